@@ -1,0 +1,1 @@
+"""Topic creation and assignment, configuration changes and their notifications."""

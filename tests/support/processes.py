@@ -1,0 +1,95 @@
+"""Child processes of the tests: started in a group of their own, waited for by what they do, always ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+POLL_S = 0.02
+
+
+def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 60) -> None:
+    """Poll `condition` until it holds; fail naming `what` after `timeout_s`."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"still not so after {timeout_s} s: {what}"
+        time.sleep(POLL_S)
+
+
+def accepts_connections(port: int, host: str = "127.0.0.1") -> bool:
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def free_port() -> int:
+    """A port nobody listens on now. For programs that cannot bind port 0 themselves."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+class ChildProcess:
+    """One program, its output in `log`."""
+
+    def __init__(self, command: Sequence[str], log: Path, env: Mapping[str, str] | None = None) -> None:
+        self.command = list(command)
+        self.log = log
+        self._env = dict(os.environ, **(env or {}))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self._env,
+                start_new_session=True,
+            )
+
+    def wait_ready(self, condition: Callable[[], object], what: str, timeout_s: float = 60) -> None:
+        """Wait for `condition`; a process that ended meanwhile fails at once, with its output."""
+
+        def ready_or_dead() -> bool:
+            assert self.is_running, f"{what}: the process ended with {self._process}\n{self.output()}"
+            return bool(condition())
+
+        wait_until(ready_or_dead, what, timeout_s)
+
+    def stop(self, how: signal.Signals = signal.SIGTERM, timeout_s: float = 60) -> int | None:
+        """End it with `how`, the hard way when that takes longer than `timeout_s`; its exit code, None if it never ran."""
+        if self._process is None:
+            return None
+        if self._process.poll() is None:
+            self._process.send_signal(how)
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise AssertionError(f"{self.command} did not stop in {timeout_s} s\n{self.output()}") from None
+
+    def kill(self) -> None:
+        self.stop(signal.SIGKILL)
+
+    def output(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
