@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Sets everything up and passes the tests: style, types, layers, then every suite.
+#
+#   scripts/test.sh [--full] [SUITE...]     suites: style unit integration interop mutants (default: all, in this order)
+#
+# --full adds the long runs. With CI=true a skipped test is a failure.
+set -euo pipefail
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+cd "$here/.."
+
+full=()
+suites=()
+for argument in "$@"; do
+  case "$argument" in
+    --full) full=(--full) ;;
+    style | unit | integration | interop | mutants) suites+=("$argument") ;;
+    *)
+      sed -n 's/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed -n '2,7p' >&2
+      exit 2
+      ;;
+  esac
+done
+[ ${#suites[@]} -gt 0 ] || suites=(style unit integration interop mutants)
+
+"$here/setup.sh" embedded dev
+bin="$PWD/.venv/bin"
+
+say() { printf '\n== %s\n' "$*"; }
+
+style() {
+  say "style: ruff, mypy --strict, import-linter"
+  "$bin/ruff" check .
+  "$bin/ruff" format --check .
+  "$bin/mypy"
+  "$bin/lint-imports" --config setup.cfg
+}
+
+suite() {
+  say "$1"
+  local began=$SECONDS
+  "$bin/python" -m pytest "tests/$1" -q "${full[@]}"
+  say "$1: $((SECONDS - began)) s"
+}
+
+for name in "${suites[@]}"; do
+  case "$name" in
+    style) style ;;
+    *) suite "$name" ;;
+  esac
+done
