@@ -1,0 +1,90 @@
+"""A real Apache ZooKeeper for tests, bench and demos: embedded (Java on this machine) or in a container.
+
+`EmbeddedZooKeeper` and `ContainerZooKeeper` (tests/support/zookeeper_container.py) look the same from outside. The port
+stays the same over `stop` and `start`, and so do the data: clients of before find their session or its expiry.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+from typing import Protocol
+
+from kazoo.client import KazooClient
+from kazoo.handlers.gevent import SequentialGeventHandler
+
+from kafka_zk.zk.embedded import server_command
+from tests.support.processes import ChildProcess, accepts_connections, free_port
+
+# A small tick lets tests use sessions of a second; the upper bound lets them keep Kafka's default of 18 s.
+TICK_MS = 500
+MAX_SESSION_TIMEOUT_MS = 60_000
+FAST_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+
+
+class ZooKeeperServer(Protocol):
+    """One running ZooKeeper."""
+
+    @property
+    def connect(self) -> str:
+        """`host:port` as in zookeeper.connect."""
+
+    def start(self) -> None:
+        """Start it, again after `stop` too; returns when it answers."""
+
+    def stop(self) -> None:
+        """Stop it; its data stay."""
+
+
+class EmbeddedZooKeeper:
+    """Apache ZooKeeper as a child process, its data and its log in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._port = free_port()
+        command = server_command(
+            str(folder / "zookeeper.properties"),
+            environ={**os.environ, "KAFKA_HEAP_OPTS": "-Xmx128m"},
+            jvm_options=FAST_START,
+        )
+        self._process = ChildProcess(command, folder / "zookeeper.log")
+
+    @property
+    def connect(self) -> str:
+        return f"127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        (self._folder / "zookeeper.properties").write_text(
+            f"dataDir={self._folder}/data\nclientPort={self._port}\nclientPortAddress=127.0.0.1\ntickTime={TICK_MS}\n"
+            f"maxSessionTimeout={MAX_SESSION_TIMEOUT_MS}\nmaxClientCnxns=0\nadmin.enableServer=false\n"
+            "4lw.commands.whitelist=*\n"
+        )
+        self._process.start()
+        self._process.wait_ready(lambda: accepts_connections(self._port), "ZooKeeper accepts connections")
+
+    def stop(self) -> None:
+        self._process.stop()
+
+
+_chroots = itertools.count(1)
+
+
+def fresh_chroot(server: ZooKeeperServer, name: str = "test") -> str:
+    """A connect string with a chroot that nobody has used; whoever connects creates it."""
+    return f"{server.connect}/{name}-{next(_chroots)}"
+
+
+def plain_client(connect: str, session: tuple[int, bytes] | None = None) -> KazooClient:
+    """A started kazoo client on the gevent loop, with `session` taken over from another client if given."""
+    client = KazooClient(connect, timeout=10, client_id=session, handler=SequentialGeventHandler())
+    client.start()
+    return client
+
+
+def expire_session(server: ZooKeeperServer, session_id: int, password: bytes) -> None:
+    """End a session from outside: ZooKeeper drops its ephemeral nodes, its owner learns that it has expired."""
+    thief = plain_client(server.connect, (session_id, password))
+    thief.stop()
+    thief.close()
