@@ -1,0 +1,46 @@
+"""Each planted fault of the catalogue is caught by the tests that it names."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.catalogue import MUTANTS, Mutant
+
+PROJECT = Path(__file__).resolve().parents[2]
+TESTS_FAILED = 1
+"""pytest's exit code for failed tests; others mean that nothing was proved."""
+
+
+@pytest.fixture(scope="session")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project in a folder of its own."""
+    folder = tmp_path_factory.mktemp("mutants")
+    for part in ("kafka_zk", "tests", "config", "scripts"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(PROJECT / part, folder / part, ignore=ignored)
+    shutil.copy(PROJECT / "setup.cfg", folder)
+    return folder
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.breaks)
+def test_the_suite_catches(mutant: Mutant, copy: Path) -> None:
+    original = (PROJECT / mutant.file).read_text()
+    assert original.count(mutant.old) == 1, f"{mutant.file} changed: the planted fault no longer has one place"
+    replaced = copy / mutant.file
+    replaced.write_text(original.replace(mutant.old, mutant.new))
+    try:
+        run = subprocess.run(
+            [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *mutant.tests.split()],
+            cwd=copy,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+    finally:
+        replaced.write_text(original)
+    assert run.returncode == TESTS_FAILED, f"not caught (pytest ended with {run.returncode}):\n{run.stdout[-3000:]}"
