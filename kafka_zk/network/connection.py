@@ -1,0 +1,311 @@
+"""One client's connection: one socket, one greenlet, requests in and answers out in order.
+
+Role        Reads frames into a borrowed buffer, gives each to the handler, and sends the answers in request order.
+            After at most REQUESTS_A_TURN requests their answers leave together and everybody else gets a turn.
+Invariants  Only its own greenlet touches the socket; whoever completes a Pending merely wakes it.
+            The memory of a frame belongs to its request until the handler has returned.
+            At most MAX_UNANSWERED requests wait for their answers. Behind an answer that is still to come only a
+            handler that allows it (see `Deferred`) lets the next request start: Kafka itself takes one at a time.
+            A client that does not read its answers is not read from either: that is all the back pressure there is.
+Source      Processor, KafkaChannel (mute states) and RequestChannel in Kafka 3.9; KIP-219.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from kafka_zk.network.errors import CloseConnection, PeerClosed
+from kafka_zk.network.frames import BufferPool, FrameReader
+from kafka_zk.network.parking import Parking, TurnTable
+from kafka_zk.network.pending import Pending
+from kafka_zk.network.request_channel import RequestChannel
+from kafka_zk.network.transport import Part, Transport
+
+REQUESTS_A_TURN = 4
+MAX_UNANSWERED = 32
+
+ANONYMOUS = "User:ANONYMOUS"
+
+log = logging.getLogger(__name__)
+
+Parts = list[Part]
+"""One answer as it goes out: its size prefix, then its bytes and file slices. Empty: the request has no answer."""
+
+
+class Deferred(Pending[Parts]):
+    """An answer that is still to come, as the connection sees it."""
+
+    __slots__ = ("lets_next_start",)
+
+    def __init__(self, *, lets_next_start: bool) -> None:
+        super().__init__()
+        self.lets_next_start = lets_next_start
+
+
+class RequestHandler(Protocol):
+    """What the connection needs from the room above: kafka_zk.api.dispatch."""
+
+    def handle(self, frame: memoryview, connection: Connection) -> Parts | Deferred:
+        """May block. Raises CloseConnection when the request gets no answer but the end of the connection."""
+        ...
+
+
+class ConnectionHost(Protocol):
+    """What a connection uses of its listener."""
+
+    handler: RequestHandler
+    buffers: BufferPool
+    turns: TurnTable
+    requests: RequestChannel
+    max_request_bytes: int
+    transport_for: Callable[[socket.socket, Parking], Transport]
+    listener_name: str
+    security_protocol: str
+    log_prefix: str
+
+    def connection_closed(self, connection: Connection) -> None: ...
+
+
+class Connection:
+    """A client, as handlers see it, and the loop that serves it."""
+
+    __slots__ = (
+        "_held",
+        "_host",
+        "_index",
+        "_muted_until_ns",
+        "_out",
+        "_parking",
+        "_reader",
+        "_socket",
+        "_transport",
+        "_waiting",
+        "client_host",
+        "client_id_cache",
+        "client_port",
+        "client_software_name",
+        "client_software_version",
+        "last_active_ns",
+        "listener_name",
+        "principal",
+        "quota_cache",
+        "received_ns",
+        "security_protocol",
+        "sent_stamp",
+    )
+
+    def __init__(
+        self, sock: socket.socket, client_host: str, client_port: int, host: ConnectionHost, index: int
+    ) -> None:
+        self._socket = sock
+        self._host = host
+        self._index = index
+        self._parking: Parking | None = None
+        self._transport: Transport | None = None
+        self._reader = FrameReader(host.buffers, host.max_request_bytes)
+        self._out: Parts = []
+        self._waiting: deque[Parts | Deferred] = deque()
+        self._held = False
+        self._muted_until_ns = 0
+        self.client_host = client_host
+        self.client_port = client_port
+        self.listener_name = host.listener_name
+        self.security_protocol = host.security_protocol
+        self.principal = ANONYMOUS
+        self.client_software_name = "unknown"
+        self.client_software_version = "unknown"
+        self.client_id_cache: object = None
+        self.quota_cache: object = None
+        self.received_ns = self.last_active_ns = time.monotonic_ns()
+        self.sent_stamp: list[int] = [0]
+
+    # --- what handlers may use -------------------------------------------------------------------------------------
+
+    def mute(self, throttle_ms: int) -> None:
+        """Take no further request for `throttle_ms`, once the answers at hand are out (KIP-219)."""
+        self._muted_until_ns = max(self._muted_until_ns, time.monotonic_ns() + throttle_ms * 1_000_000)
+
+    def close(self) -> None:
+        """End the connection as soon as its greenlet waits or has finished the request at hand."""
+        if self._parking is not None:
+            self._parking.end()
+
+    @property
+    def connection_id(self) -> str:
+        """Kafka's name of a connection: both ends and a running number."""
+        try:
+            local_host, local_port = self._socket.getsockname()[:2]
+        except OSError:
+            local_host, local_port = "", 0
+        return f"{local_host}:{local_port}-{self.client_host}:{self.client_port}-{self._index}"
+
+    @property
+    def unanswered_count(self) -> int:
+        return len(self._waiting)
+
+    def __repr__(self) -> str:
+        return f"{self.connection_id} listener={self.listener_name} {self.principal} unanswered={len(self._waiting)}"
+
+    # --- the loop --------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Blocks. Serves the client until either side ends the connection. Runs in a greenlet of its own."""
+        self._parking = Parking(self._socket.fileno())
+        self._transport = self._host.transport_for(self._socket, self._parking)
+        try:
+            self._transport.handshake()
+            while True:
+                self._serve_turn()
+                self._wait_turn()
+        except PeerClosed as closed:
+            log.debug("%s Connection with /%s closed: %s", self._host.log_prefix, self.client_host, closed)
+        except CloseConnection as reason:
+            log.warning(
+                "%s Unexpected error from /%s (channelId=%s); closing connection: %s",
+                self._host.log_prefix,
+                self.client_host,
+                self.connection_id,
+                reason,
+            )
+            self._send_last_answers()
+        except Exception:
+            log.exception("%s Processor got uncaught exception; closing %s", self._host.log_prefix, self.connection_id)
+        finally:
+            self._end()
+
+    def _serve_turn(self) -> None:
+        """Handle what is at hand, at most a turn's worth, and send the answers that are ready."""
+        reader = self._reader
+        if reader.has_frame and self._may_take_next():
+            assert self._parking is not None
+            requests = self._host.requests
+            handle = self._host.handler.handle
+            requests.enter(self._parking)
+            try:
+                for _ in range(REQUESTS_A_TURN):
+                    frame = reader.next_frame()
+                    if frame is None:
+                        break
+                    self._take(handle(frame, self))
+                    if self._waiting or self._muted_until_ns:
+                        self._collect_ready()
+                        if not self._may_take_next():
+                            break
+            finally:
+                requests.leave()
+        elif self._waiting:
+            self._collect_ready()
+        if self._out:
+            self._flush()
+
+    def _wait_turn(self) -> None:
+        """Blocks. Until there may be something to do, and the bytes that came are in the reader."""
+        parking, transport = self._parking, self._transport
+        assert parking is not None and transport is not None
+        reader = self._reader
+        if not self._may_take_next():
+            reader.rest()
+            self._wait_until_allowed(parking)
+            reader.resume()
+        elif reader.has_frame:
+            self._host.turns.take_turn(parking)
+        else:
+            reader.rest()
+            parking.wait_readable_or_woken()
+            count = transport.receive_into(reader.room())
+            if count:
+                reader.received(count)
+                self.received_ns = self.last_active_ns = time.monotonic_ns()
+
+    def _wait_until_allowed(self, parking: Parking) -> None:
+        """Blocks. Until the next answer is ready, or the mute is over."""
+        if self._waiting:
+            if not _is_ready(self._waiting[0]):
+                parking.wait_woken()
+        else:
+            parking.wait_woken_for((self._muted_until_ns - time.monotonic_ns()) / 1e9)
+
+    def _may_take_next(self) -> bool:
+        if self._muted_until_ns:
+            if time.monotonic_ns() < self._muted_until_ns:
+                return False
+            self._muted_until_ns = 0
+        return not self._held and len(self._waiting) < MAX_UNANSWERED
+
+    def _take(self, answer: Parts | Deferred) -> None:
+        if type(answer) is list:
+            if self._waiting:
+                self._waiting.append(answer)
+            else:
+                self._out += answer
+            return
+        assert isinstance(answer, Deferred)
+        self._waiting.append(answer)
+        self._held = not answer.lets_next_start
+        answer.on_complete(self._answer_ready)
+
+    def _answer_ready(self, answer: Pending[Parts]) -> None:
+        if self._transport is None:
+            _release(answer.value if answer.error is None else [])
+        elif self._parking is not None:
+            self._parking.wake()
+
+    def _collect_ready(self) -> None:
+        """Move the answers whose turn has come to the outgoing parts."""
+        waiting = self._waiting
+        while waiting and _is_ready(waiting[0]):
+            answer = waiting.popleft()
+            self._out += answer.value if isinstance(answer, Deferred) else answer
+        if not waiting:
+            self._held = False
+
+    def _flush(self) -> None:
+        """Blocks. Send what is ready; its slices are released whatever happens."""
+        out, self._out = self._out, []
+        stamp, self.sent_stamp = self.sent_stamp, [0]
+        assert self._transport is not None
+        try:
+            self._transport.send(out)
+        finally:
+            _release(out)
+            stamp[0] = self.last_active_ns = time.monotonic_ns()
+
+    def _send_last_answers(self) -> None:
+        """Blocks. The requests before the refused one were served: their clients get to know."""
+        try:
+            self._collect_ready()
+            if self._out:
+                self._flush()
+        except (PeerClosed, CloseConnection) as closed:
+            log.debug("%s Last answers to /%s lost: %s", self._host.log_prefix, self.client_host, closed)
+
+    def _end(self) -> None:
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            transport.close()
+        else:
+            self._socket.close()
+        self._reader.rest()
+        _release(self._out)
+        for answer in self._waiting:
+            if not isinstance(answer, Deferred):
+                _release(answer)
+            elif answer.is_done and answer.error is None:
+                _release(answer.value)
+        self._waiting.clear()
+        self._host.connection_closed(self)
+
+
+def _is_ready(answer: Parts | Deferred) -> bool:
+    return type(answer) is list or answer.is_done  # type: ignore[union-attr]
+
+
+def _release(parts: Parts) -> None:
+    for part in parts:
+        if not isinstance(part, bytes):
+            part.release()

@@ -1,0 +1,188 @@
+"""Cutting a byte stream into request frames, without a copy for ordinary frames.
+
+Role        Pure: never touches a socket. The connection asks for `room()`, receives into it, tells how much came with
+            `received()`, and takes complete frames with `next_frame()`.
+Layout      A frame is a big-endian int32 size and that many bytes.
+Invariants  A returned frame stays valid until the next `room()` or `rest()`: its request must be handled by then.
+            Memory held for a peer is at most a fixed multiple of the bytes which that peer has really sent: an
+            announced size alone reserves nothing, so half-open connections by the thousand stay cheap.
+            A reader at rest holds no borrowed buffer.
+Source      NetworkReceive and Processor in Kafka 3.9; the messages of InvalidReceiveException.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from kafka_zk.network.errors import InvalidFrame
+
+BUFFER_BYTES = 128 * 1024
+"""A default socket.receive.buffer.bytes worth of ordinary requests in one receive."""
+
+GROWTH = 8
+"""A large frame gets room for this many times the bytes that have arrived, at most its own size."""
+
+MIN_LARGE_BYTES = 4096
+
+_SIZE = Struct(">i")
+
+
+class BufferPool:
+    """Receive buffers, lent to connections that have something to read."""
+
+    __slots__ = ("_free", "_keep", "buffer_bytes")
+
+    def __init__(self, buffer_bytes: int = BUFFER_BYTES, keep: int = 16) -> None:
+        self.buffer_bytes = buffer_bytes
+        self._keep = keep
+        self._free: list[bytearray] = []
+
+    def borrow(self) -> bytearray:
+        return self._free.pop() if self._free else bytearray(self.buffer_bytes)
+
+    def give_back(self, buffer: bytearray) -> None:
+        if len(self._free) < self._keep:
+            self._free.append(buffer)
+
+    @property
+    def free_count(self) -> int:
+        return len(self._free)
+
+
+class FrameReader:
+    """The unread bytes of one connection: a borrowed buffer, or a large frame of its own."""
+
+    __slots__ = ("_begin", "_buffer", "_carry", "_end", "_large", "_max_frame_bytes", "_pool", "_view")
+
+    def __init__(self, pool: BufferPool, max_frame_bytes: int) -> None:
+        self._pool = pool
+        self._max_frame_bytes = max_frame_bytes
+        self._buffer: bytearray | None = None
+        self._view = memoryview(b"")
+        self._begin = 0
+        self._end = 0
+        self._carry = b""
+        self._large: _LargeFrame | None = None
+
+    def room(self) -> memoryview:
+        """Where the next bytes go; never empty. Earlier frames become invalid."""
+        if self._large is not None:
+            return self._large.room()
+        if self._buffer is None:
+            self._borrow()
+        elif self._begin:
+            # What is left is the head of one frame, which may need the whole buffer.
+            left = self._end - self._begin
+            if left:
+                self._view[:left] = bytes(self._view[self._begin : self._end])
+            self._begin, self._end = 0, left
+        return self._view[self._end :] if self._end else self._view
+
+    def received(self, size_bytes: int) -> None:
+        """`size_bytes` more bytes are in the room that was handed out last."""
+        if self._large is not None:
+            self._large.filled += size_bytes
+        else:
+            self._end += size_bytes
+
+    def next_frame(self) -> memoryview | None:
+        """The next complete frame without its size, or None. Raises InvalidFrame on an illegal size."""
+        if self._large is not None:
+            return self._finish_large()
+        begin = self._begin
+        available = self._end - begin
+        if available < 4:
+            return None
+        size: int = _SIZE.unpack_from(self._view, begin)[0]
+        if size < 0 or size > self._max_frame_bytes:
+            raise InvalidFrame(_refusal(size, self._max_frame_bytes))
+        if size + 4 > available:
+            if size + 4 > self._pool.buffer_bytes:
+                self._large = _LargeFrame(size, self._view[begin + 4 : self._end])
+                self._begin = self._end = 0
+            return None
+        self._begin = begin + 4 + size
+        return self._view[begin + 4 : self._begin]
+
+    @property
+    def has_frame(self) -> bool:
+        """Whether `next_frame` would return a frame (or refuse one) without another receive."""
+        if self._large is not None:
+            return self._large.filled == self._large.size_bytes
+        available = self._end - self._begin
+        if available < 4:
+            return False
+        size: int = _SIZE.unpack_from(self._view, self._begin)[0]
+        return size < 0 or size > self._max_frame_bytes or size + 4 <= available
+
+    def rest(self) -> None:
+        """Give the buffer back; the head of a frame that is not complete is kept as a copy of its own size."""
+        if self._buffer is None:
+            return
+        if self._end > self._begin:
+            self._carry = bytes(self._view[self._begin : self._end])
+        self._begin = self._end = 0
+        self._view = memoryview(b"")
+        self._pool.give_back(self._buffer)
+        self._buffer = None
+
+    def resume(self) -> None:
+        """Undo `rest` where whole frames may have been laid aside; for callers that will not receive first."""
+        if self._carry:
+            self._borrow()
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory this connection holds for received bytes."""
+        large = self._large.capacity_bytes if self._large is not None else 0
+        return large + len(self._carry) + (self._pool.buffer_bytes if self._buffer is not None else 0)
+
+    def _borrow(self) -> None:
+        self._buffer = self._pool.borrow()
+        self._view = memoryview(self._buffer)
+        self._begin, self._end = 0, len(self._carry)
+        if self._carry:
+            self._view[: self._end] = self._carry
+            self._carry = b""
+
+    def _finish_large(self) -> memoryview | None:
+        large = self._large
+        assert large is not None
+        if large.filled < large.size_bytes:
+            return None
+        self._large = None
+        return large.view
+
+
+class _LargeFrame:
+    """A frame that does not fit the borrowed buffer, in memory that grows with what has arrived."""
+
+    __slots__ = ("filled", "size_bytes", "view")
+
+    def __init__(self, size_bytes: int, head: memoryview) -> None:
+        self.size_bytes = size_bytes
+        self.filled = 0
+        self.view = memoryview(b"")
+        self._grow(max(len(head), MIN_LARGE_BYTES // GROWTH))
+        self.view[: len(head)] = head
+        self.filled = len(head)
+
+    @property
+    def capacity_bytes(self) -> int:
+        return len(self.view)
+
+    def room(self) -> memoryview:
+        if self.filled == len(self.view):
+            self._grow(self.filled)
+        return self.view[self.filled :]
+
+    def _grow(self, arrived_bytes: int) -> None:
+        grown = memoryview(bytearray(min(self.size_bytes, arrived_bytes * GROWTH)))
+        grown[: self.filled] = self.view[: self.filled]
+        self.view = grown
+
+
+def _refusal(size_bytes: int, max_frame_bytes: int) -> str:
+    if size_bytes < 0:
+        return f"Invalid receive (size = {size_bytes})"
+    return f"Invalid receive (size = {size_bytes} larger than {max_frame_bytes})"

@@ -1,0 +1,249 @@
+"""One listening socket: accepts connections within the quotas and spawns a greenlet for each.
+
+Role        Accepting runs in the hub: it never blocks. Without a free place, or above the rate of new connections, the
+            listener stops looking at its socket and later ones wait in the kernel's backlog.
+Invariants  Every accepted socket is counted in the quotas until its connection has ended, and ends exactly once.
+Source      Acceptor and Processor.configureNewConnections in Kafka 3.9 (SocketServer.scala).
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import gevent
+from gevent import get_hub
+
+from kafka_zk.network.connection import Connection, RequestHandler
+from kafka_zk.network.errors import NetworkError
+from kafka_zk.network.frames import BufferPool
+from kafka_zk.network.parking import READ, Parking, TurnTable
+from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, TooManyConnections
+from kafka_zk.network.request_channel import RequestChannel
+from kafka_zk.network.settings import ListenerEndPoint, SocketServerSettings
+from kafka_zk.network.transport import Transport
+
+ACCEPTS_A_TURN = 64
+ACCEPT_PAUSE_S = 1.0
+"""How long to leave the backlog alone when the process has no file descriptor left."""
+
+OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+log = logging.getLogger(__name__)
+
+
+class Listener:
+    """An endpoint of the broker. `open` binds, `enable` starts to accept, `close` ends it and its connections."""
+
+    def __init__(
+        self,
+        endpoint: ListenerEndPoint,
+        settings: SocketServerSettings,
+        *,
+        handler: RequestHandler,
+        buffers: BufferPool,
+        turns: TurnTable,
+        requests: RequestChannel,
+        quotas: ConnectionQuotas,
+        rate: ConnectionRate,
+        transport_for: Callable[[socket.socket, Parking], Transport],
+        on_slot_change: Callable[[], None],
+        log_prefix: str,
+    ) -> None:
+        self.endpoint = endpoint
+        self.listener_name = endpoint.listener_name
+        self.security_protocol = endpoint.security_protocol
+        self.handler = handler
+        self.buffers = buffers
+        self.turns = turns
+        self.requests = requests
+        self.transport_for = transport_for
+        self.log_prefix = log_prefix
+        self.max_request_bytes = settings.max_request_bytes
+        self.connections: dict[Connection, gevent.greenlet.greenlet] = {}
+        self.accepted_count = 0
+        self._settings = settings
+        self._quotas = quotas
+        self._rate = rate
+        self._on_slot_change = on_slot_change
+        self._socket: socket.socket | None = None
+        self._watcher: Any = None
+        self._pause: Any = None
+        self._enabled = False
+
+    def open(self) -> None:
+        """Bind and listen. Raises NetworkError. Clients may connect from now on, and wait for `enable`."""
+        host, port = self.endpoint.host, self.endpoint.port
+        try:
+            self._socket = _listening_socket(host, port, self._settings)
+        except OSError as error:
+            raise NetworkError(
+                f"Socket server failed to bind to {host or '0.0.0.0'}:{port}: {error.strerror}."
+            ) from error
+        self._watcher = get_hub().loop.io(self._socket.fileno(), READ)
+
+    @property
+    def port(self) -> int:
+        assert self._socket is not None, "not open"
+        return int(self._socket.getsockname()[1])
+
+    def enable(self) -> None:
+        """Serve the clients that wait, and all later ones."""
+        self._enabled = True
+        self.accept_if_allowed()
+
+    def accept_if_allowed(self) -> None:
+        """Look at the listening socket again, after a place became free or a pause has ended."""
+        if self._enabled and self._pause is None and self._quotas.has_slot(self.listener_name):
+            self._watcher.start(self._accept_ready)
+
+    def close(self) -> None:
+        """Stop listening and ask every connection to end; does not wait for them."""
+        self._enabled = False
+        self._end_pause()
+        if self._watcher is not None:
+            self._watcher.stop()
+            self._watcher.close()
+            self._watcher = None
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        for connection in list(self.connections):
+            connection.close()
+
+    def connection_closed(self, connection: Connection) -> None:
+        """Called by each connection as its last act."""
+        del self.connections[connection]
+        self._quotas.closed(self.listener_name, connection.client_host)
+        self._on_slot_change()
+
+    def close_oldest(self) -> bool:
+        """End the connection that was quiet for longest; False if there is none."""
+        if not self.connections:
+            return False
+        min(self.connections, key=_last_active).close()
+        return True
+
+    def close_idle(self, deadline_ns: int) -> int:
+        """End the connections without activity since `deadline_ns`; returns how many."""
+        idle = [connection for connection in self.connections if connection.last_active_ns < deadline_ns]
+        for connection in idle:
+            log.debug("%s About to close the idle connection from %s", self.log_prefix, connection.connection_id)
+            connection.close()
+        return len(idle)
+
+    def _accept_ready(self) -> None:
+        for _ in range(ACCEPTS_A_TURN):
+            if self._socket is None:
+                return
+            if not self._quotas.has_slot(self.listener_name):
+                self._watcher.stop()
+                return
+            try:
+                sock, address = self._socket.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                # A client that is gone again is its own affair; anything else would fail at once again.
+                if error.errno in OUT_OF_FILES:
+                    log.error("%s Error while accepting connection: %s", self.log_prefix, error)
+                    self._pause_for(ACCEPT_PAUSE_S)
+                    return
+                continue
+            self._serve(sock, address)
+            throttle_ms = self._rate.record(time.monotonic_ns() // 1_000_000)
+            if throttle_ms:
+                self._pause_for(throttle_ms / 1000)
+                return
+
+    def _serve(self, sock: socket.socket, address: tuple[Any, ...]) -> None:
+        client_host, client_port = str(address[0]).removeprefix("::ffff:"), int(address[1])
+        try:
+            self._quotas.opened(self.listener_name, client_host)
+        except TooManyConnections as refused:
+            log.info("%s %s", self.log_prefix, refused)
+            sock.close()
+            return
+        try:
+            _prepare(sock, self._settings)
+        except OSError as error:
+            log.debug("%s Connection with /%s disconnected: %s", self.log_prefix, client_host, error)
+            self._quotas.closed(self.listener_name, client_host)
+            sock.close()
+            return
+        connection = Connection(sock, client_host, client_port, self, self.accepted_count)
+        self.accepted_count += 1
+        self.connections[connection] = gevent.spawn_raw(connection.run)
+        if self._quotas.is_over():
+            self._on_slot_change()
+
+    def _pause_for(self, delay_s: float) -> None:
+        self._watcher.stop()
+        self._pause = get_hub().loop.timer(delay_s)
+        self._pause.start(self._resume)
+
+    def _resume(self) -> None:
+        self._end_pause()
+        self.accept_if_allowed()
+
+    def _end_pause(self) -> None:
+        if self._pause is not None:
+            self._pause.stop()
+            self._pause.close()
+            self._pause = None
+
+    def __repr__(self) -> str:
+        return f"{self.listener_name} {self.endpoint.host}:{self.endpoint.port} connections={len(self.connections)}"
+
+
+def _last_active(connection: Connection) -> int:
+    return connection.last_active_ns
+
+
+def _prepare(sock: socket.socket, settings: SocketServerSettings) -> None:
+    sock.setblocking(False)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if settings.send_buffer_bytes != -1:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, settings.send_buffer_bytes)
+
+
+def _listening_socket(host: str | None, port: int, settings: SocketServerSettings) -> socket.socket:
+    """A bound, listening socket; an empty host is every interface, of both families where there is IPv6."""
+    failure: OSError | None = None
+    for family, address in _addresses(host, port):
+        try:
+            return _bound(family, address, settings)
+        except OSError as error:
+            failure = error
+    raise failure or OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
+
+
+def _addresses(host: str | None, port: int) -> Iterable[tuple[int, tuple[Any, ...]]]:
+    if not host:
+        return [(socket.AF_INET6, ("::", port)), (socket.AF_INET, ("0.0.0.0", port))]
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    return [(family, address) for family, _, _, _, address in found]
+
+
+def _bound(family: int, address: tuple[Any, ...], settings: SocketServerSettings) -> socket.socket:
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6 and address[0] == "::":
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        if settings.receive_buffer_bytes != -1:
+            # Accepted sockets inherit it; set later, the window scale would be fixed already.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.receive_buffer_bytes)
+        sock.bind(address)
+        sock.listen(settings.backlog_size)
+    except OSError:
+        sock.close()
+        raise
+    return sock

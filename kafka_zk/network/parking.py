@@ -1,0 +1,151 @@
+"""How one greenlet waits for its socket, for its answers, or for a timer, at the price of one switch.
+
+Role        Each connection has one. The readable watcher stays armed from one wait to the next, because arming it anew
+            costs a system call; when the socket gets readable while nobody waits for it, the watcher disarms itself.
+Invariants  Only the owning greenlet waits. Every wait may end early, so callers check their condition in a loop.
+            A wake-up is scheduled at most once per wait: the flag `_parked` goes down before the switch is queued.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from gevent import get_hub, getcurrent
+
+from kafka_zk.network.errors import PeerClosed
+
+READ = 1
+WRITE = 2
+
+
+class Parking:
+    """The waits of one greenlet over one socket. Must be made inside that greenlet."""
+
+    __slots__ = ("_ended", "_hub", "_parked", "_read_watcher", "_reading", "_switch", "_wants_read", "_write_watcher")
+
+    def __init__(self, fileno: int) -> None:
+        self._hub: Any = get_hub()
+        self._switch: Callable[[], object] = getcurrent().switch
+        self._read_watcher: Any = self._hub.loop.io(fileno, READ)
+        self._write_watcher: Any = self._hub.loop.io(fileno, WRITE)
+        self._parked = False
+        self._reading = False
+        self._wants_read = False
+        self._ended = False
+
+    def wait_readable_or_woken(self) -> None:
+        """Blocks. Until the socket has bytes (or its end), or `wake`."""
+        if not self._reading:
+            self._reading = True
+            self._read_watcher.start(self._on_readable)
+        self._wants_read = True
+        self._park()
+        self._wants_read = False
+
+    def wait_woken(self) -> None:
+        """Blocks. Until `wake`."""
+        self._park()
+
+    def wait_woken_for(self, delay_s: float) -> None:
+        """Blocks. Until `wake`, at most `delay_s` seconds."""
+        timer: Any = self._hub.loop.timer(max(0.0, delay_s))
+        timer.start(self.wake_from_hub)
+        try:
+            self._park()
+        finally:
+            timer.stop()
+            timer.close()
+
+    def wait_writable(self) -> None:
+        """Blocks. Until the socket takes bytes again, or `wake`."""
+        self._write_watcher.start(self._on_writable)
+        try:
+            self._park()
+        finally:
+            self._write_watcher.stop()
+
+    def wake(self) -> None:
+        """End the present wait, if there is one. Callable from every greenlet and from the hub."""
+        if self._parked:
+            self._parked = False
+            self._hub.loop.run_callback(self._switch)
+
+    def end(self) -> None:
+        """Make the present wait and every later one raise PeerClosed: the way to close a connection from outside."""
+        self._ended = True
+        self.wake()
+
+    @property
+    def ended(self) -> bool:
+        return self._ended
+
+    def wake_from_hub(self) -> None:
+        """`wake` without a detour, for callbacks that run in the hub."""
+        if self._parked:
+            self._parked = False
+            self._switch()
+
+    def close(self) -> None:
+        """Forget the socket. Must be called before it is closed: its number is reused at once."""
+        self._read_watcher.stop()
+        self._read_watcher.close()
+        self._write_watcher.stop()
+        self._write_watcher.close()
+
+    def _park(self) -> None:
+        if not self._ended:
+            self._parked = True
+            try:
+                self._hub.switch()
+            finally:
+                self._parked = False
+        if self._ended:
+            raise PeerClosed("closed by this broker")
+
+    def _on_readable(self) -> None:
+        if self._parked and self._wants_read:
+            self._parked = False
+            self._switch()
+        else:
+            self._reading = False
+            self._read_watcher.stop()
+
+    def _on_writable(self) -> None:
+        if self._parked:
+            self._parked = False
+            self._switch()
+
+
+class TurnTable:
+    """Connections that have more requests at hand but must let the others go first.
+
+    A callback queued on the loop would run again before the loop looks at any socket, so a connection with a full
+    buffer could keep everyone else out for milliseconds. A timer that is due at once runs after the next poll.
+    """
+
+    __slots__ = ("_armed", "_timer", "_waiting")
+
+    def __init__(self) -> None:
+        self._timer: Any = get_hub().loop.timer(0.0)
+        self._armed = False
+        self._waiting: deque[Parking] = deque()
+
+    def take_turn(self, parking: Parking) -> None:
+        """Blocks. Until every socket that is ready now has been looked at."""
+        self._waiting.append(parking)
+        if not self._armed:
+            self._armed = True
+            self._timer.start(self._next_turn)
+        parking.wait_woken()
+
+    def close(self) -> None:
+        self._timer.stop()
+        self._timer.close()
+
+    def _next_turn(self) -> None:
+        self._armed = False
+        self._timer.stop()
+        for _ in range(len(self._waiting)):
+            self._waiting.popleft().wake_from_hub()

@@ -1,0 +1,101 @@
+"""An answer that comes later.
+
+Role        Returned by a handler that has to wait (acks=all, a long poll, a rebalance, the controller's queue). Whoever
+            ends the wait calls `complete` or `fail`, from any greenlet; nothing here switches except `result`.
+Invariants  Settled at most once; each callback runs exactly once, in the greenlet that settles (or, when it is settled
+            already, in the one that asks).
+Source      The role of RequestChannel.sendResponse and KafkaFuture in Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Pending(Generic[T]):
+    """One value of type T, or one exception, not there yet."""
+
+    __slots__ = ("_callbacks", "_error", "_settled", "_value")
+
+    def __init__(self) -> None:
+        self._settled = False
+        self._value: T | None = None
+        self._error: Exception | None = None
+        self._callbacks: list[Callable[[Pending[T]], None]] | None = None
+
+    @property
+    def is_done(self) -> bool:
+        return self._settled
+
+    @property
+    def error(self) -> Exception | None:
+        """Why it failed; None while it waits or when it succeeded."""
+        return self._error
+
+    @property
+    def value(self) -> T:
+        """The value of a settled Pending; raises what it failed with."""
+        assert self._settled, "not settled yet"
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]  # settled without an error: it is a T
+
+    def complete(self, value: T) -> bool:
+        """Settle with `value`; False if it was settled before (a race that the first one wins)."""
+        if self._settled:
+            return False
+        self._value = value
+        self._settle()
+        return True
+
+    def fail(self, error: Exception) -> bool:
+        """Settle with `error`; False if it was settled before."""
+        if self._settled:
+            return False
+        self._error = error
+        self._settle()
+        return True
+
+    def on_complete(self, callback: Callable[[Pending[T]], None]) -> None:
+        """Call `callback(self)` once settled; at once if that is so already. Callbacks must not switch."""
+        if self._settled:
+            callback(self)
+        elif self._callbacks is None:
+            self._callbacks = [callback]
+        else:
+            self._callbacks.append(callback)
+
+    def result(self, timeout_ms: int | None = None) -> T:
+        """Blocks. The value, or raises what it failed with; TimeoutError after `timeout_ms`."""
+        if not self._settled:
+            self._wait(timeout_ms)
+        return self.value
+
+    def _wait(self, timeout_ms: int | None) -> None:
+        from gevent.event import Event
+
+        settled = Event()
+        self.on_complete(lambda _: settled.set())
+        if not settled.wait(None if timeout_ms is None else timeout_ms / 1000):
+            raise TimeoutError(f"no answer within {timeout_ms} ms")
+
+    def _settle(self) -> None:
+        self._settled = True
+        callbacks, self._callbacks = self._callbacks, None
+        for callback in callbacks or ():
+            callback(self)
+
+    def __repr__(self) -> str:
+        if not self._settled:
+            return "Pending(waiting)"
+        return f"Pending(failed: {self._error!r})" if self._error is not None else f"Pending(done: {self._value!r})"
+
+
+def completed(value: T) -> Pending[T]:
+    """A Pending that is settled from the start."""
+    pending: Pending[Any] = Pending()
+    pending.complete(value)
+    return pending

@@ -1,0 +1,169 @@
+"""All listeners of a broker, and what they share: buffers, admission, connection quotas, the reaper of idle clients.
+
+Role        `start` binds every endpoint, so that the real ports are known before the broker registers itself;
+            `enable_processing` lets requests in once the rooms above are ready; `stop` ends everything.
+Invariants  After `stop` has returned no connection and no watcher of this server is left.
+Source      SocketServer in Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import gevent
+from gevent import get_hub
+from gevent.event import Event
+from gevent.threadpool import ThreadPool
+
+from kafka_zk.network.connection import Connection, RequestHandler
+from kafka_zk.network.frames import BufferPool
+from kafka_zk.network.listener import Listener
+from kafka_zk.network.parking import Parking, TurnTable
+from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate
+from kafka_zk.network.request_channel import RequestChannel
+from kafka_zk.network.settings import ListenerEndPoint, SocketServerSettings
+from kafka_zk.network.transport import PlainTransport, Transport
+
+READ_POOL_THREADS = 4
+MAX_REAP_INTERVAL_MS = 1000
+MIN_REAP_INTERVAL_MS = 10
+
+log = logging.getLogger(__name__)
+
+
+class SocketServer:
+    """The network side of one broker. `read_pool` runs large and cold reads; without one the server makes its own."""
+
+    def __init__(
+        self,
+        settings: SocketServerSettings,
+        handler: RequestHandler,
+        *,
+        broker_id: int = -1,
+        read_pool: ThreadPool | None = None,
+    ) -> None:
+        self.settings = settings
+        self.quotas = ConnectionQuotas(
+            max_connections=settings.max_connections,
+            max_connections_per_ip=settings.max_connections_per_ip,
+            max_connections_per_ip_overrides=settings.max_connections_per_ip_overrides,
+            protected_listener=settings.inter_broker_listener if len(settings.endpoints) > 1 else None,
+        )
+        self.rate = ConnectionRate(max_per_second=settings.max_connection_creation_rate)
+        self.requests = RequestChannel(settings.queued_max_requests)
+        self.expired_connections_count = 0
+        self._handler = handler
+        self._log_prefix = f"[SocketServer listenerType=ZK_BROKER, nodeId={broker_id}]"
+        self._owns_pool = read_pool is None
+        self._read_pool = read_pool or ThreadPool(READ_POOL_THREADS)
+        self._buffers = BufferPool()
+        self._turns = TurnTable()
+        self._listeners: dict[str, Listener] = {}
+        self._reaper: Any = None
+        self._stopping = False
+        self._all_closed = Event()
+
+    def start(self) -> None:
+        """Bind every endpoint. Raises NetworkError, with nothing left open."""
+        try:
+            for endpoint in self.settings.endpoints:
+                listener = self._listener(endpoint)
+                listener.open()
+                self._listeners[endpoint.listener_name] = listener
+                log.info("%s Created data-plane acceptor for endpoint : %s", self._log_prefix, endpoint)
+        except Exception:
+            self.stop()
+            raise
+
+    def enable_processing(self) -> None:
+        """Accept connections and serve them."""
+        for listener in self._listeners.values():
+            listener.enable()
+        if self.settings.max_idle_ms >= 0:
+            interval_ms = min(MAX_REAP_INTERVAL_MS, max(MIN_REAP_INTERVAL_MS, self.settings.max_idle_ms // 10))
+            self._reaper = get_hub().loop.timer(interval_ms / 1000, interval_ms / 1000)
+            self._reaper.start(self._reap)
+        log.info("%s Enabling request processing.", self._log_prefix)
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """Blocks. Close all listeners and connections; requests at hand may finish within `timeout_s`."""
+        self._stopping = True
+        if self._reaper is not None:
+            self._reaper.stop()
+            self._reaper.close()
+            self._reaper = None
+        for listener in self._listeners.values():
+            listener.close()
+        self._wait_until_closed(timeout_s)
+        self._turns.close()
+        if self._owns_pool:
+            self._read_pool.kill()
+        log.info("%s Shutdown completed", self._log_prefix)
+
+    def bound_port(self, listener_name: str) -> int:
+        """The port that a listener really has; raises KeyError for an unknown listener."""
+        return self._listeners[listener_name].port
+
+    def connections(self) -> Iterator[Connection]:
+        """Every open connection, in no particular order."""
+        for listener in self._listeners.values():
+            yield from list(listener.connections)
+
+    @property
+    def connection_count(self) -> int:
+        return self.quotas.total_count
+
+    def listener_names(self) -> list[str]:
+        return list(self._listeners)
+
+    def _listener(self, endpoint: ListenerEndPoint) -> Listener:
+        # The controller's requests must not queue behind those of clients: its own plane has places of its own.
+        is_control_plane = endpoint.listener_name == self.settings.control_plane_listener
+        return Listener(
+            endpoint,
+            self.settings,
+            handler=self._handler,
+            buffers=self._buffers,
+            turns=self._turns,
+            requests=RequestChannel(self.settings.queued_max_requests) if is_control_plane else self.requests,
+            quotas=self.quotas,
+            rate=self.rate,
+            transport_for=self._plain_transport,
+            on_slot_change=self._slot_change,
+            log_prefix=self._log_prefix,
+        )
+
+    def _plain_transport(self, sock: socket.socket, parking: Parking) -> Transport:
+        return PlainTransport(sock, parking, self._read_pool)
+
+    def _slot_change(self) -> None:
+        """A connection ended, or a protected one was accepted above the limit."""
+        if self._stopping:
+            if not self.connection_count:
+                self._all_closed.set()
+            return
+        if self.quotas.is_over():
+            for name, listener in self._listeners.items():
+                if name != self.quotas.protected_listener and listener.close_oldest():
+                    return
+        for listener in self._listeners.values():
+            listener.accept_if_allowed()
+
+    def _reap(self) -> None:
+        deadline_ns = time.monotonic_ns() - self.settings.max_idle_ms * 1_000_000
+        for listener in self._listeners.values():
+            self.expired_connections_count += listener.close_idle(deadline_ns)
+
+    def _wait_until_closed(self, timeout_s: float) -> None:
+        if self.connection_count:
+            self._all_closed.wait(timeout_s)
+        stuck = [greenlet for listener in self._listeners.values() for greenlet in listener.connections.values()]
+        if stuck:
+            log.warning("%s %d connections did not end in time", self._log_prefix, len(stuck))
+            for greenlet in stuck:
+                get_hub().loop.run_callback(greenlet.throw, gevent.GreenletExit)
+            gevent.sleep(0)
