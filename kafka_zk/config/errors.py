@@ -1,0 +1,26 @@
+"""What is wrong with a configuration, in Kafka's own words.
+
+Role        Pure. The two classes below are all that leaves this package.
+Source      ConfigException, Scala's `require` (its text starts with "requirement failed: ").
+"""
+
+from __future__ import annotations
+
+
+class ConfigException(Exception):
+    """A value, or a combination of values, that Kafka refuses."""
+
+
+class UnsupportedConfig(ConfigException):
+    """Kafka would accept it; this broker cannot do it yet, and going on without it would be unsafe."""
+
+
+def invalid_value(name: str, value: object, reason: str) -> ConfigException:
+    """The standard sentence of a refused value; `value` is printed as Java prints it."""
+    return ConfigException(f"Invalid value {value} for configuration {name}: {reason}")
+
+
+def require(holds: bool, message: str) -> None:
+    """Raise ConfigException unless `holds`; the text is Kafka's for a broken rule between keys."""
+    if not holds:
+        raise ConfigException(f"requirement failed: {message}")

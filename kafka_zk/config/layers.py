@@ -1,0 +1,63 @@
+"""Where a broker value comes from: the properties file and the two dynamic layers of ZooKeeper, with Kafka's synonyms.
+
+Role        Pure.
+Invariants  The stronger layer wins as a whole family: a dynamic log.retention.ms hides log.retention.hours of the file.
+Source      DynamicBrokerConfig.brokerConfigSynonyms, overrideProps; KafkaConfig.populateSynonyms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+_FAMILIES = (
+    ("log.roll.ms", "log.roll.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+)
+_FAMILY_OF = {name: family for family in _FAMILIES for name in family}
+_FAMILY_OF["log.flush.interval.ms"] = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
+_LISTENER_KEY = re.compile(r"listener\.name\.[^.]*\.(.*)")
+
+# Either name may be given; Kafka fills in the other.
+_TWINS = (("broker.id", "node.id"), ("delegation.token.secret.key", "delegation.token.master.key"))
+
+
+def synonyms_of(name: str, *, with_listener_prefix: bool = False) -> tuple[str, ...]:
+    """Keys that say the same as `name`, the strongest first; for a listener's own key also the general one."""
+    if name in _FAMILY_OF:
+        return _FAMILY_OF[name]
+    match = _LISTENER_KEY.fullmatch(name) if with_listener_prefix else None
+    return (name, match[1]) if match else (name,)
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The user's texts, layer by layer; `static` already has both names of a twin, `given` tells which are real."""
+
+    static: Mapping[str, str]
+    dynamic_default: Mapping[str, str] = field(default_factory=dict)
+    dynamic_broker: Mapping[str, str] = field(default_factory=dict)
+    given: frozenset[str] = frozenset()
+
+    def effective(self) -> dict[str, str]:
+        """The texts that count, the strongest layer last applied."""
+        properties = dict(self.static)
+        for layer in (self.dynamic_default, self.dynamic_broker):
+            for name, value in layer.items():
+                for synonym in synonyms_of(name):
+                    properties.pop(synonym, None)
+                properties[name] = value
+        return properties
+
+
+def with_twins(properties: Mapping[str, str]) -> dict[str, str]:
+    """`properties` where a key that has two names stands under both."""
+    filled = dict(properties)
+    for first, second in _TWINS:
+        if first in filled:
+            filled.setdefault(second, filled[first])
+        elif second in filled:
+            filled[first] = filled[second]
+    return filled

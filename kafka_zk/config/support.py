@@ -1,0 +1,98 @@
+"""What this broker does not do: keys that stop the start, plug-ins that cannot be loaded, and words of warning.
+
+Role        Pure. The one list of what is refused; a feature that gets built takes its line out here.
+Invariants  Nothing that guards data or access is ever ignored silently: it is refused or it works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kafka_zk.config.declaration import INT, LOW, Config, ConfigTable
+from kafka_zk.config.errors import UnsupportedConfig, invalid_value
+from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
+from kafka_zk.config.validators import between
+from kafka_zk.config.values import ConfigType
+
+if TYPE_CHECKING:
+    from kafka_zk.config.broker import BrokerConfig
+
+# fmt: off
+OWN_KEYS = ConfigTable((
+    Config("kafka_zk.metrics.port", INT, None, between(-1, 65535), LOW,
+           "Port of the Prometheus end point; 0 takes any free port, -1 or absent switches it off.",
+           read_by="broker.server"),
+))
+
+# Keys of plug-ins that Kafka itself ships; they are not in Kafka's own table.
+_AUTHORIZER_KEYS = ("super.users", "allow.everyone.if.no.acl.found", "authorizer.")
+
+_REFUSED: tuple[tuple[str, Callable[[BrokerConfig], bool], str], ...] = (
+    ("process.roles", lambda config: bool(config.process_roles),
+     "this broker works with ZooKeeper only, KRaft is not supported"),
+    ("zookeeper.metadata.migration.enable", lambda config: config.zookeeper_metadata_migration_enable,
+     "migration to KRaft is not supported"),
+    ("remote.log.storage.system.enable", lambda config: config.remote_log_storage_system_enable,
+     "tiered storage is not supported"),
+    ("authorizer.class.name", lambda config: config.authorizer_class_name != "",
+     "authorization is not supported yet, and without it everybody could do everything"),
+    ("zookeeper.set.acl", lambda config: config.zookeeper_set_acl,
+     "protected znodes are not supported yet, and without them everybody could change the cluster"),
+    ("zookeeper.ssl.client.enable", lambda config: config.zookeeper_ssl_client_enable,
+     "TLS to ZooKeeper is not supported yet"),
+    ("config.providers", lambda config: bool(config.originals.get("config.providers", "").strip()),
+     "values from config providers are not supported yet"),
+)
+# fmt: on
+
+_REPLICA_SELECTORS = (
+    "org.apache.kafka.common.replica.LeaderSelector",
+    "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+)
+# Plug-ins that only watch: the broker does its work without them.
+_IGNORED_PLUGINS = ("metric.reporters", "kafka.metrics.reporters", "security.providers", "zookeeper.clientCnxnSocket")
+_HARMLESS_CLASSES = ("org.apache.kafka.common.metrics.JmxReporter", "org.apache.zookeeper.ClientCnxnSocketNIO")
+
+
+def check_supported(config: BrokerConfig) -> None:
+    """Raise UnsupportedConfig, one sentence long, for what must not be ignored; ConfigException for a Java class
+    that decides something and cannot be loaded here."""
+    for name, refused, why in _REFUSED:
+        if refused(config):
+            raise UnsupportedConfig(f"{name}={config.originals.get(name, '')} cannot be used: {why}.")
+    for end_point in config.listeners:
+        if end_point.security_protocol != "PLAINTEXT":
+            raise UnsupportedConfig(
+                f"The listener {end_point} cannot be used: {end_point.security_protocol} is not supported yet, "
+                "only PLAINTEXT listeners are."
+            )
+    for name, row in BROKER_KEYS.items():
+        value = config.values[name]
+        if row.type is ConfigType.CLASS and value is not None and value != row.default:
+            raise invalid_value(name, config.originals.get(name), f"Class {value} could not be found.")
+    selector = config.replica_selector_class
+    if selector and selector not in _REPLICA_SELECTORS:
+        raise invalid_value("replica.selector.class", selector, f"Class {selector} could not be found.")
+
+
+def start_up_warnings(config: BrokerConfig) -> list[str]:
+    """One line for each key of the user's that changes nothing, in the order of the keys."""
+    warnings = []
+    for name in sorted(config.originals):
+        row = BROKER_KEYS.get(name) or OWN_KEYS.get(name) or DYNAMIC_ONLY_KEYS.get(name)
+        if name in _IGNORED_PLUGINS:
+            warnings += _plugin_warning(config, name)
+        elif row is not None:
+            if row.read_by is None and name in config.layers.given:
+                warnings.append(f"Config {name} is not supported yet: its value is checked and reported but not used.")
+        elif not name.startswith(("listener.name.", *_AUTHORIZER_KEYS)):
+            warnings.append(f"Config {name} is not known: it is reported but not used.")
+    return warnings
+
+
+def _plugin_warning(config: BrokerConfig, name: str) -> list[str]:
+    classes = [entry for entry in config.originals[name].split(",") if entry.strip() not in ("", *_HARMLESS_CLASSES)]
+    if not classes:
+        return []
+    return [f"Config {name}: Java classes cannot be loaded here, {','.join(classes)} is ignored."]

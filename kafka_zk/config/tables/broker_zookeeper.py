@@ -1,0 +1,49 @@
+"""Broker keys: the connection to ZooKeeper."""
+
+from __future__ import annotations
+
+from kafka_zk.config.declaration import BOOLEAN, HIGH, INT, LIST, LOW, MEDIUM, PASSWORD, STRING, Config
+from kafka_zk.config.validators import at_least
+
+# fmt: off
+ZOOKEEPER_KEYS: tuple[Config, ...] = (
+    Config("zookeeper.clientCnxnSocket", STRING, None, None, MEDIUM,
+           "Java socket class of the ZooKeeper client."),
+    Config("zookeeper.connect", STRING, None, None, HIGH,
+           "ZooKeeper servers as host:port, separated by commas, with an optional path at the end."),
+    Config("zookeeper.connection.timeout.ms", INT, None, None, HIGH,
+           "Longest wait for the first connection; absent: the session timeout."),
+    Config("zookeeper.max.in.flight.requests", INT, 10, at_least(1), HIGH,
+           "Requests sent to ZooKeeper before an answer is awaited."),
+    Config("zookeeper.session.timeout.ms", INT, 18_000, None, HIGH,
+           "Silence after which ZooKeeper gives this broker up."),
+    Config("zookeeper.set.acl", BOOLEAN, False, None, HIGH,
+           "Protect the znodes that brokers write."),
+    Config("zookeeper.ssl.cipher.suites", LIST, None, None, LOW,
+           "ZooKeeper over TLS: cipher suites."),
+    Config("zookeeper.ssl.client.enable", BOOLEAN, False, None, MEDIUM,
+           "Talk to ZooKeeper over TLS."),
+    Config("zookeeper.ssl.crl.enable", BOOLEAN, False, None, LOW,
+           "ZooKeeper over TLS: check revocation lists."),
+    Config("zookeeper.ssl.enabled.protocols", LIST, None, None, LOW,
+           "ZooKeeper over TLS: versions."),
+    Config("zookeeper.ssl.endpoint.identification.algorithm", STRING, "HTTPS", None, LOW,
+           "ZooKeeper over TLS: check of the server's name."),
+    Config("zookeeper.ssl.keystore.location", STRING, None, None, MEDIUM,
+           "ZooKeeper over TLS: own certificate."),
+    Config("zookeeper.ssl.keystore.password", PASSWORD, None, None, MEDIUM,
+           "ZooKeeper over TLS: password of that file."),
+    Config("zookeeper.ssl.keystore.type", STRING, None, None, MEDIUM,
+           "ZooKeeper over TLS: format of that file."),
+    Config("zookeeper.ssl.ocsp.enable", BOOLEAN, False, None, LOW,
+           "ZooKeeper over TLS: ask whether a certificate is revoked."),
+    Config("zookeeper.ssl.protocol", STRING, "TLSv1.2", None, LOW,
+           "ZooKeeper over TLS: version of the context."),
+    Config("zookeeper.ssl.truststore.location", STRING, None, None, MEDIUM,
+           "ZooKeeper over TLS: trusted certificates."),
+    Config("zookeeper.ssl.truststore.password", PASSWORD, None, None, MEDIUM,
+           "ZooKeeper over TLS: password of that file."),
+    Config("zookeeper.ssl.truststore.type", STRING, None, None, MEDIUM,
+           "ZooKeeper over TLS: format of that file."),
+)
+# fmt: on
