@@ -1,0 +1,1 @@
+"""Kafka's wire protocol: message declarations, the compiler of their codecs, error codes, headers."""

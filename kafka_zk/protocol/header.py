@@ -1,0 +1,132 @@
+"""Request and response headers.
+
+Role        Decodes the header of every incoming frame (the first bytes of the hot path) and writes ours.
+Invariants  Header v2 (tag section behind the client id) where the body is flexible, v1 otherwise, v0 (no client id)
+            for ControlledShutdown v0 only. The client id is never compact. A response header has a tag section where
+            the body is flexible, except for ApiVersions: a client that asked with an unknown version must be able
+            to read the answer.
+            A null client id reads as "". Versions are not judged here: dispatch does that.
+Source      Kafka 3.9 RequestHeader.parse, ApiMessageType.requestHeaderVersion / responseHeaderVersion.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from kafka_zk.protocol.api_table import API_TABLE
+from kafka_zk.protocol.errors import DecodeError
+from kafka_zk.protocol.types import Buffer
+from kafka_zk.protocol.wire import skip_tags
+
+_API_VERSIONS_KEY: Final = 18
+_CONTROLLED_SHUTDOWN_KEY: Final = 7
+
+_FLEXIBLE_FROM = {key: api.flexible_from for key, api in API_TABLE.items()}
+_WITH_CLIENT_ID = struct.Struct(">hhih")
+_WITHOUT_CLIENT_ID = struct.Struct(">hhi")
+_unpack = _WITH_CLIENT_ID.unpack_from
+_new = object.__new__
+
+
+class RequestHeader:
+    """What a request says before its body; `body_position` is where the body starts in the frame."""
+
+    __slots__ = ("api_key", "api_version", "body_position", "client_id", "correlation_id")
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str
+    body_position: int
+
+    def __init__(
+        self, api_key: int, api_version: int, correlation_id: int, client_id: str, body_position: int = 0
+    ) -> None:
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.body_position = body_position
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RequestHeader):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"RequestHeader(api_key={self.api_key} v{self.api_version} correlation_id={self.correlation_id} "
+            f"client_id={self.client_id!r})"
+        )
+
+
+def decode_request_header(frame: Buffer, position: int = 0) -> RequestHeader:
+    """Read the header at `position`. Raises DecodeError: cut short, or an API key no ZooKeeper-mode broker has."""
+    header = _new(RequestHeader)
+    try:
+        header.api_key, header.api_version, header.correlation_id, length = _unpack(frame, position)
+        flexible = header.api_version >= _FLEXIBLE_FROM[header.api_key]
+        if header.api_key == _CONTROLLED_SHUTDOWN_KEY and header.api_version == 0:
+            header.client_id = ""
+            header.body_position = position + 8
+            return header
+        position += 10
+        if length > 0:
+            stop = position + length
+            header.client_id = str(frame[position:stop], "utf-8", "replace")
+            position = stop
+        else:
+            header.client_id = ""
+        if flexible:
+            count = frame[position]
+            position += 1
+            if count:
+                position = skip_tags(frame, position, count)
+    except KeyError:
+        raise DecodeError(f"Unknown API key {header.api_key}") from None
+    except (struct.error, IndexError) as error:
+        raise DecodeError(f"Error parsing request header: {error}") from error
+    if position > len(frame):
+        raise DecodeError("Error parsing request header: the frame ends inside it")
+    header.body_position = position
+    return header
+
+
+def encode_request_header(api_key: int, api_version: int, correlation_id: int, client_id: str | None) -> bytes:
+    """The header of a request that we send."""
+    if api_key == _CONTROLLED_SHUTDOWN_KEY and api_version == 0:
+        return _WITHOUT_CLIENT_ID.pack(api_key, api_version, correlation_id)
+    text = b"" if client_id is None else client_id.encode()
+    length = -1 if client_id is None else len(text)
+    tags = b"\0" if api_version >= _FLEXIBLE_FROM[api_key] else b""
+    return _WITH_CLIENT_ID.pack(api_key, api_version, correlation_id, length) + text + tags
+
+
+def response_header_is_flexible(api_key: int, api_version: int) -> bool:
+    """Whether the answer to this request carries a tag section in its header."""
+    return api_version >= _FLEXIBLE_FROM[api_key] and api_key != _API_VERSIONS_KEY
+
+
+def encode_response_header(correlation_id: int, flexible: bool) -> bytes:
+    """The header of a response; `flexible` as `response_header_is_flexible` says."""
+    return correlation_id.to_bytes(4, "big", signed=True) + (b"\0" if flexible else b"")
+
+
+def decode_response_header(frame: Buffer, flexible: bool, position: int = 0) -> tuple[int, int]:
+    """The correlation id of a response and the position of its body. Raises DecodeError."""
+    try:
+        (correlation_id,) = struct.unpack_from(">i", frame, position)
+        position += 4
+        if flexible:
+            count = frame[position]
+            position += 1
+            if count:
+                position = skip_tags(frame, position, count)
+    except (struct.error, IndexError) as error:
+        raise DecodeError(f"Error parsing response header: {error}") from error
+    if position > len(frame):
+        raise DecodeError("Error parsing response header: the frame ends inside it")
+    return correlation_id, position

@@ -1,0 +1,95 @@
+"""`Message`: one declaration and the codecs compiled from it, version by version, on first use.
+
+Role        The object that handlers, channels and logs hold: PRODUCE_REQUEST.decode(...), .encode(...).
+Invariants  Compiled functions are kept for the life of the process; a version outside the declared range raises
+            UnsupportedVersion, never a guess.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar, cast
+
+from kafka_zk.protocol.decoder import Decoder, compile_decoder
+from kafka_zk.protocol.encoder import Encoder, PartsEncoder, compile_encoder, compile_parts_encoder
+from kafka_zk.protocol.errors import CLASSES, ErrorCode
+from kafka_zk.protocol.schema import Field, Struct, Versions
+from kafka_zk.protocol.types import Buffer
+from kafka_zk.protocol.value import Value
+
+T = TypeVar("T")
+
+
+class Message(Generic[T]):
+    """A request, response or record: declared once, coded by what is compiled from the declaration.
+
+    `api_key` is None for records and embedded payloads. `flexible_from` is the first version with compact
+    lengths and tag sections, larger than every version where there is none.
+    """
+
+    def __init__(
+        self, name: str, *, versions: str, flexible: str, fields: tuple[Field, ...], api_key: int | None = None
+    ) -> None:
+        self.name = name
+        self.api_key = api_key
+        self.versions = Versions.parse(versions)
+        self.min_version, self.max_version = self.versions
+        self.flexible_from = Versions.parse(flexible).low
+        self.struct = Struct(name, fields)
+        self._decoders: dict[int, Decoder] = {}
+        self._encoders: dict[int, Encoder] = {}
+        self._parts_encoders: dict[int, PartsEncoder] = {}
+
+    def __repr__(self) -> str:
+        return f"{self.name} v{self.min_version}-{self.max_version}"
+
+    @property
+    def value_class(self) -> type[Value]:
+        """The class of the message's objects."""
+        return self.struct.value_class
+
+    def class_of(self, name: str) -> type[Value]:
+        """The class of the inner struct called `name`."""
+        return next(struct.value_class for struct in self.struct.structs() if struct.class_name == name)
+
+    def is_flexible(self, api_version: int) -> bool:
+        """Whether this version has compact lengths and tag sections."""
+        return api_version >= self.flexible_from
+
+    def decode(self, buffer: Buffer, api_version: int, position: int = 0) -> T:
+        """Read one message that starts at `position`; what follows it is not looked at. Raises DecodeError."""
+        return cast(T, self.decoder(api_version)(buffer, position)[0])
+
+    def decoder(self, api_version: int) -> Any:
+        """The compiled decoder: (buffer, position) -> (object, next position); raises DecodeError."""
+        decoder = self._decoders.get(api_version)
+        if decoder is None:
+            self._check(api_version)
+            decoder = compile_decoder(self.name, self.struct, api_version, flexible=self.is_flexible(api_version))
+            self._decoders[api_version] = decoder
+        return decoder
+
+    def encode(self, value: T, api_version: int) -> bytes:
+        """Write one message. Raises UnsupportedVersion if this version would lose a field, EncodeError for our bugs."""
+        return self.encoder(api_version)(value)
+
+    def encoder(self, api_version: int) -> Encoder:
+        """The compiled encoder: object -> bytes."""
+        encoder = self._encoders.get(api_version)
+        if encoder is None:
+            self._check(api_version)
+            encoder = compile_encoder(self.name, self.struct, api_version, flexible=self.is_flexible(api_version))
+            self._encoders[api_version] = encoder
+        return encoder
+
+    def encode_parts(self, value: T, api_version: int) -> list[Any]:
+        """Like `encode`, but a records field may hold a sequence of slices: they stay themselves between the bytes."""
+        encoder = self._parts_encoders.get(api_version)
+        if encoder is None:
+            self._check(api_version)
+            encoder = compile_parts_encoder(self.name, self.struct, api_version, flexible=self.is_flexible(api_version))
+            self._parts_encoders[api_version] = encoder
+        return encoder(value)
+
+    def _check(self, api_version: int) -> None:
+        if api_version not in self.versions:
+            raise CLASSES[ErrorCode.UNSUPPORTED_VERSION](f"{self.name} has no version {api_version}")

@@ -1,0 +1,1 @@
+"""The declarations: one module an API (request and response), coordinator records, embedded payloads."""

@@ -1,0 +1,72 @@
+"""What decoded messages are made of: slots classes, one a struct of a declaration.
+
+Role        Gives every struct its class: keyword arguments with Kafka's defaults, equality by value, a repr to read.
+Invariants  Every slot is always set. A default list or struct is a new one for each object, never shared.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from kafka_zk.protocol.schema import Struct
+
+_ABSENT = type("Absent", (), {"__repr__": lambda _: "..."})()
+
+
+class Value:
+    """Base of all message classes. Mutable, therefore not hashable."""
+
+    __slots__: tuple[str, ...] = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={_shown(getattr(self, name))}" for name in self.__slots__)
+        return f"{self.__class__.__name__}({fields})"
+
+
+def _shown(value: Any) -> str:
+    """Long payloads are shown by their size: a repr must fit a log line."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return repr(bytes(value)) if len(value) <= 32 else f"<{len(value)} bytes>"
+    return repr(value)
+
+
+def make_value_class(struct: Struct) -> type[Value]:
+    """The class of `struct`. Its initializer is compiled by the first object, so that importing costs little."""
+
+    def first_init(self: Any, **fields: Any) -> None:
+        value_class.__init__ = _compile_init(struct)
+        value_class.__init__(self, **fields)
+
+    namespace = {
+        "__slots__": tuple(field.name for field in struct.fields),
+        "__init__": first_init,
+        "__doc__": f"Kafka's {struct.name}.",
+    }
+    value_class: Any = type(struct.class_name, (Value,), namespace)
+    return cast(type[Value], value_class)
+
+
+def _compile_init(struct: Struct) -> Any:
+    names: dict[str, Any] = {"absent": _ABSENT}
+    parameters, lines = [], []
+    for index, field in enumerate(struct.fields):
+        if field.has_fresh_default:
+            inner = field.struct if field.type is field.struct else None
+            names[f"new_{index}"] = list if inner is None else inner.value_class
+            parameters.append(f"{field.name}=absent")
+            fresh = f"new_{index}()" if inner is not None else "[]"
+            lines.append(f"    self.{field.name} = {fresh} if {field.name} is absent else {field.name}")
+        else:
+            names[f"default_{index}"] = field.default
+            parameters.append(f"{field.name}=default_{index}")
+            lines.append(f"    self.{field.name} = {field.name}")
+    signature = f"def __init__(self, *, {', '.join(parameters)}):" if parameters else "def __init__(self):"
+    exec("\n".join([signature, *(lines or ["    pass"])]), names)
+    return names["__init__"]
