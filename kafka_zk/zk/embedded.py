@@ -97,8 +97,8 @@ def zookeeper_jars(environ: Mapping[str, str] = os.environ) -> list[Path]:
         if any(re.match(r"zookeeper-\d|zookeeper\.jar", jar.name) for jar in jars):
             return jars
     raise NotFoundOnThisMachineError(
-        "Apache ZooKeeper's jars are not on this machine: "
-        f"ZOOKEEPER_HOME ({environ.get('ZOOKEEPER_HOME') or 'not set'}), {PROJECT_LIBS}, the jars of the package pyspark. "
+        "Apache ZooKeeper's jars are not on this machine: not in ZOOKEEPER_HOME "
+        f"({environ.get('ZOOKEEPER_HOME') or 'not set'}), {PROJECT_LIBS} or the jars of the package pyspark. "
         "Set ZOOKEEPER_HOME to an unpacked release, or: pip install 'kafka_zk[embedded]'"
     )
 

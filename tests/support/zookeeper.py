@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import socket
 from pathlib import Path
 from typing import Protocol
 
@@ -15,7 +16,8 @@ from kazoo.client import KazooClient
 from kazoo.handlers.gevent import SequentialGeventHandler
 
 from kafka_zk.zk.embedded import server_command
-from tests.support.processes import ChildProcess, accepts_connections, free_port
+from kafka_zk.zk.session import close_session
+from tests.support.processes import ChildProcess, free_port
 
 # A small tick lets tests use sessions of a second; the upper bound lets them keep Kafka's default of 18 s.
 TICK_MS = 500
@@ -62,10 +64,20 @@ class EmbeddedZooKeeper:
             "4lw.commands.whitelist=*\n"
         )
         self._process.start()
-        self._process.wait_ready(lambda: accepts_connections(self._port), "ZooKeeper accepts connections")
+        self._process.wait_ready(lambda: answers(self._port), "ZooKeeper answers")
 
     def stop(self) -> None:
         self._process.stop()
+
+
+def answers(port: int) -> bool:
+    """Whether the server takes requests; its port is open a little earlier."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+            connection.sendall(b"srvr")
+            return b"Mode:" in connection.makefile("rb").read()
+    except OSError:
+        return False
 
 
 _chroots = itertools.count(1)
@@ -76,15 +88,13 @@ def fresh_chroot(server: ZooKeeperServer, name: str = "test") -> str:
     return f"{server.connect}/{name}-{next(_chroots)}"
 
 
-def plain_client(connect: str, session: tuple[int, bytes] | None = None) -> KazooClient:
-    """A started kazoo client on the gevent loop, with `session` taken over from another client if given."""
-    client = KazooClient(connect, timeout=10, client_id=session, handler=SequentialGeventHandler())
+def plain_client(connect: str) -> KazooClient:
+    """A started kazoo client on the gevent loop: another program's view."""
+    client = KazooClient(connect, timeout=10, handler=SequentialGeventHandler())
     client.start()
     return client
 
 
 def expire_session(server: ZooKeeperServer, session_id: int, password: bytes) -> None:
     """End a session from outside: ZooKeeper drops its ephemeral nodes, its owner learns that it has expired."""
-    thief = plain_client(server.connect, (session_id, password))
-    thief.stop()
-    thief.close()
+    close_session(server.connect, session_id, password)

@@ -1,0 +1,144 @@
+"""Between our operations and kazoo's: requests, results, errors.
+
+Role        The only module besides session.py that knows kazoo's types; sends nothing by itself.
+Source      kazoo 2.11 (pinned): client, protocol.serialization, exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from kazoo import exceptions as kazoo_errors
+from kazoo.client import KazooClient
+from kazoo.protocol import serialization
+from kazoo.protocol.states import WatchedEvent, ZnodeStat
+from kazoo.security import ACL, Id
+
+from kafka_zk.zk import errors
+from kafka_zk.zk.operations import Acl, Check, Create, Delete, Operation, SetData, Stat
+
+WatchCallback = Callable[[WatchedEvent], None]
+AclFor = Callable[[str], Sequence[Acl]]
+
+_ERRORS: dict[type[Exception], type[errors.ZkError]] = {
+    kazoo_errors.NoNodeError: errors.NoNode,
+    kazoo_errors.NodeExistsError: errors.NodeExists,
+    kazoo_errors.BadVersionError: errors.BadVersion,
+    kazoo_errors.NotEmptyError: errors.NotEmpty,
+    kazoo_errors.NoChildrenForEphemeralsError: errors.NoChildrenForEphemerals,
+    kazoo_errors.NoAuthError: errors.NoAuth,
+    kazoo_errors.AuthFailedError: errors.AuthFailed,
+    kazoo_errors.SessionExpiredError: errors.SessionExpired,
+    kazoo_errors.ConnectionClosedError: errors.ConnectionClosed,
+    kazoo_errors.RolledBackError: errors.RolledBack,
+    kazoo_errors.RuntimeInconsistency: errors.NotTried,
+}
+
+
+class Request(NamedTuple):
+    """One request: how to send it (the answer is a kazoo AsyncResult), and how to read the answer."""
+
+    path: str | None
+    send: Callable[[KazooClient], Any]
+    read: Callable[[Any], Any]
+
+
+def translated(error: Exception, path: str | None) -> errors.ZkError:
+    """Our error for kazoo's."""
+    known = _ERRORS.get(type(error))
+    if known is not None:
+        return known(path)
+    return errors.ZkError(path, f"KeeperErrorCode = {type(error).__name__.removesuffix('Error')} for {path}: {error}")
+
+
+def stat_of(stat: ZnodeStat | None) -> Stat | None:
+    return None if stat is None else Stat._make(stat)
+
+
+def get(path: str, watch: WatchCallback | None) -> Request:
+    return Request(path, lambda kazoo: kazoo.get_async(path, watch), lambda answer: (answer[0], Stat._make(answer[1])))
+
+
+def exists(path: str, watch: WatchCallback | None) -> Request:
+    return Request(path, lambda kazoo: kazoo.exists_async(path, watch), stat_of)
+
+
+def children(path: str, watch: WatchCallback | None) -> Request:
+    return Request(
+        path,
+        lambda kazoo: kazoo.get_children_async(path, watch, include_data=True),
+        lambda answer: (answer[0], Stat._make(answer[1])),
+    )
+
+
+def create(operation: Create, acl: Sequence[Acl]) -> Request:
+    return Request(
+        operation.path,
+        lambda kazoo: kazoo.create_async(
+            operation.path, operation.data, kazoo_acl(acl), operation.ephemeral, operation.sequential
+        ),
+        str,
+    )
+
+
+def set_data(operation: SetData) -> Request:
+    return Request(
+        operation.path,
+        lambda kazoo: kazoo.set_async(operation.path, operation.data, operation.version),
+        Stat._make,
+    )
+
+
+def delete(operation: Delete) -> Request:
+    return Request(operation.path, lambda kazoo: kazoo.delete_async(operation.path, operation.version), bool)
+
+
+def get_acl(path: str) -> Request:
+    def read(answer: tuple[list[ACL], ZnodeStat]) -> list[Acl]:
+        return [Acl(entry.perms, entry.id.scheme, entry.id.id) for entry in answer[0]]
+
+    return Request(path, lambda kazoo: kazoo.get_acls_async(path), read)
+
+
+def set_acl(path: str, acl: Sequence[Acl]) -> Request:
+    return Request(path, lambda kazoo: kazoo.set_acls_async(path, kazoo_acl(acl)), Stat._make)
+
+
+def multi(operations: Sequence[Operation], acl_for: AclFor) -> Request:
+    """All of `operations` or none. The answer is one result an operation: a value or a ZkError."""
+
+    def send(kazoo: KazooClient) -> Any:
+        transaction = kazoo.transaction()
+        # kazoo's own methods refuse znodes without data, so its requests are made here.
+        transaction.operations.extend(_part(kazoo, operation, acl_for) for operation in operations)
+        return transaction.commit_async()
+
+    def read(answers: Sequence[Any]) -> list[Any]:
+        return [_part_result(answer, operation.path) for answer, operation in zip(answers, operations, strict=True)]
+
+    return Request(operations[0].path, send, read)
+
+
+def _part(kazoo: KazooClient, operation: Operation, acl_for: AclFor) -> Any:
+    path = kazoo.chroot if operation.path == "/" and kazoo.chroot else kazoo.chroot + operation.path
+    match operation:
+        case Create(_, data, ephemeral, sequential):
+            flags = int(ephemeral) | int(sequential) << 1
+            return serialization.Create(path, data, kazoo_acl(acl_for(operation.path)), flags)
+        case SetData(_, data, version):
+            return serialization.SetData(path, data, version)
+        case Delete(_, version):
+            return serialization.Delete(path, version)
+        case Check(_, version):
+            return serialization.CheckVersion(path, version)
+
+
+def _part_result(answer: Any, path: str) -> Any:
+    if isinstance(answer, Exception):
+        return translated(answer, path)
+    return Stat._make(answer) if isinstance(answer, ZnodeStat) else answer
+
+
+def kazoo_acl(acl: Sequence[Acl]) -> list[ACL]:
+    return [ACL(entry.permissions, Id(entry.scheme, entry.identity)) for entry in acl]

@@ -1,0 +1,450 @@
+"""The broker's ZooKeeper session: operations that outlive connections, and generations that end with sessions.
+
+Role        Acts, through kazoo on the gevent loop. One client a broker; every access to ZooKeeper goes through it.
+Invariants  A connection loss is never reported: the operation is sent again once connected, for ever. So a write may
+            have been applied and still answer NodeExists or BadVersion; who cares reads again.
+            `generation` grows as soon as the loss of the session is known, before anything else runs. A write belongs
+            to the generation it started in and is never sent in another one. After a loss nothing is written until
+            `resume`, except by calls that name the new generation (the registration).
+            Listeners run in kazoo's greenlets and only set flags; one greenlet of ours does what follows from them.
+Source      kafka.zookeeper.ZooKeeperClient, KafkaZkClient.retryRequestsUntilConnected; KAFKA-5473, 6879, 13461.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import gevent
+from gevent.event import Event
+from gevent.lock import BoundedSemaphore
+from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, KazooException, SessionExpiredError
+from kazoo.handlers.gevent import SequentialGeventHandler
+from kazoo.protocol.states import EventType, KazooState, KeeperState, WatchedEvent
+from kazoo.retry import KazooRetry
+
+from kafka_zk.zk import kazoo_calls
+from kafka_zk.zk.errors import ConnectionClosed, ConnectionTimeout, NodeExists, NoNode, SessionExpired, ZkError
+from kafka_zk.zk.kazoo_calls import AclFor, Request, WatchCallback
+from kafka_zk.zk.operations import ANY_VERSION, ANYONE_ALL, Acl, Create, Delete, Operation, SetData, Stat
+from kafka_zk.zk.watches import Kind, MarkDirty, Side, Watch, Watches
+
+log = logging.getLogger("kafka.zookeeper.ZooKeeperClient")
+
+RECONNECT_DELAY_S = 0.1
+MAX_RECONNECT_DELAY_S = 1.0
+RETRY_DELAY_S = 1.0
+
+NodeData = tuple[bytes | None, Stat]
+
+
+def open_to_everyone(path: str) -> Sequence[Acl]:
+    """The ACL of every znode while zookeeper.set.acl is false."""
+    return (ANYONE_ALL,)
+
+
+class ZkClient:
+    """A session with the ensemble of `connect` (`host:port,host:port/chroot`)."""
+
+    def __init__(
+        self,
+        connect: str,
+        *,
+        session_timeout_ms: int = 18_000,
+        connection_timeout_ms: int | None = None,
+        max_in_flight: int = 10,
+        acl_for: AclFor = open_to_everyone,
+    ) -> None:
+        self.connect = connect
+        self._session_timeout_ms = session_timeout_ms
+        self._connection_timeout_ms = session_timeout_ms if connection_timeout_ms is None else connection_timeout_ms
+        self._acl_for = acl_for
+        self._kazoo = _kazoo_client(connect, session_timeout_ms)
+        self._kazoo.add_listener(self._on_state)
+        self._in_flight = BoundedSemaphore(max_in_flight)
+        self._watches = Watches()
+        self._hooks: list[tuple[Callable[[], None], Callable[[int], None]]] = []
+        self._state_listeners: list[Callable[[str], None]] = []
+        self._connected = Event()
+        self._connection = 0
+        self._changed = Event()
+        self._closed = False
+        self._keeper: gevent.Greenlet[..., None] | None = None
+        self.generation = 1
+        """Grows with every session that replaces a lost one."""
+        self._warned_generation = self._registered_generation = self._writable_generation = 1
+
+    # -- life of the session
+
+    def start(self) -> None:
+        """Blocks. Connect, and create the chroot if it is missing.
+
+        Raises ConnectionTimeout after zookeeper.connection.timeout.ms.
+        """
+        log.info("Initializing a new session to %s.", self.connect)
+        if not self._kazoo.start_async().wait(self._connection_timeout_ms / 1000):
+            self.close()
+            raise ConnectionTimeout(detail="Timed out waiting for connection while in state: CONNECTING")
+        self._keeper = gevent.spawn(self._keep)
+        if self._kazoo.chroot and self.exists("/") is None:
+            self._create_chroot()
+
+    def close(self) -> None:
+        """Blocks. End the session: its ephemeral znodes go at once. Waiting calls raise ConnectionClosed."""
+        if self._closed:
+            return
+        self._closed = True
+        self._connected.set()
+        if self._keeper is not None:
+            self._keeper.kill()
+        self._kazoo.stop()
+        self._kazoo.close()
+
+    def _create_chroot(self) -> None:
+        # Znodes above the chroot are out of this session's sight.
+        hosts, _, chroot = self.connect.partition("/")
+        root = ZkClient(hosts, session_timeout_ms=self._session_timeout_ms, acl_for=self._acl_for)
+        root.start()
+        try:
+            root.ensure_path("/" + chroot.rstrip("/"))
+        finally:
+            root.close()
+
+    @property
+    def session_id(self) -> int:
+        """0 while there is no session."""
+        return int(self._kazoo.client_id[0]) if self._kazoo.client_id else 0
+
+    @property
+    def session_password(self) -> bytes:
+        """What another connection needs, with `session_id`, to take over or to close this session."""
+        return bytes(self._kazoo.client_id[1]) if self._kazoo.client_id else b""
+
+    @property
+    def state(self) -> str:
+        """CONNECTED, CONNECTING, AUTH_FAILED or CLOSED: what Kafka's SessionState gauge shows."""
+        if self._closed:
+            return "CLOSED"
+        shown = {KeeperState.CONNECTED, KeeperState.AUTH_FAILED}
+        return str(self._kazoo.client_state) if self._kazoo.client_state in shown else "CONNECTING"
+
+    def on_state_change(self, listener: Callable[[str], None]) -> None:
+        """Call `listener("CONNECTED" | "DISCONNECTED" | "EXPIRED")` at each change; it must not block."""
+        self._state_listeners.append(listener)
+
+    def on_session_expired(self, before: Callable[[], None], after: Callable[[int], None]) -> None:
+        """Call `before()` once a session is lost, `after(generation)` once a new one is there; both may block.
+
+        `after` may write by naming that generation. It is called again after a second when it raised. When every
+        `after` has returned, everyone may write again.
+        """
+        self._hooks.append((before, after))
+
+    def resume(self, generation: int) -> None:
+        """Let everyone write again: this broker is registered in `generation`."""
+        if generation == self.generation:
+            self._writable_generation = generation
+
+    # -- reads; a watched path has its watch set by each of them
+
+    def get(self, path: str) -> NodeData:
+        """Blocks. Data and Stat. Raises NoNode."""
+        answer: NodeData = _value(self.get_many([path])[0])
+        return answer
+
+    def exists(self, path: str) -> Stat | None:
+        """Blocks."""
+        stat: Stat | None = _value(self.exists_many([path])[0])
+        return stat
+
+    def children(self, path: str) -> list[str]:
+        """Blocks. Names of the children, in no order. Raises NoNode."""
+        names: list[str] = _value(self.children_many([path])[0])
+        return names
+
+    def get_many(self, paths: Iterable[str]) -> list[NodeData | ZkError]:
+        """Blocks. Pipelined `get`: one result a path, in order."""
+        wanted = list(paths)
+        answers = self._run([kazoo_calls.get(path, self._watcher(path, Side.DATA)) for path in wanted])
+        for path, answer in zip(wanted, answers, strict=True):
+            if not isinstance(answer, ZkError):
+                self._saw(path, Side.DATA, answer[1])
+        missing = [
+            path
+            for path, answer in zip(wanted, answers, strict=True)
+            if isinstance(answer, NoNode) and self._watches.find(path, Side.DATA)
+        ]
+        if missing:
+            # Reading data sets no watch on a znode that is not there; asking for its existence does.
+            appeared = {path for path, stat in zip(missing, self.exists_many(missing), strict=True) if stat is not None}
+            for index, path in enumerate(wanted):
+                if path in appeared and isinstance(answers[index], NoNode):
+                    answers[index] = self.get_many([path])[0]
+        return answers
+
+    def exists_many(self, paths: Iterable[str]) -> list[Stat | ZkError | None]:
+        """Blocks. Pipelined `exists`."""
+        wanted = list(paths)
+        answers = self._run([kazoo_calls.exists(path, self._watcher(path, Side.DATA)) for path in wanted])
+        for path, answer in zip(wanted, answers, strict=True):
+            if not isinstance(answer, ZkError):
+                self._saw(path, Side.DATA, answer)
+        return answers
+
+    def children_many(self, paths: Iterable[str]) -> list[list[str] | ZkError]:
+        """Blocks. Pipelined `children`."""
+        wanted = list(paths)
+        answers = self._run([kazoo_calls.children(path, self._watcher(path, Side.CHILDREN)) for path in wanted])
+        for path, answer in zip(wanted, answers, strict=True):
+            if not isinstance(answer, ZkError):
+                self._saw(path, Side.CHILDREN, answer[1])
+        return [answer if isinstance(answer, ZkError) else answer[0] for answer in answers]
+
+    def get_acl(self, path: str) -> list[Acl]:
+        """Blocks. Raises NoNode."""
+        acl: list[Acl] = _value(self._run([kazoo_calls.get_acl(path)])[0])
+        return acl
+
+    # -- writes; `generation` names the session they are meant for (default: the present one, once it is registered)
+
+    def create(
+        self,
+        path: str,
+        data: bytes | None = None,
+        *,
+        ephemeral: bool = False,
+        sequential: bool = False,
+        make_parents: bool = False,
+        generation: int | None = None,
+    ) -> str:
+        """Blocks. Create a znode; answers its path, with the number of a sequential one. Raises NodeExists, NoNode."""
+        request = kazoo_calls.create(Create(path, data, ephemeral, sequential), self._acl_for(path))
+        answer = self._write([request], generation)[0]
+        if isinstance(answer, NoNode) and make_parents:
+            self.ensure_path(path.rpartition("/")[0], generation=generation)
+            answer = self._write([request], generation)[0]
+        created: str = _value(answer)
+        return created
+
+    def ensure_path(self, path: str, *, generation: int | None = None) -> None:
+        """Blocks. Create `path` and its parents, without data, where they are missing."""
+        try:
+            self.create(path, make_parents=True, generation=generation)
+        except NodeExists:
+            return
+
+    def set(self, path: str, data: bytes | None, version: int = ANY_VERSION, *, generation: int | None = None) -> Stat:
+        """Blocks. Replace the data; answers the new Stat. Raises NoNode, BadVersion."""
+        stat: Stat = _value(self._write([kazoo_calls.set_data(SetData(path, data, version))], generation)[0])
+        return stat
+
+    def delete(self, path: str, version: int = ANY_VERSION, *, generation: int | None = None) -> None:
+        """Blocks. Raises NoNode, BadVersion, NotEmpty."""
+        _value(self._write([kazoo_calls.delete(Delete(path, version))], generation)[0])
+
+    def set_acl(self, path: str, acl: Sequence[Acl]) -> None:
+        """Blocks. Raises NoNode."""
+        _value(self._write([kazoo_calls.set_acl(path, acl)], None)[0])
+
+    def multi(self, operations: Sequence[Operation], *, generation: int | None = None) -> list[Any]:
+        """Blocks. All or nothing; one result an operation, a value or a ZkError. Raises SessionExpired."""
+        return self.multi_many([operations], generation=generation)[0]
+
+    def multi_many(self, batches: Iterable[Sequence[Operation]], *, generation: int | None = None) -> list[list[Any]]:
+        """Blocks. Pipelined `multi`: each batch is atomic, together they are not. Raises SessionExpired."""
+        requests = [kazoo_calls.multi(operations, self._acl_for) for operations in batches]
+        return [_value(answer) for answer in self._write(requests, generation)]
+
+    # -- watches
+
+    def watch(self, path: str, kind: Kind, mark_dirty: MarkDirty) -> None:
+        """Call `mark_dirty` when `path` changes after the next read of it. It must not block.
+
+        "data" and "exists" are one watch: creation, deletion, new data. "children": the list of names.
+        """
+        self._watches.add(path, kind, mark_dirty)
+
+    def unwatch(self, path: str, kind: Kind | None = None) -> None:
+        """Forget the listeners of a path (of both kinds unless one is named)."""
+        self._watches.remove(path, kind)
+
+    def _watcher(self, path: str, side: Side) -> WatchCallback | None:
+        if self._watches.find(path, side) is None:
+            return None
+        return self._on_data_event if side is Side.DATA else self._on_children_event
+
+    def _saw(self, path: str, side: Side, stat: Stat | None) -> None:
+        if watch := self._watches.find(path, side):
+            watch.saw(stat, connection=self._connection)
+
+    def _on_data_event(self, event: WatchedEvent) -> None:
+        self._on_event(event, Side.DATA)
+
+    def _on_children_event(self, event: WatchedEvent) -> None:
+        self._on_event(event, Side.CHILDREN)
+
+    def _on_event(self, event: WatchedEvent, side: Side) -> None:
+        # NONE tells of a lost connection; the watches are set again after the next one.
+        if event.type != EventType.NONE and (watch := self._watches.find(event.path, side)):
+            watch.notify()
+
+    # -- requests
+
+    def _write(self, requests: Sequence[Request], generation: int | None) -> list[Any]:
+        if generation is None:
+            if self._writable_generation != self.generation:
+                raise SessionExpired(detail="The session has expired and the broker is not registered in the new one")
+            generation = self.generation
+        return self._run(requests, generation)
+
+    def _run(self, requests: Sequence[Request], generation: int | None = None) -> list[Any]:
+        """Blocks. Send all, at most `max_in_flight` at a time; what a lost connection swallowed is sent again.
+
+        Results in order: a value or a ZkError. With a `generation` these are writes: SessionExpired is raised as soon
+        as it is over. Reads go on in the next session.
+        """
+        results: list[Any] = [None] * len(requests)
+        unanswered = list(range(len(requests)))
+        while unanswered:
+            self._connected.wait()
+            sent = [(index, self._send(requests[index], generation)) for index in unanswered]
+            unanswered = []
+            for index, answer in sent:
+                request = requests[index]
+                try:
+                    results[index] = request.read(answer.get())
+                except ConnectionLoss:
+                    unanswered.append(index)
+                except SessionExpiredError as error:
+                    if generation is not None or isinstance(error, ConnectionClosedError):
+                        self._refuse_if_over(generation)
+                    unanswered.append(index)
+                except KazooException as error:
+                    results[index] = kazoo_calls.translated(error, request.path)
+        return results
+
+    def _send(self, request: Request, generation: int | None) -> Any:
+        self._in_flight.acquire()
+        try:
+            self._refuse_if_over(generation)
+            answer = request.send(self._kazoo)
+        except BaseException:
+            self._in_flight.release()
+            raise
+        answer.rawlink(lambda _: self._in_flight.release())
+        return answer
+
+    def _refuse_if_over(self, generation: int | None) -> None:
+        if self._closed:
+            raise ConnectionClosed(detail="The ZooKeeper client is closed")
+        if generation is not None and generation != self.generation:
+            raise SessionExpired(detail=f"The session of generation {generation} has expired")
+
+    # -- what follows from connections that come and go
+
+    def _on_state(self, state: str) -> None:
+        """Called by kazoo in its connection greenlet: must not block."""
+        if self._closed:
+            return
+        if state == KazooState.CONNECTED:
+            self._connection += 1
+            self._connected.set()
+        else:
+            self._connected.clear()
+        if state == KazooState.LOST:
+            self.generation += 1
+        self._changed.set()
+        shown = {KazooState.CONNECTED: "CONNECTED", KazooState.SUSPENDED: "DISCONNECTED", KazooState.LOST: "EXPIRED"}
+        for listener in self._state_listeners:
+            listener(shown[state])
+
+    def _keep(self) -> None:
+        while True:
+            self._changed.wait()
+            self._changed.clear()
+            generation = self.generation
+            if self._warned_generation != generation:
+                log.info("Session expired.")
+                self._warned_generation = generation
+                for before, _ in self._hooks:
+                    _returned(before)
+            if self._kazoo.client_state in (KeeperState.CLOSED, KeeperState.AUTH_FAILED):
+                # kazoo gives up when it is refused; Kafka tries again.
+                gevent.sleep(RETRY_DELAY_S)
+                self._kazoo.start_async()
+            elif self._connected.is_set():
+                self._follow_up(generation)
+
+    def _follow_up(self, generation: int) -> None:
+        if self._registered_generation != generation:
+            returned = [_returned(after, generation) for _, after in self._hooks]
+            if not all(returned):
+                gevent.spawn_later(RETRY_DELAY_S, self._changed.set)
+                return
+            self._registered_generation = generation
+            self.resume(generation)
+        self._set_watches_again()
+
+    def _set_watches_again(self) -> None:
+        """Blocks. ZooKeeper has forgotten all watches with the last connection."""
+        connection = self._connection
+        lost = [watch for watch in self._watches if watch.last_seen is not None and watch.connection != connection]
+        answers = self._run([self._request_to_set(watch) for watch in lost])
+        for watch, answer in zip(lost, answers, strict=True):
+            stat = answer[1] if isinstance(answer, tuple) and not isinstance(answer, Stat) else answer
+            if watch.set_again(None if isinstance(stat, ZkError) else stat, connection=connection):
+                watch.notify()
+
+    def _request_to_set(self, watch: Watch) -> Request:
+        make = kazoo_calls.exists if watch.side is Side.DATA else kazoo_calls.children
+        return make(watch.path, self._watcher(watch.path, watch.side))
+
+
+def _value(answer: Any) -> Any:
+    if isinstance(answer, ZkError):
+        raise answer
+    return answer
+
+
+def _returned(hook: Callable[..., None], *arguments: int) -> bool:
+    """Whether the hook came back without an error; an error is logged, and must not take the keeper with it."""
+    try:
+        hook(*arguments)
+    except Exception:
+        log.exception("Error in the session expiry hook %r", hook)
+        return False
+    return True
+
+
+def _kazoo_client(connect: str, session_timeout_ms: int, session: tuple[int, bytes] | None = None) -> KazooClient:
+    retry = KazooRetry(max_tries=-1, delay=RECONNECT_DELAY_S, max_delay=MAX_RECONNECT_DELAY_S, sleep_func=gevent.sleep)
+    return KazooClient(
+        connect,
+        timeout=session_timeout_ms / 1000,
+        client_id=session,
+        handler=SequentialGeventHandler(),
+        connection_retry=retry,
+    )
+
+
+def close_session(
+    connect: str,
+    session_id: int,
+    password: bytes,
+    *,
+    session_timeout_ms: int = 6_000,
+    connection_timeout_ms: int = 6_000,
+) -> None:
+    """Blocks. End a session from outside, as a restarted broker does with that of its killed predecessor.
+
+    Its ephemeral znodes go at once. A session that is over already is no error. Raises ConnectionTimeout.
+    """
+    hosts = connect.partition("/")[0]
+    kazoo = _kazoo_client(hosts, timeout_ms, (session_id, password))
+    connected = kazoo.start_async().wait(timeout_ms / 1000)
+    kazoo.stop()
+    kazoo.close()
+    if not connected:
+        raise ConnectionTimeout(detail="Timed out waiting for connection while in state: CONNECTING")
