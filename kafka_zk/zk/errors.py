@@ -99,3 +99,9 @@ class ControllerMoved(StaleControllerEpoch):
 
     Source: ControllerMovedException, code STALE_CONTROLLER_EPOCH.
     """
+
+
+class MalformedZNode(ZkError):
+    """A znode's data are not what the znode should hold."""
+
+    keeper_code = "DataInconsistency"

@@ -1,0 +1,61 @@
+"""The JSON in znodes: one line of UTF-8, keys in no particular order.
+
+Role        Pure. What every znode with a JSON document shares.
+Invariants  Unknown keys are ignored; whatever bytes come, reading them yields a value or raises MalformedZNode.
+Source      kafka.utils.Json.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from kafka_zk.zk.errors import MalformedZNode
+
+Value = TypeVar("Value")
+
+
+def write(document: Mapping[str, object]) -> bytes:
+    """The bytes of a document: compact, non-ASCII characters as themselves."""
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def read(data: bytes | None, path: str, build: Callable[[dict[str, Any]], Value]) -> Value:
+    """What `build` makes of the document. It may index and convert freely: a bad document raises MalformedZNode."""
+    try:
+        document = json.loads(data or b"")
+        if not isinstance(document, dict):
+            raise TypeError("not an object")
+        return build(document)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        shown = (data or b"").decode(errors="replace")
+        raise MalformedZNode(path, f"Failed to parse the znode {path}: {shown} ({error!r})") from error
+
+
+def string_map(value: object) -> dict[str, str]:
+    """A map of strings to strings; raises TypeError."""
+    if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+        raise TypeError("not a map of strings")
+    return value
+
+
+def integers(value: object) -> tuple[int, ...]:
+    """A list of whole numbers; raises TypeError."""
+    if not isinstance(value, list):
+        raise TypeError("not a list")
+    return tuple(integer(item) for item in value)
+
+
+def integer(value: object) -> int:
+    """A whole number; raises TypeError (true and 1.5 are none)."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"not a whole number: {value!r}")
+    return value
+
+
+def text(value: object) -> str:
+    """A string; raises TypeError."""
+    if not isinstance(value, str):
+        raise TypeError(f"not a string: {value!r}")
+    return value
