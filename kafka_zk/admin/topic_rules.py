@@ -80,7 +80,7 @@ def check_new_partitions(
             f"Topic currently has {len(existing)} partitions, which is higher than the requested {total_count}."
         )
     if added == 0:
-        raise InvalidPartitions(f"Topic already has {total_count} partition(s).")
+        raise InvalidPartitions(f"Topic already has {total_count} partitions.")
     if given is None:
         return
     unknown = sorted({broker for replicas in given.values() for broker in replicas} - set(live_brokers))

@@ -1,0 +1,80 @@
+"""CreatePartitions (key 37, v0-3): let topics grow, and answer once this broker knows all leaders.
+
+Source      KafkaApis.handleCreatePartitionsRequest, ZkAdminManager.createPartitions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.api.walk import per_item
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    ErrorCode,
+    InvalidRequest,
+    InvalidTopicException,
+    NotController,
+    RequestTimedOut,
+    TopicAuthorizationFailed,
+)
+from kafka_zk.protocol.messages.create_partitions import (
+    CREATE_PARTITIONS_REQUEST,
+    CREATE_PARTITIONS_RESPONSE,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+
+@api(CREATE_PARTITIONS_REQUEST, CREATE_PARTITIONS_RESPONSE)
+def create_partitions(
+    request: CreatePartitionsRequest, ctx: RequestContext
+) -> CreatePartitionsResponse | Pending[CreatePartitionsResponse]:
+    """Blocks."""
+    occurrences = Counter(topic.name for topic in request.topics)
+    grown: dict[str, int] = {}
+
+    def grow(topic: CreatePartitionsTopic) -> CreatePartitionsTopicResult:
+        _check(topic, occurrences, ctx)
+        assignment = None if topic.assignments is None else [list(given.broker_ids) for given in topic.assignments]
+        ctx.services.topic_admin.add_partitions(
+            topic.name, total_count=topic.count, given=assignment, validate_only=request.validate_only
+        )
+        if not request.validate_only:
+            grown[topic.name] = topic.count
+        return CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NONE)
+
+    response = CreatePartitionsResponse(results=per_item(request.topics, grow, _refused))
+    if not grown:
+        return response
+    answer: Pending[CreatePartitionsResponse] = Pending()
+
+    def finish(late: Pending[set[str]]) -> None:
+        for result in response.results:
+            if result.name in late.value and result.error_code == ErrorCode.NONE:
+                result.error_code = ErrorCode.REQUEST_TIMED_OUT
+                result.error_message = str(RequestTimedOut())
+        answer.complete(response)
+
+    ctx.services.topic_admin.waits.until_led(grown, request.timeout_ms).on_complete(finish)
+    return answer
+
+
+def _check(topic: CreatePartitionsTopic, occurrences: Counter[str], ctx: RequestContext) -> None:
+    if not ctx.services.controller.is_active:
+        raise NotController
+    if occurrences[topic.name] > 1:
+        raise InvalidRequest("Duplicate topic in request.")
+    if not ctx.may(Operation.ALTER, ResourceType.TOPIC, topic.name):
+        raise TopicAuthorizationFailed
+    if ctx.services.controller.is_topic_queued_for_deletion(topic.name):
+        raise InvalidTopicException("The topic is queued for deletion.")
+
+
+def _refused(topic: CreatePartitionsTopic, error: BrokerError) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(name=topic.name, error_code=error.code, error_message=str(error))

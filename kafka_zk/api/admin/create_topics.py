@@ -1,0 +1,116 @@
+"""CreateTopics (key 19, v0-7): make topics, and answer once this broker knows a leader for each of their partitions.
+
+v1 validate only and messages · v4 default counts (-1) · v5 counts and configs in the answer · v7 topic ids
+Source      KafkaApis.handleCreateTopicsRequest, ZkAdminManager.createTopics.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kafka_zk.admin.topic_rules import CLUSTER_METADATA_TOPIC
+from kafka_zk.admin.topics import CreatedTopic, NewTopic
+from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.api.walk import per_item
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    ErrorCode,
+    InvalidRequest,
+    NotController,
+    RequestTimedOut,
+    TopicAuthorizationFailed,
+)
+from kafka_zk.protocol.messages.create_topics import (
+    CREATE_TOPICS_REQUEST,
+    CREATE_TOPICS_RESPONSE,
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+
+@api(CREATE_TOPICS_REQUEST, CREATE_TOPICS_RESPONSE)
+def create_topics(
+    request: CreateTopicsRequest, ctx: RequestContext
+) -> CreateTopicsResponse | Pending[CreateTopicsResponse]:
+    """Blocks."""
+    occurrences = Counter(topic.name for topic in request.topics)
+    waiting: dict[str, CreatableTopicResult] = {}
+    counts: dict[str, int] = {}
+
+    def create(topic: CreatableTopic) -> CreatableTopicResult:
+        _check(topic, occurrences, ctx)
+        created = ctx.services.topic_admin.create(_new_topic(topic), validate_only=request.validate_only)
+        result = _result(created, ctx)
+        if not request.validate_only:
+            waiting[topic.name] = result
+            counts[topic.name] = created.partition_count
+        return result
+
+    response = CreateTopicsResponse(topics=per_item(request.topics, create, _refused))
+    if not waiting:
+        return response
+    answer: Pending[CreateTopicsResponse] = Pending()
+
+    def finish(led: Pending[set[str]]) -> None:
+        for name in led.value:
+            late = _refused(CreatableTopic(name=name), RequestTimedOut())
+            response.topics[response.topics.index(waiting[name])] = late
+        answer.complete(response)
+
+    ctx.services.topic_admin.waits.until_led(counts, request.timeout_ms).on_complete(finish)
+    return answer
+
+
+def _check(topic: CreatableTopic, occurrences: Counter[str], ctx: RequestContext) -> None:
+    if not ctx.services.controller.is_active:
+        raise NotController
+    if occurrences[topic.name] > 1:
+        raise InvalidRequest("Found multiple entries for this topic.")
+    if not (
+        ctx.may(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
+        or ctx.may(Operation.CREATE, ResourceType.TOPIC, topic.name)
+    ):
+        raise TopicAuthorizationFailed("Authorization failed.")
+    if topic.name == CLUSTER_METADATA_TOPIC:
+        raise InvalidRequest(f"Creation of internal topic {topic.name} is prohibited.")
+
+
+def _new_topic(topic: CreatableTopic) -> NewTopic:
+    return NewTopic(
+        name=topic.name,
+        partition_count=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        assignment={given.partition_index: list(given.broker_ids) for given in topic.assignments},
+        configs={config.name: config.value for config in topic.configs},
+    )
+
+
+def _result(created: CreatedTopic, ctx: RequestContext) -> CreatableTopicResult:
+    result = CreatableTopicResult(name=created.name, topic_id=created.topic_id, error_code=ErrorCode.NONE)
+    if not ctx.may(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, created.name):
+        result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        result.configs = None
+        return result
+    result.num_partitions = created.partition_count
+    result.replication_factor = created.replication_factor
+    result.configs = [
+        CreatableTopicConfigs(
+            name=config.name,
+            value=config.value,
+            read_only=config.read_only,
+            config_source=config.source,
+            is_sensitive=config.is_sensitive,
+        )
+        for config in created.configs
+    ]
+    return result
+
+
+def _refused(topic: CreatableTopic, error: BrokerError) -> CreatableTopicResult:
+    return CreatableTopicResult(name=topic.name, error_code=error.code, error_message=str(error))

@@ -1,0 +1,104 @@
+"""DeleteTopics (key 20, v0-6): mark topics for deletion, and answer once this broker no longer knows them.
+
+v5 messages · v6 by id
+Source      KafkaApis.handleDeleteTopicsRequest, ZkAdminManager.deleteTopics.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.api.walk import per_item
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    ErrorCode,
+    InvalidRequest,
+    NotController,
+    RequestTimedOut,
+    TopicAuthorizationFailed,
+    TopicDeletionDisabled,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from kafka_zk.protocol.messages.delete_topics import (
+    DELETE_TOPICS_REQUEST,
+    DELETE_TOPICS_RESPONSE,
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from kafka_zk.protocol.types import NULL_UUID
+
+DELETION_DISABLED_FROM = 3
+"""From this version on a broker with delete.topic.enable=false says so; before, INVALID_REQUEST."""
+
+
+@api(DELETE_TOPICS_REQUEST, DELETE_TOPICS_RESPONSE)
+def delete_topics(
+    request: DeleteTopicsRequest, ctx: RequestContext
+) -> DeleteTopicsResponse | Pending[DeleteTopicsResponse]:
+    """Blocks."""
+    states = [DeleteTopicState(name=name) for name in request.topic_names] or request.topics
+    if any(state.name is not None and state.topic_id != NULL_UUID for state in states):
+        raise InvalidRequest("You may not specify both topic name and topic id.")
+    names: list[str | None] = []
+
+    def delete(state: DeleteTopicState) -> DeletableTopicResult:
+        name = _resolve(state, ctx)
+        ctx.services.topic_admin.delete(name)
+        names[-1] = name
+        return DeletableTopicResult(name=name, topic_id=state.topic_id, error_code=ErrorCode.NONE)
+
+    def attempt(state: DeleteTopicState) -> DeletableTopicResult:
+        names.append(None)
+        return delete(state)
+
+    response = DeleteTopicsResponse(responses=per_item(states, attempt, _refused))
+    marked = {name for name in names if name is not None}
+    if not marked:
+        return response
+    answer: Pending[DeleteTopicsResponse] = Pending()
+
+    def finish(still_there: Pending[set[str]]) -> None:
+        for index, name in enumerate(names):
+            if name in still_there.value:
+                response.responses[index].error_code = ErrorCode.REQUEST_TIMED_OUT
+                response.responses[index].error_message = str(RequestTimedOut())
+        answer.complete(response)
+
+    ctx.services.topic_admin.waits.until_gone(marked, request.timeout_ms).on_complete(finish)
+    return answer
+
+
+def _resolve(state: DeleteTopicState, ctx: RequestContext) -> str:
+    """The name of the topic to delete; raises what the client is told where it may not be."""
+    if not ctx.services.controller.is_active:
+        raise NotController
+    if not ctx.services.config.delete_topic_enable:
+        if ctx.api_version < DELETION_DISABLED_FROM:
+            raise InvalidRequest("Topic deletion is disabled.")
+        raise TopicDeletionDisabled("Topic deletion is disabled.")
+    cache = ctx.services.metadata_cache
+    by_id = state.name is None
+    name = cache.topic_name(state.topic_id) if state.name is None else state.name
+    if name is None:
+        raise UnknownTopicId
+    if by_id and not ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
+        state.name = None
+        raise TopicAuthorizationFailed
+    if by_id:
+        state.name = name
+    if not ctx.may(Operation.DELETE, ResourceType.TOPIC, name):
+        raise TopicAuthorizationFailed
+    if cache.topic(name) is None:
+        raise UnknownTopicOrPartition
+    return name
+
+
+def _refused(state: DeleteTopicState, error: BrokerError) -> DeletableTopicResult:
+    return DeletableTopicResult(
+        name=state.name, topic_id=state.topic_id, error_code=error.code, error_message=str(error)
+    )
