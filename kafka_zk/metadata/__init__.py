@@ -1,0 +1,1 @@
+"""The broker's cached picture of the cluster, and its way to the controller."""

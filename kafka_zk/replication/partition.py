@@ -1,0 +1,446 @@
+"""One partition on this broker: who leads it, who is in sync, what is committed.
+
+Role        Passive: called by whoever came (a producer's connection, a follower's fetch, the controller's request, a
+            timer). The decisions are in isr.py and high_watermark.py; the bytes are in the UnifiedLog.
+Invariants  The leader epoch and the partition epoch never go back.
+            The high watermark moves only through `maybe_advance_high_watermark` while leading, through the fetcher
+            while following; it is never above the log end offset.
+            Every ISR change goes through the controller; its answer counts only if no leadership change came between.
+Source      Kafka 3.9 Partition.scala: makeLeader, makeFollower, appendRecordsToLeader, updateFollowerFetchState,
+            maybeExpandIsr, maybeShrinkIsr, submitAlterPartition.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from kafka_zk.clock import Clock
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    ErrorCode,
+    FencedLeaderEpoch,
+    NotEnoughReplicas,
+    NotLeaderOrFollower,
+    UnknownLeaderEpoch,
+)
+from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication.follower_state import FollowerState
+from kafka_zk.replication.high_watermark import next_high_watermark
+from kafka_zk.replication.isr import Isr, effective_min_isr, may_join, without_laggards
+
+if TYPE_CHECKING:
+    from kafka_zk.log.unified_log import AppendInfo, UnifiedLog
+
+NO_LEADER = -1
+NO_EPOCH = -1
+ACKS_ALL = -1
+
+log_lines = logging.getLogger("kafka.cluster.Partition")
+
+# The controller refused, and did not change anything: back to what is committed.
+_NOT_APPLIED = (ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA)
+
+# We are behind the controller. What is in flight stays in force until its LeaderAndIsr tells us more.
+_OUTDATED = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.INVALID_UPDATE_VERSION,
+    ErrorCode.INVALID_REQUEST,
+    ErrorCode.NEW_LEADER_ELECTED,
+)
+
+
+class IsrChange(NamedTuple):
+    """An ISR that a leader asks the controller for. `partition_epoch`: the version of the state it is based on."""
+
+    topic_partition: TopicPartition
+    topic_id: UUID
+    leader_epoch: int
+    partition_epoch: int
+    members: tuple[int, ...]
+
+
+class CommittedIsr(NamedTuple):
+    """The controller's answer to an IsrChange."""
+
+    leader_epoch: int
+    partition_epoch: int
+    members: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class PartitionSurroundings:
+    """What a partition uses of its broker."""
+
+    broker_id: int
+    clock: Clock
+    replica_lag_time_max_ms: int
+    is_alive: Callable[[int], bool]
+    alter_isr: Callable[[Partition, IsrChange], None]
+    wake: Callable[[Partition], None]
+    on_isr_expanded: Callable[[], None]
+    on_isr_shrunk: Callable[[], None]
+    on_isr_update_failed: Callable[[], None]
+
+
+class Partition:
+    """A replica of a topic partition. `leader_id` and the epochs are -1 until the first LeaderAndIsr."""
+
+    __slots__ = (
+        "_around",
+        "adding_replicas",
+        "announced_high_watermark",
+        "assigned_replicas",
+        "epoch_start_offset",
+        "followers",
+        "is_leader",
+        "isr",
+        "leader_epoch",
+        "leader_id",
+        "log",
+        "partition_epoch",
+        "removing_replicas",
+        "topic_partition",
+    )
+
+    def __init__(self, topic_partition: TopicPartition, around: PartitionSurroundings) -> None:
+        self.topic_partition = topic_partition
+        self._around = around
+        self.log: UnifiedLog | None = None
+        self.is_leader = False
+        self.leader_id = NO_LEADER
+        self.leader_epoch = NO_EPOCH
+        self.partition_epoch = NO_EPOCH
+        self.epoch_start_offset: int | None = None
+        self.isr = Isr()
+        self.assigned_replicas: tuple[int, ...] = ()
+        self.adding_replicas: tuple[int, ...] = ()
+        self.removing_replicas: tuple[int, ...] = ()
+        self.followers: dict[int, FollowerState] = {}
+        self.announced_high_watermark = -1
+
+    # --- who may use the log -----------------------------------------------------------------------------------------
+
+    def check_leader_epoch(self, current_leader_epoch: int) -> None:
+        """Fence readers that live in another epoch. -1 = the reader does not say."""
+        if current_leader_epoch == NO_EPOCH or current_leader_epoch == self.leader_epoch:
+            return
+        if current_leader_epoch < self.leader_epoch:
+            raise FencedLeaderEpoch
+        raise UnknownLeaderEpoch
+
+    def log_for(self, current_leader_epoch: int, *, leader_only: bool) -> UnifiedLog:
+        """The log, for a reader of that epoch. The epoch is checked before the role (rule 41)."""
+        self.check_leader_epoch(current_leader_epoch)
+        if self.log is None or (leader_only and not self.is_leader):
+            raise NotLeaderOrFollower
+        return self.log
+
+    def leader_log(self) -> UnifiedLog:
+        """The log; raises NotLeaderOrFollower when another broker leads."""
+        if self.log is None or not self.is_leader:
+            raise NotLeaderOrFollower
+        return self.log
+
+    # --- leadership --------------------------------------------------------------------------------------------------
+
+    def become_leader(self, state: LeaderAndIsrPartitionState, log: UnifiedLog) -> bool:
+        """Blocks. Lead `state.leader_epoch` on `log`; whether this broker did not lead before.
+
+        The epoch and where it starts go to the leader epoch file before anything is appended: without the entry a
+        follower could not find where it diverges (rule 34).
+        """
+        if self._is_outdated(state):
+            return False
+        around = self._around
+        is_new_leader = not self.is_leader
+        is_new_epoch = state.leader_epoch > self.leader_epoch
+        self.log = log
+        self._assign(state)
+        self.isr.settle(state.isr)
+        if is_new_epoch:
+            start_offset = log.log_end_offset
+            log.assign_epoch_start(state.leader_epoch, start_offset)
+            now_ms = around.clock.monotonic_ms()
+            for follower in self.followers.values():
+                follower.reset(
+                    in_isr=follower.broker_id in self.isr.committed,
+                    is_new_leader=is_new_leader,
+                    leader_end_offset=start_offset,
+                    now_ms=now_ms,
+                )
+            self.leader_epoch = state.leader_epoch
+            self.epoch_start_offset = start_offset
+        self.partition_epoch = state.partition_epoch
+        self.leader_id = around.broker_id
+        self.is_leader = True
+        # The ISR may be this broker alone now.
+        if self.maybe_advance_high_watermark():
+            around.wake(self)
+        return is_new_leader
+
+    def become_follower(self, state: LeaderAndIsrPartitionState, log: UnifiedLog) -> bool:
+        """Follow `state.leader`; whether the leader epoch is new, so that the fetcher must start anew."""
+        if self._is_outdated(state):
+            return False
+        is_new_epoch = state.leader_epoch > self.leader_epoch
+        self.log = log
+        self.is_leader = False
+        self.leader_id = state.leader
+        self.leader_epoch = state.leader_epoch
+        self.partition_epoch = state.partition_epoch
+        self.epoch_start_offset = None
+        self._assign(state)
+        self.isr.settle(())
+        return is_new_epoch
+
+    def go_offline(self) -> None:
+        """The log is gone: its directory failed, or the replica is deleted."""
+        self.is_leader = False
+        self.log = None
+        self.isr.settle(())
+
+    def _is_outdated(self, state: LeaderAndIsrPartitionState) -> bool:
+        if state.partition_epoch >= self.partition_epoch:
+            return False
+        log_lines.info(
+            "[Partition %s broker=%d] Skipped the leader and isr of leader epoch %d: its partition epoch %d is older than %d",
+            self.topic_partition,
+            self._around.broker_id,
+            state.leader_epoch,
+            state.partition_epoch,
+            self.partition_epoch,
+        )
+        return True
+
+    def _assign(self, state: LeaderAndIsrPartitionState) -> None:
+        self.assigned_replicas = tuple(state.replicas)
+        self.adding_replicas = tuple(state.adding_replicas)
+        self.removing_replicas = tuple(state.removing_replicas)
+        own_id = self._around.broker_id
+        self.followers = {
+            broker_id: self.followers.get(broker_id) or FollowerState(broker_id)
+            for broker_id in state.replicas
+            if broker_id != own_id
+        }
+
+    # --- produce -----------------------------------------------------------------------------------------------------
+
+    def append_as_leader(self, records: memoryview, required_acks: int) -> AppendInfo:
+        """Blocks. Append one produced batch and advance the high watermark as far as that alone allows.
+
+        Raises NotLeaderOrFollower, NotEnoughReplicas (acks=all under min.insync.replicas), and what the log raises.
+        """
+        log = self.log
+        if not self.is_leader or log is None:
+            raise NotLeaderOrFollower
+        if required_acks == ACKS_ALL and self.followers:
+            minimum = self.min_isr(log)
+            if len(self.isr.committed) < minimum:
+                raise NotEnoughReplicas(
+                    f"The size of the current ISR {self.isr.committed} is insufficient to satisfy the min.isr "
+                    f"requirement of {minimum} for partition {self.topic_partition}"
+                )
+        info = log.append_as_leader(records, leader_epoch=self.leader_epoch)
+        if self.is_leader:
+            if self.followers:
+                self.maybe_advance_high_watermark()
+            else:
+                # The only replica: what it has is committed.
+                log.update_high_watermark(log.log_end_offset)
+        return info
+
+    def min_isr(self, log: UnifiedLog) -> int:
+        return effective_min_isr(log.config.min_insync_replicas, len(self.assigned_replicas))
+
+    def acknowledgement(self, required_offset: int) -> ErrorCode | None:
+        """How acks=all ends for records below `required_offset`: a code once it is settled, None while it is not."""
+        log = self.log
+        if not self.is_leader or log is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if log.high_watermark < required_offset:
+            return None
+        # Over the maximal ISR: a shrink in flight has not happened yet for the controller.
+        if self.min_isr(log) <= len(self.isr.maximal):
+            return ErrorCode.NONE
+        return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+    def maybe_advance_high_watermark(self) -> bool:
+        """Move the high watermark as far as the rules allow; whether it moved."""
+        log = self.log
+        assert log is not None and self.is_leader
+        around = self._around
+        advanced = next_high_watermark(
+            current=log.high_watermark,
+            log_end_offset=log.log_end_offset,
+            isr=self.isr,
+            followers=self.followers.values(),
+            min_isr=self.min_isr(log),
+            is_eligible=around.is_alive,
+            now_ms=around.clock.monotonic_ms(),
+            max_lag_ms=around.replica_lag_time_max_ms,
+        )
+        if advanced == log.high_watermark:
+            return False
+        log.update_high_watermark(advanced)
+        return True
+
+    # --- followers ---------------------------------------------------------------------------------------------------
+
+    def follower(self, broker_id: int, current_leader_epoch: int) -> FollowerState:
+        """What is known of a follower. A broker that is no replica is told that its view of the cluster is wrong."""
+        follower = self.followers.get(broker_id)
+        if follower is None:
+            raise NotLeaderOrFollower if current_leader_epoch == NO_EPOCH else UnknownLeaderEpoch
+        return follower
+
+    def follower_fetched(
+        self, follower: FollowerState, *, fetch_offset: int, log_start_offset: int, leader_end_offset: int
+    ) -> None:
+        """A follower of the current epoch asked for `fetch_offset`; `leader_end_offset` was taken before the read."""
+        around = self._around
+        now_ms = around.clock.monotonic_ms()
+        end_offset_before = follower.log_end_offset
+        start_offset_before = follower.log_start_offset
+        follower.fetched(
+            fetch_offset=fetch_offset,
+            log_start_offset=log_start_offset,
+            leader_end_offset=leader_end_offset,
+            now_ms=now_ms,
+        )
+        self._maybe_expand_isr(follower)
+        moved = follower.log_end_offset != end_offset_before and self.maybe_advance_high_watermark()
+        if moved or follower.log_start_offset != start_offset_before:
+            around.wake(self)
+
+    def low_watermark(self) -> int:
+        """The lowest log start offset of this leader and its followers on live brokers."""
+        lowest = self.leader_log().log_start_offset
+        for follower in self.followers.values():
+            if self._around.is_alive(follower.broker_id):
+                lowest = min(lowest, follower.log_start_offset)
+        return lowest
+
+    # --- ISR changes -------------------------------------------------------------------------------------------------
+
+    def maybe_shrink_isr(self) -> None:
+        """Propose an ISR without the members that have lagged for replica.lag.time.max.ms."""
+        log = self.log
+        if not self.is_leader or log is None:
+            return
+        around = self._around
+        remaining = without_laggards(
+            self.isr,
+            self.followers.values(),
+            leader_id=around.broker_id,
+            leader_end_offset=log.log_end_offset,
+            now_ms=around.clock.monotonic_ms(),
+            max_lag_ms=around.replica_lag_time_max_ms,
+        )
+        if remaining is not None:
+            log_lines.info(
+                "[Partition %s broker=%d] Shrinking ISR from %s to %s. Leader: (highWatermark: %d, endOffset: %d).",
+                self.topic_partition,
+                around.broker_id,
+                _csv(self.isr.committed),
+                _csv(remaining),
+                log.high_watermark,
+                log.log_end_offset,
+            )
+            self._propose(remaining)
+
+    def _maybe_expand_isr(self, follower: FollowerState) -> None:
+        log = self.log
+        if log is None or self.epoch_start_offset is None or follower.broker_id in self.isr.committed:
+            return
+        if may_join(
+            self.isr,
+            follower,
+            is_eligible=self._around.is_alive(follower.broker_id),
+            high_watermark=log.high_watermark,
+            epoch_start_offset=self.epoch_start_offset,
+        ):
+            self._propose((*self.isr.committed, follower.broker_id))
+
+    def _propose(self, members: tuple[int, ...]) -> None:
+        self.isr.propose(members)
+        self._send_proposal()
+
+    def _send_proposal(self) -> None:
+        assert self.isr.proposed is not None and self.log is not None
+        change = IsrChange(
+            self.topic_partition, self.log.topic_id, self.leader_epoch, self.partition_epoch, self.isr.proposed
+        )
+        self._around.alter_isr(self, change)
+
+    def isr_change_answered(self, change: IsrChange, answer: CommittedIsr | BrokerError) -> None:
+        """The controller answered. Nothing counts if leadership, or the proposal, changed meanwhile (rule 23)."""
+        if not self.is_leader or change.leader_epoch != self.leader_epoch or change.members != self.isr.proposed:
+            return
+        if isinstance(answer, BrokerError):
+            self._isr_change_refused(answer)
+        elif answer.leader_epoch != self.leader_epoch or answer.partition_epoch < self.partition_epoch:
+            self._around.on_isr_update_failed()
+        else:
+            self._isr_change_committed(answer)
+
+    def _isr_change_committed(self, answer: CommittedIsr) -> None:
+        around = self._around
+        grew = len(answer.members) > len(self.isr.committed)
+        self.isr.settle(answer.members)
+        self.partition_epoch = answer.partition_epoch
+        log_lines.info(
+            "[Partition %s broker=%d] ISR updated to %s and version updated to %d",
+            self.topic_partition,
+            around.broker_id,
+            _csv(answer.members),
+            answer.partition_epoch,
+        )
+        (around.on_isr_expanded if grew else around.on_isr_shrunk)()
+        # A smaller ISR may have been all that the high watermark waited for (rule 24).
+        self.maybe_advance_high_watermark()
+        around.wake(self)
+
+    def _isr_change_refused(self, error: BrokerError) -> None:
+        around = self._around
+        around.on_isr_update_failed()
+        log_lines.info(
+            "[Partition %s broker=%d] Failed to alter partition to %s: %s",
+            self.topic_partition,
+            around.broker_id,
+            _csv(self.isr.proposed or ()),
+            error.code.name,
+        )
+        if error.code in _NOT_APPLIED:
+            self.isr.cancel()
+        elif error.code not in _OUTDATED:
+            self._send_proposal()
+
+    # --- what operators see ------------------------------------------------------------------------------------------
+
+    def is_under_replicated(self) -> bool:
+        """Leading with fewer members in sync than replicas; those that a reassignment adds do not count."""
+        return self.is_leader and len(self.isr.committed) < len(self.assigned_replicas) - len(self.adding_replicas)
+
+    def isr_margin(self) -> int | None:
+        """Members in sync above min.insync.replicas; negative when under it, None when not leading."""
+        if not self.is_leader or self.log is None:
+            return None
+        return len(self.isr.committed) - self.min_isr(self.log)
+
+    def __repr__(self) -> str:
+        log = self.log
+        offsets = (
+            "" if log is None else f" lso={log.last_stable_offset} hw={log.high_watermark} leo={log.log_end_offset}"
+        )
+        return f"{self.topic_partition} leader={self.leader_id} epoch={self.leader_epoch} isr={self.isr}{offsets}"
+
+
+def _csv(members: Sequence[int] | Collection[int]) -> str:
+    return ",".join(map(str, members))
