@@ -1,0 +1,1 @@
+"""The log: what is on disk, how it grows, how it is read, recovered and removed."""

@@ -1,0 +1,69 @@
+"""The calls that change a disk, in one place, so that a test can let them fail, tear or forget.
+
+Role        Every file module takes a `Disk`; `DISK` is the machine's own. Reading goes to `os` directly.
+Invariants  A write is whole or raises: a short write is reported as ENOSPC after the file was cut back by the caller.
+            A replaced file is complete: temporary file, fsync, rename, fsync of the directory.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from kafka_zk.protocol.types import Buffer
+
+
+class Disk:
+    """Linux system calls under their own names; replace one in a subclass to plant a fault."""
+
+    pwrite = staticmethod(os.pwrite)
+    ftruncate = staticmethod(os.ftruncate)
+    truncate = staticmethod(os.truncate)
+    fsync = staticmethod(os.fsync)
+    rename = staticmethod(os.rename)
+    unlink = staticmethod(os.unlink)
+
+    def sync_path(self, path: str | Path) -> None:
+        """fsync a file or a directory by its path."""
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            self.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def write_whole(self, descriptor: int, data: Buffer, position: int) -> None:
+        """Write all of `data` at `position`. Raises OSError; a short write counts as a full disk."""
+        written = self.pwrite(descriptor, data, position)
+        if written != len(data):
+            raise OSError(errno.ENOSPC, f"short write: {written} of {len(data)} bytes")
+
+    def replace_file(self, path: Path, content: bytes, *, durable: bool = True) -> None:
+        """Put `content` in the place of `path` at once: readers see the old or the new file, never a part.
+
+        Without `durable` the content and the name may be lost in a power cut (the file is then old, empty or torn).
+        Source: CheckpointFile.write, Utils.atomicMoveWithFallback.
+        """
+        temporary = f"{path}.tmp"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            if content:
+                self.write_whole(descriptor, content, 0)
+            if durable:
+                self.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        self.rename(temporary, path)
+        if durable:
+            self.sync_path(path.parent)
+
+    def remove_if_exists(self, path: str | Path) -> bool:
+        """Unlink `path`; whether it was there."""
+        try:
+            self.unlink(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+
+DISK = Disk()

@@ -1,0 +1,49 @@
+"""leader-epoch-checkpoint: where each leader epoch of a partition began.
+
+Layout      A checkpoint file (see checkpoint.py) of `epoch start-offset` entries, both strictly increasing.
+            Created empty (0 bytes) with the partition.
+Source      LeaderEpochCheckpointFile.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka_zk.log.files.checkpoint import MalformedCheckpoint, decode_lines, encode_lines
+from kafka_zk.log.files.disk import DISK, Disk
+
+
+class EpochEntry(NamedTuple):
+    epoch: int
+    start_offset: int
+
+
+def encode_epochs(entries: list[EpochEntry]) -> bytes:
+    return encode_lines([f"{entry.epoch} {entry.start_offset}" for entry in entries])
+
+
+def decode_epochs(content: bytes, path: Path) -> list[EpochEntry]:
+    """Raises MalformedCheckpoint."""
+    entries = []
+    for line in decode_lines(content, path):
+        parts = line.split()
+        try:
+            epoch, start_offset = parts
+            entries.append(EpochEntry(int(epoch), int(start_offset)))
+        except ValueError:
+            raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {line}") from None
+    return entries
+
+
+def read_epochs(path: Path) -> list[EpochEntry]:
+    """The entries; none when there is no file. Raises MalformedCheckpoint, OSError."""
+    try:
+        return decode_epochs(path.read_bytes(), path)
+    except FileNotFoundError:
+        return []
+
+
+def write_epochs(path: Path, entries: list[EpochEntry], disk: Disk = DISK, *, durable: bool = True) -> None:
+    """Replace the file. Raises OSError."""
+    disk.replace_file(path, encode_epochs(entries), durable=durable)

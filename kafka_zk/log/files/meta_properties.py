@@ -1,0 +1,65 @@
+"""meta.properties: to which broker and cluster a log directory belongs.
+
+Layout      Java properties: an empty comment, a comment with the date, then broker.id, version and cluster.id in any
+            order. ZooKeeper mode writes version 0. Version 1 (KRaft) names the broker node.id.
+Source      MetaProperties, PropertiesUtils.writePropertiesFile.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka_zk.log.files.disk import DISK, Disk
+
+VERSION = 0
+
+
+class MalformedMetaProperties(ValueError):
+    """A meta.properties file without the properties it must have."""
+
+
+class MetaProperties(NamedTuple):
+    broker_id: int | None
+    cluster_id: str | None
+
+
+def encode(meta: MetaProperties, now_ms: int) -> bytes:
+    written = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
+    lines = ["#", f"#{written}"]
+    if meta.broker_id is not None:
+        lines.append(f"broker.id={meta.broker_id}")
+    lines.append(f"version={VERSION}")
+    if meta.cluster_id is not None:
+        lines.append(f"cluster.id={meta.cluster_id}")
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def decode(content: bytes, path: Path) -> MetaProperties:
+    """Raises MalformedMetaProperties."""
+    properties = {}
+    for line in content.decode("utf-8", "replace").splitlines():
+        stripped = line.strip()
+        if stripped and stripped[0] not in "#!":
+            key, _, value = stripped.partition("=")
+            properties[key.strip()] = value.strip()
+    if properties.get("version") not in ("0", "1"):
+        raise MalformedMetaProperties(f"Unable to read the version from {path}: {properties.get('version')}")
+    broker_id = properties.get("broker.id", properties.get("node.id"))
+    if broker_id is not None and not broker_id.lstrip("-").isdigit():
+        raise MalformedMetaProperties(f"Unable to parse broker.id from {path}: {broker_id}")
+    return MetaProperties(None if broker_id is None else int(broker_id), properties.get("cluster.id"))
+
+
+def read(path: Path) -> MetaProperties | None:
+    """What the file says; None when there is none. Raises MalformedMetaProperties, OSError."""
+    try:
+        return decode(path.read_bytes(), path)
+    except FileNotFoundError:
+        return None
+
+
+def write(path: Path, meta: MetaProperties, now_ms: int, disk: Disk = DISK) -> None:
+    """Replace the file. Raises OSError."""
+    disk.replace_file(path, encode(meta, now_ms))
