@@ -1,0 +1,5 @@
+"""What the broker counts and times, under the names that Kafka's monitoring expects."""
+
+from kafka_zk.metrics.registry import MetricsRegistry
+
+__all__ = ["MetricsRegistry"]

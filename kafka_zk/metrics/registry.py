@@ -1,0 +1,130 @@
+"""MetricsRegistry: every metric of the process under its MBean name.
+
+Role        Pure. Rooms ask for handles once and keep them; the fold loop calls `fold` once a second; the Prometheus
+            end point and tools read `snapshot`.
+Invariants  A name stands for one metric: asking again for the same kind gives the same object. A new gauge replaces
+            the old one, because its function belongs to the newer owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeVar
+
+from kafka_zk.clock import Clock
+from kafka_zk.metrics.histogram import Histogram, Timer
+from kafka_zk.metrics.meters import Counter, Meter
+from kafka_zk.metrics.names import MBeanName, parse_name
+from kafka_zk.metrics.values import AttributeValue
+
+GaugeFunction = Callable[[], AttributeValue]
+
+
+class Metric(Protocol):
+    @property
+    def kind(self) -> str: ...
+
+    def fold(self, now_ms: int) -> None: ...
+
+    def attributes(self) -> dict[str, AttributeValue]: ...
+
+
+class Gauge:
+    """One value, or with an attribute name one of several, asked for when somebody looks."""
+
+    kind = "gauge"
+    __slots__ = ("_functions",)
+
+    def __init__(self) -> None:
+        self._functions: dict[str, GaugeFunction] = {}
+
+    def set(self, attribute: str, function: GaugeFunction) -> None:
+        self._functions[attribute] = function
+
+    def fold(self, now_ms: int) -> None:
+        """A gauge has nothing to fold."""
+
+    def attributes(self) -> dict[str, AttributeValue]:
+        return {attribute: function() for attribute, function in self._functions.items()}
+
+
+M = TypeVar("M", Counter, Meter, Histogram, Timer, Gauge)
+
+
+class MetricsRegistry:
+    """Names look like `kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec`; tags come as keywords, in order."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._metrics: dict[MBeanName, Metric] = {}
+        self._folders: list[Callable[[int], bool]] = []
+
+    def counter(self, name: str, **tags: object) -> Counter:
+        """A total; the handle for the hot path is its `inc`."""
+        return self._get(parse_name(name, tags), Counter, Counter)
+
+    def meter(self, name: str, *, event_type: str = "requests", **tags: object) -> Meter:
+        """A total with rates; the handle for the hot path is its `mark`."""
+        return self._get(parse_name(name, tags), Meter, lambda: Meter(self._clock.monotonic_ms(), event_type))
+
+    def histogram(self, name: str, **tags: object) -> Histogram:
+        """A spread of values; the handle for the hot path is its `update`."""
+        return self._get(parse_name(name, tags), Histogram, lambda: Histogram(self._clock.monotonic_ms()))
+
+    def timer(self, name: str, **tags: object) -> Timer:
+        """Durations in ms and how often; the handle for the hot path is its `update`."""
+        return self._get(parse_name(name, tags), Timer, lambda: Timer(self._clock.monotonic_ms()))
+
+    def gauge(self, name: str, function: GaugeFunction, *, attribute: str = "Value", **tags: object) -> None:
+        """A value asked for when somebody looks. Metrics of the second generation name their `attribute`."""
+        self._get(parse_name(name, tags), Gauge, Gauge).set(attribute, function)
+
+    def remove(self, name: str, **tags: object) -> None:
+        """Forget a metric; harmless when it does not exist."""
+        self._metrics.pop(parse_name(name, tags), None)
+
+    def remove_tagged(self, domain_and_type: str, **tags: object) -> None:
+        """Forget every metric of `domain:type=T` that carries all of `tags`, for instance a deleted partition's."""
+        wanted = parse_name(domain_and_type, {})
+        gone = {(key, str(value)) for key, value in tags.items()}
+        for name in [*self._metrics]:
+            if (name.domain, name.type) == (wanted.domain, wanted.type) and gone <= set(name.tags):
+                del self._metrics[name]
+
+    def on_fold(self, folder: Callable[[int], bool]) -> None:
+        """Have `folder(now_ms)` called before the metrics fold, for what gathers in a form of its own.
+
+        It does a millisecond or two of work and says whether more is waiting.
+        """
+        self._folders.append(folder)
+
+    def fold_some(self) -> bool:
+        """Take in a part of what is pending, in a few ms; whether to call again soon."""
+        now_ms = self._clock.monotonic_ms()
+        if any(folder(now_ms) for folder in self._folders):
+            return True
+        for metric in self._metrics.values():
+            metric.fold(now_ms)
+        return False
+
+    def fold(self) -> None:
+        """Take in everything that is pending."""
+        while self.fold_some():
+            pass
+
+    def snapshot(self) -> Iterator[tuple[MBeanName, Metric]]:
+        """Every metric, in the order of their names. Fold first to have the last second in it."""
+        return iter(sorted(self._metrics.items(), key=lambda item: str(item[0])))
+
+    def find(self, name: str, **tags: object) -> Metric | None:
+        return self._metrics.get(parse_name(name, tags))
+
+    def __len__(self) -> int:
+        return len(self._metrics)
+
+    def _get(self, name: MBeanName, kind: type[M], make: Callable[[], M]) -> M:
+        metric = self._metrics.get(name)
+        if metric is None:
+            metric = self._metrics[name] = make()
+        assert isinstance(metric, kind), f"{name} is a {metric.kind}, not a {kind.kind}"
+        return metric

@@ -1,0 +1,3 @@
+"""What an attribute of a metric may be."""
+
+AttributeValue = int | float | str | bool

@@ -1,0 +1,106 @@
+import pytest
+
+from kafka_zk.clock import SimClock
+from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.metrics.names import parse_name
+
+BYTES_IN = "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec"
+
+
+def given_registry() -> tuple[MetricsRegistry, SimClock]:
+    clock = SimClock()
+    return MetricsRegistry(clock), clock
+
+
+def test_asking_twice_for_a_name_gives_the_same_metric():
+    registry, _ = given_registry()
+    assert registry.meter(BYTES_IN, topic="t") is registry.meter(BYTES_IN, topic="t")
+    assert registry.meter(BYTES_IN, topic="t") is not registry.meter(BYTES_IN, topic="u")
+
+
+def test_a_name_stands_for_one_kind_of_metric():
+    registry, _ = given_registry()
+    registry.meter(BYTES_IN)
+    with pytest.raises(AssertionError, match="is a meter, not a histogram"):
+        registry.histogram(BYTES_IN)
+
+
+def test_a_handle_outlives_the_fold():
+    registry, _ = given_registry()
+    meter = registry.meter(BYTES_IN)
+    mark = meter.mark
+    mark(3)
+    registry.fold()
+    mark(4)
+    registry.fold()
+    assert meter.count == 7
+
+
+def test_a_count_is_exact_before_the_fold():
+    registry, _ = given_registry()
+    counter = registry.counter("kafka.server:type=X,name=Y")
+    counter.inc(2)
+    registry.fold()
+    counter.inc(5)
+    assert counter.count == 7
+
+
+def test_the_first_tick_sets_the_rates_and_later_ones_are_weighted():
+    registry, clock = given_registry()
+    meter = registry.meter(BYTES_IN)
+    meter.mark(500)
+    clock.advance(5_000)
+    registry.fold()
+    assert meter.rates() == (100.0, 100.0, 100.0)
+    clock.advance(60_000)
+    registry.fold()
+    one, five, fifteen = meter.rates()
+    assert one == pytest.approx(100 / 2.718281828, rel=1e-6)
+    assert one < five < fifteen < 100
+
+
+def test_the_mean_rate_covers_the_life_of_a_meter():
+    registry, clock = given_registry()
+    meter = registry.meter(BYTES_IN)
+    meter.mark(100)
+    clock.advance(10_000)
+    registry.fold()
+    assert meter.attributes()["MeanRate"] == 10.0
+
+
+def test_tags_of_an_mbean_keep_their_order_and_odd_values_are_quoted():
+    name = parse_name("kafka.log:type=LogManager,name=LogDirectoryOffline", {"logDirectory": "/data/a"})
+    assert str(name) == 'kafka.log:type=LogManager,name=LogDirectoryOffline,logDirectory="/data/a"'
+    name = parse_name("kafka.cluster:type=Partition,name=AtMinIsr", {"topic": "a.b", "partition": 0})
+    assert str(name) == "kafka.cluster:type=Partition,name=AtMinIsr,topic=a.b,partition=0"
+
+
+def test_a_new_gauge_replaces_the_old_one():
+    registry, _ = given_registry()
+    registry.gauge("kafka.server:type=KafkaServer,name=BrokerState", lambda: 1)
+    registry.gauge("kafka.server:type=KafkaServer,name=BrokerState", lambda: 3)
+    metric = registry.find("kafka.server:type=KafkaServer,name=BrokerState")
+    assert metric is not None
+    assert metric.attributes() == {"Value": 3}
+
+
+def test_one_mbean_may_have_several_named_attributes():
+    registry, _ = given_registry()
+    group = "kafka.server:type=socket-server-metrics"
+    registry.gauge(group, lambda: 4, attribute="connection-count", listener="PLAINTEXT")
+    registry.gauge(group, lambda: 0.5, attribute="request-rate", listener="PLAINTEXT")
+    metric = registry.find(group, listener="PLAINTEXT")
+    assert metric is not None
+    assert metric.attributes() == {"connection-count": 4, "request-rate": 0.5}
+
+
+def test_the_metrics_of_a_deleted_partition_are_forgotten_together():
+    registry, _ = given_registry()
+    for partition in (0, 1):
+        for name in ("Size", "LogEndOffset"):
+            registry.gauge(f"kafka.log:type=Log,name={name}", lambda: 0, topic="t", partition=partition)
+    registry.remove_tagged("kafka.log:type=Log", topic="t", partition=0)
+    assert [str(name) for name, _ in registry.snapshot()] == [
+        "kafka.log:type=Log,name=LogEndOffset,topic=t,partition=1",
+        "kafka.log:type=Log,name=Size,topic=t,partition=1",
+    ]
