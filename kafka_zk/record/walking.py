@@ -1,0 +1,21 @@
+"""Chooses the walker: the compiled module where it could be built, else its pure twin.
+
+Role        Pure. The only place that knows there are two.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+WALKER: Literal["compiled", "pure"]
+
+try:
+    from kafka_zk.record._walker import columns, decode, decode_headers, encode, walk
+
+    WALKER = "compiled"
+except ImportError:
+    from kafka_zk.record.walker import columns, decode, decode_headers, encode, walk
+
+    WALKER = "pure"
+
+__all__ = ["WALKER", "columns", "decode", "decode_headers", "encode", "walk"]
