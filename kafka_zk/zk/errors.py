@@ -105,3 +105,7 @@ class MalformedZNode(ZkError):
     """A znode's data are not what the znode should hold."""
 
     keeper_code = "DataInconsistency"
+
+
+class EndPointsTaken(ZkError):
+    """Another broker advertises an address of this one."""

@@ -69,11 +69,14 @@ class ZkClient:
         self._state_listeners: list[Callable[[str], None]] = []
         self._connected = Event()
         self._connection = 0
+        self._last_session_id = 0
         self._changed = Event()
         self._closed = False
         self._keeper: gevent.Greenlet[..., None] | None = None
         self.generation = 1
         """Grows with every session that replaces a lost one."""
+        self.previous_session_id = 0
+        """The lost session before the present one, 0 if none: its ephemeral znodes may linger."""
         self._warned_generation = self._registered_generation = self._writable_generation = 1
 
     # -- life of the session
@@ -350,6 +353,8 @@ class ZkClient:
             return
         if state == KazooState.CONNECTED:
             self._connection += 1
+            if self._last_session_id != self.session_id:
+                self.previous_session_id, self._last_session_id = self._last_session_id, self.session_id
             self._connected.set()
         else:
             self._connected.clear()

@@ -1,0 +1,100 @@
+"""Config overrides in ZooKeeper: read, written under the eyes of the controller, announced.
+
+Role        Acts, through the session.
+Invariants  A write of existing overrides checks in the same multi that the controller seen just before is still the
+            one: a cluster taken over by a KRaft controller must not be written to any more.
+            Written first, announced second: whoever reads the notice finds the new overrides.
+Source      KafkaZkClient.setOrCreateEntityConfigs, getEntityConfigs, createConfigChangeNotification; KIP-866.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kafka_zk.zk.cluster import controller
+from kafka_zk.zk.errors import BadVersion, ControllerMoved, NodeExists, NoNode, NotEmpty, ZkError
+from kafka_zk.zk.operations import Check, SetData
+from kafka_zk.zk.session import ZkClient
+from kafka_zk.zk.znodes import (
+    ConfigChangeZNode,
+    ConfigEntityTypeZNode,
+    ConfigEntityZNode,
+    ControllerZNode,
+)
+
+
+def entity_config(zk: ZkClient, entity_path: str) -> dict[str, str]:
+    """Blocks. The overrides of `topics/t`, `users/<default>/clients/c` ...; none when there is no such znode."""
+    return entity_configs(zk, [entity_path])[entity_path]
+
+
+def entity_configs(zk: ZkClient, entity_paths: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Blocks. The same for many, pipelined. Raises MalformedZNode."""
+    wanted = list(entity_paths)
+    found: dict[str, dict[str, str]] = {}
+    for path, answer in zip(wanted, zk.get_many(map(ConfigEntityZNode.path, wanted)), strict=True):
+        if isinstance(answer, NoNode):
+            found[path] = {}
+        elif isinstance(answer, ZkError):
+            raise answer
+        else:
+            found[path] = ConfigEntityZNode.decode(*answer, path)
+    return found
+
+
+def entities_with_config(zk: ZkClient, entity_type: str) -> list[str]:
+    """Blocks. Sanitized names below /config/TYPE (`bob`, `bob/clients` for a path); none when it is missing."""
+    try:
+        return zk.children(ConfigEntityTypeZNode.path(entity_type))
+    except NoNode:
+        return []
+
+
+def write_entity_config(zk: ZkClient, entity_path: str, overrides: Mapping[str, str]) -> None:
+    """Blocks. Replace all overrides of an entity. Raises ControllerMoved when there is no ZooKeeper controller."""
+    path = ConfigEntityZNode.path(entity_path)
+    data = ConfigEntityZNode.encode(overrides)
+    while True:
+        check = Check(ControllerZNode.PATH, _controller_zk_version(zk, entity_path))
+        checked, written = zk.multi([check, SetData(path, data)])
+        if isinstance(checked, BadVersion | NoNode):
+            continue
+        if not isinstance(written, NoNode):
+            if isinstance(written, ZkError):
+                raise written
+            return
+        try:
+            zk.create(path, data, make_parents=True)
+        except NodeExists:
+            continue
+        return
+
+
+def _controller_zk_version(zk: ZkClient, entity_path: str) -> int:
+    registration = controller(zk)
+    if registration is None:
+        raise ControllerMoved(_refusal(entity_path, "when there is no controller."))
+    if registration.kraft_controller_epoch > 0:
+        raise ControllerMoved(_refusal(entity_path, "directly when there is a KRaft controller."))
+    return registration.zk_version
+
+
+def _refusal(entity_path: str, why: str) -> str:
+    entity_type, _, name = entity_path.partition("/")
+    return f"Cannot set entity configs for {entity_type} {name} {why}"
+
+
+def delete_entity(zk: ZkClient, entity_path: str) -> bool:
+    """Blocks. Delete an entity's znode unless it has children (clients of a user); whether it is gone."""
+    try:
+        zk.delete(ConfigEntityZNode.path(entity_path))
+    except NoNode:
+        return True
+    except NotEmpty:
+        return False
+    return True
+
+
+def announce_config_change(zk: ZkClient, entity_path: str) -> None:
+    """Blocks. Let every broker read the overrides of `entity_path` again."""
+    zk.create(ConfigChangeZNode.PREFIX, ConfigChangeZNode.encode(entity_path), sequential=True, make_parents=True)

@@ -1,0 +1,102 @@
+"""Follows a directory of numbered notices (config, ACL and token changes), handles each once, purges the old ones.
+
+Role        Acts: one greenlet a listener. `handle` gets each notice's data, in order of the numbers.
+Invariants  A notice is handled by every listener that lives when it is written; after a restart all that are still
+            there are handled again, which handlers must bear (they read the changed thing itself).
+            A notice that cannot be handled is logged and does not stop those behind it.
+Source      ZkNodeChangeNotificationListener; notices live 15 minutes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import gevent
+from gevent.event import Event
+
+from kafka_zk.clock import Clock
+from kafka_zk.zk.errors import ConnectionClosed, NoNode, ZkError
+from kafka_zk.zk.session import ZkClient
+from kafka_zk.zk.znodes import sequence_number
+
+log = logging.getLogger("kafka.common.ZkNodeChangeNotificationListener")
+
+NOTICE_LIFETIME_MS = 15 * 60 * 1000
+
+
+class SequenceListener:
+    """Calls `handle(data)` for each notice `PARENT/PREFIXnnnnnnnnnn`."""
+
+    def __init__(
+        self, zk: ZkClient, parent: str, name_prefix: str, handle: Callable[[bytes | None], None], clock: Clock
+    ) -> None:
+        self._zk = zk
+        self._parent = parent
+        self._name_prefix = name_prefix
+        self._handle = handle
+        self._clock = clock
+        self._dirty = Event()
+        self._last_handled = -1
+        self._greenlet: gevent.Greenlet[..., None] | None = None
+
+    def start(self) -> None:
+        """Blocks. Handle what is there, then whatever comes."""
+        self._zk.ensure_path(self._parent)
+        self._zk.watch(self._parent, "children", self._dirty.set)
+        self.process()
+        self._greenlet = gevent.spawn(self._run)
+
+    def stop(self) -> None:
+        """Blocks. Stop between two notices."""
+        self._zk.unwatch(self._parent, "children")
+        if self._greenlet is not None:
+            self._greenlet.kill()
+
+    def _run(self) -> None:
+        while True:
+            self._dirty.wait()
+            self._dirty.clear()
+            try:
+                self.process()
+            except ConnectionClosed:
+                return
+            except ZkError:
+                log.exception("Error processing notification change for path = %s", self._parent)
+
+    def process(self) -> None:
+        """Blocks. Handle the notices that are new, in order, and delete those past their lifetime."""
+        prefix = self._name_prefix
+        names = sorted(name for name in self._zk.children(self._parent) if name.startswith(prefix))
+        if not names:
+            return
+        log.info("Processing notification(s) to %s", self._parent)
+        for name in names:
+            number = sequence_number(name)
+            if number > self._last_handled:
+                self._handle_one(f"{self._parent}/{name}")
+                self._last_handled = number
+        self._purge(names)
+
+    def _handle_one(self, path: str) -> None:
+        try:
+            data, _ = self._zk.get(path)
+        except NoNode:
+            # Another broker has purged it: 15 minutes old, and read by us or written before our start.
+            return
+        try:
+            self._handle(data)
+        except Exception:
+            log.exception("error while processing notification change for path = %s", path)
+
+    def _purge(self, names: list[str]) -> None:
+        paths = [f"{self._parent}/{name}" for name in names]
+        oldest_kept_ms = self._clock.wall_ms() - NOTICE_LIFETIME_MS
+        for path, stat in zip(paths, self._zk.exists_many(paths), strict=True):
+            if stat is None or isinstance(stat, ZkError) or stat.ctime >= oldest_kept_ms:
+                continue
+            log.debug("Purging change notification %s", path)
+            try:
+                self._zk.delete(path)
+            except NoNode:
+                continue

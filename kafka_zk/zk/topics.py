@@ -1,0 +1,98 @@
+"""Topics in ZooKeeper: assignments and partition states read in batches, topics created and marked for deletion.
+
+Role        Acts, through the session. The controller's own writes are fenced and live in its room.
+Invariants  A topic's config is written before its assignment: whoever sees the topic finds its config (KAFKA-9498).
+Source      KafkaZkClient.getPartitionAssignmentForTopics, AdminZkClient.createTopicWithAssignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kafka_zk.protocol.errors import TopicAlreadyExists
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.zk.entity_configs import write_entity_config
+from kafka_zk.zk.errors import NodeExists, NoNode, ZkError
+from kafka_zk.zk.session import ZkClient
+from kafka_zk.zk.znodes import (
+    DeleteTopicsTopicZNode,
+    DeleteTopicsZNode,
+    PartitionLeadership,
+    TopicAssignment,
+    TopicPartitionStateZNode,
+    TopicsZNode,
+    TopicZNode,
+)
+
+
+def topic_names(zk: ZkClient) -> list[str]:
+    """Blocks. All topics; sets the watch on their list where it has listeners."""
+    return zk.children(TopicsZNode.PATH)
+
+
+def topic_assignments(zk: ZkClient, topics: Iterable[str]) -> dict[str, TopicAssignment]:
+    """Blocks. Assignment and id of those of `topics` that exist, pipelined. Raises MalformedZNode."""
+    wanted = list(topics)
+    found = {}
+    for topic, answer in zip(wanted, zk.get_many(map(TopicZNode.path, wanted)), strict=True):
+        if isinstance(answer, NoNode):
+            continue
+        if isinstance(answer, ZkError):
+            raise answer
+        found[topic] = TopicZNode.decode(*answer, topic)
+    return found
+
+
+def topic_assignment(zk: ZkClient, topic: str) -> TopicAssignment | None:
+    """Blocks. One topic's assignment and id, None if there is no such topic."""
+    return topic_assignments(zk, [topic]).get(topic)
+
+
+def partition_leaderships(
+    zk: ZkClient, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, PartitionLeadership]:
+    """Blocks. State znodes of those of `partitions` that have one, pipelined. Raises MalformedZNode."""
+    wanted = list(partitions)
+    found = {}
+    for tp, answer in zip(wanted, zk.get_many(map(TopicPartitionStateZNode.path, wanted)), strict=True):
+        if isinstance(answer, NoNode):
+            continue
+        if isinstance(answer, ZkError):
+            raise answer
+        found[tp] = TopicPartitionStateZNode.decode(*answer, tp)
+    return found
+
+
+def create_topic(zk: ZkClient, topic: str, assignment: TopicAssignment, overrides: Mapping[str, str]) -> None:
+    """Blocks. Create a topic that has been validated; the controller sees it and does the rest.
+
+    Raises TopicAlreadyExists; ControllerMoved when there is no controller.
+    """
+    if zk.exists(TopicZNode.path(topic)) is not None:
+        raise TopicAlreadyExists(f"Topic '{topic}' already exists.")
+    write_entity_config(zk, f"topics/{topic}", overrides)
+    try:
+        zk.create(TopicZNode.path(topic), TopicZNode.encode(assignment), make_parents=True)
+    except NodeExists as error:
+        raise TopicAlreadyExists(f"Topic '{topic}' already exists.") from error
+
+
+def write_topic_assignment(zk: ZkClient, topic: str, assignment: TopicAssignment) -> None:
+    """Blocks. Replace a topic's assignment (more partitions). `assignment` must carry the topic's id. Raises NoNode."""
+    zk.set(TopicZNode.path(topic), TopicZNode.encode(assignment))
+
+
+def mark_for_deletion(zk: ZkClient, topic: str) -> None:
+    """Blocks. Ask the controller to delete a topic. Asking twice is no error."""
+    try:
+        zk.create(DeleteTopicsTopicZNode.path(topic), make_parents=True)
+    except NodeExists:
+        return
+
+
+def topics_marked_for_deletion(zk: ZkClient) -> list[str]:
+    """Blocks. Topics whose deletion has been asked for and is not done."""
+    try:
+        return zk.children(DeleteTopicsZNode.PATH)
+    except NoNode:
+        return []
