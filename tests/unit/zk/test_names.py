@@ -1,0 +1,59 @@
+"""Names in paths."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_zk.zk.operations import ANYONE_ALL, ANYONE_READ, CREATOR_ALL
+from kafka_zk.zk.znodes import desanitize, entities_of, entity_path, sanitize, secured_acl, sequence_number
+
+
+@pytest.mark.parametrize(
+    ("name", "sanitized"),
+    [
+        ("ali ce", "ali%20ce"),
+        ("app/1", "app%2F1"),
+        ("bob=1@x y", "bob%3D1%40x%20y"),
+        ("ali ce~*+/x.-_é", "ali%20ce%7E%2A%2B%2Fx.-_%C3%A9"),
+    ],
+)
+def test_names_are_sanitized_as_apache_does(name: str, sanitized: str) -> None:
+    assert sanitize(name) == sanitized
+    assert desanitize(sanitized) == name
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_a_sanitized_name_is_one_path_element_and_reads_back(name: str) -> None:
+    assert "/" not in sanitize(name)
+    assert desanitize(sanitize(name)) == name
+
+
+def test_the_default_entity_is_not_an_entity_of_that_name() -> None:
+    assert entity_path(("users", "ali ce"), ("clients", None)) == "users/ali%20ce/clients/<default>"
+    assert entity_path(("users", "<default>")) == "users/%3Cdefault%3E"
+    assert entities_of("users/<default>/clients/a%2Fb") == [("users", None), ("clients", "a/b")]
+
+
+def test_an_entity_path_has_pairs() -> None:
+    with pytest.raises(ValueError, match="not an entity path"):
+        entities_of("users")
+
+
+def test_sequence_numbers_are_the_last_ten_digits() -> None:
+    assert sequence_number("config_change_0000000014") == 14
+
+
+@pytest.mark.parametrize(
+    ("path", "acl"),
+    [
+        ("/brokers/topics/t", (CREATOR_ALL, ANYONE_READ)),
+        ("/config/users/bob", (CREATOR_ALL,)),
+        ("/config/brokers/1", (CREATOR_ALL,)),
+        ("/delegation_token/tokens/x", (CREATOR_ALL,)),
+        ("/consumers/g", (ANYONE_ALL,)),
+    ],
+)
+def test_protected_znodes_are_readable_by_all_unless_they_hold_secrets(path: str, acl: object) -> None:
+    assert tuple(secured_acl(path)) == acl
