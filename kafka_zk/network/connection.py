@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from kafka_zk.network.errors import CloseConnection, PeerClosed
+from kafka_zk.network.errors import CloseConnection, InvalidFrame, PeerClosed
 from kafka_zk.network.frames import BufferPool, FrameReader
 from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.pending import Pending
@@ -92,6 +92,7 @@ class Connection:
         "client_software_version",
         "last_active_ns",
         "listener_name",
+        "must_authenticate",
         "principal",
         "quota_cache",
         "received_ns",
@@ -122,7 +123,8 @@ class Connection:
         self.client_id_cache: object = None
         self.quota_cache: object = None
         self.received_ns = self.last_active_ns = time.monotonic_ns()
-        self.sent_stamp: list[int] = [0]
+        self.sent_stamp: list[int] = [0, 0]
+        self.must_authenticate = host.security_protocol.startswith("SASL_")
 
     # --- what handlers may use -------------------------------------------------------------------------------------
 
@@ -165,18 +167,21 @@ class Connection:
         except PeerClosed as closed:
             log.debug("%s Connection with /%s closed: %s", self._host.log_prefix, self.client_host, closed)
         except CloseConnection as reason:
-            log.warning(
-                "%s Unexpected error from /%s (channelId=%s); closing connection: %s",
-                self._host.log_prefix,
-                self.client_host,
-                self.connection_id,
-                reason,
-            )
+            self._log_refusal(reason)
             self._send_last_answers()
         except Exception:
             log.exception("%s Processor got uncaught exception; closing %s", self._host.log_prefix, self.connection_id)
         finally:
             self._end()
+
+    def _log_refusal(self, reason: CloseConnection) -> None:
+        """One line, with the words and level that Kafka's Selector and Processor have for it."""
+        prefix, channel = self._host.log_prefix, self.connection_id
+        if isinstance(reason, InvalidFrame):
+            message = "%s Unexpected error from /%s (channelId=%s); closing connection: %s"
+            log.warning(message, prefix, self.client_host, channel, reason)
+        else:
+            log.error("%s Closing socket for %s because of error: %s", prefix, channel, reason)
 
     def _serve_turn(self) -> None:
         """Handle what is at hand, at most a turn's worth, and send the answers that are ready."""
@@ -267,13 +272,14 @@ class Connection:
     def _flush(self) -> None:
         """Blocks. Send what is ready; its slices are released whatever happens."""
         out, self._out = self._out, []
-        stamp, self.sent_stamp = self.sent_stamp, [0]
+        stamp, self.sent_stamp = self.sent_stamp, [0, 0]
         assert self._transport is not None
+        stamp[0] = time.monotonic_ns()
         try:
             self._transport.send(out)
         finally:
             _release(out)
-            stamp[0] = self.last_active_ns = time.monotonic_ns()
+            stamp[1] = self.last_active_ns = time.monotonic_ns()
 
     def _send_last_answers(self) -> None:
         """Blocks. The requests before the refused one were served: their clients get to know."""
@@ -291,6 +297,7 @@ class Connection:
         else:
             self._socket.close()
         self._reader.rest()
+        self.sent_stamp[0] = self.sent_stamp[1] = time.monotonic_ns()
         _release(self._out)
         for answer in self._waiting:
             if not isinstance(answer, Deferred):

@@ -1,0 +1,44 @@
+"""ApiVersions (key 18, v0-4): what this broker serves.
+
+The list is the registry's, so a key shows up once it has a handler. Unknown versions never get here: dispatch answers
+them.   Source: KafkaApis.handleApiVersionsRequest, ApiVersionsRequest.isValid, KIP-511
+"""
+
+from __future__ import annotations
+
+import re
+
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import REGISTRY, ApiRegistry, api
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.messages.api_versions import (
+    API_VERSIONS_REQUEST,
+    API_VERSIONS_RESPONSE,
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+
+FIRST_VERSION_WITH_SOFTWARE = 3
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+@api(API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE)
+def api_versions(request: ApiVersionsRequest, ctx: RequestContext) -> ApiVersionsResponse:
+    if ctx.api_version >= FIRST_VERSION_WITH_SOFTWARE:
+        software = (request.client_software_name, request.client_software_version)
+        if not all(_SOFTWARE.fullmatch(word) for word in software):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        ctx.connection.client_software_name, ctx.connection.client_software_version = software
+    return ApiVersionsResponse(
+        api_keys=served_versions(REGISTRY), finalized_features_epoch=ctx.services.finalized_features_epoch
+    )
+
+
+def served_versions(registry: ApiRegistry) -> list[ApiVersion]:
+    """One entry for each API that has a handler, by ascending key."""
+    return [
+        ApiVersion(api_key=served.key, min_version=served.request.min_version, max_version=served.request.max_version)
+        for served in registry
+    ]

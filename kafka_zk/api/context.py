@@ -1,0 +1,126 @@
+"""What a handler gets besides the request: who asks, and the parts of the broker that can answer.
+
+Role        `Services` is filled once by the broker; `RequestContext` is made for each request, so it only refers.
+Invariants  A handler reaches every other room through `ctx.services` only, and asks `ctx.may` before it acts.
+Source      RequestContext and AuthHelper in Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from kafka_zk.admin.configs import ConfigAdmin
+    from kafka_zk.admin.topics import TopicAdmin
+    from kafka_zk.clock import Clock
+    from kafka_zk.config.broker import BrokerConfig
+    from kafka_zk.controller.loop import KafkaController
+    from kafka_zk.coordinator.group.coordinator import GroupCoordinator
+    from kafka_zk.coordinator.transaction.producer_ids import ProducerIdManager
+    from kafka_zk.log.manager import LogManager
+    from kafka_zk.metadata.cache import MetadataCache
+    from kafka_zk.metrics import MetricsRegistry
+    from kafka_zk.network.connection import Connection
+    from kafka_zk.protocol.header import RequestHeader
+    from kafka_zk.replication.manager import ReplicaManager
+    from kafka_zk.zk.session import ZkClient
+
+
+class Authorizer(Protocol):
+    """Decides who may do what. Without one everything is allowed."""
+
+    def may(self, principal: str, client_host: str, operation: int, resource_type: int, name: str) -> bool: ...
+
+
+class Authentication(Protocol):
+    """Watches over connections that have not proved yet who they are (SASL listeners)."""
+
+    def check(self, header: RequestHeader, connection: Connection) -> None:
+        """Raises CloseConnection if this request may not come before authentication has ended."""
+        ...
+
+
+class Quotas(Protocol):
+    """How long a client has to wait because it used more than its share."""
+
+    def throttle_ms(self, ctx: RequestContext, request: Any, response: Any, local_ns: int) -> int:
+        """Record one request that took `local_ns` in its handler; 0 for no delay (KIP-219)."""
+        ...
+
+
+def _filled_later() -> Any:
+    """The broker builds its parts one after the other; no request is served before all of them are there."""
+    return None
+
+
+@dataclass(slots=True)
+class Services:
+    """The parts of one broker, as handlers see them. `authorizer`, `quotas` and `authentication` may be absent."""
+
+    config: BrokerConfig = field(default_factory=_filled_later)
+    clock: Clock = field(default_factory=_filled_later)
+    metrics: MetricsRegistry = field(default_factory=_filled_later)
+    cluster_id: str = ""
+    broker_id: int = -1
+    zk: ZkClient = field(default_factory=_filled_later)
+    metadata_cache: MetadataCache = field(default_factory=_filled_later)
+    log_manager: LogManager = field(default_factory=_filled_later)
+    replica_manager: ReplicaManager = field(default_factory=_filled_later)
+    group_coordinator: GroupCoordinator = field(default_factory=_filled_later)
+    controller: KafkaController = field(default_factory=_filled_later)
+    topic_admin: TopicAdmin = field(default_factory=_filled_later)
+    config_admin: ConfigAdmin = field(default_factory=_filled_later)
+    producer_ids: ProducerIdManager = field(default_factory=_filled_later)
+    finalized_features_epoch: int = 0
+    authorizer: Authorizer | None = None
+    quotas: Quotas | None = None
+    authentication: Authentication | None = None
+
+
+class RequestContext:
+    """One request's surroundings. `received_ms` is on the clock's monotonic scale."""
+
+    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id", "received_ms", "services")
+
+    def __init__(
+        self,
+        api_key: int,
+        api_version: int,
+        correlation_id: int,
+        client_id: str,
+        connection: Connection,
+        services: Services,
+    ) -> None:
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.connection = connection
+        self.services = services
+        self.received_ms = connection.received_ns // 1_000_000
+
+    @property
+    def principal(self) -> str:
+        """Kafka's text form, "User:ANONYMOUS" where nobody proved anything."""
+        return self.connection.principal
+
+    @property
+    def client_host(self) -> str:
+        """The client's address without a port, as ACLs and group members show it."""
+        return self.connection.client_host
+
+    @property
+    def listener_name(self) -> str:
+        return self.connection.listener_name
+
+    def may(self, operation: int, resource_type: int, name: str) -> bool:
+        """Whether the client may do this: codes of `api.authorization`."""
+        authorizer = self.services.authorizer
+        return authorizer is None or authorizer.may(self.principal, self.client_host, operation, resource_type, name)
+
+    def __repr__(self) -> str:
+        return (
+            f"api_key={self.api_key} v{self.api_version} correlation_id={self.correlation_id} "
+            f"client_id={self.client_id!r} {self.principal}@{self.client_host}"
+        )

@@ -1,0 +1,254 @@
+"""From a frame to an answer: header, version, body, handler, response; and what happens when one of them fails.
+
+Role        The handler of every connection (network.RequestHandler). Runs in the connection's greenlet.
+Invariants  A request that cannot be understood (unknown key or version, undecodable header or body) ends its connection
+            without an answer, as does a failed produce with acks=0. Every other request gets exactly one answer.
+            The frame is not touched after its handler has returned.
+            Only here and in `walk` do exceptions become codes; what is not a BrokerError is our bug and leaves a trace.
+Source      KafkaApis.handle, Processor.processCompletedReceives, RequestContext.parseRequest in Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from struct import Struct
+from typing import Any
+
+from kafka_zk.api.context import RequestContext, Services
+from kafka_zk.api.error_counts import compile_error_counter
+from kafka_zk.api.error_form import error_response
+from kafka_zk.api.registry import PRODUCE_KEY, ApiRegistry, HandledApi
+from kafka_zk.network.connection import Connection, Deferred, Parts
+from kafka_zk.network.errors import CloseConnection
+from kafka_zk.network.pending import Pending
+from kafka_zk.network.request_metrics import ApiTimes, RequestMetrics
+from kafka_zk.protocol.errors import BrokerError, DecodeError, ErrorCode
+from kafka_zk.protocol.header import RequestHeader, decode_request_header, response_header_is_flexible
+from kafka_zk.protocol.messages.api_versions import API_VERSIONS_RESPONSE, ApiVersion, ApiVersionsResponse
+
+API_VERSIONS_KEY = 18
+FETCH_KEY = 1
+ADD_PARTITIONS_TO_TXN_KEY = 24
+
+log = logging.getLogger(__name__)
+
+_now = time.monotonic_ns
+_SIZE_AND_ID = Struct(">ii")
+_SIZE_ID_AND_TAGS = Struct(">iib")
+
+
+Timing = tuple[int, int, int, int, int]
+"""The first five columns of a row in the request metrics: version, size, received, started, handled."""
+
+
+class Route:
+    """All that is known beforehand about the requests of one key and version."""
+
+    __slots__ = ("api", "api_version", "count_errors", "decode", "encode", "flexible_header", "handler", "times")
+
+    def __init__(self, api: HandledApi, api_version: int, times: ApiTimes | None) -> None:
+        self.api = api
+        self.api_version = api_version
+        self.handler = api.handler
+        self.decode = api.request.decoder(api_version)
+        self.encode = api.response.encoder(api_version)
+        self.count_errors = compile_error_counter(api.response, api_version)
+        self.flexible_header = response_header_is_flexible(api.key, api_version)
+        self.times = times
+
+
+class Exchange:
+    """A request whose answer is still to come."""
+
+    __slots__ = ("ctx", "request", "route", "timing")
+
+    def __init__(self, route: Route, request: Any, ctx: RequestContext, timing: Timing) -> None:
+        self.route = route
+        self.request = request
+        self.ctx = ctx
+        self.timing = timing
+
+
+class Dispatcher:
+    """Serves the APIs of a registry. Without `metrics` nothing is timed."""
+
+    def __init__(self, services: Services, registry: ApiRegistry, metrics: RequestMetrics | None = None) -> None:
+        self._services = services
+        self._registry = registry
+        self._metrics = metrics
+        self._routes: dict[tuple[int, int], Route] = {}
+
+    def handle(self, frame: memoryview, connection: Connection) -> Parts | Deferred:
+        """May block, as the handler does. Raises CloseConnection."""
+        started_ns = _now()
+        try:
+            header = decode_request_header(frame)
+        except DecodeError as error:
+            raise CloseConnection(str(error)) from error
+        route = self._routes.get((header.api_key, header.api_version)) or self._find_route(header)
+        if connection.must_authenticate:
+            self._check_authentication(header, connection)
+        if route is None:
+            return _unsupported_api_versions(header)
+        try:
+            request = route.decode(frame, header.body_position)[0]
+        except DecodeError as error:
+            raise CloseConnection(
+                f"Error getting request for apiKey: {route.api.name}, apiVersion: {header.api_version}, "
+                f"connectionId: {connection.connection_id}: {error}"
+            ) from error
+        ctx = RequestContext(
+            header.api_key, header.api_version, header.correlation_id, header.client_id, connection, self._services
+        )
+        try:
+            result = route.handler(request, ctx)
+        except CloseConnection:
+            raise
+        except Exception as error:
+            result = _failure(route, request, ctx, error)
+        handled_ns = _now()
+        timing = (header.api_version, len(frame), connection.received_ns, started_ns, handled_ns)
+        if isinstance(result, Pending):
+            return self._defer(Exchange(route, request, ctx, timing), result)
+        return self._answer(route, request, ctx, result, timing, handled_ns)
+
+    def _answer(
+        self, route: Route, request: Any, ctx: RequestContext, response: Any, timing: Timing, completed_ns: int
+    ) -> Parts:
+        """The parts of an answer as they go out, and its row in the metrics. No parts where there is no answer."""
+        connection = ctx.connection
+        throttle_ms = 0
+        quotas = self._services.quotas
+        if quotas is not None:
+            throttle_ms = quotas.throttle_ms(ctx, request, response, timing[4] - timing[3])
+            if throttle_ms > 0:
+                connection.mute(throttle_ms)
+                if response is not None:
+                    response.throttle_time_ms = throttle_ms
+        parts: Parts = []
+        stamp = connection.sent_stamp
+        if response is None:
+            stamp = [completed_ns, completed_ns]
+        else:
+            try:
+                parts = _encode(route, ctx.correlation_id, response)
+            except Exception as error:
+                response = _failure(route, request, ctx, error)
+                parts = _encode(route, ctx.correlation_id, response)
+        times = route.times
+        if times is not None:
+            if response is not None:
+                route.count_errors(response, times.error_counts)
+            row = (*timing, completed_ns, throttle_ms, stamp)
+            times.rows.append(row)
+            if route.api.key in _VARIANTS and self._metrics is not None:
+                variant = _VARIANTS[route.api.key](request)
+                if variant:
+                    self._metrics.of(variant).rows.append(row)
+        return parts
+
+    def _defer(self, exchange: Exchange, pending: Pending[Any]) -> Deferred:
+        deferred = Deferred(lets_next_start=exchange.route.api.lets_next_start)
+        if exchange.route.api.key == PRODUCE_KEY:
+            _forget_records(exchange.request)
+
+        def settle(settled: Pending[Any]) -> None:
+            try:
+                deferred.complete(self._late_answer(exchange, settled))
+            except CloseConnection as reason:
+                deferred.fail(reason)
+
+        pending.on_complete(settle)
+        return deferred
+
+    def _late_answer(self, exchange: Exchange, settled: Pending[Any]) -> Parts:
+        route, request, ctx = exchange.route, exchange.request, exchange.ctx
+        if settled.error is None:
+            response = settled.value
+        elif isinstance(settled.error, CloseConnection):
+            raise settled.error
+        else:
+            response = _failure(route, request, ctx, settled.error)
+        return self._answer(route, request, ctx, response, exchange.timing, _now())
+
+    def _find_route(self, header: RequestHeader) -> Route | None:
+        """None for a version of ApiVersions that we do not know. Raises CloseConnection for everything unknown else."""
+        api = self._registry.get(header.api_key)
+        if api is None:
+            raise CloseConnection(f"Received request api key {header.api_key} which is not enabled")
+        if not api.request.min_version <= header.api_version <= api.request.max_version:
+            if header.api_key == API_VERSIONS_KEY:
+                return None
+            raise CloseConnection(
+                f"Received request for api with key {header.api_key} ({api.name}) and unsupported version "
+                f"{header.api_version}"
+            )
+        times = self._metrics.of(api.name) if self._metrics is not None else None
+        route = Route(api, header.api_version, times)
+        self._routes[header.api_key, header.api_version] = route
+        return route
+
+    def _check_authentication(self, header: RequestHeader, connection: Connection) -> None:
+        authentication = self._services.authentication
+        if authentication is None:
+            raise CloseConnection("this broker cannot authenticate anyone")
+        authentication.check(header, connection)
+
+
+def _failure(route: Route, request: Any, ctx: RequestContext, error: Exception) -> Any:
+    """The error form of this API. Raises CloseConnection where the failed request has no answer."""
+    if not isinstance(error, BrokerError):
+        log.error("Unexpected error handling request %s %r", route.api.name, ctx, exc_info=error)
+    response = error_response(route.api.request, route.api.response, request, route.api_version, error)
+    if response is None:
+        raise CloseConnection(
+            f"Closing connection due to error during produce request with correlation id {ctx.correlation_id} "
+            f"from client id {ctx.client_id} with ack=0: {error}"
+        ) from error
+    return response
+
+
+def _encode(route: Route, correlation_id: int, response: Any) -> Parts:
+    if route.api.key != FETCH_KEY:
+        body = route.encode(response)
+        if route.flexible_header:
+            return [_SIZE_ID_AND_TAGS.pack(len(body) + 5, correlation_id, 0), body]
+        return [_SIZE_AND_ID.pack(len(body) + 4, correlation_id), body]
+    parts: Parts = route.api.response.encode_parts(response, route.api_version)
+    size_bytes = sum(len(part) if isinstance(part, bytes) else part.size_bytes for part in parts)
+    if route.flexible_header:
+        return [_SIZE_ID_AND_TAGS.pack(size_bytes + 5, correlation_id, 0), *parts]
+    return [_SIZE_AND_ID.pack(size_bytes + 4, correlation_id), *parts]
+
+
+def _unsupported_api_versions(header: RequestHeader) -> Parts:
+    """What a client needs to try again: the code and the versions of ApiVersions, in the oldest form (KIP-511)."""
+    known = API_VERSIONS_RESPONSE
+    response = ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION,
+        api_keys=[ApiVersion(api_key=API_VERSIONS_KEY, min_version=known.min_version, max_version=known.max_version)],
+    )
+    body = known.encode(response, 0)
+    return [_SIZE_AND_ID.pack(len(body) + 4, header.correlation_id), body]
+
+
+def _forget_records(request: Any) -> None:
+    """The batches are in the log; an unanswered produce must not keep its frame in memory."""
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            partition.records = None
+
+
+def _fetch_variant(request: Any) -> str:
+    is_follower = request.replica_id >= 0 or request.replica_state.replica_id >= 0
+    return "FetchFollower" if is_follower else "FetchConsumer"
+
+
+def _add_partitions_variant(request: Any) -> str:
+    transactions = request.transactions
+    only_verifies = bool(transactions) and all(transaction.verify_only for transaction in transactions)
+    return "AddPartitionsToTxnVerification" if only_verifies else ""
+
+
+_VARIANTS = {FETCH_KEY: _fetch_variant, ADD_PARTITIONS_TO_TXN_KEY: _add_partitions_variant}

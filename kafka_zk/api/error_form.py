@@ -1,0 +1,358 @@
+"""The response to a request that failed as a whole: every element of the request carries the code.
+
+Role        Pure. Driven by the declarations: fields called error_code and error_message are filled wherever they exist
+            in the version at hand, and FORMS says which array of the response answers which array of the request.
+Invariants  An API without a row has nothing to repeat: the code stands at its top. A golden test compares the bytes of
+            every API and version with Kafka's own.
+Source      getErrorResponse of each request class in org.apache.kafka.common.requests, ApiError.fromThrowable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from kafka_zk.api.registry import PRODUCE_KEY
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_code_for, message_of
+from kafka_zk.protocol.message import Message
+from kafka_zk.protocol.schema import Field, Struct, Versions
+
+ALL_VERSIONS = Versions.parse("0+")
+
+
+class Text(Enum):
+    """What an error_message says."""
+
+    NONE = auto()  # the field keeps its default
+    OWN = auto()  # the error's own words; null if they are only the code's standard text, or if it is a bug of ours
+    STANDARD = auto()  # the code's standard text, whatever the error said
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """One element of the response's `answered` for each element of the request's `asked`.
+
+    `asked` may lead through nested arrays ("topics.partitions"). Fields of an answer take the field of the same name
+    from the innermost element, else from those around it; `copied` names pairs that differ (answer's, element's).
+    Elements that are no structs go to the answer's field `key`. `constants` differ from the declared defaults.
+    """
+
+    asked: str
+    answered: str
+    key: str = ""
+    copied: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    inner: tuple[Each, ...] = ()
+    versions: Versions = ALL_VERSIONS
+    same_names: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How one API fails. `copied` and `constants` are about the response's own fields."""
+
+    each: tuple[Each, ...] = ()
+    text: Text = Text.NONE
+    copied: tuple[str, ...] = ()
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    versioned_constants: tuple[tuple[str, Versions, Any], ...] = ()
+
+
+def _topics(*inner: Each) -> tuple[Each, ...]:
+    return (Each("topics", "topics", inner=inner),)
+
+
+_PARTITIONS = Each("partitions", "partitions")
+_TOKEN_TIMES = {"issue_timestamp_ms": -1, "expiry_timestamp_ms": -1, "max_timestamp_ms": -1}
+_UP_TO_1 = Versions.parse("0-1")
+_UP_TO_3 = Versions.parse("0-3")
+
+FORMS: Mapping[int, Form] = {
+    0: Form(
+        (
+            Each(
+                "topic_data",
+                "responses",
+                inner=(Each("partition_data", "partition_responses", constants={"base_offset": -1}),),
+            ),
+        ),
+        Text.OWN,
+    ),
+    1: Form(
+        (
+            Each(
+                "topics",
+                "responses",
+                inner=(
+                    Each(
+                        "partitions",
+                        "partitions",
+                        same_names=False,
+                        copied={"partition_index": "partition"},
+                        constants={"high_watermark": -1},
+                    ),
+                ),
+                versions=Versions.parse("0-12"),
+            ),
+        ),
+        copied=("session_id",),
+    ),
+    2: Form(_topics(Each("partitions", "partitions", same_names=False, copied={"partition_index": "partition_index"}))),
+    3: Form((Each("topics", "topics"),)),
+    4: Form(
+        (
+            Each("ungrouped_partition_states", "partition_errors"),
+            Each("topic_states.partition_states", "partition_errors"),
+            Each("topic_states", "topics", inner=(Each("partition_states", "partition_errors"),)),
+        )
+    ),
+    5: Form(
+        (
+            Each("ungrouped_partitions", "partition_errors"),
+            Each("topics.partition_indexes", "partition_errors", key="partition_index", copied={"topic_name": "name"}),
+            Each("topic_states.partition_states", "partition_errors"),
+        )
+    ),
+    8: Form(_topics(_PARTITIONS)),
+    9: Form(
+        (
+            Each(
+                "topics",
+                "topics",
+                inner=(
+                    Each("partition_indexes", "partitions", key="partition_index", constants={"committed_offset": -1}),
+                ),
+                versions=_UP_TO_1,
+            ),
+            Each("groups", "groups", copied={"group_id": "group_id"}),
+        )
+    ),
+    10: Form(
+        (Each("coordinator_keys", "coordinators", key="key", constants={"node_id": -1, "port": -1}),),
+        Text.STANDARD,
+        versioned_constants=(("node_id", _UP_TO_3, -1), ("port", _UP_TO_3, -1)),
+    ),
+    11: Form(versioned_constants=(("protocol_name", Versions.parse("7+"), None),)),
+    15: Form((Each("groups", "groups", key="group_id"),)),
+    19: Form((Each("topics", "topics", same_names=False, copied={"name": "name"}),), Text.OWN),
+    20: Form((Each("topic_names", "responses", key="name"), Each("topics", "responses"))),
+    21: Form(_topics(Each("partitions", "partitions", constants={"low_watermark": -1}))),
+    22: Form(constants={"producer_id": -1, "producer_epoch": -1}),
+    23: Form(_topics(Each("partitions", "partitions", same_names=False, copied={"partition": "partition"}))),
+    24: Form(
+        (
+            Each(
+                "v3_and_below_topics",
+                "results_by_topic_v3_and_below",
+                inner=(Each("partitions", "results_by_partition", key="partition_index"),),
+            ),
+        )
+    ),
+    27: Form(
+        (
+            Each(
+                "markers",
+                "markers",
+                inner=(
+                    Each(
+                        "topics",
+                        "topics",
+                        inner=(Each("partition_indexes", "partitions", key="partition_index"),),
+                    ),
+                ),
+            ),
+        )
+    ),
+    28: Form(_topics(_PARTITIONS)),
+    29: Form(text=Text.OWN),
+    30: Form((Each("creations", "results"),), Text.OWN),
+    31: Form((Each("filters", "filter_results"),), Text.OWN),
+    32: Form(
+        (
+            Each(
+                "resources",
+                "results",
+                same_names=False,
+                copied={"resource_type": "resource_type", "resource_name": "resource_name"},
+            ),
+        ),
+        Text.STANDARD,
+    ),
+    33: Form((Each("resources", "responses"),), Text.OWN),
+    34: Form(
+        (
+            Each(
+                "dirs.topics",
+                "results",
+                copied={"topic_name": "name"},
+                inner=(Each("partitions", "partitions", key="partition_index"),),
+            ),
+        )
+    ),
+    36: Form(text=Text.OWN),
+    37: Form((Each("topics", "results"),), Text.OWN),
+    38: Form(
+        constants={"principal_type": "User", "principal_name": "ANONYMOUS", **_TOKEN_TIMES},
+        versioned_constants=(
+            ("token_requester_principal_type", Versions.parse("3+"), "User"),
+            ("token_requester_principal_name", Versions.parse("3+"), "ANONYMOUS"),
+        ),
+    ),
+    42: Form((Each("groups_names", "results", key="group_id"),)),
+    43: Form(
+        (
+            Each(
+                "topic_partitions",
+                "replica_election_results",
+                inner=(Each("partitions", "partition_result", key="partition_id"),),
+            ),
+        ),
+        Text.OWN,
+    ),
+    44: Form((Each("resources", "responses"),), Text.OWN),
+    45: Form((Each("topics", "responses", inner=(_PARTITIONS,)),), Text.OWN),
+    46: Form(
+        _topics(Each("partition_indexes", "partitions", key="partition_index")),
+        Text.OWN,
+    ),
+    48: Form(text=Text.OWN, constants={"entries": None}),
+    49: Form((Each("entries", "entries", inner=(Each("entity", "entity"),)),), Text.STANDARD),
+    # Kafka leaves the user names of the results empty.
+    50: Form((Each("users", "results", same_names=False),), Text.OWN),
+    51: Form(
+        (
+            Each("deletions", "results", copied={"user": "name"}),
+            Each("upsertions", "results", copied={"user": "name"}),
+        ),
+        Text.OWN,
+    ),
+    57: Form(text=Text.OWN),
+    60: Form(text=Text.OWN),
+    61: Form(_topics(Each("partition_indexes", "partitions", key="partition_index"))),
+    65: Form((Each("transactional_ids", "transaction_states", key="transactional_id"),)),
+    69: Form((Each("group_ids", "groups", key="group_id"),)),
+}
+
+_NO_FORM = Form()
+
+CODE_FIELDS = ("error_code", "partition_error_code")
+
+
+def error_response(
+    request_message: Message[Any], response_message: Message[Any], request: Any, api_version: int, error: Exception
+) -> Any:
+    """The response, or None where this request gets no answer at all (a produce with acks=0)."""
+    key = response_message.api_key
+    if key == PRODUCE_KEY and request.acks == 0:
+        return None
+    form = FORMS.get(key, _NO_FORM) if key is not None else _NO_FORM
+    code = error_code_for(error)
+    filler = _Filler(api_version, int(code), form.text, _text(form.text, code, error))
+    response = filler.new(response_message.struct, form.constants)
+    for name in form.copied:
+        filler.put(response_message.struct, response, name, getattr(request, name))
+    for name, versions, value in form.versioned_constants:
+        if api_version in versions:
+            setattr(response, name, value)
+    for each in form.each:
+        filler.mirror(each, ((request, request_message.struct),), response_message.struct, response)
+    return response
+
+
+def _text(text: Text, code: ErrorCode, error: Exception) -> str | None:
+    standard = message_of(code)
+    if text is Text.STANDARD:
+        return standard
+    own = str(error) if isinstance(error, BrokerError) else None
+    return None if code is ErrorCode.UNKNOWN_SERVER_ERROR or own == standard else own
+
+
+_Chain = tuple[tuple[Any, "Struct | None"], ...]
+"""An element and what is around it, innermost first, each with its struct (None: a number or a string)."""
+
+
+class _Filler:
+    """Builds one error response for one version."""
+
+    def __init__(self, api_version: int, code: int, text: Text, message: str | None) -> None:
+        self._api_version = api_version
+        self._code = code
+        self._text = text
+        self._message = message
+
+    def new(self, struct: Struct, constants: Mapping[str, Any]) -> Any:
+        """An object of `struct` with code, message and constants wherever this version has the fields."""
+        value = struct.value_class()
+        for each_field in struct.fields:
+            name = each_field.name
+            if self._api_version not in each_field.versions:
+                continue
+            if name in CODE_FIELDS:
+                setattr(value, name, self._code)
+            elif name == "error_message" and self._text is not Text.NONE:
+                setattr(value, name, self._message)
+            elif name in constants:
+                setattr(value, name, constants[name])
+        return value
+
+    def put(self, struct: Struct, value: Any, name: str, content: Any) -> None:
+        """Set a field if this version has it."""
+        if self._has(struct, name):
+            setattr(value, name, content)
+
+    def mirror(self, each: Each, around: _Chain, answered: Struct, value: Any) -> None:
+        """Fill the array `each.answered` of `value` from what the innermost of `around` asked."""
+        target = _field(answered, each.answered)
+        steps = each.asked.split(".")
+        asked = around[0][1]
+        assert asked is not None
+        fields = (target, _field(asked, steps[0]))
+        if self._api_version in each.versions and all(self._api_version in f.versions for f in fields):
+            answers = getattr(value, each.answered)
+            for chain in _elements(around, steps):
+                answers.append(self._answer(each, chain, target.struct))
+
+    def _answer(self, each: Each, chain: _Chain, element: Struct) -> Any:
+        answer = self.new(element, each.constants)
+        if each.key:
+            setattr(answer, each.key, chain[0][0])
+        for name in (f.name for f in element.fields if self._is_plain(f) and f.name != each.key):
+            source = each.copied.get(name, name if each.same_names else "")
+            holder = next((value for value, struct in chain if struct is not None and self._has(struct, source)), None)
+            if holder is not None:
+                setattr(answer, name, getattr(holder, source))
+        for inner in each.inner:
+            self.mirror(inner, chain, element, answer)
+        return answer
+
+    def _is_plain(self, candidate: Field) -> bool:
+        """Whether this version has the field, and a request may have it too."""
+        name = candidate.name
+        return (
+            self._api_version in candidate.versions
+            and candidate.struct is None
+            and name not in CODE_FIELDS
+            and name != "error_message"
+        )
+
+    def _has(self, struct: Struct, name: str) -> bool:
+        return any(f.name == name and self._api_version in f.versions for f in struct.fields)
+
+
+def _elements(around: _Chain, steps: list[str]) -> Iterator[_Chain]:
+    """The elements at the end of `steps`, each with what is around it, innermost first."""
+    value, struct = around[0]
+    assert struct is not None
+    inner = _field(struct, steps[0]).struct
+    for element in getattr(value, steps[0]) or ():
+        chain: _Chain = ((element, inner), *around)
+        if len(steps) == 1:
+            yield chain
+        else:
+            yield from _elements(chain, steps[1:])
+
+
+def _field(struct: Struct, name: str) -> Any:
+    return next(candidate for candidate in struct.fields if candidate.name == name)

@@ -1,0 +1,90 @@
+"""Which handler serves which API: the one list that dispatch, ApiVersions and the docs read.
+
+Role        A handler module decorates its function with `@api(REQUEST, RESPONSE)` and needs no other entry anywhere.
+Invariants  One handler a key. The versions served are those of the declarations.
+Source      The match in KafkaApis.handle, ApiVersionsResponse.collectApis in Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.message import Message
+
+if TYPE_CHECKING:
+    from kafka_zk.api.context import RequestContext
+
+Q = TypeVar("Q")
+R = TypeVar("R")
+
+Handler = Callable[[Q, "RequestContext"], "R | Pending[Any] | None"]
+"""Returns the response, a Pending of it, or None where the request gets no answer (a produce with acks=0)."""
+
+PRODUCE_KEY = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HandledApi:
+    """One API that this broker serves.
+
+    `lets_next_start`: while an answer of this API is still to come, later requests of the same connection may be
+    handled (their answers wait behind it). Kafka never does that; it is safe only where nothing a client can observe
+    depends on the answer, that is for a produce whose records are in the log already.
+    """
+
+    request: Message[Any]
+    response: Message[Any]
+    handler: Handler[Any, Any]
+    lets_next_start: bool
+
+    @property
+    def key(self) -> int:
+        assert self.request.api_key is not None
+        return self.request.api_key
+
+    @property
+    def name(self) -> str:
+        return self.request.name.removesuffix("Request")
+
+
+class ApiRegistry:
+    """Handlers by API key."""
+
+    def __init__(self) -> None:
+        self._apis: dict[int, HandledApi] = {}
+
+    def add(self, request: Message[Any], response: Message[Any], handler: Handler[Any, Any]) -> None:
+        """Serve one more API. A second handler for a key, or messages that do not belong together, are our bug."""
+        key = request.api_key
+        assert key is not None and response.api_key == key, f"{request} and {response} are not one API"
+        assert key not in self._apis, f"{request.name} has a handler already: {self._apis[key].handler}"
+        self._apis[key] = HandledApi(request, response, handler, lets_next_start=key == PRODUCE_KEY)
+
+    def get(self, key: int) -> HandledApi | None:
+        return self._apis.get(key)
+
+    def __iter__(self) -> Iterator[HandledApi]:
+        """All APIs by ascending key."""
+        return iter(sorted(self._apis.values(), key=lambda served: served.key))
+
+    def __len__(self) -> int:
+        return len(self._apis)
+
+
+REGISTRY = ApiRegistry()
+"""Filled while the handler modules are imported, and never changed afterwards."""
+
+
+def api(
+    request: Message[Q], response: Message[R], *, registry: ApiRegistry = REGISTRY
+) -> Callable[[Handler[Q, R]], Handler[Q, R]]:
+    """Register the decorated function as the handler of an API."""
+
+    def register(handler: Handler[Q, R]) -> Handler[Q, R]:
+        registry.add(request, response, handler)
+        return handler
+
+    return register

@@ -1,0 +1,116 @@
+"""Request metrics per API, as Kafka times them: how many, how large, and where the time went.
+
+Role        The hot path appends one tuple a request to a list; `fold` does the arithmetic once a second.
+Row         (api_version, size_bytes, received_ns, started_ns, handled_ns, completed_ns, throttle_ms, stamp), all times
+            monotonic. `stamp` is shared by the answers that leave together: [sending started, sent], zeros until then.
+Invariants  Queue + local + remote + response queue + send time is the total time. A request without an answer counts
+            as sent once its connection has flushed or ended.
+Source      RequestChannel.Request.updateRequestMetrics, RequestMetrics in Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from operator import itemgetter
+
+from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.protocol.errors import ErrorCode
+
+_TYPE = "kafka.network:type=RequestMetrics,name="
+
+ROWS_A_FOLD = 1000
+"""About a millisecond of folding: what a request may have to wait for it."""
+
+Row = tuple[int, int, int, int, int, int, int, list[int]]
+
+_KNOWN_CODES = frozenset(int(code) for code in ErrorCode)
+_version = itemgetter(0)
+_size = itemgetter(1)
+_throttle = itemgetter(6)
+
+
+class ApiTimes:
+    """The metrics of one request name. The hot path appends to `rows` and adds to `error_counts`."""
+
+    __slots__ = ("_backlog", "_histograms", "_metrics", "error_counts", "name", "rows")
+
+    def __init__(self, name: str, metrics: MetricsRegistry) -> None:
+        self.name = name
+        self.rows: list[Row] = []
+        self._backlog: list[Row] = []
+        self.error_counts: defaultdict[int, int] = defaultdict(int)
+        self._metrics = metrics
+        self._histograms = {
+            kind: metrics.histogram(f"{_TYPE}{kind}", request=name)
+            for kind in (
+                "RequestQueueTimeMs",
+                "LocalTimeMs",
+                "RemoteTimeMs",
+                "ResponseQueueTimeMs",
+                "ResponseSendTimeMs",
+                "TotalTimeMs",
+                "ThrottleTimeMs",
+                "RequestBytes",
+            )
+        }
+
+    def fold(self, now_ms: int) -> bool:
+        """Take in some of the requests that were answered; whether more of them wait."""
+        if self.error_counts:
+            self._fold_errors()
+        if not self._backlog:
+            self._backlog, self.rows = self.rows, []
+        if self._backlog:
+            some = self._backlog[-ROWS_A_FOLD:]
+            del self._backlog[-ROWS_A_FOLD:]
+            self.rows += [row for row in some if not row[7][1]]
+            self._fold_rows([row for row in some if row[7][1]], now_ms)
+        return bool(self._backlog)
+
+    def _fold_rows(self, sent: list[Row], now_ms: int) -> None:
+        for version, count in Counter(map(_version, sent)).items():
+            self._metrics.meter(f"{_TYPE}RequestsPerSec", request=self.name, version=version).mark(count)
+        self._add("RequestQueueTimeMs", [_ms(row[3] - row[2]) for row in sent], now_ms)
+        self._add("LocalTimeMs", [_ms(row[4] - row[3]) for row in sent], now_ms)
+        self._add("RemoteTimeMs", [_ms(row[5] - row[4]) for row in sent], now_ms)
+        self._add("ResponseQueueTimeMs", [_ms(row[7][0] - row[5]) for row in sent], now_ms)
+        self._add("ResponseSendTimeMs", [_ms(row[7][1] - row[7][0]) for row in sent], now_ms)
+        self._add("TotalTimeMs", [_ms(row[7][1] - row[2]) for row in sent], now_ms)
+        self._add("ThrottleTimeMs", map(_throttle, sent), now_ms)
+        self._add("RequestBytes", map(_size, sent), now_ms)
+
+    def _add(self, kind: str, values: Iterable[int], now_ms: int) -> None:
+        self._histograms[kind].add(Counter(values).items(), now_ms)
+
+    def _fold_errors(self) -> None:
+        counts = dict(self.error_counts)
+        self.error_counts.clear()
+        for code, count in counts.items():
+            error = ErrorCode(code).name if code in _KNOWN_CODES else ErrorCode.UNKNOWN_SERVER_ERROR.name
+            self._metrics.meter(f"{_TYPE}ErrorsPerSec", request=self.name, error=error).mark(count)
+
+
+class RequestMetrics:
+    """All request names of a broker."""
+
+    def __init__(self, metrics: MetricsRegistry) -> None:
+        self._metrics = metrics
+        self._times: dict[str, ApiTimes] = {}
+        metrics.on_fold(self.fold)
+
+    def of(self, name: str) -> ApiTimes:
+        """The metrics of a request name, the same object each time."""
+        times = self._times.get(name)
+        if times is None:
+            times = self._times[name] = ApiTimes(name, self._metrics)
+        return times
+
+    def fold(self, now_ms: int) -> bool:
+        """A few ms of work; whether to call again soon."""
+        return any([times.fold(now_ms) for times in self._times.values()])
+
+
+def _ms(duration_ns: int) -> int:
+    """Rounded as Kafka does; an answer that waited behind another one may seem sent before it was complete."""
+    return (max(0, duration_ns) + 500_000) // 1_000_000
