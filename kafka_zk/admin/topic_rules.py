@@ -114,4 +114,4 @@ def _check_replicas_of_new_partitions(given: Assignment, *, factor: int) -> None
 def scala_map(assignment: Assignment) -> str:
     """The assignment as Kafka prints it inside its messages."""
     entries = (f"{p} -> ArrayBuffer({', '.join(map(str, replicas))})" for p, replicas in sorted(assignment.items()))
-    return f"Map({', '.join(entries)})"
+    return f"HashMap({', '.join(entries)})"

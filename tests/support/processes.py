@@ -76,7 +76,7 @@ class ChildProcess:
         wait_until(ready_or_dead, what, timeout_s)
 
     def stop(self, how: signal.Signals = signal.SIGTERM, timeout_s: float = 60) -> int | None:
-        """End it with `how`, the hard way when that takes longer than `timeout_s`; its exit code, None if it never ran."""
+        """End it with `how`, the hard way when that takes longer than `timeout_s`; the exit code or None."""
         if self._process is None:
             return None
         if self._process.poll() is None:

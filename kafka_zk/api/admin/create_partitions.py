@@ -9,6 +9,7 @@ from collections import Counter
 
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.own_words import own_words
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_item
 from kafka_zk.network.pending import Pending
@@ -18,7 +19,6 @@ from kafka_zk.protocol.errors import (
     InvalidRequest,
     InvalidTopicException,
     NotController,
-    RequestTimedOut,
     TopicAuthorizationFailed,
 )
 from kafka_zk.protocol.messages.create_partitions import (
@@ -49,7 +49,9 @@ def create_partitions(
             grown[topic.name] = topic.count
         return CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NONE)
 
-    response = CreatePartitionsResponse(results=per_item(request.topics, grow, _refused))
+    # A topic that is named twice is answered once.
+    topics = list({topic.name: topic for topic in request.topics}.values())
+    response = CreatePartitionsResponse(results=per_item(topics, grow, _refused))
     if not grown:
         return response
     answer: Pending[CreatePartitionsResponse] = Pending()
@@ -58,7 +60,6 @@ def create_partitions(
         for result in response.results:
             if result.name in late.value and result.error_code == ErrorCode.NONE:
                 result.error_code = ErrorCode.REQUEST_TIMED_OUT
-                result.error_message = str(RequestTimedOut())
         answer.complete(response)
 
     ctx.services.topic_admin.waits.until_led(grown, request.timeout_ms).on_complete(finish)
@@ -77,4 +78,4 @@ def _check(topic: CreatePartitionsTopic, occurrences: Counter[str], ctx: Request
 
 
 def _refused(topic: CreatePartitionsTopic, error: BrokerError) -> CreatePartitionsTopicResult:
-    return CreatePartitionsTopicResult(name=topic.name, error_code=error.code, error_message=str(error))
+    return CreatePartitionsTopicResult(name=topic.name, error_code=error.code, error_message=own_words(error))

@@ -12,6 +12,7 @@ from kafka_zk.admin.topic_rules import CLUSTER_METADATA_TOPIC
 from kafka_zk.admin.topics import CreatedTopic, NewTopic
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.own_words import own_words
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_item
 from kafka_zk.network.pending import Pending
@@ -20,7 +21,6 @@ from kafka_zk.protocol.errors import (
     ErrorCode,
     InvalidRequest,
     NotController,
-    RequestTimedOut,
     TopicAuthorizationFailed,
 )
 from kafka_zk.protocol.messages.create_topics import (
@@ -59,8 +59,10 @@ def create_topics(
 
     def finish(led: Pending[set[str]]) -> None:
         for name in led.value:
-            late = _refused(CreatableTopic(name=name), RequestTimedOut())
-            response.topics[response.topics.index(waiting[name])] = late
+            result = waiting[name]
+            result.error_code = ErrorCode.REQUEST_TIMED_OUT
+            result.num_partitions = result.replication_factor = -1
+            result.configs = []
         answer.complete(response)
 
     ctx.services.topic_admin.waits.until_led(counts, request.timeout_ms).on_complete(finish)
@@ -113,4 +115,4 @@ def _result(created: CreatedTopic, ctx: RequestContext) -> CreatableTopicResult:
 
 
 def _refused(topic: CreatableTopic, error: BrokerError) -> CreatableTopicResult:
-    return CreatableTopicResult(name=topic.name, error_code=error.code, error_message=str(error))
+    return CreatableTopicResult(name=topic.name, error_code=error.code, error_message=own_words(error))

@@ -16,7 +16,6 @@ from kafka_zk.protocol.errors import (
     ErrorCode,
     InvalidRequest,
     NotController,
-    RequestTimedOut,
     TopicAuthorizationFailed,
     TopicDeletionDisabled,
     UnknownTopicId,
@@ -43,7 +42,7 @@ def delete_topics(
     """Blocks."""
     states = [DeleteTopicState(name=name) for name in request.topic_names] or request.topics
     if any(state.name is not None and state.topic_id != NULL_UUID for state in states):
-        raise InvalidRequest("You may not specify both topic name and topic id.")
+        return DeleteTopicsResponse(responses=[_refused(state, InvalidRequest()) for state in states])
     names: list[str | None] = []
 
     def delete(state: DeleteTopicState) -> DeletableTopicResult:
@@ -66,7 +65,6 @@ def delete_topics(
         for index, name in enumerate(names):
             if name in still_there.value:
                 response.responses[index].error_code = ErrorCode.REQUEST_TIMED_OUT
-                response.responses[index].error_message = str(RequestTimedOut())
         answer.complete(response)
 
     ctx.services.topic_admin.waits.until_gone(marked, request.timeout_ms).on_complete(finish)
@@ -79,10 +77,12 @@ def _resolve(state: DeleteTopicState, ctx: RequestContext) -> str:
         raise NotController
     if not ctx.services.config.delete_topic_enable:
         if ctx.api_version < DELETION_DISABLED_FROM:
-            raise InvalidRequest("Topic deletion is disabled.")
-        raise TopicDeletionDisabled("Topic deletion is disabled.")
+            raise InvalidRequest
+        raise TopicDeletionDisabled
     cache = ctx.services.metadata_cache
     by_id = state.name is None
+    if by_id and state.topic_id == NULL_UUID:
+        raise TopicAuthorizationFailed
     name = cache.topic_name(state.topic_id) if state.name is None else state.name
     if name is None:
         raise UnknownTopicId
@@ -99,6 +99,5 @@ def _resolve(state: DeleteTopicState, ctx: RequestContext) -> str:
 
 
 def _refused(state: DeleteTopicState, error: BrokerError) -> DeletableTopicResult:
-    return DeletableTopicResult(
-        name=state.name, topic_id=state.topic_id, error_code=error.code, error_message=str(error)
-    )
+    # The field for a message stays empty in ZooKeeper mode.
+    return DeletableTopicResult(name=state.name, topic_id=state.topic_id, error_code=error.code)

@@ -44,14 +44,12 @@ def describe_cluster(request: DescribeClusterRequest, ctx: RequestContext) -> De
 
 
 def _refuse_endpoint_type(endpoint_type: int, api_version: int) -> DescribeClusterResponse:
-    if api_version == 0:
-        code = ErrorCode.INVALID_REQUEST
-    elif endpoint_type == CONTROLLERS:
+    if endpoint_type == CONTROLLERS:
         code = ErrorCode.MISMATCHED_ENDPOINT_TYPE
+        message = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
     else:
         code = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
-    wanted = {CONTROLLERS: "CONTROLLER"}.get(endpoint_type, "UNKNOWN")
-    return DescribeClusterResponse(
-        error_code=code,
-        error_message=f"The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type {wanted}",
-    )
+        message = f"Unsupported endpoint type {endpoint_type}"
+    if api_version == 0:
+        code = ErrorCode.INVALID_REQUEST
+    return DescribeClusterResponse(error_code=code, error_message=message)

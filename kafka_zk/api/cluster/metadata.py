@@ -41,8 +41,11 @@ TOPIC_IDS_FROM = 12
 
 @api(METADATA_REQUEST, METADATA_RESPONSE)
 def metadata(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse:
-    if request.topics is not None and _asks_by_id_too_early(request.topics, ctx.api_version):
-        return _refuse_ids(request.topics)
+    if request.topics is not None:
+        if _asks_by_id_too_early(request.topics, ctx.api_version):
+            return _refuse_all(request.topics, ErrorCode.INVALID_REQUEST)
+        if any(topic.name is None and topic.topic_id == NULL_UUID for topic in request.topics):
+            return _refuse_all(request.topics, ErrorCode.UNKNOWN_SERVER_ERROR)
     everything = request.topics is None or (ctx.api_version == 0 and not request.topics)
     if everything:
         topics = _all_topics(ctx)
@@ -69,11 +72,10 @@ def _asks_by_id_too_early(topics: list[MetadataRequestTopic], api_version: int) 
     return api_version < TOPIC_IDS_FROM and any(topic.topic_id != NULL_UUID or topic.name is None for topic in topics)
 
 
-def _refuse_ids(topics: list[MetadataRequestTopic]) -> MetadataResponse:
+def _refuse_all(topics: list[MetadataRequestTopic], code: ErrorCode) -> MetadataResponse:
     return MetadataResponse(
         topics=[
-            MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
-            for topic in topics
+            MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id) for topic in topics
         ]
     )
 

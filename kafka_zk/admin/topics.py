@@ -1,0 +1,273 @@
+"""Topics made, enlarged and marked for deletion, by writing to ZooKeeper; the controller does the rest.
+
+Role        Acts: validates first, then writes the topic's configuration, then the topic itself, so that whoever sees
+            the topic finds its configuration. Any broker may do this, controller or not.
+Invariants  Nothing is written before everything was checked (KAFKA-9498). A topic's id is random and never rewritten.
+Source      ZkAdminManager, AdminZkClient, DefaultAutoTopicCreationManager.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID, uuid4
+
+from kafka_zk.admin.assignment import Assignment, BrokerRack, assign_replicas
+from kafka_zk.admin.metadata_wait import MetadataWait
+from kafka_zk.admin.topic_rules import (
+    GROUP_METADATA_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+    check_assignment,
+    check_collisions,
+    check_name,
+    check_new_partitions,
+)
+from kafka_zk.clock import Clock
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.topic import validate_overrides
+from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.protocol.errors import (
+    InvalidConfig,
+    InvalidPartitions,
+    InvalidRequest,
+    LeaderNotAvailable,
+    ReassignmentInProgress,
+    TopicAlreadyExists,
+    UnknownTopicOrPartition,
+)
+from kafka_zk.protocol.types import uuid_to_base64
+from kafka_zk.zk.errors import NodeExists, NoNode
+from kafka_zk.zk.session import ZkClient
+from kafka_zk.zk.znodes import (
+    ConfigEntityZNode,
+    DeleteTopicsTopicZNode,
+    PartitionReplicas,
+    TopicAssignment,
+    TopicsZNode,
+    TopicZNode,
+    entity_path,
+)
+
+BROKER_DEFAULT = -1
+"""A count that the client leaves to the broker's configuration."""
+
+log = logging.getLogger("kafka.zk.AdminZkClient")
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """What a client asks for. -1 stands for the broker's default; an assignment excludes both counts."""
+
+    name: str
+    partition_count: int = BROKER_DEFAULT
+    replication_factor: int = BROKER_DEFAULT
+    assignment: Assignment = field(default_factory=dict)
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedTopic:
+    """What came of it. `overrides` are the configs that were set on the topic."""
+
+    name: str
+    topic_id: UUID
+    partition_count: int
+    replication_factor: int
+    overrides: Mapping[str, str]
+
+
+class TopicAdmin:
+    """Topic creation, growth and deletion on behalf of clients and of this broker."""
+
+    def __init__(
+        self,
+        zk: ZkClient,
+        config: BrokerConfig,
+        metadata_cache: MetadataCache,
+        clock: Clock,
+        internal_topic_configs: Callable[[str], Mapping[str, str]],
+        chance: random.Random | None = None,
+    ) -> None:
+        """`internal_topic_configs` gives the configs of __consumer_offsets and __transaction_state by name."""
+        self._zk = zk
+        self._config = config
+        self._metadata_cache = metadata_cache
+        self._internal_topic_configs = internal_topic_configs
+        self._chance = chance or random.Random()
+        self._being_created: set[str] = set()
+        self.waits = MetadataWait(metadata_cache, clock)
+
+    # --- creation ----------------------------------------------------------------------------------------------------
+
+    def create(self, topic: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
+        """Blocks. Raises the BrokerError that the client shall see."""
+        if self._metadata_cache.topic(topic.name) is not None:
+            raise TopicAlreadyExists(f"Topic '{topic.name}' already exists.")
+        overrides = _checked_overrides(topic.configs)
+        if topic.assignment and (topic.partition_count, topic.replication_factor) != (BROKER_DEFAULT, BROKER_DEFAULT):
+            raise InvalidRequest(
+                "Both numPartitions or replicationFactor and replicasAssignments were set. "
+                "Both cannot be used at the same time."
+            )
+        assignment = topic.assignment or self._assign(topic)
+        self._check_new(topic.name, assignment, overrides)
+        topic_id = UUID(int=0) if validate_only else self._write_new(topic.name, assignment, overrides)
+        return CreatedTopic(
+            name=topic.name,
+            topic_id=topic_id,
+            partition_count=len(assignment),
+            replication_factor=len(next(iter(assignment.values()))),
+            overrides=overrides,
+        )
+
+    def auto_create(self, name: str) -> None:
+        """Blocks. Create a topic that somebody asked metadata of; raises what that client is told instead.
+
+        Succeeds also when another broker was faster.
+        """
+        if name in self._being_created:
+            raise UnknownTopicOrPartition
+        self._being_created.add(name)
+        try:
+            self.create(self._default_topic(name))
+        except TopicAlreadyExists:
+            raise LeaderNotAvailable from None
+        finally:
+            self._being_created.discard(name)
+
+    def _default_topic(self, name: str) -> NewTopic:
+        config = self._config
+        if name == GROUP_METADATA_TOPIC:
+            counts = config.offsets_topic_num_partitions, config.offsets_topic_replication_factor
+        elif name == TRANSACTION_STATE_TOPIC:
+            counts = config.transaction_state_log_num_partitions, config.transaction_state_log_replication_factor
+        else:
+            return NewTopic(name, config.num_partitions, config.default_replication_factor)
+        return NewTopic(name, *counts, configs=self._internal_topic_configs(name))
+
+    def _assign(self, topic: NewTopic) -> Assignment:
+        config = self._config
+        default_partitions, default_factor = config.num_partitions, config.default_replication_factor
+        brokers = self._broker_racks()
+        return assign_replicas(
+            brokers,
+            partition_count=default_partitions if topic.partition_count == BROKER_DEFAULT else topic.partition_count,
+            replication_factor=default_factor
+            if topic.replication_factor == BROKER_DEFAULT
+            else topic.replication_factor,
+            start_index=self._chance.randrange(max(1, len(brokers))),
+            shift=self._chance.randrange(max(1, len(brokers))),
+        )
+
+    def _broker_racks(self) -> list[BrokerRack]:
+        return [BrokerRack(broker.id, broker.rack) for broker in self._metadata_cache.all_alive_brokers()]
+
+    def _check_new(self, name: str, assignment: Assignment, overrides: Mapping[str, str]) -> None:
+        check_name(name)
+        if self._zk.exists(DeleteTopicsTopicZNode.path(name)) is not None:
+            raise TopicAlreadyExists(f"Topic '{name}' is marked for deletion.")
+        existing = self._zk.children(TopicsZNode.PATH)
+        if name in existing:
+            raise TopicAlreadyExists(f"Topic '{name}' already exists.")
+        check_collisions(name, existing)
+        check_assignment(assignment)
+        try:
+            validate_overrides(self._config, overrides)
+        except ConfigException as error:
+            raise InvalidConfig(str(error)) from error
+
+    def _write_new(self, name: str, assignment: Assignment, overrides: Mapping[str, str]) -> UUID:
+        topic_id = _random_topic_id()
+        log.info(
+            "Creating topic %s with configuration %s and initial partition assignment %s",
+            name,
+            dict(overrides),
+            assignment,
+        )
+        config_path = ConfigEntityZNode.path(entity_path(("topics", name)))
+        config_data = ConfigEntityZNode.encode(overrides)
+        try:
+            self._zk.create(config_path, config_data, make_parents=True)
+        except NodeExists:
+            self._zk.set(config_path, config_data)
+        partitions = {index: PartitionReplicas(tuple(replicas)) for index, replicas in sorted(assignment.items())}
+        try:
+            self._zk.create(TopicZNode.path(name), TopicZNode.encode(TopicAssignment(partitions, topic_id)))
+        except NodeExists:
+            raise TopicAlreadyExists(f"Topic '{name}' already exists.") from None
+        return topic_id
+
+    # --- growth ------------------------------------------------------------------------------------------------------
+
+    def add_partitions(
+        self, name: str, *, total_count: int, given: Sequence[list[int]] | None, validate_only: bool
+    ) -> None:
+        """Blocks. Let a topic grow to `total_count` partitions, the new ones on `given` brokers or on chosen ones."""
+        try:
+            data, stat = self._zk.get(TopicZNode.path(name))
+        except NoNode:
+            raise UnknownTopicOrPartition(f"The topic '{name}' does not exist.") from None
+        topic = TopicZNode.decode(data, stat, name)
+        if any(partition.adding or partition.removing for partition in topic.partitions.values()):
+            raise ReassignmentInProgress(f"A partition reassignment is in progress for the topic '{name}'.")
+        existing = {index: list(partition.replicas) for index, partition in topic.partitions.items()}
+        if 0 not in existing:
+            raise InvalidPartitions(
+                f"Unexpected existing replica assignment for topic '{name}', partition id 0 is missing. "
+                f"Assignment: {existing}"
+            )
+        brokers = self._broker_racks()
+        chosen = None if given is None else {len(existing) + i: list(replicas) for i, replicas in enumerate(given)}
+        check_new_partitions(
+            name,
+            existing=existing,
+            total_count=total_count,
+            given=chosen,
+            live_brokers=[broker.broker_id for broker in brokers],
+        )
+        added = chosen or self._assign_more(existing, total_count, brokers)
+        if not validate_only:
+            log.info("Creating %s partitions for '%s' with the replica assignment %s", len(added), name, added)
+            partitions = dict(topic.partitions) | {i: PartitionReplicas(tuple(r)) for i, r in added.items()}
+            self._zk.set(TopicZNode.path(name), TopicZNode.encode(TopicAssignment(partitions, topic.topic_id)))
+
+    def _assign_more(self, existing: Assignment, total_count: int, brokers: Sequence[BrokerRack]) -> Assignment:
+        """Carry on the pattern that partition 0 started."""
+        first = existing[0][0]
+        ids = sorted(broker.broker_id for broker in brokers)
+        start_index = next((index for index, broker_id in enumerate(ids) if broker_id >= first), 0)
+        return assign_replicas(
+            brokers,
+            partition_count=total_count - len(existing),
+            replication_factor=len(existing[0]),
+            start_index=start_index,
+            shift=start_index,
+            first_partition=len(existing),
+        )
+
+    # --- deletion ----------------------------------------------------------------------------------------------------
+
+    def delete(self, name: str) -> None:
+        """Blocks. Ask the controller to delete a topic. Asking twice is the same as asking once."""
+        try:
+            self._zk.create(DeleteTopicsTopicZNode.path(name))
+        except NodeExists:
+            return
+
+
+def _checked_overrides(configs: Mapping[str, str | None]) -> dict[str, str]:
+    missing = [name for name, value in configs.items() if value is None]
+    if missing:
+        raise InvalidConfig(f"Null value not supported for topic configs: {','.join(missing)}")
+    return {name: value for name, value in configs.items() if value is not None}
+
+
+def _random_topic_id() -> UUID:
+    """Never one that Kafka reserves, nor one whose text would look like an option to a command-line tool."""
+    while True:
+        topic_id = uuid4()
+        if not uuid_to_base64(topic_id).startswith("-"):
+            return topic_id

@@ -1,0 +1,103 @@
+"""The same requests to Apache Kafka and to us, and what of the answers must be equal.
+
+An `Exchange` is one request in a list of versions. A `World` is one side (a fresh broker): it remembers what later
+requests need, such as topic ids, which differ between the sides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from kafka_zk.protocol.errors import EncodeError
+from kafka_zk.protocol.message import Message
+from kafka_zk.protocol.types import NULL_UUID
+from tests.support.raw_client import ConnectionClosed, RawClient, all_versions, as_plain
+
+CLOSED = "the connection was closed"
+NO_ANSWER = "no answer"
+
+
+class World:
+    """One side of the comparison."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.remembered: dict[str, Any] = {}
+
+
+Build = Callable[[World, int], Any]
+"""Makes the request for a side and a version."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request, `build(world, version)`, in each of `versions`.
+
+    `keep` may remember something of the decoded answer for later exchanges. `ignore` names fields that may differ,
+    each with the reason.
+    """
+
+    name: str
+    message: Message[Any]
+    build: Build
+    versions: Sequence[int] = ()
+    keep: Callable[[World, Any], None] | None = None
+    ignore: dict[str, str] = field(default_factory=dict)
+    client_id: str = "replay"
+
+    def each_version(self) -> Sequence[int]:
+        return self.versions or list(all_versions(self.message))
+
+
+Answers = dict[tuple[str, int], Any]
+"""By exchange name and version."""
+
+
+def play(world: World, exchanges: Sequence[Exchange]) -> Answers:
+    """Send everything in order, each request on a connection of its own."""
+    answers: Answers = {}
+    for exchange in exchanges:
+        for version in exchange.each_version():
+            key = exchange.name, version
+            assert key not in answers, f"two exchanges are called {exchange.name}"
+            with RawClient(world.bootstrap, exchange.client_id) as client:
+                try:
+                    answer = client.send(exchange.message, exchange.build(world, version), version)
+                except ConnectionClosed:
+                    answers[key] = CLOSED
+                    continue
+                except EncodeError as error:
+                    raise AssertionError(f"{exchange.name} v{version} cannot be sent: {error}") from error
+            if exchange.keep is not None:
+                exchange.keep(world, answer)
+            answers[key] = normalise(as_plain(answer), exchange.ignore)
+    return answers
+
+
+def normalise(value: Any, ignore: dict[str, str], key: str = "") -> Any:
+    """What must be equal on both sides: ids and ports by kind, sets in a fixed order."""
+    if key in ignore:
+        return "<ignored>"
+    if isinstance(value, dict):
+        return {name: normalise(item, ignore, name) for name, item in value.items()}
+    if isinstance(value, list):
+        items = [normalise(item, ignore, key) for item in value]
+        return sorted(items, key=repr) if key in UNORDERED else items
+    if isinstance(value, UUID) and value != NULL_UUID:
+        return "<uuid>"
+    if key in BY_KIND and value not in (None, "", -1):
+        return f"<{key}>"
+    if isinstance(value, str):
+        return re.sub(r"127\.0\.0\.1:\d+", "<address>", value)
+    return value
+
+
+UNORDERED = {"topics", "configs", "responses", "results"}
+"""Kafka builds these from hash maps; no client relies on their order."""
+
+BY_KIND = {"cluster_id", "port", "log_append_time_ms", "session_id", "member_id", "leader"}
+"""Values that each side chooses for itself."""
