@@ -63,9 +63,7 @@ ROUND_TRIPS: dict[str, RoundTrip] = {
     r"/controller": lambda data, _: ControllerZNode.encode(ControllerZNode.decode(data, STAT)),
     r"/controller_epoch": lambda data, _: ControllerEpochZNode.encode(ControllerEpochZNode.decode(data)),
     r"/feature": lambda data, _: FeatureZNode.encode(FeatureZNode.decode(data)),
-    r"/latest_producer_id_block": lambda data, _: ProducerIdBlockZNode.encode(
-        _known(ProducerIdBlockZNode.decode(data))
-    ),
+    r"/latest_producer_id_block": lambda data, _: ProducerIdBlockZNode.encode(given(ProducerIdBlockZNode.decode(data))),
     r"/brokers/ids/(\d+)": lambda data, at: BrokerIdZNode.encode(BrokerIdZNode.decode(data, STAT, int(at[1]))),
     r"/brokers/topics/([^/]+)": lambda data, at: TopicZNode.encode(TopicZNode.decode(data, STAT, at[1])),
     r"/brokers/topics/([^/]+)/partitions/(\d+)/state": lambda data, at: TopicPartitionStateZNode.encode(
