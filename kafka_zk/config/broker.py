@@ -16,7 +16,7 @@ from kafka_zk.config.broker_attributes import BrokerAttributes
 from kafka_zk.config.broker_rules import check_rules
 from kafka_zk.config.endpoints import EndPoint, parse_csv_map, parse_end_points, parse_security_protocol_map, split_csv
 from kafka_zk.config.errors import ConfigException, require
-from kafka_zk.config.layers import Layers, with_twins
+from kafka_zk.config.layers import Layers, with_both_ids
 from kafka_zk.config.metadata_version import MetadataVersion, find_version
 from kafka_zk.config.support import OWN_KEYS, check_supported
 from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
@@ -59,7 +59,7 @@ class BrokerConfig(BrokerAttributes):
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> BrokerConfig:
         """The configuration that a server.properties file asks for."""
-        return cls(Layers(static=with_twins(properties), given=frozenset(properties)))
+        return cls(Layers(static=with_both_ids(properties), given=frozenset(properties)))
 
     def with_dynamic(self, *, default: Mapping[str, str], broker: Mapping[str, str]) -> BrokerConfig:
         """The same file under other dynamic values (/config/brokers/<default> and /config/brokers/<id>)."""
@@ -170,6 +170,8 @@ class BrokerConfig(BrokerAttributes):
         )
         self.inter_broker_protocol_version = _version(self.values["inter.broker.protocol.version"])
         self.log_message_format_version = _version(self.values["log.message.format.version"])
+        if self.delegation_token_secret_key is None:
+            self.delegation_token_secret_key = self.delegation_token_master_key
         overrides = parse_csv_map(
             "max.connections.per.ip.overrides", str(self.values["max.connections.per.ip.overrides"])
         )

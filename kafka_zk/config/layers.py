@@ -20,9 +20,6 @@ _FAMILY_OF = {name: family for family in _FAMILIES for name in family}
 _FAMILY_OF["log.flush.interval.ms"] = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
 _LISTENER_KEY = re.compile(r"listener\.name\.[^.]*\.(.*)")
 
-# Either name may be given; Kafka fills in the other.
-_TWINS = (("broker.id", "node.id"), ("delegation.token.secret.key", "delegation.token.master.key"))
-
 
 def synonyms_of(name: str, *, with_listener_prefix: bool = False) -> tuple[str, ...]:
     """Keys that say the same as `name`, the strongest first; for a listener's own key also the general one."""
@@ -34,7 +31,7 @@ def synonyms_of(name: str, *, with_listener_prefix: bool = False) -> tuple[str, 
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The user's texts, layer by layer; `static` already has both names of a twin, `given` tells which are real."""
+    """The user's texts, layer by layer; `static` has both ids, `given` tells which keys the file really has."""
 
     static: Mapping[str, str]
     dynamic_default: Mapping[str, str] = field(default_factory=dict)
@@ -52,12 +49,11 @@ class Layers:
         return properties
 
 
-def with_twins(properties: Mapping[str, str]) -> dict[str, str]:
-    """`properties` where a key that has two names stands under both."""
+def with_both_ids(properties: Mapping[str, str]) -> dict[str, str]:
+    """`properties` with broker.id and node.id, where either was given."""
     filled = dict(properties)
-    for first, second in _TWINS:
-        if first in filled:
-            filled.setdefault(second, filled[first])
-        elif second in filled:
-            filled[first] = filled[second]
+    if "broker.id" in filled:
+        filled.setdefault("node.id", filled["broker.id"])
+    elif "node.id" in filled:
+        filled["broker.id"] = filled["node.id"]
     return filled

@@ -1,7 +1,8 @@
 """LogConfig: the typed view of one topic's configuration, with the broker's values as defaults.
 
 Role        Pure. Log and replication read attributes; a change of topic or broker configuration makes a new object.
-Invariants  An attribute is its key in snake case. `overrides` holds only what was set on the topic itself.
+Invariants  An attribute is its key in snake case. `overrides` holds only what was set on the topic itself, `values`
+            every key's parsed value before anything is resolved.
 Source      LogConfig.java (fromProps, validate, extractLogConfigMap of KafkaConfig).
 """
 
@@ -23,6 +24,7 @@ class LogConfig(TopicAttributes):
     """All topic keys as attributes."""
 
     overrides: dict[str, str]
+    values: dict[str, ConfigValue]
 
     @classmethod
     def from_overrides(cls, broker_config: BrokerConfig, overrides: Mapping[str, str]) -> LogConfig:
@@ -33,9 +35,12 @@ class LogConfig(TopicAttributes):
         """
         config = cls()
         config.overrides = dict(overrides)
-        for name, row in TOPIC_KEYS.items():
-            value = row.parse(overrides[name]) if name in overrides else _default(broker_config, row)
-            setattr(config, row.attribute, value)
+        config.values = {
+            name: row.parse(overrides[name]) if name in overrides else _default(broker_config, row)
+            for name, row in TOPIC_KEYS.items()
+        }
+        for name, value in config.values.items():
+            setattr(config, TOPIC_KEYS[name].attribute, value)
         config._resolve()
         return config
 
