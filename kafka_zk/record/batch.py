@@ -73,7 +73,7 @@ class BatchHeader(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int
+    record_count: int
 
     @property
     def size_bytes(self) -> int:
@@ -221,7 +221,7 @@ def _read_legacy_header(buffer: Buffer, position: int, magic: int) -> BatchHeade
         producer_id=NO_PRODUCER_ID,
         producer_epoch=NO_PRODUCER_EPOCH,
         base_sequence=NO_SEQUENCE,
-        count=NO_COUNT,
+        record_count=NO_COUNT,
     )
 
 

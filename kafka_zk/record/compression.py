@@ -208,16 +208,24 @@ _LZ4_HEADER = lz4_header()
 
 
 def _lz4_compress(data: Buffer, level: int) -> bytes:
-    import lz4.block
+    if level != LZ4_DEFAULT_LEVEL:
+        return _lz4_compress_high(data, level)
+    import lz4.frame
+
+    frame: bytes = lz4.frame.compress(
+        data, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False, content_checksum=False, store_size=False
+    )
+    return frame
+
+
+def _lz4_compress_high(data: Buffer, level: int) -> bytes:
+    import lz4.block  # the frame interface has no high compression below level 3
 
     view = memoryview(data)
     parts = [_LZ4_HEADER]
     for start in range(0, len(view), LZ4_BLOCK_SIZE):
         block = view[start : start + LZ4_BLOCK_SIZE]
-        if level == LZ4_DEFAULT_LEVEL:
-            packed = lz4.block.compress(block, store_size=False)
-        else:
-            packed = lz4.block.compress(block, mode="high_compression", compression=level, store_size=False)
+        packed = lz4.block.compress(block, mode="high_compression", compression=level, store_size=False)
         if len(packed) < len(block):
             parts += (_UINT32_LE.pack(len(packed)), packed)
         else:
@@ -272,9 +280,10 @@ _idle_zstd_decompressors: deque[zstandard.ZstdDecompressor] = deque(maxlen=8)
 def _zstd_compress(data: Buffer, level: int) -> bytes:
     import zstandard
 
-    # The streaming form: it does not know the size beforehand and so writes none, like the Java client.
+    # As the Java client streams it: the size is not known beforehand, the last block with data is flushed, and an
+    # empty one ends the frame.
     stream = zstandard.ZstdCompressor(level=level, write_content_size=False).compressobj()
-    return stream.compress(data) + stream.flush()
+    return stream.compress(data) + stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) + stream.flush()
 
 
 def _zstd_decompress(data: Buffer, limit_bytes: int) -> bytes:

@@ -25,12 +25,12 @@ def decode_records(batch: Batch, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> l
     header = batch.header
     if header.magic < 2:
         return decode_legacy(batch, limit_bytes=limit_bytes)
-    if header.is_compressed and header.count > 0:
+    if header.is_compressed and header.record_count > 0:
         plain = codec_for_id(header.codec_id).decompress(batch.payload, limit_bytes)
-        records = decode(plain, 0, len(plain), header.count, header.base_timestamp, header.base_offset)
+        records = decode(plain, 0, len(plain), header.record_count, header.base_timestamp, header.base_offset)
     else:
         start = batch.position + HEADER_SIZE
-        records = decode(batch.buffer, start, batch.end, header.count, header.base_timestamp, header.base_offset)
+        records = decode(batch.buffer, start, batch.end, header.record_count, header.base_timestamp, header.base_offset)
     if header.uses_log_append_time:
         timestamp = header.max_timestamp
         return [record._replace(timestamp=timestamp) for record in records]

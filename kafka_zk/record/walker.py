@@ -24,6 +24,7 @@ _MASK_64 = 0xFFFFFFFFFFFFFFFF
 MALFORMED = "Found invalid record structure"
 PREMATURE_END = "Incorrect declared batch size, premature EOF reached"
 LEFT_OVER = "Incorrect declared batch size, records still remaining in file"
+OUTSIDE = "the records to walk must lie inside the buffer"
 
 
 class Columns(NamedTuple):
@@ -121,6 +122,11 @@ def _body(buffer: Buffer, position: int, end: int) -> tuple[int, int]:
     return position, position + size
 
 
+def _check_bounds(buffer: Buffer, position: int, end: int) -> None:
+    if not 0 <= position <= end <= len(buffer):
+        raise ValueError(OUTSIDE)
+
+
 def _check_count(count: int) -> None:
     if count < 0:
         raise InvalidRecord(f"Found invalid record count {count} in magic v2 batch")
@@ -151,6 +157,7 @@ def walk(buffer: Buffer, position: int, end: int, count: int, base_timestamp: in
     0, 1, 2 ...). Records without a timestamp (-1) count for neither bound; without any, max is -1 at index -1 and
     min is 2**63 - 1. Timestamps below -1 count for the minimum only.
     """
+    _check_bounds(buffer, position, end)
     _check_count(count)
     max_timestamp, max_index, min_timestamp = -1, -1, _MAX_INT64
     null_key, consecutive = False, True
@@ -172,6 +179,7 @@ def walk(buffer: Buffer, position: int, end: int, count: int, base_timestamp: in
 
 def columns(buffer: Buffer, position: int, end: int, count: int, base_timestamp: int) -> Columns:
     """The same walk, keeping every record's fields as columns."""
+    _check_bounds(buffer, position, end)
     _check_count(count)
     rows = Columns(array("i"), array("q"), array("i"), array("i"), array("i"), array("i"), array("i"))
     for _ in range(count):
@@ -192,6 +200,7 @@ def columns(buffer: Buffer, position: int, end: int, count: int, base_timestamp:
 
 def decode_headers(buffer: Buffer, position: int, end: int) -> tuple[Header, ...]:
     """The headers whose count stands at `position`. Header keys that are not UTF-8 are mended, as Java does."""
+    _check_bounds(buffer, position, end)
     count, position = _header_count(buffer, position, end)
     headers: list[Header] = []
     for _ in range(count):
@@ -206,6 +215,7 @@ def decode_headers(buffer: Buffer, position: int, end: int) -> tuple[Header, ...
 
 def decode(buffer: Buffer, position: int, end: int, count: int, base_timestamp: int, base_offset: int) -> list[Record]:
     """The same walk, giving `Record` objects whose bytes are copies."""
+    _check_bounds(buffer, position, end)
     _check_count(count)
     records: list[Record] = []
     for _ in range(count):

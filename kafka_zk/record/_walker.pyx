@@ -1,0 +1,508 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+"""Walking the records of a magic 2 batch: the compiled twin of `walker.py`, which says what each function promises.
+
+The C functions read between a position and an end that the caller has checked against the buffer, touch no Python
+object and answer with a Problem; only the functions at the bottom raise. Payloads of 64 KiB and more are walked
+without the GIL.
+"""
+
+from cpython cimport array
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport PyByteArray_FromStringAndSize
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport INT32_MAX, INT32_MIN, INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+import array
+
+from kafka_zk.protocol.errors import InvalidRecord
+from kafka_zk.record.types import Record
+from kafka_zk.record.walker import LEFT_OVER, MALFORMED, OUTSIDE, PREMATURE_END, Columns
+
+cdef Py_ssize_t GIL_FREE_FROM = 64 * 1024
+cdef Py_ssize_t SMALLEST_RECORD = 7
+
+cdef array.array INT_COLUMN = array.array("i")
+cdef array.array LONG_COLUMN = array.array("q")
+cdef object new_tuple = tuple.__new__
+
+cdef enum Problem:
+    NO_PROBLEM
+    BAD_STRUCTURE
+    NO_MORE_RECORDS
+    RECORD_BEYOND_END  # a: size claimed, b: bytes left
+    RECORD_NOT_FILLED  # a: size claimed, b: bytes read
+    NEGATIVE_HEADER_COUNT  # a: count
+    TOO_MANY_HEADERS  # a: count
+    NEGATIVE_HEADER_KEY
+    RECORDS_LEFT_OVER
+
+
+cdef struct Fields:
+    int64_t timestamp_delta
+    int32_t offset_delta
+    Py_ssize_t key_start
+    int32_t key_size
+    Py_ssize_t value_start
+    int32_t value_size
+    Py_ssize_t headers
+    Py_ssize_t next
+    Py_ssize_t a
+    Py_ssize_t b
+
+
+cdef struct Summary:
+    int64_t max_timestamp
+    Py_ssize_t max_index
+    int64_t min_timestamp
+    bint null_key
+    bint consecutive
+
+
+cdef inline Problem read_varint(
+    const uint8_t* data, Py_ssize_t* position, Py_ssize_t end, int32_t* value
+) noexcept nogil:
+    cdef uint32_t raw = 0
+    cdef int shift = 0
+    cdef uint8_t byte
+    cdef Py_ssize_t at = position[0]
+    while True:
+        if at >= end or shift > 28:
+            return BAD_STRUCTURE
+        byte = data[at]
+        at += 1
+        raw |= <uint32_t>(byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+    value[0] = <int32_t>((raw >> 1) ^ (0 - (raw & 1)))
+    position[0] = at
+    return NO_PROBLEM
+
+
+cdef inline Problem read_varlong(
+    const uint8_t* data, Py_ssize_t* position, Py_ssize_t end, int64_t* value
+) noexcept nogil:
+    cdef uint64_t raw = 0
+    cdef int shift = 0
+    cdef uint8_t byte
+    cdef Py_ssize_t at = position[0]
+    while True:
+        if at >= end or shift > 63:
+            return BAD_STRUCTURE
+        byte = data[at]
+        at += 1
+        raw |= <uint64_t>(byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+    value[0] = <int64_t>((raw >> 1) ^ (0 - (raw & 1)))
+    position[0] = at
+    return NO_PROBLEM
+
+
+cdef inline Problem read_span(
+    const uint8_t* data, Py_ssize_t* position, Py_ssize_t end, Py_ssize_t* start, int32_t* size
+) noexcept nogil:
+    """A length-prefixed field; its size is -1 when null."""
+    cdef Problem problem = read_varint(data, position, end, size)
+    if problem != NO_PROBLEM:
+        return problem
+    start[0] = position[0]
+    if size[0] < 0:
+        size[0] = -1
+        return NO_PROBLEM
+    if size[0] > end - position[0]:
+        return BAD_STRUCTURE
+    position[0] += size[0]
+    return NO_PROBLEM
+
+
+cdef inline Problem read_header_count(
+    const uint8_t* data, Py_ssize_t* position, Py_ssize_t end, int32_t* count, Fields* fields
+) noexcept nogil:
+    cdef Problem problem = read_varint(data, position, end, count)
+    if problem != NO_PROBLEM:
+        return problem
+    fields.a = count[0]
+    if count[0] < 0:
+        return NEGATIVE_HEADER_COUNT
+    if count[0] > end - position[0]:
+        return TOO_MANY_HEADERS
+    return NO_PROBLEM
+
+
+cdef inline Problem skip_headers(
+    const uint8_t* data, Py_ssize_t* position, Py_ssize_t end, Fields* fields
+) noexcept nogil:
+    cdef int32_t count, size
+    cdef Py_ssize_t start
+    cdef Problem problem = read_header_count(data, position, end, &count, fields)
+    if problem != NO_PROBLEM:
+        return problem
+    while count > 0:
+        problem = read_span(data, position, end, &start, &size)
+        if problem != NO_PROBLEM:
+            return problem
+        if size < 0:
+            return NEGATIVE_HEADER_KEY
+        problem = read_span(data, position, end, &start, &size)
+        if problem != NO_PROBLEM:
+            return problem
+        count -= 1
+    return NO_PROBLEM
+
+
+cdef Problem read_fields(
+    const uint8_t* data, Py_ssize_t position, Py_ssize_t end, Fields* fields
+) noexcept nogil:
+    """One record, from `position`; `fields.next` is where the next one starts."""
+    cdef int32_t size
+    cdef Py_ssize_t start, stop
+    cdef Problem problem
+    if position >= end:
+        return NO_MORE_RECORDS
+    problem = read_varint(data, &position, end, &size)
+    if problem != NO_PROBLEM:
+        return problem
+    if size < 0:
+        return BAD_STRUCTURE
+    if size > end - position:
+        fields.a = size
+        fields.b = end - position
+        return RECORD_BEYOND_END
+    start = position
+    stop = position + size
+    if size == 0:
+        return BAD_STRUCTURE
+    position += 1
+    problem = read_varlong(data, &position, stop, &fields.timestamp_delta)
+    if problem != NO_PROBLEM:
+        return problem
+    problem = read_varint(data, &position, stop, &fields.offset_delta)
+    if problem != NO_PROBLEM:
+        return problem
+    problem = read_span(data, &position, stop, &fields.key_start, &fields.key_size)
+    if problem != NO_PROBLEM:
+        return problem
+    problem = read_span(data, &position, stop, &fields.value_start, &fields.value_size)
+    if problem != NO_PROBLEM:
+        return problem
+    fields.headers = position
+    problem = skip_headers(data, &position, stop, fields)
+    if problem != NO_PROBLEM:
+        return problem
+    if position != stop:
+        fields.a = size
+        fields.b = position - start
+        return RECORD_NOT_FILLED
+    fields.next = stop
+    return NO_PROBLEM
+
+
+cdef inline int64_t add(int64_t left, int64_t right) noexcept nogil:
+    """The sum, wrapping at 64 bits."""
+    return <int64_t>(<uint64_t>left + <uint64_t>right)
+
+
+cdef Problem summarise(
+    const uint8_t* data,
+    Py_ssize_t position,
+    Py_ssize_t end,
+    Py_ssize_t count,
+    int64_t base_timestamp,
+    Summary* summary,
+    Fields* fields,
+) noexcept nogil:
+    cdef Py_ssize_t index
+    cdef int64_t timestamp
+    cdef Problem problem
+    summary.max_timestamp = -1
+    summary.max_index = -1
+    summary.min_timestamp = INT64_MAX
+    summary.null_key = False
+    summary.consecutive = True
+    for index in range(count):
+        problem = read_fields(data, position, end, fields)
+        if problem != NO_PROBLEM:
+            return problem
+        position = fields.next
+        timestamp = add(base_timestamp, fields.timestamp_delta)
+        if timestamp > summary.max_timestamp:
+            summary.max_timestamp = timestamp
+            summary.max_index = index
+        if timestamp != -1 and timestamp < summary.min_timestamp:
+            summary.min_timestamp = timestamp
+        if fields.key_size < 0:
+            summary.null_key = True
+        if fields.offset_delta != index:
+            summary.consecutive = False
+    return NO_PROBLEM if position == end else RECORDS_LEFT_OVER
+
+
+cdef object error_for(Problem problem, Fields* fields):
+    if problem == NO_MORE_RECORDS:
+        return InvalidRecord(PREMATURE_END)
+    if problem == RECORDS_LEFT_OVER:
+        return InvalidRecord(LEFT_OVER)
+    if problem == RECORD_BEYOND_END:
+        return InvalidRecord(
+            f"Invalid record size: expected {fields.a} bytes in record payload, "
+            f"but instead the buffer has only {fields.b} remaining bytes."
+        )
+    if problem == RECORD_NOT_FILLED:
+        return InvalidRecord(
+            f"Invalid record size: expected to read {fields.a} bytes in record payload, but instead read {fields.b}"
+        )
+    if problem == NEGATIVE_HEADER_COUNT:
+        return InvalidRecord(f"Found invalid number of record headers {fields.a}")
+    if problem == TOO_MANY_HEADERS:
+        return InvalidRecord(
+            f"Found invalid number of record headers. {fields.a} is larger than the remaining size of the buffer"
+        )
+    if problem == NEGATIVE_HEADER_KEY:
+        return InvalidRecord("Invalid negative header key size")
+    return InvalidRecord(MALFORMED)
+
+
+cdef int check_bounds(Py_buffer* view, Py_ssize_t position, Py_ssize_t end) except -1:
+    if position < 0 or end < position or end > view.len:
+        raise ValueError(OUTSIDE)
+    return 0
+
+
+cdef int check_count(Py_ssize_t count) except -1:
+    if count < 0:
+        raise InvalidRecord(f"Found invalid record count {count} in magic v2 batch")
+    return 0
+
+
+def walk(buffer, Py_ssize_t position, Py_ssize_t end, Py_ssize_t count, int64_t base_timestamp):
+    cdef Py_buffer view
+    cdef Summary summary
+    cdef Fields fields
+    cdef Problem problem
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        check_bounds(&view, position, end)
+        check_count(count)
+        if end - position < GIL_FREE_FROM:
+            problem = summarise(<const uint8_t*>view.buf, position, end, count, base_timestamp, &summary, &fields)
+        else:
+            with nogil:
+                problem = summarise(<const uint8_t*>view.buf, position, end, count, base_timestamp, &summary, &fields)
+    finally:
+        PyBuffer_Release(&view)
+    if problem != NO_PROBLEM:
+        raise error_for(problem, &fields)
+    return (
+        summary.max_timestamp,
+        summary.max_index,
+        summary.min_timestamp,
+        True if summary.null_key else False,
+        True if summary.consecutive else False,
+    )
+
+
+def columns(buffer, Py_ssize_t position, Py_ssize_t end, Py_ssize_t count, int64_t base_timestamp):
+    cdef Py_buffer view
+    cdef Fields fields
+    cdef Problem problem = NO_PROBLEM
+    cdef Py_ssize_t index = 0
+    cdef Py_ssize_t room
+    cdef array.array offset_deltas, timestamps, key_starts, key_sizes, value_starts, value_sizes, header_starts
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        check_bounds(&view, position, end)
+        check_count(count)
+        # The count is only a claim: more records than this cannot be there, and the walk finds out.
+        room = min(count, (end - position) // SMALLEST_RECORD)
+        offset_deltas = array.clone(INT_COLUMN, room, zero=False)
+        timestamps = array.clone(LONG_COLUMN, room, zero=False)
+        key_starts = array.clone(INT_COLUMN, room, zero=False)
+        key_sizes = array.clone(INT_COLUMN, room, zero=False)
+        value_starts = array.clone(INT_COLUMN, room, zero=False)
+        value_sizes = array.clone(INT_COLUMN, room, zero=False)
+        header_starts = array.clone(INT_COLUMN, room, zero=False)
+        while index < count:
+            problem = read_fields(<const uint8_t*>view.buf, position, end, &fields)
+            if problem != NO_PROBLEM:
+                break
+            position = fields.next
+            offset_deltas.data.as_ints[index] = fields.offset_delta
+            timestamps.data.as_longlongs[index] = add(base_timestamp, fields.timestamp_delta)
+            key_starts.data.as_ints[index] = <int32_t>fields.key_start
+            key_sizes.data.as_ints[index] = fields.key_size
+            value_starts.data.as_ints[index] = <int32_t>fields.value_start
+            value_sizes.data.as_ints[index] = fields.value_size
+            header_starts.data.as_ints[index] = <int32_t>fields.headers
+            index += 1
+        if problem == NO_PROBLEM and position != end:
+            problem = RECORDS_LEFT_OVER
+    finally:
+        PyBuffer_Release(&view)
+    if problem != NO_PROBLEM:
+        raise error_for(problem, &fields)
+    return Columns(offset_deltas, timestamps, key_starts, key_sizes, value_starts, value_sizes, header_starts)
+
+
+cdef tuple headers_at(const uint8_t* data, Py_ssize_t position, Py_ssize_t end):
+    cdef Fields fields
+    cdef int32_t count, key_size, value_size
+    cdef Py_ssize_t key_start, value_start
+    cdef list headers
+    cdef Problem problem = read_header_count(data, &position, end, &count, &fields)
+    if problem != NO_PROBLEM:
+        raise error_for(problem, &fields)
+    if count == 0:
+        return ()
+    headers = []
+    while count > 0:
+        problem = read_span(data, &position, end, &key_start, &key_size)
+        if problem == NO_PROBLEM and key_size < 0:
+            problem = NEGATIVE_HEADER_KEY
+        if problem == NO_PROBLEM:
+            problem = read_span(data, &position, end, &value_start, &value_size)
+        if problem != NO_PROBLEM:
+            raise error_for(problem, &fields)
+        headers.append((
+            PyUnicode_DecodeUTF8(<const char*>data + key_start, key_size, "replace"),
+            bytes_at(data, value_start, value_size),
+        ))
+        count -= 1
+    return tuple(headers)
+
+
+cdef inline object bytes_at(const uint8_t* data, Py_ssize_t start, int32_t size):
+    if size < 0:
+        return None
+    return PyBytes_FromStringAndSize(<const char*>data + start, size)
+
+
+def decode_headers(buffer, Py_ssize_t position, Py_ssize_t end):
+    cdef Py_buffer view
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        check_bounds(&view, position, end)
+        return headers_at(<const uint8_t*>view.buf, position, end)
+    finally:
+        PyBuffer_Release(&view)
+
+
+def decode(
+    buffer, Py_ssize_t position, Py_ssize_t end, Py_ssize_t count, int64_t base_timestamp, int64_t base_offset
+):
+    cdef Py_buffer view
+    cdef const uint8_t* data
+    cdef Fields fields
+    cdef Problem problem
+    cdef Py_ssize_t index
+    cdef list records = []
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        check_bounds(&view, position, end)
+        check_count(count)
+        data = <const uint8_t*>view.buf
+        for index in range(count):
+            problem = read_fields(data, position, end, &fields)
+            if problem != NO_PROBLEM:
+                raise error_for(problem, &fields)
+            records.append(new_tuple(Record, (
+                add(base_offset, fields.offset_delta),
+                add(base_timestamp, fields.timestamp_delta),
+                bytes_at(data, fields.key_start, fields.key_size),
+                bytes_at(data, fields.value_start, fields.value_size),
+                headers_at(data, fields.headers, fields.next),
+            )))
+            position = fields.next
+        if position != end:
+            raise InvalidRecord(LEFT_OVER)
+    finally:
+        PyBuffer_Release(&view)
+    return records
+
+
+cdef struct Output:
+    uint8_t* data
+    size_t size
+    size_t capacity
+
+
+cdef int reserve(Output* out, size_t more) except -1:
+    cdef size_t capacity
+    cdef void* data
+    if out.capacity - out.size < more:
+        capacity = max(out.size + more, out.capacity * 2, <size_t>256)
+        data = PyMem_RawRealloc(out.data, capacity)
+        if data == NULL:
+            raise MemoryError()
+        out.data = <uint8_t*>data
+        out.capacity = capacity
+    return 0
+
+
+cdef inline uint64_t zigzag(int64_t value) noexcept:
+    return (<uint64_t>value << 1) ^ <uint64_t>(value >> 63)
+
+
+cdef inline void put_raw(Output* out, uint64_t raw) noexcept:
+    while raw > 0x7F:
+        out.data[out.size] = <uint8_t>(raw & 0x7F | 0x80)
+        out.size += 1
+        raw >>= 7
+    out.data[out.size] = <uint8_t>raw
+    out.size += 1
+
+
+cdef int put_field(Output* out, object field) except -1:
+    """Its size, then its bytes. Reserves what it needs."""
+    cdef Py_buffer view
+    if field is None:
+        reserve(out, 1)
+        put_raw(out, 1)
+        return 0
+    PyObject_GetBuffer(field, &view, PyBUF_SIMPLE)
+    try:
+        reserve(out, 10 + <size_t>view.len)
+        put_raw(out, zigzag(view.len))
+        if view.len:
+            memcpy(out.data + out.size, view.buf, view.len)
+        out.size += view.len
+    finally:
+        PyBuffer_Release(&view)
+    return 0
+
+
+def encode(records, int64_t base_offset, int64_t base_timestamp):
+    cdef Output out = Output(NULL, 0, 0)
+    cdef Output body = Output(NULL, 0, 0)
+    cdef int64_t offset, timestamp
+    cdef object key, value, headers, header_key, header_value, offset_delta
+    try:
+        for offset, timestamp, key, value, headers in records:
+            body.size = 0
+            reserve(&body, 32)
+            body.data[0] = 0
+            body.size = 1
+            put_raw(&body, zigzag(<int64_t>(<uint64_t>timestamp - <uint64_t>base_timestamp)))
+            offset_delta = <object>offset - base_offset
+            if not INT32_MIN <= offset_delta <= INT32_MAX:
+                raise OverflowError(f"offset {offset} is too far from the base offset {base_offset}")
+            put_raw(&body, zigzag(<int64_t>(offset - base_offset)))
+            put_field(&body, key)
+            put_field(&body, value)
+            reserve(&body, 10)
+            put_raw(&body, zigzag(len(headers)))
+            for header_key, header_value in headers:
+                put_field(&body, (<str?>header_key).encode("utf-8", "replace"))
+                put_field(&body, header_value)
+            reserve(&out, 10 + body.size)
+            put_raw(&out, zigzag(<int64_t>body.size))
+            memcpy(out.data + out.size, body.data, body.size)
+            out.size += body.size
+        return PyByteArray_FromStringAndSize(<char*>out.data, <Py_ssize_t>out.size)
+    finally:
+        PyMem_RawFree(out.data)
+        PyMem_RawFree(body.data)
