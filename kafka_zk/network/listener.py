@@ -19,13 +19,14 @@ from typing import Any
 import gevent
 from gevent import get_hub
 
+from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.network.connection import Connection, RequestHandler
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.frames import BufferPool
 from kafka_zk.network.parking import READ, Parking, TurnTable
 from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, TooManyConnections
 from kafka_zk.network.request_channel import RequestChannel
-from kafka_zk.network.settings import ListenerEndPoint, SocketServerSettings
+from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.network.transport import Transport
 
 ACCEPTS_A_TURN = 64
@@ -42,7 +43,7 @@ class Listener:
 
     def __init__(
         self,
-        endpoint: ListenerEndPoint,
+        endpoint: EndPoint,
         settings: SocketServerSettings,
         *,
         handler: RequestHandler,

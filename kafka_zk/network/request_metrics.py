@@ -108,7 +108,7 @@ class RequestMetrics:
 
     def fold(self, now_ms: int) -> bool:
         """A few ms of work; whether to call again soon."""
-        return any([times.fold(now_ms) for times in self._times.values()])
+        return any(times.fold(now_ms) for times in self._times.values())
 
 
 def _ms(duration_ns: int) -> int:

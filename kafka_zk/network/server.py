@@ -19,13 +19,14 @@ from gevent import get_hub
 from gevent.event import Event
 from gevent.threadpool import ThreadPool
 
+from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.network.connection import Connection, RequestHandler
 from kafka_zk.network.frames import BufferPool
 from kafka_zk.network.listener import Listener
 from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate
 from kafka_zk.network.request_channel import RequestChannel
-from kafka_zk.network.settings import ListenerEndPoint, SocketServerSettings
+from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.network.transport import PlainTransport, Transport
 
 READ_POOL_THREADS = 4
@@ -120,7 +121,7 @@ class SocketServer:
     def listener_names(self) -> list[str]:
         return list(self._listeners)
 
-    def _listener(self, endpoint: ListenerEndPoint) -> Listener:
+    def _listener(self, endpoint: EndPoint) -> Listener:
         # The controller's requests must not queue behind those of clients: its own plane has places of its own.
         is_control_plane = endpoint.listener_name == self.settings.control_plane_listener
         return Listener(

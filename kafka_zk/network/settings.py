@@ -9,24 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.network.quotas import UNLIMITED
-
-
-@dataclass(frozen=True, slots=True)
-class ListenerEndPoint:
-    """Where to listen. An empty host is every interface; port 0 is a free one."""
-
-    listener_name: str
-    host: str = ""
-    port: int = 0
-    security_protocol: str = "PLAINTEXT"
 
 
 @dataclass(frozen=True, slots=True)
 class SocketServerSettings:
     """Sizes in bytes, -1 for the system's own; times in ms, negative for never."""
 
-    endpoints: tuple[ListenerEndPoint, ...]
+    endpoints: tuple[EndPoint, ...]
     inter_broker_listener: str = ""
     control_plane_listener: str = ""
     send_buffer_bytes: int = 102400
@@ -39,3 +31,21 @@ class SocketServerSettings:
     max_connections_per_ip: int = UNLIMITED
     max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
     max_connection_creation_rate: int = UNLIMITED
+
+    @classmethod
+    def of(cls, config: BrokerConfig) -> SocketServerSettings:
+        return cls(
+            endpoints=tuple(config.listeners),
+            inter_broker_listener=config.inter_broker_listener_name,
+            control_plane_listener=config.control_plane_listener_name or "",
+            send_buffer_bytes=config.socket_send_buffer_bytes,
+            receive_buffer_bytes=config.socket_receive_buffer_bytes,
+            max_request_bytes=config.socket_request_max_bytes,
+            backlog_size=config.socket_listen_backlog_size,
+            max_idle_ms=config.connections_max_idle_ms,
+            queued_max_requests=config.queued_max_requests,
+            max_connections=config.max_connections,
+            max_connections_per_ip=config.max_connections_per_ip,
+            max_connections_per_ip_overrides=config.max_connections_per_ip_overrides,
+            max_connection_creation_rate=config.max_connection_creation_rate,
+        )
