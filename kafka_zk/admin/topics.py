@@ -26,30 +26,29 @@ from kafka_zk.admin.topic_rules import (
 )
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.describe import ConfigEntry, describe_topic
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.topic import validate_overrides
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.protocol.errors import (
+    BrokerError,
     InvalidConfig,
-    InvalidPartitions,
     InvalidRequest,
     LeaderNotAvailable,
     ReassignmentInProgress,
     TopicAlreadyExists,
     UnknownTopicOrPartition,
 )
-from kafka_zk.protocol.types import uuid_to_base64
-from kafka_zk.zk.errors import NodeExists, NoNode
+from kafka_zk.protocol.types import NULL_UUID, uuid_to_base64
 from kafka_zk.zk.session import ZkClient
-from kafka_zk.zk.znodes import (
-    ConfigEntityZNode,
-    DeleteTopicsTopicZNode,
-    PartitionReplicas,
-    TopicAssignment,
-    TopicsZNode,
-    TopicZNode,
-    entity_path,
+from kafka_zk.zk.topics import (
+    create_topic,
+    mark_for_deletion,
+    topic_assignment,
+    topic_names,
+    write_topic_assignment,
 )
+from kafka_zk.zk.znodes import DeleteTopicsTopicZNode, PartitionReplicas, TopicAssignment
 
 BROKER_DEFAULT = -1
 """A count that the client leaves to the broker's configuration."""
@@ -70,13 +69,17 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic:
-    """What came of it. `overrides` are the configs that were set on the topic."""
+    """What came of it, with all its configs. The id is the null UUID where the topic was only validated."""
 
     name: str
     topic_id: UUID
     partition_count: int
     replication_factor: int
-    overrides: Mapping[str, str]
+    configs: list[ConfigEntry]
+
+
+class AdminOperationFailed(BrokerError):
+    """The topic's znode does not make sense. Source: AdminOperationException, which has no code of its own."""
 
 
 class TopicAdmin:
@@ -114,13 +117,13 @@ class TopicAdmin:
             )
         assignment = topic.assignment or self._assign(topic)
         self._check_new(topic.name, assignment, overrides)
-        topic_id = UUID(int=0) if validate_only else self._write_new(topic.name, assignment, overrides)
+        topic_id = NULL_UUID if validate_only else self._write_new(topic.name, assignment, overrides)
         return CreatedTopic(
             name=topic.name,
             topic_id=topic_id,
             partition_count=len(assignment),
             replication_factor=len(next(iter(assignment.values()))),
-            overrides=overrides,
+            configs=describe_topic(self._config, overrides),
         )
 
     def auto_create(self, name: str) -> None:
@@ -169,7 +172,7 @@ class TopicAdmin:
         check_name(name)
         if self._zk.exists(DeleteTopicsTopicZNode.path(name)) is not None:
             raise TopicAlreadyExists(f"Topic '{name}' is marked for deletion.")
-        existing = self._zk.children(TopicsZNode.PATH)
+        existing = topic_names(self._zk)
         if name in existing:
             raise TopicAlreadyExists(f"Topic '{name}' already exists.")
         check_collisions(name, existing)
@@ -187,17 +190,8 @@ class TopicAdmin:
             dict(overrides),
             assignment,
         )
-        config_path = ConfigEntityZNode.path(entity_path(("topics", name)))
-        config_data = ConfigEntityZNode.encode(overrides)
-        try:
-            self._zk.create(config_path, config_data, make_parents=True)
-        except NodeExists:
-            self._zk.set(config_path, config_data)
         partitions = {index: PartitionReplicas(tuple(replicas)) for index, replicas in sorted(assignment.items())}
-        try:
-            self._zk.create(TopicZNode.path(name), TopicZNode.encode(TopicAssignment(partitions, topic_id)))
-        except NodeExists:
-            raise TopicAlreadyExists(f"Topic '{name}' already exists.") from None
+        create_topic(self._zk, name, TopicAssignment(partitions, topic_id), overrides)
         return topic_id
 
     # --- growth ------------------------------------------------------------------------------------------------------
@@ -206,16 +200,14 @@ class TopicAdmin:
         self, name: str, *, total_count: int, given: Sequence[list[int]] | None, validate_only: bool
     ) -> None:
         """Blocks. Let a topic grow to `total_count` partitions, the new ones on `given` brokers or on chosen ones."""
-        try:
-            data, stat = self._zk.get(TopicZNode.path(name))
-        except NoNode:
-            raise UnknownTopicOrPartition(f"The topic '{name}' does not exist.") from None
-        topic = TopicZNode.decode(data, stat, name)
+        topic = topic_assignment(self._zk, name)
+        if topic is None:
+            raise UnknownTopicOrPartition(f"The topic '{name}' does not exist.")
         if any(partition.adding or partition.removing for partition in topic.partitions.values()):
             raise ReassignmentInProgress(f"A partition reassignment is in progress for the topic '{name}'.")
         existing = {index: list(partition.replicas) for index, partition in topic.partitions.items()}
         if 0 not in existing:
-            raise InvalidPartitions(
+            raise AdminOperationFailed(
                 f"Unexpected existing replica assignment for topic '{name}', partition id 0 is missing. "
                 f"Assignment: {existing}"
             )
@@ -232,7 +224,7 @@ class TopicAdmin:
         if not validate_only:
             log.info("Creating %s partitions for '%s' with the replica assignment %s", len(added), name, added)
             partitions = dict(topic.partitions) | {i: PartitionReplicas(tuple(r)) for i, r in added.items()}
-            self._zk.set(TopicZNode.path(name), TopicZNode.encode(TopicAssignment(partitions, topic.topic_id)))
+            write_topic_assignment(self._zk, name, TopicAssignment(partitions, topic.topic_id))
 
     def _assign_more(self, existing: Assignment, total_count: int, brokers: Sequence[BrokerRack]) -> Assignment:
         """Carry on the pattern that partition 0 started."""
@@ -252,10 +244,7 @@ class TopicAdmin:
 
     def delete(self, name: str) -> None:
         """Blocks. Ask the controller to delete a topic. Asking twice is the same as asking once."""
-        try:
-            self._zk.create(DeleteTopicsTopicZNode.path(name))
-        except NodeExists:
-            return
+        mark_for_deletion(self._zk, name)
 
 
 def _checked_overrides(configs: Mapping[str, str | None]) -> dict[str, str]:

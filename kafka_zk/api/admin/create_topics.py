@@ -107,7 +107,7 @@ def _result(created: CreatedTopic, ctx: RequestContext) -> CreatableTopicResult:
             value=config.value,
             read_only=config.read_only,
             config_source=config.source,
-            is_sensitive=config.is_sensitive,
+            is_sensitive=config.sensitive,
         )
         for config in created.configs
     ]

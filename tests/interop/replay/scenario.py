@@ -14,7 +14,9 @@ from uuid import UUID
 
 from kafka_zk.protocol.errors import EncodeError
 from kafka_zk.protocol.message import Message
+from kafka_zk.protocol.messages.metadata import METADATA_REQUEST, MetadataRequest
 from kafka_zk.protocol.types import NULL_UUID
+from tests.support.processes import wait_until
 from tests.support.raw_client import ConnectionClosed, RawClient, all_versions, as_plain
 
 CLOSED = "the connection was closed"
@@ -27,6 +29,15 @@ class World:
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
         self.remembered: dict[str, Any] = {}
+
+    def wait_until_known(self) -> None:
+        """Until the broker is in its own metadata: before, it can create no topic."""
+
+        def knows_itself() -> bool:
+            with RawClient(self.bootstrap) as client:
+                return bool(client.send(METADATA_REQUEST, MetadataRequest(topics=[]), 12).brokers)
+
+        wait_until(knows_itself, "the broker knows itself")
 
 
 Build = Callable[[World, int], Any]
@@ -60,6 +71,7 @@ Answers = dict[tuple[str, int], Any]
 def play(world: World, exchanges: Sequence[Exchange]) -> Answers:
     """Send everything in order, each request on a connection of its own."""
     answers: Answers = {}
+    world.wait_until_known()
     for exchange in exchanges:
         for version in exchange.each_version():
             key = exchange.name, version

@@ -33,9 +33,7 @@ TIMEOUT_MS = 20_000
 NOBODYS_ID = UUID(int=0x1234_5678_9ABC_4DEF_8123_456789ABCDEF)
 
 
-def create(
-    name: str, topic: CreatableTopic, versions: range = range(8), *, timeout_ms: int = TIMEOUT_MS
-) -> Exchange:
+def create(name: str, topic: CreatableTopic, versions: range = range(8), *, timeout_ms: int = TIMEOUT_MS) -> Exchange:
     """Creates the topic, its name followed by the version."""
 
     def build(world: World, version: int) -> CreateTopicsRequest:

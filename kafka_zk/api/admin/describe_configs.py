@@ -1,0 +1,121 @@
+"""DescribeConfigs (key 32, v0-4): every config of a topic or a broker, where its value comes from, and its synonyms.
+
+Source      ConfigHelper.handleDescribeConfigsRequest, KafkaApis.handleDescribeConfigsRequest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafka_zk.admin.configs import ConfigResourceType
+from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.api.walk import per_item
+from kafka_zk.config.describe import ConfigEntry, ConfigSource
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    ClusterAuthorizationFailed,
+    ErrorCode,
+    InvalidRequest,
+    TopicAuthorizationFailed,
+)
+from kafka_zk.protocol.messages.describe_configs import (
+    DESCRIBE_CONFIGS_REQUEST,
+    DESCRIBE_CONFIGS_RESPONSE,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+STRING_TYPE = 2
+
+
+@api(DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE)
+def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> DescribeConfigsResponse:
+    """Blocks."""
+    if any(resource.resource_type not in set(ConfigResourceType) for resource in request.resources):
+        return DescribeConfigsResponse(results=[_refused(resource, InvalidRequest()) for resource in request.resources])
+
+    def describe(resource: DescribeConfigsResource) -> DescribeConfigsResult:
+        _authorize(resource, ctx)
+        # An empty list means all keys, as no list does.
+        names = resource.configuration_keys or None
+        return DescribeConfigsResult(
+            error_code=ErrorCode.NONE,
+            error_message="",
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+            configs=list(_configs(resource, names, request, ctx)),
+        )
+
+    return DescribeConfigsResponse(results=per_item(request.resources, describe, _refused))
+
+
+def _authorize(resource: DescribeConfigsResource, ctx: RequestContext) -> None:
+    if resource.resource_type == ConfigResourceType.TOPIC:
+        if not ctx.may(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, resource.resource_name):
+            raise TopicAuthorizationFailed
+    elif not ctx.may(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
+        raise ClusterAuthorizationFailed
+
+
+def _configs(
+    resource: DescribeConfigsResource, names: list[str] | None, request: DescribeConfigsRequest, ctx: RequestContext
+) -> Iterable[DescribeConfigsResourceResult]:
+    admin = ctx.services.config_admin
+    if resource.resource_type == ConfigResourceType.BROKER_LOGGER:
+        for logger, level in admin.log_levels(resource.resource_name, names).items():
+            yield _log_level(logger, level)
+    elif resource.resource_type != ConfigResourceType.CLIENT_METRICS:
+        if resource.resource_type == ConfigResourceType.TOPIC:
+            entries = admin.describe_topic(resource.resource_name, names)
+        else:
+            entries = admin.describe_broker(resource.resource_name, names)
+        for entry in entries:
+            yield _config(entry, request)
+    elif not resource.resource_name:
+        raise InvalidRequest("Client metrics subscription name must not be empty")
+    else:
+        raise InvalidRequest("Config type client-metrics is only supported on KRaft clusters")
+
+
+def _config(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    result = DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        is_default=entry.source is ConfigSource.DEFAULT_CONFIG,
+        config_source=entry.source,
+        is_sensitive=entry.sensitive,
+        config_type=entry.type_code,
+        documentation=entry.documentation if request.include_documentation else None,
+    )
+    if request.include_synonyms:
+        result.synonyms = [
+            DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
+            for synonym in entry.synonyms
+        ]
+    return result
+
+
+def _log_level(logger: str, level: str) -> DescribeConfigsResourceResult:
+    return DescribeConfigsResourceResult(
+        name=logger,
+        value=level,
+        config_source=ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG,
+        config_type=STRING_TYPE,
+        documentation=None,
+    )
+
+
+def _refused(resource: DescribeConfigsResource, error: BrokerError) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=error.code,
+        error_message=str(error),
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
