@@ -27,6 +27,13 @@ Decoder = Callable[[Buffer, int], tuple[Any, int]]
 
 def compile_decoder(name: str, root: Struct, version: int, *, flexible: bool) -> Decoder:
     """The decoder of one version: (buffer, position) -> (object, next position)."""
+    source = write_decoder(name, root, version, flexible=flexible)
+    decoder: Decoder = source.compile("decode", f"<decoder of {name} v{version}>")
+    return decoder
+
+
+def write_decoder(name: str, root: Struct, version: int, *, flexible: bool) -> Source:
+    """The source of one version's decoder."""
     writer = _DecoderWriter(version, flexible)
     source = writer.source
     with source.block("def decode(buf, pos):"):
@@ -36,16 +43,13 @@ def compile_decoder(name: str, root: Struct, version: int, *, flexible: bool) ->
         with source.block("try:"):
             value = writer.read_struct(root)
         with source.block("except (struct_error, IndexError) as error:"):
-            source.line(
-                f"raise DecodeError(f'Error reading {name} v{version} before byte {{end}}: {{error}}') from error"
-            )
+            source.line(f"raise DecodeError(f'Error reading {name} v{version} of {{end}} bytes: {{error}}') from error")
         with source.block("if pos > end:"):
             source.line(f"raise DecodeError(f'Error reading {name} v{version}: {{pos - end}} bytes are missing')")
         source.line(f"return {value}, pos")
     if writer.helpers is not None:
         source.prepend(writer.helpers)
-    decoder: Decoder = source.compile("decode", f"<decoder of {name} v{version}>")
-    return decoder
+    return source
 
 
 def _has_payload(root: Struct) -> bool:

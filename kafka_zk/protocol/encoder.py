@@ -27,17 +27,20 @@ _BYTES_LIKE = (bytes, bytearray, memoryview)
 
 def compile_encoder(name: str, root: Struct, version: int, *, flexible: bool) -> Encoder:
     """The encoder of one version: object -> bytes."""
-    encoder: Encoder = _compile(name, root, version, flexible=flexible, in_parts=False)
+    source = write_encoder(name, root, version, flexible=flexible, in_parts=False)
+    encoder: Encoder = source.compile("encode", f"<encoder of {name} v{version}>")
     return encoder
 
 
 def compile_parts_encoder(name: str, root: Struct, version: int, *, flexible: bool) -> PartsEncoder:
     """The encoder of one version that leaves slices of files as they are: object -> [bytes, slice, slice, bytes]."""
-    encoder: PartsEncoder = _compile(name, root, version, flexible=flexible, in_parts=True)
+    source = write_encoder(name, root, version, flexible=flexible, in_parts=True)
+    encoder: PartsEncoder = source.compile("encode", f"<parts encoder of {name} v{version}>")
     return encoder
 
 
-def _compile(name: str, root: Struct, version: int, *, flexible: bool, in_parts: bool) -> Any:
+def write_encoder(name: str, root: Struct, version: int, *, flexible: bool, in_parts: bool) -> Source:
+    """The source of one version's encoder."""
     writer = _EncoderWriter(version, flexible, in_parts)
     source = writer.source
     with source.block("def encode(o):"):
@@ -56,7 +59,7 @@ def _compile(name: str, root: Struct, version: int, *, flexible: bool, in_parts:
             source.line(f"raise EncodeError(f'Error writing {name} v{version}: {{error}}') from error")
     if writer.helpers is not None:
         source.prepend(writer.helpers)
-    return source.compile("encode", f"<encoder of {name} v{version}>")
+    return source
 
 
 class _EncoderWriter:

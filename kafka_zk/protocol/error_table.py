@@ -23,8 +23,8 @@ ERROR_TABLE: tuple[tuple[int, str, bool, str], ...] = (
         "CORRUPT_MESSAGE",
         RETRIABLE,
         (
-            "This message has failed its CRC checksum, exceeds the valid size, has a null key for a compacted topic, "
-            "or is otherwise corrupt."
+            "This message has failed its CRC checksum, exceeds the valid size, has a null key for a compacted topic, or "
+            "is otherwise corrupt."
         ),
     ),
     (3, "UNKNOWN_TOPIC_OR_PARTITION", RETRIABLE, "This server does not host this topic-partition."),
@@ -40,9 +40,9 @@ ERROR_TABLE: tuple[tuple[int, str, bool, str], ...] = (
         "NOT_LEADER_OR_FOLLOWER",
         RETRIABLE,
         (
-            "For requests intended only for the leader, this error indicates that the broker is not the current "
-            "leader. For requests intended for any replica, this error indicates that the broker is not a replica of "
-            "the topic partition."
+            "For requests intended only for the leader, this error indicates that the broker is not the current leader. "
+            "For requests intended for any replica, this error indicates that the broker is not a replica of the topic "
+            "partition."
         ),
     ),
     (7, "REQUEST_TIMED_OUT", RETRIABLE, "The request timed out."),
@@ -52,9 +52,9 @@ ERROR_TABLE: tuple[tuple[int, str, bool, str], ...] = (
         "REPLICA_NOT_AVAILABLE",
         RETRIABLE,
         (
-            "The replica is not available for the requested topic-partition. Produce/Fetch requests and other "
-            "requests intended only for the leader or follower return NOT_LEADER_OR_FOLLOWER if the broker is not a "
-            "replica of the topic-partition."
+            "The replica is not available for the requested topic-partition. Produce/Fetch requests and other requests "
+            "intended only for the leader or follower return NOT_LEADER_OR_FOLLOWER if the broker is not a replica of "
+            "the topic-partition."
         ),
     ),
     (
@@ -135,8 +135,8 @@ ERROR_TABLE: tuple[tuple[int, str, bool, str], ...] = (
         "INVALID_REQUEST",
         FINAL,
         (
-            "This most likely occurs because of a request being malformed by the client library or the message was "
-            "sent to an incompatible broker. See the broker logs for more details."
+            "This most likely occurs because of a request being malformed by the client library or the message was sent "
+            "to an incompatible broker. See the broker logs for more details."
         ),
     ),
     (
@@ -170,8 +170,8 @@ ERROR_TABLE: tuple[tuple[int, str, bool, str], ...] = (
         "CONCURRENT_TRANSACTIONS",
         RETRIABLE,
         (
-            "The producer attempted to update a transaction while another concurrent operation on the same "
-            "transaction was ongoing."
+            "The producer attempted to update a transaction while another concurrent operation on the same transaction "
+            "was ongoing."
         ),
     ),
     (
@@ -179,8 +179,8 @@ ERROR_TABLE: tuple[tuple[int, str, bool, str], ...] = (
         "TRANSACTION_COORDINATOR_FENCED",
         FINAL,
         (
-            "Indicates that the transaction coordinator sending a WriteTxnMarker is no longer the current coordinator"
-            " for a given producer."
+            "Indicates that the transaction coordinator sending a WriteTxnMarker is no longer the current coordinator "
+            "for a given producer."
         ),
     ),
     (53, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", FINAL, "Transactional Id authorization failed."),
@@ -310,8 +310,8 @@ ERROR_TABLE: tuple[tuple[int, str, bool, str], ...] = (
         "PRINCIPAL_DESERIALIZATION_FAILURE",
         FINAL,
         (
-            "Request principal deserialization failed during forwarding. This indicates an internal error on the "
-            "broker cluster security setup."
+            "Request principal deserialization failed during forwarding. This indicates an internal error on the broker "
+            "cluster security setup."
         ),
     ),
     (98, "SNAPSHOT_NOT_FOUND", FINAL, "Requested snapshot was not found."),
@@ -340,7 +340,7 @@ ERROR_TABLE: tuple[tuple[int, str, bool, str], ...] = (
         110,
         "FENCED_MEMBER_EPOCH",
         FINAL,
-        ("The member epoch is fenced by the group coordinator. The member must abandon all its partitions and rejoin."),
+        "The member epoch is fenced by the group coordinator. The member must abandon all its partitions and rejoin.",
     ),
     (
         111,

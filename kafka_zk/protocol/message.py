@@ -7,10 +7,11 @@ Invariants  Compiled functions are kept for the life of the process; a version o
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
-from kafka_zk.protocol.decoder import Decoder, compile_decoder
-from kafka_zk.protocol.encoder import Encoder, PartsEncoder, compile_encoder, compile_parts_encoder
+from kafka_zk.protocol.decoder import Decoder, compile_decoder, write_decoder
+from kafka_zk.protocol.encoder import Encoder, PartsEncoder, compile_encoder, compile_parts_encoder, write_encoder
 from kafka_zk.protocol.errors import CLASSES, ErrorCode
 from kafka_zk.protocol.schema import Field, Struct, Versions
 from kafka_zk.protocol.types import Buffer
@@ -57,9 +58,9 @@ class Message(Generic[T]):
 
     def decode(self, buffer: Buffer, api_version: int, position: int = 0) -> T:
         """Read one message that starts at `position`; what follows it is not looked at. Raises DecodeError."""
-        return cast(T, self.decoder(api_version)(buffer, position)[0])
+        return self.decoder(api_version)(buffer, position)[0]
 
-    def decoder(self, api_version: int) -> Any:
+    def decoder(self, api_version: int) -> Callable[[Buffer, int], tuple[T, int]]:
         """The compiled decoder: (buffer, position) -> (object, next position); raises DecodeError."""
         decoder = self._decoders.get(api_version)
         if decoder is None:
@@ -89,6 +90,17 @@ class Message(Generic[T]):
             encoder = compile_parts_encoder(self.name, self.struct, api_version, flexible=self.is_flexible(api_version))
             self._parts_encoders[api_version] = encoder
         return encoder(value)
+
+    def decoder_source(self, api_version: int) -> str:
+        """The Python source of one version's decoder, to read it."""
+        self._check(api_version)
+        return write_decoder(self.name, self.struct, api_version, flexible=self.is_flexible(api_version)).text()
+
+    def encoder_source(self, api_version: int) -> str:
+        """The Python source of one version's encoder, to read it."""
+        self._check(api_version)
+        flexible = self.is_flexible(api_version)
+        return write_encoder(self.name, self.struct, api_version, flexible=flexible, in_parts=False).text()
 
     def _check(self, api_version: int) -> None:
         if api_version not in self.versions:

@@ -54,12 +54,15 @@ def uuid_from_base64(text: str) -> UUID:
     """Read `uuid_to_base64` back. Raises ValueError when `text` is not 16 bytes in URL-safe base64."""
     if len(text) > 24:
         raise ValueError(f"Input string with prefix `{text[:24]}` is too long to be decoded as a base64 UUID")
+    if "+" in text or "/" in text:  # the decoder would take both alphabets
+        raise ValueError(f"Input string `{text}` is not URL-safe base64")
     try:
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
         raise ValueError(f"Input string `{text}` is not a base64 UUID: {error}") from error
     if len(data) != 16:
         raise ValueError(
-            f"Input string `{text}` decoded as {len(data)} bytes, which is not equal to 16 bytes of a UUID"
+            f"Input string `{text}` decoded as {len(data)} bytes, "
+            "which is not equal to the expected 16 bytes of a base64-encoded UUID"
         )
     return UUID(bytes=data)
