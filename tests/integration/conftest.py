@@ -1,26 +1,48 @@
 """What every integration test may ask for: a real ZooKeeper, and a chroot of its own in it.
 
-With CI=true the ZooKeeper runs in a container, and a missing container engine is a failure. Elsewhere an engine is used
-where one runs; otherwise the embedded server takes its place, and the run says so.
+With CI=true the ZooKeeper runs in a container, and a missing container engine is a failure. Elsewhere the embedded
+server takes its place where there is no engine or no image, and the run says so.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 
 import pytest
 
 from tests.support.zookeeper import EmbeddedZooKeeper, ZooKeeperServer, fresh_chroot
+from tests.support.zookeeper_container import ContainerZooKeeper, NoContainerError, connect_to_engine, find_image
 
 
 @pytest.fixture(scope="session")
-def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
+def zookeeper(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[ZooKeeperServer]:
     """A running ZooKeeper, shared by the whole run: `.connect`, `.stop()`, `.start()`."""
-    server: ZooKeeperServer = EmbeddedZooKeeper(tmp_path_factory.mktemp("zookeeper"))
-    server.start()
-    yield server
-    server.stop()
+    try:
+        engine = connect_to_engine()
+        container = ContainerZooKeeper(engine, find_image(engine))
+    except NoContainerError as reason:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"CI runs ZooKeeper in a container: {reason}")
+        _say(pytestconfig, f"ZooKeeper: the embedded server, not a container ({reason})")
+        embedded = EmbeddedZooKeeper(tmp_path_factory.mktemp("zookeeper"))
+        embedded.start()
+        yield embedded
+        embedded.stop()
+        return
+    try:
+        container.start()
+        yield container
+    finally:
+        container.remove()
+        engine.close()
+
+
+def _say(config: pytest.Config, text: str) -> None:
+    """Show a line in the middle of the run, past pytest's capturing."""
+    with config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled():
+        print(f"\n{text}")
 
 
 @pytest.fixture
