@@ -1,0 +1,223 @@
+"""The controller's connections to the brokers: per broker one queue, one greenlet, one request in flight.
+
+Role        Acts. Also the controller's own broker is reached over its socket.
+Invariants  Requests reach a broker in the order they were queued; none is skipped. A request that fails is sent again,
+            after a pause and over a new connection, until it is answered or the broker leaves the live set.
+            A registration is one channel: a broker that comes back gets a new one.
+Source      ControllerChannelManager, RequestSendThread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import gevent
+from gevent.event import Event as Signal
+
+from kafka_zk.clock import Clock
+from kafka_zk.config.endpoints import EndPoint
+from kafka_zk.controller.context import Broker
+from kafka_zk.controller.events import (
+    NO_ANSWER_ERROR,
+    Event,
+    LeaderAndIsrResponseReceived,
+    TopicDeletionStopReplicaResponseReceived,
+    UpdateMetadataResponseReceived,
+)
+from kafka_zk.controller.requests import BrokerRequest
+from kafka_zk.network.errors import NetworkError
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrResponse
+from kafka_zk.protocol.messages.stop_replica import StopReplicaResponse
+from kafka_zk.protocol.types import TopicPartition
+
+RETRY_PAUSE_MS = 100
+
+_LOGGER = logging.getLogger("kafka.controller.RequestSendThread")
+_MANAGER_LOGGER = logging.getLogger("kafka.controller.ControllerChannelManager")
+
+
+class Link(Protocol):
+    """A connection to a broker."""
+
+    def send(self, request: Any, api_version: int) -> Any:
+        """Blocks. The decoded response. Raises NetworkError."""
+
+    def close(self) -> None: ...
+
+
+Connect = Callable[[EndPoint, int], Link]
+"""Blocks. Connect to an address of a broker (id). Raises NetworkError."""
+
+
+class BrokerChannels:
+    """All channels of one term of office."""
+
+    def __init__(
+        self,
+        *,
+        controller_id: int,
+        controller_epoch: int,
+        listener: str,
+        connect: Connect,
+        clock: Clock,
+        on_answer: Callable[[Event], None],
+    ) -> None:
+        self._controller_id = controller_id
+        self._controller_epoch = controller_epoch
+        self._listener = listener
+        self._connect = connect
+        self._clock = clock
+        self._on_answer = on_answer
+        self._channels: dict[int, _Channel] = {}
+
+    def add(self, broker: Broker) -> None:
+        """Open the channel to a broker that has come; connecting waits for the first request."""
+        if broker.broker_id in self._channels:
+            return
+        endpoint = broker.endpoint(self._listener)
+        if endpoint is None:
+            _MANAGER_LOGGER.error(
+                "[Channel manager on controller %d]: Broker %d has no listener %s, so nothing can be sent to it",
+                self._controller_id, broker.broker_id, self._listener,
+            )  # fmt: skip
+            return
+        _MANAGER_LOGGER.debug(
+            "[Channel manager on controller %d]: Controller %d trying to connect to broker %d",
+            self._controller_id, self._controller_id, broker.broker_id,
+        )  # fmt: skip
+        self._channels[broker.broker_id] = _Channel(self, broker.broker_id, endpoint)
+
+    def remove(self, broker_id: int) -> None:
+        """Drop the channel and what waits in it: the broker is gone."""
+        channel = self._channels.pop(broker_id, None)
+        if channel is not None:
+            channel.stop()
+
+    def send(self, request: BrokerRequest) -> None:
+        """Queue a request. Never blocks."""
+        channel = self._channels.get(request.broker_id)
+        if channel is None:
+            _MANAGER_LOGGER.warning(
+                "[Channel manager on controller %d]: Not sending request %s to broker %d, since it is offline.",
+                self._controller_id, type(request.request).__name__, request.broker_id,
+            )  # fmt: skip
+            return
+        channel.put(request)
+
+    def stop(self) -> None:
+        for broker_id in list(self._channels):
+            self.remove(broker_id)
+
+    @property
+    def queue_sizes(self) -> dict[int, int]:
+        """Requests waiting per broker."""
+        return {broker_id: channel.queue_size for broker_id, channel in self._channels.items()}
+
+
+class _Channel:
+    """One broker's queue and the greenlet that empties it."""
+
+    def __init__(self, owner: BrokerChannels, broker_id: int, endpoint: EndPoint) -> None:
+        self._owner = owner
+        self._broker_id = broker_id
+        self._endpoint = endpoint
+        self._queue: deque[BrokerRequest] = deque()
+        self._wake = Signal()
+        self._link: Link | None = None
+        self._greenlet = gevent.spawn(self._run)
+
+    @property
+    def queue_size(self) -> int:
+        return len(self._queue)
+
+    def put(self, request: BrokerRequest) -> None:
+        self._queue.append(request)
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Nothing is sent any more, and the answer to what was sent is not waited for."""
+        self._queue.clear()
+        self._greenlet.kill(block=False)
+
+    def _run(self) -> None:
+        try:
+            while True:
+                while not self._queue:
+                    self._wake.clear()
+                    self._wake.wait()
+                request = self._queue.popleft()
+                response = self._send_until_answered(request)
+                event = _event_of(request, response)
+                if event is not None:
+                    self._owner._on_answer(event)
+        finally:
+            self._close_link()
+
+    def _send_until_answered(self, request: BrokerRequest) -> Any:
+        while True:
+            try:
+                if self._link is None:
+                    self._link = self._owner._connect(self._endpoint, self._broker_id)
+                    _LOGGER.info(
+                        "[RequestSendThread controllerId=%d] Controller %d connected to %s:%d (id: %d) for sending "
+                        "state change requests", self._owner._controller_id, self._owner._controller_id,
+                        self._endpoint.host, self._endpoint.port, self._broker_id,
+                    )  # fmt: skip
+                return self._link.send(request.request, request.api_version)
+            except NetworkError as error:
+                self._log_failure(request, error)
+                self._close_link()
+                self._pause()
+
+    def _log_failure(self, request: BrokerRequest, error: NetworkError) -> None:
+        _LOGGER.warning(
+            "[RequestSendThread controllerId=%d] Controller %d epoch %d fails to send request %s to broker "
+            "%s:%d (id: %d). Reconnecting to broker. (%s)",
+            self._owner._controller_id,
+            self._owner._controller_id,
+            self._owner._controller_epoch,
+            type(request.request).__name__,
+            self._endpoint.host,
+            self._endpoint.port,
+            self._broker_id,
+            error,
+        )
+
+    def _pause(self) -> None:
+        rested = Signal()
+        clock = self._owner._clock
+        timer = clock.call_at(clock.monotonic_ms() + RETRY_PAUSE_MS, rested.set)
+        try:
+            rested.wait()
+        finally:
+            timer.cancel()
+
+    def _close_link(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            link.close()
+
+
+def _event_of(sent: BrokerRequest, response: Any) -> Event | None:
+    if isinstance(response, LeaderAndIsrResponse):
+        return LeaderAndIsrResponseReceived(sent.broker_id, response)
+    if isinstance(response, StopReplicaResponse):
+        return _deletion_answer(sent, response)
+    return UpdateMetadataResponseReceived(sent.broker_id, response.error_code)
+
+
+def _deletion_answer(sent: BrokerRequest, response: StopReplicaResponse) -> Event | None:
+    if not sent.deleted:
+        return None
+    if response.error_code != ErrorCode.NONE:
+        return TopicDeletionStopReplicaResponseReceived(
+            sent.broker_id, dict.fromkeys(sorted(sent.deleted), response.error_code)
+        )
+    answered = {TopicPartition(p.topic_name, p.partition_index): p.error_code for p in response.partition_errors}
+    return TopicDeletionStopReplicaResponseReceived(
+        sent.broker_id, {tp: answered.get(tp, NO_ANSWER_ERROR) for tp in sorted(sent.deleted)}
+    )

@@ -1,0 +1,16 @@
+"""The controller's own failures. `ControllerMoved` is the ZooKeeper room's.
+
+Source      StateChangeFailedException; the IllegalStateException of an interrupted request batch.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.protocol.errors import BrokerError
+
+
+class StateChangeFailed(BrokerError):
+    """A partition could not be moved; it stays where it is until the next event tries again."""
+
+
+class BatchAbandoned(BrokerError):
+    """State changes may stand in ZooKeeper that no broker was told: this controller has to resign."""

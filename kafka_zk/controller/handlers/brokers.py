@@ -1,0 +1,178 @@
+"""Brokers that come, go, restart, or change their endpoints; log directories that fail.
+
+Role        Acts, in the controller greenlet.
+Invariants  A broker whose registration has a larger czxid than known is handled as dead first and new after: it has
+            lost its memory of everything it was told. Brokers hear of the broker list before they hear of leaders.
+Source      KafkaController.processBrokerChange, onBrokerStartup, onBrokerFailure, onReplicasBecomeOffline; KIP-380.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from kafka_zk.controller.context import PartitionReplica, PartitionState, ReplicaState
+from kafka_zk.controller.events import (
+    BrokerModifications,
+    LeaderAndIsrResponseReceived,
+    UpdateMetadataResponseReceived,
+)
+from kafka_zk.controller.handlers import deletion, reassignment
+from kafka_zk.controller.state_change_log import StateChangeLog
+from kafka_zk.controller.term import Term
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.zk.znodes import BrokerIdZNode
+
+
+def on_broker_change(term: Term) -> None:
+    """Blocks. Compare /brokers/ids with what is known and act on each difference."""
+    context = term.context
+    found = term.store.compatible_brokers()
+    new = sorted(found.keys() - context.brokers.keys())
+    dead = sorted(context.brokers.keys() - found.keys())
+    bounced = sorted(id for id in found.keys() & context.brokers.keys() if found[id].epoch > context.brokers[id].epoch)
+    if not (new or dead or bounced):
+        return
+    term.info(
+        f"Newly added brokers: {_listed(new)}, deleted brokers: {_listed(dead)}, "
+        f"bounced brokers: {_listed(bounced)}, all live brokers: {_listed(sorted(found))}"
+    )
+    for broker_id in (*bounced, *dead):
+        term.channels.remove(broker_id)
+    for broker_id in (*new, *bounced):
+        term.channels.add(found[broker_id])
+    if new:
+        context.brokers.update({id: found[id] for id in new})
+        _brokers_started(term, new)
+    if bounced:
+        for broker_id in bounced:
+            del context.brokers[broker_id]
+        _brokers_failed(term, bounced)
+        context.brokers.update({id: found[id] for id in bounced})
+        _brokers_started(term, bounced)
+    if dead:
+        for broker_id in dead:
+            del context.brokers[broker_id]
+        _brokers_failed(term, dead)
+
+
+def on_broker_modifications(term: Term, broker_ids: Collection[int]) -> None:
+    """Blocks. Znodes of brokers changed: when endpoints or features differ, everybody gets the new broker list."""
+    known = term.context.brokers
+    changed = {
+        id: found
+        for id, found in term.store.brokers(sorted(broker_ids)).items()
+        # Another epoch is another life of the broker, which BrokerChange deals with.
+        if id in known
+        and found.epoch == known[id].epoch
+        and (found.endpoints, found.features) != (known[id].endpoints, known[id].features)
+    }
+    for broker_id, found in changed.items():
+        term.info(f"Updated broker metadata: {known[broker_id]} -> {found}")
+        known[broker_id] = found
+    if changed:
+        term.outbox.update_metadata(term.context.live_or_shutting_down_ids())
+
+
+def watch_brokers(term: Term, broker_ids: Collection[int]) -> None:
+    """Blocks. Watch the znodes of these brokers; only a read arms the watch."""
+    for broker_id in sorted(broker_ids):
+        term.watch(BrokerIdZNode.path(broker_id), "data", BrokerModifications(broker_id))
+    on_broker_modifications(term, broker_ids)
+
+
+def _brokers_started(term: Term, broker_ids: list[int]) -> None:
+    context = term.context
+    term.info(f"New broker startup callback for {_listed(broker_ids)}")
+    for broker_id in broker_ids:
+        context.offline_dir_replicas.pop(broker_id, None)
+        context.shutting_down.discard(broker_id)
+    # First everybody learns the larger broker list, the newcomers with all there is to know; only then can leadership
+    # that names them be understood.
+    term.outbox.update_metadata(id for id in context.live_or_shutting_down_ids() if id not in broker_ids)
+    term.outbox.update_metadata(broker_ids, context.partitions_with_leaders())
+    replicas = context.replicas_on(broker_ids)
+    term.replicas.move(replicas, ReplicaState.ONLINE)
+    term.partitions.bring_online()
+    reassignment.resume(term, lambda assignment: not set(assignment.target).isdisjoint(broker_ids))
+    waiting = {r.partition.topic for r in replicas if r.partition.topic in context.topics_to_delete}
+    if waiting:
+        term.info(
+            f"Some replicas for topics scheduled for deletion are on the newly restarted brokers: {sorted(waiting)}"
+        )
+        deletion.resume_for(term, waiting)
+    watch_brokers(term, broker_ids)
+
+
+def _brokers_failed(term: Term, broker_ids: list[int]) -> None:
+    context = term.context
+    term.info(f"Broker failure callback for {_listed(broker_ids)}")
+    for broker_id in broker_ids:
+        context.offline_dir_replicas.pop(broker_id, None)
+        if broker_id in context.shutting_down:
+            context.shutting_down.discard(broker_id)
+            term.info(f"Removed {broker_id} from list of shutting down brokers.")
+    replicas_became_offline(term, context.replicas_on(broker_ids))
+    for broker_id in broker_ids:
+        term.unwatch(BrokerIdZNode.path(broker_id), "data")
+
+
+def replicas_became_offline(term: Term, replicas: list[PartitionReplica]) -> None:
+    """Blocks. Elect new leaders where these replicas led, take them out of the ISRs, halt deletions they hold up."""
+    context = term.context
+    in_deletion = [r for r in replicas if r.partition.topic in context.topics_to_delete]
+    others = [r for r in replicas if r.partition.topic not in context.topics_to_delete]
+    leaderless = context.partitions_with_offline_leader()
+    term.partitions.move(leaderless, PartitionState.OFFLINE)
+    term.partitions.bring_online()
+    term.replicas.move(others, ReplicaState.OFFLINE)
+    if in_deletion:
+        deletion.replicas_failed(term, in_deletion)
+    if not leaderless:
+        # No election told anybody that the broker list has changed.
+        term.outbox.update_metadata(context.live_or_shutting_down_ids())
+
+
+def on_log_dir_events(term: Term) -> None:
+    """Blocks. Ask brokers with a failed log directory again about all their replicas; the answers name the lost."""
+    names, broker_ids = term.store.log_dir_events()
+    term.replicas.move(term.context.replicas_on(broker_ids), ReplicaState.ONLINE)
+    term.store.remove_log_dir_events(names)
+
+
+def on_leader_and_isr_response(term: Term, log: StateChangeLog, event: LeaderAndIsrResponseReceived) -> None:
+    """Blocks. Note which replicas the broker cannot serve because their directory is offline."""
+    response, context = event.response, term.context
+    if response.error_code != ErrorCode.NONE:
+        log.error(
+            f"Received error {ErrorCode(response.error_code).name} in LeaderAndIsr response from {event.broker_id}"
+        )
+        return
+    if event.broker_id not in context.brokers:
+        return
+    answered: dict[TopicPartition, int] = {}
+    for topic in response.topics:
+        name = context.topic_names.get(topic.topic_id)
+        if name is not None:
+            answered.update({TopicPartition(name, p.partition_index): p.error_code for p in topic.partition_errors})
+    for part in response.partition_errors:
+        answered[TopicPartition(part.topic_name, part.partition_index)] = part.error_code
+    before = context.offline_dir_replicas.get(event.broker_id, set())
+    healthy = {tp for tp, code in answered.items() if code == ErrorCode.NONE}
+    failed = {tp for tp, code in answered.items() if code == ErrorCode.KAFKA_STORAGE_ERROR}
+    context.offline_dir_replicas[event.broker_id] = (before - healthy) | failed
+    newly_offline = sorted(failed - before)
+    if newly_offline:
+        term.info(f"Mark replicas {','.join(map(str, newly_offline))} on broker {event.broker_id} as offline")
+        replicas_became_offline(term, [PartitionReplica(tp, event.broker_id) for tp in newly_offline])
+
+
+def on_update_metadata_response(term: Term, event: UpdateMetadataResponseReceived) -> None:
+    """Log what went wrong; the next change is sent anyway."""
+    if event.error_code != ErrorCode.NONE:
+        error = ErrorCode(event.error_code).name
+        term.error(f"Received error {error} in UpdateMetadata response from broker {event.broker_id}")
+
+
+def _listed(ids: Collection[int]) -> str:
+    return ",".join(map(str, ids))

@@ -1,0 +1,89 @@
+"""Which handler an event of an active controller goes to.
+
+Role        Acts, in the controller greenlet: the one place that knows all handlers.
+Source      KafkaController.process.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka_zk.controller import events
+from kafka_zk.controller.handlers import (
+    brokers,
+    deletion,
+    elections,
+    isr,
+    producer_ids,
+    reassignment,
+    shutdown,
+    topics,
+)
+from kafka_zk.controller.mailbox import Queued
+from kafka_zk.controller.state_change_log import StateChangeLog
+from kafka_zk.controller.term import Term
+from kafka_zk.network.pending import Pending
+
+
+def dispatch(term: Term, queued: Queued) -> None:
+    """Blocks. Handle one event. Somebody who waits gets the outcome, or the error that is raised too."""
+    if queued.reply is None:
+        _react(term, queued.event)
+    else:
+        _answer(term, queued.event, queued.reply)
+
+
+def _react(term: Term, event: events.Event) -> None:
+    match event:
+        case events.BrokerChange():
+            brokers.on_broker_change(term)
+        case events.BrokerModifications(broker_id):
+            brokers.on_broker_modifications(term, [broker_id])
+        case events.TopicChange():
+            topics.on_topic_change(term)
+        case events.PartitionModifications(topic):
+            topics.on_partition_modifications(term, topic)
+        case events.TopicDeletion():
+            deletion.on_topic_deletion(term)
+        case events.IsrChangeNotification():
+            isr.on_isr_change_notification(term)
+        case events.LogDirEventNotification():
+            brokers.on_log_dir_events(term)
+        case events.ZkPartitionReassignment():
+            reassignment.on_znode(term)
+        case events.ZkPreferredElection():
+            elections.on_preferred_election_znode(term)
+        case events.AutoPreferredElection():
+            elections.on_auto_rebalance(term)
+        case events.UncleanElectionEnable():
+            elections.on_unclean_election_enabled(term, None)
+        case events.TopicUncleanElectionEnable(topic):
+            elections.on_unclean_election_enabled(term, topic)
+        case events.LeaderAndIsrResponseReceived():
+            log = StateChangeLog(term.broker_id, term.context.epoch)
+            brokers.on_leader_and_isr_response(term, log, event)
+        case events.UpdateMetadataResponseReceived():
+            brokers.on_update_metadata_response(term, event)
+        case events.TopicDeletionStopReplicaResponseReceived(broker_id, errors):
+            deletion.on_stop_replica_response(term, broker_id, errors)
+        case _:
+            raise AssertionError(f"no handler for {event}")
+
+
+def _answer(term: Term, event: events.Event, reply: Pending[Any]) -> None:
+    match event:
+        case events.AlterPartitionReceived():
+            reply.complete(isr.alter_partition(term, event))
+            isr.after_alter_partition(term, event)
+        case events.AllocateProducerIds(broker_id, broker_epoch):
+            reply.complete(producer_ids.allocate(term, broker_id, broker_epoch))
+        case events.ControlledShutdown(broker_id, broker_epoch):
+            reply.complete(shutdown.controlled_shutdown(term, broker_id, broker_epoch))
+        case events.ReplicaLeaderElection(partitions, election_type):
+            reply.complete(elections.on_election_request(term, partitions, election_type))
+        case events.ApiPartitionReassignment(targets):
+            reply.complete(reassignment.on_api_request(term, targets))
+        case events.ListPartitionReassignments(partitions):
+            reply.complete(reassignment.listing(term, partitions))
+        case _:
+            raise AssertionError(f"no handler for the request {event}")

@@ -1,0 +1,114 @@
+"""Elections that somebody asked for: by API, by the old tools' znode, by the rebalance timer, by configuration.
+
+Role        Acts, in the controller greenlet.
+Source      KafkaController.processReplicaLeaderElection, onReplicaElection, checkAndTriggerAutoLeaderRebalance,
+            processUncleanLeaderElectionEnable, processTopicUncleanLeaderElectionEnable; KIP-460.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafka_zk.controller.context import PartitionState
+from kafka_zk.controller.election import Strategy
+from kafka_zk.controller.events import AutoPreferredElection, ElectionType, ZkPreferredElection
+from kafka_zk.controller.rebalance import partitions_to_rebalance
+from kafka_zk.controller.term import Term
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    ElectionNotNeeded,
+    EligibleLeadersNotAvailable,
+    InvalidTopicException,
+    PreferredLeaderNotAvailable,
+    UnknownTopicOrPartition,
+)
+from kafka_zk.protocol.types import TopicPartition
+
+Outcomes = dict[TopicPartition, int | BrokerError]
+"""The leader elected, or the error."""
+
+_STRATEGIES = {ElectionType.PREFERRED: Strategy.PREFERRED, ElectionType.UNCLEAN: Strategy.UNCLEAN}
+
+
+def on_election_request(term: Term, partitions: Iterable[TopicPartition] | None, kind: ElectionType) -> Outcomes:
+    """Blocks. Elect leaders where they are asked for (None: everywhere) and needed."""
+    context = term.context
+    wanted = context.all_partitions() if partitions is None else list(dict.fromkeys(partitions))
+    results: Outcomes = {}
+    electable = []
+    for partition in wanted:
+        refusal = _refusal(term, partition, kind)
+        if refusal is None:
+            electable.append(partition)
+        else:
+            results[partition] = refusal
+    for partition, outcome in elect_leaders(term, electable, kind).items():
+        if isinstance(outcome, BrokerError):
+            failed = PreferredLeaderNotAvailable if kind is ElectionType.PREFERRED else EligibleLeadersNotAvailable
+            results[partition] = failed(str(outcome))
+        else:
+            results[partition] = outcome
+    return results
+
+
+def _refusal(term: Term, partition: TopicPartition, kind: ElectionType) -> BrokerError | None:
+    context = term.context
+    replicas = context.assignment(partition).replicas
+    if not replicas:
+        return UnknownTopicOrPartition("The partition does not exist.")
+    if partition.topic in context.topics_to_delete:
+        return InvalidTopicException("The topic is being deleted")
+    state = context.leadership.get(partition)
+    if state is None:
+        return None
+    if kind is ElectionType.PREFERRED:
+        is_settled = state.leader == replicas[0]
+    else:
+        is_settled = context.is_replica_online(state.leader, partition)
+    return ElectionNotNeeded() if is_settled else None
+
+
+def elect_leaders(term: Term, partitions: list[TopicPartition], kind: ElectionType) -> Outcomes:
+    """Blocks. Run the election whether it is needed or not."""
+    if not partitions:
+        return {}
+    term.info(f"Starting replica leader election ({kind.name}) for partitions {','.join(map(str, partitions))}")
+    return term.partitions.move(partitions, PartitionState.ONLINE, _STRATEGIES[kind])
+
+
+def on_preferred_election_znode(term: Term) -> None:
+    """Blocks. /admin/preferred_replica_election was created: elect, then remove it, whatever came of it."""
+    listed = term.store.preferred_elections()
+    if listed is None:
+        return
+    known = [tp for tp in listed if term.context.assignment(tp).replicas]
+    on_election_request(term, known, ElectionType.PREFERRED)
+    term.store.remove_preferred_elections()
+    # Another one may be created at any time; only a read arms the watch for it.
+    term.put(ZkPreferredElection())
+
+
+def on_auto_rebalance(term: Term) -> None:
+    """Blocks. Lead partitions back to their preferred replicas where a broker is over the limit; set the next timer."""
+    try:
+        limit = term.settings.leader_imbalance_per_broker_percentage
+        for partitions in partitions_to_rebalance(term.context, max_imbalance_percentage=limit).values():
+            elect_leaders(term, partitions, ElectionType.PREFERRED)
+    finally:
+        schedule_auto_rebalance(term, term.settings.leader_imbalance_check_interval_seconds * 1000)
+
+
+def schedule_auto_rebalance(term: Term, delay_ms: int) -> None:
+    term.timers[:] = [
+        term.clock.call_at(term.clock.monotonic_ms() + delay_ms, lambda: term.put(AutoPreferredElection()))
+    ]
+
+
+def on_unclean_election_enabled(term: Term, topic: str | None) -> None:
+    """Blocks. unclean.leader.election.enable became true, for `topic` or (None) as the default: try at once."""
+    if topic is None:
+        term.info("Unclean leader election has been enabled by default")
+    else:
+        term.info(f"Unclean leader election has been enabled for topic {topic}")
+    term.partitions.unclean_by_default = term.settings.unclean_leader_election_enable
+    term.partitions.bring_online(topic)

@@ -1,0 +1,150 @@
+"""ISR changes: AlterPartition requests of leaders, and the notification znodes of leaders with an old protocol.
+
+Role        Acts, in the controller greenlet, on the decisions of `alter_partition`.
+Invariants  The answer names the version that ZooKeeper gave. Brokers hear of every partition asked about, also of the
+            refused ones: a leader with a stale picture gets the right one.
+Source      KafkaController.processAlterPartition, processIsrChangeNotification; KIP-497, KIP-841, KIP-903.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from kafka_zk.controller.alter_partition import AlreadySo, Refused, WantedIsr, Write, broker_epoch_problem, decide
+from kafka_zk.controller.context import Leadership
+from kafka_zk.controller.events import AlterPartitionReceived
+from kafka_zk.controller.handlers import reassignment
+from kafka_zk.controller.term import Term
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidUpdateVersion, error_code_for
+from kafka_zk.protocol.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    RequestPartitionData,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
+from kafka_zk.protocol.types import TopicPartition
+
+Outcomes = dict[TopicPartition, Leadership | BrokerError]
+
+
+def alter_partition(term: Term, event: AlterPartitionReceived) -> AlterPartitionResponse:
+    """Blocks. Decide and write; `after_alter_partition` has to follow once the answer is out."""
+    request = event.request
+    problem = broker_epoch_problem(term.context, request.broker_id, request.broker_epoch)
+    if problem is not None:
+        term.info(
+            f"Ignoring AlterPartition due to stale broker epoch {request.broker_epoch} of broker {request.broker_id}"
+        )
+        return AlterPartitionResponse(error_code=problem.code)
+    outcomes = _write_accepted(term, event)
+    topics = []
+    for topic in request.topics:
+        name = _topic_name(term, topic.topic_name, topic.topic_id, event.api_version)
+        partitions = []
+        for wanted in topic.partitions:
+            partition = TopicPartition(name or "", wanted.partition_index)
+            if name is None:
+                data = ResponsePartitionData(
+                    partition_index=wanted.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_ID
+                )
+            else:
+                data = _answer(wanted.partition_index, outcomes[partition])
+            partitions.append(data)
+        topics.append(ResponseTopicData(topic_name=name or "", topic_id=topic.topic_id, partitions=partitions))
+    return AlterPartitionResponse(topics=topics)
+
+
+def after_alter_partition(term: Term, event: AlterPartitionReceived) -> None:
+    """Blocks. Tell every broker the state of the partitions asked about; finish reassignments that waited for it."""
+    asked = _asked_partitions(term, event.request, event.api_version)
+    if not asked:
+        return
+    _refresh(term, asked)
+    term.outbox.update_metadata(term.context.live_or_shutting_down_ids(), asked)
+    for partition in asked:
+        reassignment.complete_if_caught_up(term, partition)
+
+
+def _write_accepted(term: Term, event: AlterPartitionReceived) -> Outcomes:
+    outcomes: Outcomes = {}
+    writes: dict[TopicPartition, Leadership] = {}
+    for partition, wanted in _wanted(term, event).items():
+        match decide(term.context, partition, event.request.broker_id, wanted, event.api_version):
+            case Refused(error):
+                term.info(
+                    f"Rejecting AlterPartition request from node {event.request.broker_id} for {partition}: {error}"
+                )
+                outcomes[partition] = error
+            case AlreadySo(leadership):
+                outcomes[partition] = leadership
+            case Write(leadership):
+                writes[partition] = leadership
+    written = term.store.update_states(writes)
+    for partition, leadership in written.written.items():
+        term.debug(f"ISR for partition {partition} updated to {list(leadership.isr)}")
+        term.context.leadership[partition] = leadership
+        outcomes[partition] = leadership
+    for partition in written.conflicts:
+        term.info(f"Failed to update ISR to {list(writes[partition].isr)} for partition {partition}, bad ZK version.")
+        outcomes[partition] = InvalidUpdateVersion()
+    outcomes.update(written.failed)
+    return outcomes
+
+
+def _wanted(term: Term, event: AlterPartitionReceived) -> dict[TopicPartition, WantedIsr]:
+    wanted = {}
+    for topic in event.request.topics:
+        name = _topic_name(term, topic.topic_name, topic.topic_id, event.api_version)
+        if name is not None:
+            for data in topic.partitions:
+                wanted[TopicPartition(name, data.partition_index)] = _wanted_isr(data, event.api_version)
+    return wanted
+
+
+def _wanted_isr(data: RequestPartitionData, api_version: int) -> WantedIsr:
+    isr = [member.broker_id for member in data.new_isr_with_epochs] if api_version >= 3 else data.new_isr
+    return WantedIsr(data.leader_epoch, tuple(isr), data.leader_recovery_state, data.partition_epoch)
+
+
+def _topic_name(term: Term, name: str, topic_id: uuid.UUID, api_version: int) -> str | None:
+    """From version 2 on a topic is named by its id; None: nobody knows the id."""
+    return term.context.topic_names.get(topic_id) if api_version >= 2 else name
+
+
+def _asked_partitions(term: Term, request: AlterPartitionRequest, api_version: int) -> list[TopicPartition]:
+    asked = []
+    for topic in request.topics:
+        name = _topic_name(term, topic.topic_name, topic.topic_id, api_version)
+        if name is not None:
+            asked += [TopicPartition(name, data.partition_index) for data in topic.partitions]
+    return asked
+
+
+def _answer(index: int, outcome: Leadership | BrokerError) -> ResponsePartitionData:
+    if isinstance(outcome, BrokerError):
+        return ResponsePartitionData(partition_index=index, error_code=error_code_for(outcome))
+    return ResponsePartitionData(
+        partition_index=index,
+        leader_id=outcome.leader,
+        leader_epoch=outcome.leader_epoch,
+        isr=list(outcome.isr),
+        leader_recovery_state=outcome.recovery_state,
+        partition_epoch=outcome.partition_epoch,
+    )
+
+
+def _refresh(term: Term, partitions: list[TopicPartition]) -> None:
+    known = [tp for tp in partitions if term.context.assignment(tp).replicas]
+    term.context.leadership.update(term.store.states(known))
+
+
+def on_isr_change_notification(term: Term) -> None:
+    """Blocks. Leaders wrote these states themselves: read them, tell everybody, remove the notifications."""
+    names, partitions = term.store.isr_change_notifications()
+    if partitions:
+        _refresh(term, partitions)
+        term.outbox.update_metadata(term.context.live_or_shutting_down_ids(), partitions)
+        for partition in partitions:
+            reassignment.complete_if_caught_up(term, partition)
+    term.store.remove_isr_change_notifications(names)

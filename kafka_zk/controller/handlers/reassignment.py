@@ -1,0 +1,192 @@
+"""Moving partitions to other replicas, step by step.
+
+Role        Acts, in the controller greenlet, on the decisions of `reassignment`.
+Invariants  The topic's znode says what is going on before anybody else hears of it, and is put right last: a new
+            controller can go on from any point. A topic being reassigned is not deleted meanwhile.
+            /admin/reassign_partitions goes only when all it lists is done.
+Source      KafkaController.onPartitionReassignment (steps U, A, B), processApiPartitionReassignment,
+            processZkPartitionReassignment, processListPartitionReassignments; KIP-455.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from kafka_zk.controller.assignment import ReplicaAssignment
+from kafka_zk.controller.context import PartitionReplica, PartitionState, ReplicaState
+from kafka_zk.controller.election import Strategy
+from kafka_zk.controller.events import ZkPartitionReassignment
+from kafka_zk.controller.handlers import deletion
+from kafka_zk.controller.reassignment import abandoned_replicas, is_complete, needs_new_leader, planned_assignment
+from kafka_zk.controller.term import Term
+from kafka_zk.protocol.errors import BrokerError, UnknownTopicOrPartition
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.zk.errors import ControllerMoved, SessionExpired
+
+Results = dict[TopicPartition, BrokerError | None]
+
+
+def on_api_request(term: Term, targets: Mapping[TopicPartition, Sequence[int] | None]) -> Results:
+    """Blocks. Start or cancel reassignments; the answer says which could be started, not which are done."""
+    results, planned = _plan(term, targets)
+    # What is asked for last counts, also against the znode of the old tools.
+    _forget_in_znode(term, lambda partition, _: partition in planned)
+    for partition, assignment in planned.items():
+        results[partition] = _start(term, partition, assignment)
+    return results
+
+
+def on_znode(term: Term) -> None:
+    """Blocks. /admin/reassign_partitions was created: start what it lists, drop from it what cannot be started."""
+    wanted = term.store.reassignments()
+    if wanted is None:
+        return
+    results, planned = _plan(term, wanted)
+    for partition, assignment in planned.items():
+        results[partition] = _start(term, partition, assignment)
+    failed = {partition: error for partition, error in results.items() if error is not None}
+    if failed:
+        listed = ", ".join(f"{partition}: {error}" for partition, error in failed.items())
+        term.warning(f"Failed reassignment through zk with the following errors: {listed}")
+        _forget_in_znode(term, lambda partition, _: partition in failed)
+
+
+def listing(term: Term, partitions: Sequence[TopicPartition] | None) -> dict[TopicPartition, ReplicaAssignment]:
+    """The running reassignments among `partitions` (None: all)."""
+    wanted = sorted(term.context.being_reassigned) if partitions is None else partitions
+    found = {tp: term.context.assignment(tp) for tp in wanted}
+    return {tp: assignment for tp, assignment in found.items() if assignment.is_being_reassigned}
+
+
+def resume(term: Term, concerns: Callable[[ReplicaAssignment], bool]) -> None:
+    """Blocks. Go on with the running reassignments whose assignment `concerns` accepts."""
+    for partition in sorted(term.context.being_reassigned):
+        assignment = term.context.assignment(partition)
+        if concerns(assignment):
+            _advance(term, partition, assignment)
+
+
+def complete_if_caught_up(term: Term, partition: TopicPartition) -> None:
+    """Blocks. After an ISR change: finish the partition's reassignment if every target replica is in the ISR."""
+    assignment = term.context.assignment(partition)
+    if partition in term.context.being_reassigned and _is_complete(term, partition, assignment):
+        term.info(f"Target replicas {list(assignment.target)} have all caught up with the leader for {partition}")
+        _advance(term, partition, assignment)
+
+
+def _plan(
+    term: Term, targets: Mapping[TopicPartition, Sequence[int] | None]
+) -> tuple[Results, dict[TopicPartition, ReplicaAssignment]]:
+    refused: Results = {}
+    planned = {}
+    for partition, target in targets.items():
+        try:
+            planned[partition] = planned_assignment(term.context, partition, target)
+        except BrokerError as error:
+            refused[partition] = error
+    return refused, planned
+
+
+def _start(term: Term, partition: TopicPartition, assignment: ReplicaAssignment) -> BrokerError | None:
+    """Blocks. Start one; a failure of one partition does not stop the others."""
+    try:
+        _advance(term, partition, assignment)
+    except (ControllerMoved, SessionExpired):
+        raise
+    except BrokerError as error:
+        term.error(f"Failed completing reassignment of partition {partition}: {error}")
+        return error
+    return None
+
+
+def _advance(term: Term, partition: TopicPartition, assignment: ReplicaAssignment) -> None:
+    deletion.mark_ineligible(term, {partition.topic}, "topic reassignment in progress")
+    _adopt(term, partition, assignment)
+    adding = [PartitionReplica(partition, broker_id) for broker_id in assignment.adding]
+    if not _is_complete(term, partition, assignment):
+        _send_new_epoch(term, partition, assignment)
+        term.replicas.move(adding, ReplicaState.NEW)
+        return
+    term.replicas.move(adding, ReplicaState.ONLINE)
+    completed = ReplicaAssignment(assignment.target)
+    term.context.set_assignment(partition, completed)
+    if needs_new_leader(term.context, partition, completed.replicas):
+        term.info(
+            f"Leader {term.context.leadership[partition].leader} of {partition} is not in, or dead in, the target"
+        )
+        term.partitions.move([partition], PartitionState.ONLINE, Strategy.REASSIGN)
+    else:
+        _send_new_epoch(term, partition, completed)
+    _remove_replicas(term, partition, assignment.removing)
+    _write(term, partition, completed)
+    term.context.being_reassigned.discard(partition)
+    _forget_in_znode(term, lambda other, target: other == partition and tuple(target) == completed.replicas)
+    term.outbox.update_metadata(term.context.live_or_shutting_down_ids(), [partition])
+    deletion.resume_for(term, {partition.topic})
+
+
+def _adopt(term: Term, partition: TopicPartition, assignment: ReplicaAssignment) -> None:
+    """Write the wanted assignment to ZooKeeper, then to the context; drop replicas that only an older wish added."""
+    before = term.context.assignment(partition)
+    if before != assignment:
+        _write(term, partition, assignment)
+        term.context.set_assignment(partition, assignment)
+        _remove_replicas(term, partition, abandoned_replicas(before, assignment))
+    term.context.being_reassigned.add(partition)
+
+
+def _is_complete(term: Term, partition: TopicPartition, assignment: ReplicaAssignment) -> bool:
+    """Blocks. Asks ZooKeeper: the ISR in memory may be older than the leader's last change."""
+    if not assignment.is_being_reassigned:
+        return True
+    state = term.store.states([partition]).get(partition)
+    return state is not None and is_complete(assignment.target, state.isr)
+
+
+def _send_new_epoch(term: Term, partition: TopicPartition, assignment: ReplicaAssignment) -> None:
+    """A larger leader epoch with the same leader and ISR: only that makes brokers take the new replica lists."""
+    leadership = term.store.bump_leader_epoch(partition, controller_epoch=term.context.epoch)
+    if leadership is None:
+        term.error(f"Cannot update leader epoch for partition {partition}: its state in ZooKeeper is missing")
+        return
+    term.context.leadership[partition] = leadership
+    with term.outbox.batch() as batch:
+        batch.add_leader_and_isr(assignment.origin, partition, leadership, is_new=False)
+        batch.add_leader_and_isr(assignment.adding, partition, leadership, is_new=True)
+
+
+def _remove_replicas(term: Term, partition: TopicPartition, broker_ids: Sequence[int]) -> None:
+    """Out of the ISR, stopped, deleted, forgotten; the answers are not waited for."""
+    replicas = [PartitionReplica(partition, broker_id) for broker_id in broker_ids]
+    for state in (
+        ReplicaState.OFFLINE,
+        ReplicaState.DELETION_STARTED,
+        ReplicaState.DELETION_SUCCESSFUL,
+        ReplicaState.NON_EXISTENT,
+    ):
+        term.replicas.move(replicas, state)
+
+
+def _write(term: Term, partition: TopicPartition, assignment: ReplicaAssignment) -> None:
+    """Blocks. Write the topic's znode with this assignment. Raises UnknownTopicOrPartition if the topic is gone."""
+    topic = partition.topic
+    whole = {**term.context.assignments[topic], partition.partition: assignment}
+    if not term.store.write_topic(topic, term.context.topic_ids.get(topic), whole):
+        raise UnknownTopicOrPartition(
+            f"Failed to update assignment for {partition} since the topic has no current assignment"
+        )
+    term.info(f"Successfully updated assignment of partition {partition} to {assignment}")
+
+
+def _forget_in_znode(term: Term, is_settled: Callable[[TopicPartition, Sequence[int]], bool]) -> None:
+    """Blocks. Take settled entries out of /admin/reassign_partitions; delete it with the last one."""
+    listed = term.store.reassignments()
+    if listed is None:
+        return
+    remaining = {tp: target for tp, target in listed.items() if not is_settled(tp, target)}
+    if len(remaining) == len(listed):
+        return
+    term.store.write_reassignments(remaining)
+    if not remaining:
+        # Another one may be created at any time; only a read arms the watch for it.
+        term.put(ZkPartitionReassignment())

@@ -1,0 +1,50 @@
+"""Controlled shutdown: a broker that is about to stop hands its leaderships over first.
+
+Role        Acts, in the controller greenlet.
+Source      KafkaController.doControlledShutdown; KIP-380 (the broker epoch).
+"""
+
+from __future__ import annotations
+
+from kafka_zk.controller.context import PartitionReplica, PartitionState, ReplicaState
+from kafka_zk.controller.election import Strategy
+from kafka_zk.controller.term import Term
+from kafka_zk.protocol.errors import BrokerNotAvailable, StaleBrokerEpoch, UnknownServerError
+from kafka_zk.protocol.types import TopicPartition
+
+UNKNOWN_BROKER_EPOCH = -1
+
+
+def controlled_shutdown(term: Term, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
+    """Blocks. Move leaderships away from the broker; the partitions with other replicas that it still leads.
+
+    Raises StaleBrokerEpoch, BrokerNotAvailable, and UnknownServerError for an id nobody registered.
+    """
+    context = term.context
+    broker = context.brokers.get(broker_id)
+    if broker is None:
+        if broker_epoch == UNKNOWN_BROKER_EPOCH:
+            raise BrokerNotAvailable(f"Broker id {broker_id} does not exist.")
+        raise UnknownServerError
+    if broker_epoch not in (UNKNOWN_BROKER_EPOCH, broker.epoch) and broker_epoch < broker.epoch:
+        raise StaleBrokerEpoch(
+            f"Received controlled shutdown request from an old broker epoch {broker_epoch} for broker {broker_id}. "
+            f"Current broker epoch is {broker.epoch}."
+        )
+    term.info(f"Shutting down broker {broker_id}")
+    context.shutting_down.add(broker_id)
+    hosted = [
+        replica.partition
+        for replica in context.replicas_on([broker_id])
+        if len(context.assignment(replica.partition).replicas) > 1
+        and replica.partition in context.leadership
+        and replica.partition.topic not in context.topics_to_delete
+    ]
+    led = [tp for tp in hosted if context.leadership[tp].leader == broker_id]
+    followed = [tp for tp in hosted if context.leadership[tp].leader != broker_id]
+    term.partitions.move(led, PartitionState.ONLINE, Strategy.CONTROLLED_SHUTDOWN)
+    with term.outbox.batch() as batch:
+        for partition in followed:
+            batch.add_stop_replica([broker_id], partition, delete=False)
+    term.replicas.move([PartitionReplica(tp, broker_id) for tp in followed], ReplicaState.OFFLINE)
+    return [tp for tp in context.partitions_led_by(broker_id) if len(context.assignment(tp).replicas) > 1]

@@ -1,0 +1,117 @@
+"""Topics and partitions that appear in, or vanish from, /brokers/topics.
+
+Role        Acts, in the controller greenlet.
+Invariants  The znode of a topic is never rewritten without its topic id. Partitions added to a topic that is being
+            deleted are taken out of its znode again.
+Source      KafkaController.processTopicChange, processPartitionModifications, onNewPartitionCreation, processTopicIds.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+
+from kafka_zk.controller.context import PartitionState, ReplicaState
+from kafka_zk.controller.election import Strategy
+from kafka_zk.controller.events import PartitionModifications
+from kafka_zk.controller.store import TopicInZk
+from kafka_zk.controller.term import Term
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.zk.znodes import TopicZNode
+
+
+def on_topic_change(term: Term) -> None:
+    """Blocks. Compare /brokers/topics with what is known; new topics get leaders, vanished ones are forgotten."""
+    context = term.context
+    found = set(term.store.topics())
+    new = sorted(found - context.assignments.keys())
+    vanished = sorted(context.assignments.keys() - found)
+    for topic in vanished:
+        forget(term, topic)
+    added = learn(term, new)
+    if new or vanished:
+        term.info(
+            f"New topics: [{', '.join(new)}], deleted topics: [{', '.join(vanished)}], new partition replica "
+            f"assignment [{', '.join(f'{tp} -> {context.assignment(tp)}' for tp in added)}]"
+        )
+    if added:
+        create_partitions(term, added)
+
+
+def learn(term: Term, topics: list[str]) -> list[TopicPartition]:
+    """Blocks. Read topics into the context, giving an id to those without one; the partitions found."""
+    for topic in topics:
+        term.watch(TopicZNode.path(topic), "data", PartitionModifications(topic))
+    found = term.store.topic_assignments(topics)
+    _take_topic_ids(term, found)
+    partitions = []
+    for topic, in_zk in found.items():
+        term.context.assignments.setdefault(topic, {})
+        for index, assignment in in_zk.assignments.items():
+            partition = TopicPartition(topic, index)
+            term.context.set_assignment(partition, assignment)
+            partitions.append(partition)
+            if assignment.is_being_reassigned:
+                term.context.being_reassigned.add(partition)
+    return partitions
+
+
+def _take_topic_ids(term: Term, found: Mapping[str, TopicInZk]) -> None:
+    if not term.versions.has_topic_ids:
+        return
+    for topic, in_zk in found.items():
+        topic_id = in_zk.topic_id
+        if topic_id is None:
+            topic_id = term.new_topic_id()
+            term.store.write_topic(topic, topic_id, in_zk.assignments)
+        term.context.set_topic_id(topic, topic_id)
+
+
+def forget(term: Term, topic: str) -> None:
+    """Drop a topic whose znode is gone."""
+    term.unwatch(TopicZNode.path(topic), "data")
+    term.context.remove_topic(topic)
+
+
+def create_partitions(term: Term, partitions: list[TopicPartition]) -> None:
+    """Blocks. New partitions and their replicas go online: state znodes, LeaderAndIsr as new, UpdateMetadata."""
+    term.info(f"New partition creation callback for {','.join(map(str, partitions))}")
+    replicas = term.context.replicas_of(partitions)
+    term.partitions.move(partitions, PartitionState.NEW)
+    term.replicas.move(replicas, ReplicaState.NEW)
+    term.partitions.move(partitions, PartitionState.ONLINE, Strategy.OFFLINE)
+    term.replicas.move(replicas, ReplicaState.ONLINE)
+
+
+def on_partition_modifications(term: Term, topic: str) -> None:
+    """Blocks. A topic's znode changed: partitions not known yet are created."""
+    context = term.context
+    in_zk = term.store.topic_assignments([topic]).get(topic)
+    if in_zk is None or topic not in context.assignments:
+        return
+    if _is_another_topic(term, topic, in_zk.topic_id):
+        return
+    known = context.assignments[topic]
+    added = [TopicPartition(topic, index) for index in in_zk.assignments if index not in known]
+    if topic in context.topics_to_delete:
+        if added:
+            term.warning(
+                f"Skipping adding partitions {','.join(str(tp.partition) for tp in added)} for topic {topic} since it "
+                "is currently being deleted"
+            )
+            term.store.write_topic(topic, context.topic_ids.get(topic), known)
+        return
+    if added:
+        term.info(f"New partitions to be added {','.join(map(str, added))}")
+        for partition in added:
+            context.set_assignment(partition, in_zk.assignments[partition.partition])
+        create_partitions(term, added)
+
+
+def _is_another_topic(term: Term, topic: str, topic_id: uuid.UUID | None) -> bool:
+    """Whether the znode now belongs to a topic made anew under the old name; TopicChange will sort that out."""
+    known = term.context.topic_ids.get(topic)
+    if known is None or topic_id is None or topic_id == known:
+        return False
+    term.error(f"Topic ID {topic_id} of topic {topic} in ZooKeeper differs from the known {known}; ignoring the change")
+    return True

@@ -1,0 +1,305 @@
+"""KafkaController: one greenlet that takes events from one queue, elected or not.
+
+Role        Acts. Every broker runs one and always competes for the office.
+Invariants  All controller state belongs to the greenlet; others queue events and wait for their `Pending`.
+            The state of an active controller is its `Term`: it is there iff this broker holds the office, and whatever
+            was queued for an earlier term finds none (KAFKA-4447).
+            Who waits for an event that cannot be handled any more is told so (KAFKA-10193).
+            A lost session ends the term before anything else is done; the broker competes again only once it is
+            registered in the new session.
+Source      KafkaController (startup, elect, onControllerFailover, onControllerResignation, process).
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import gevent
+
+from kafka_zk.clock import Clock
+from kafka_zk.controller import events
+from kafka_zk.controller.channel import BrokerChannels, Connect
+from kafka_zk.controller.context import ControllerContext
+from kafka_zk.controller.election_store import ElectionStore
+from kafka_zk.controller.errors import BatchAbandoned
+from kafka_zk.controller.events import ControllerState, Event
+from kafka_zk.controller.handlers.dispatch import dispatch
+from kafka_zk.controller.handlers.failover import take_office
+from kafka_zk.controller.mailbox import Mailbox, Queued, dropped_error
+from kafka_zk.controller.measures import ControllerMeasures
+from kafka_zk.controller.outbox import Outbox
+from kafka_zk.controller.partition_machine import PartitionMachine
+from kafka_zk.controller.replica_machine import ReplicaMachine
+from kafka_zk.controller.settings import ControllerSettings
+from kafka_zk.controller.state_change_log import StateChangeLog
+from kafka_zk.controller.store import FencedStore
+from kafka_zk.controller.term import Term
+from kafka_zk.controller.versions import RequestVersions
+from kafka_zk.metrics.registry import MetricsRegistry
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.zk.errors import ConnectionClosed, ControllerMoved, SessionExpired
+from kafka_zk.zk.session import ZkClient
+
+_LOGGER = logging.getLogger("kafka.controller.KafkaController")
+
+NOBODY = -1
+
+
+class KafkaController:
+    """The controller of one broker."""
+
+    def __init__(
+        self,
+        *,
+        settings: ControllerSettings,
+        zk: ZkClient,
+        clock: Clock,
+        metrics: MetricsRegistry,
+        connect: Connect,
+        register_broker: Callable[[int], object] = lambda generation: None,
+        new_topic_id: Callable[[], uuid.UUID] = uuid.uuid4,
+    ) -> None:
+        """`register_broker(generation)` makes /brokers/ids/N anew in a new session; it may block and raise."""
+        self.settings = settings
+        self._zk = zk
+        self._clock = clock
+        self._connect = connect
+        self._register_broker = register_broker
+        self._new_topic_id = new_topic_id
+        self._mailbox = Mailbox(clock)
+        self._elections = ElectionStore(zk)
+        self._measures = ControllerMeasures(metrics, self)
+        self._registered_generation = zk.generation
+        self._term: Term | None = None
+        self._greenlet: gevent.Greenlet[[], None] | None = None
+        self.active_controller_id = NOBODY
+        """The broker in office as far as this broker knows; -1: unknown."""
+        self.state = ControllerState.IDLE
+
+    # What other rooms use
+
+    def startup(self) -> None:
+        """Start the greenlet; the election follows in it. Call it once the broker is registered."""
+        assert self._greenlet is None, "started twice"
+        self._registered_generation = self._zk.generation
+        self._zk.on_session_expired(self._on_session_lost, self._on_new_session)
+        self._greenlet = gevent.spawn(self._run)
+        self._mailbox.put(events.Startup())
+
+    def shutdown(self) -> None:
+        """Blocks. Stop; /controller goes when the ZooKeeper session is closed."""
+        if self._greenlet is not None:
+            self._mailbox.clear_and_put(events.Shutdown())
+            self._greenlet.join()
+            self._greenlet = None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this broker is the controller."""
+        return self._term is not None
+
+    @property
+    def controller_epoch(self) -> int:
+        """The epoch of the present term; 0 if not active."""
+        return 0 if self._term is None else self._term.context.epoch
+
+    @property
+    def term(self) -> Term | None:
+        """The present term. For metrics and tests: read only."""
+        return self._term
+
+    @property
+    def queue_size(self) -> int:
+        return len(self._mailbox)
+
+    def submit(self, event: Event) -> Pending[Any]:
+        """Blocks while the queue is full. Queue a request; the `Pending` gets its outcome or its error.
+
+        Fails with NotController (ControlledShutdown: StaleControllerEpoch) if this broker is not the controller.
+        """
+        if self._greenlet is None:
+            refused: Pending[Any] = Pending()
+            refused.fail(dropped_error(event))
+            return refused
+        return self._mailbox.put_request(event)
+
+    def enable_default_unclean_election(self) -> None:
+        """The dynamic default of unclean.leader.election.enable became true."""
+        self.settings.unclean_leader_election_enable = True
+        self._mailbox.put(events.UncleanElectionEnable())
+
+    def enable_topic_unclean_election(self, topic: str) -> None:
+        """The topic's unclean.leader.election.enable became true."""
+        self._mailbox.put(events.TopicUncleanElectionEnable(topic))
+
+    # Session
+
+    def _on_session_lost(self) -> None:
+        self._mailbox.clear_and_put(events.Expire())
+
+    def _on_new_session(self, generation: int) -> None:
+        """Blocks. Register first: a controller without a registration could be elected by nobody's knowledge."""
+        self._register_broker(generation)
+        self._registered_generation = generation
+        self._mailbox.put(events.RegisterBrokerAndReelect())
+
+    # The greenlet
+
+    def _run(self) -> None:
+        while True:
+            queued = self._mailbox.take()
+            if isinstance(queued.event, events.Shutdown):
+                self._resign()
+                return
+            self._process(queued)
+
+    def _process(self, queued: Queued) -> None:
+        event = queued.event
+        self.state = event.state
+        started_ms = self._clock.monotonic_ms()
+        self._measures.on_taken(started_ms - queued.enqueued_ms)
+        try:
+            self._handle(queued)
+        except ControllerMoved as error:
+            _LOGGER.info("[Controller id=%d] Controller moved to another broker when processing %s.", self._id, event)
+            self._fail(queued, error)
+            self._safely(self._maybe_resign)
+        except (SessionExpired, ConnectionClosed) as error:
+            # Expire (or Shutdown) is on its way; until then nothing of this term may act.
+            _LOGGER.info("[Controller id=%d] Session lost when processing %s.", self._id, event)
+            self._fail(queued, error)
+            self._resign()
+        except BatchAbandoned as error:
+            _LOGGER.error("[Controller id=%d] Forcing the controller to resign", self._id, exc_info=error)
+            self._fail(queued, error)
+            self._safely(self._move_on)
+        except BrokerError as error:
+            if not self._fail(queued, error):
+                _LOGGER.error("[Controller id=%d] Error processing event %s", self._id, event, exc_info=error)
+        except Exception as error:
+            _LOGGER.exception("[Controller id=%d] Error processing event %s", self._id, event)
+            self._fail(queued, error)
+        finally:
+            self._measures.on_processed(event.state, self._clock.monotonic_ms() - started_ms)
+            self.state = ControllerState.IDLE
+
+    def _fail(self, queued: Queued, error: Exception) -> bool:
+        """Whether somebody waited for the event and now knows."""
+        return queued.reply is not None and queued.reply.fail(error)
+
+    def _safely(self, act: Callable[[], None]) -> None:
+        """What follows an error must not end the greenlet: the next event tries again."""
+        try:
+            act()
+        except BrokerError as error:
+            _LOGGER.error("[Controller id=%d] Error while resigning", self._id, exc_info=error)
+            self._resign()
+
+    @property
+    def _id(self) -> int:
+        return self.settings.broker_id
+
+    def _handle(self, queued: Queued) -> None:
+        match queued.event:
+            case events.Startup():
+                self._elections.watch_controller(lambda: self._mailbox.put(events.ControllerChange()))
+                self._elect()
+            case events.ControllerChange() | events.Reelect() | events.RegisterBrokerAndReelect():
+                self._maybe_resign()
+                self._elect()
+            case events.Expire():
+                self.active_controller_id = NOBODY
+                self._resign()
+            case event if self._term is None:
+                if queued.reply is not None:
+                    queued.reply.fail(dropped_error(event))
+            case _:
+                dispatch(self._term, queued)
+
+    def _maybe_resign(self) -> None:
+        """Blocks. Look who holds the office; leave it if that is somebody else."""
+        found = self._elections.active_controller()
+        self.active_controller_id = NOBODY if found is None else found
+        if found != self._id:
+            self._resign()
+
+    def _elect(self) -> None:
+        """Blocks. Compete if the office is free, and take it if won."""
+        if self._term is not None or self._registered_generation != self._zk.generation:
+            return
+        found = self._elections.active_controller()
+        if found is not None:
+            self.active_controller_id = found
+            _LOGGER.debug("[Controller id=%d] Broker %d has been elected as the controller, so stopping the election "
+                          "process.", self._id, found)  # fmt: skip
+            return
+        epoch, zk_version, generation = self._elections.win(self._id, self._clock.wall_ms())
+        _LOGGER.info(
+            "[Controller id=%d] %d successfully elected as the controller. Epoch incremented to %d and epoch zk "
+            "version is now %d",
+            self._id,
+            self._id,
+            epoch,
+            zk_version,
+        )
+        self.active_controller_id = self._id
+        self._term = self._new_term(epoch, zk_version, generation)
+        try:
+            take_office(self._term)
+        except (ControllerMoved, SessionExpired, ConnectionClosed):
+            raise
+        except Exception as error:
+            _LOGGER.exception("[Controller id=%d] Error while electing or becoming controller on broker", self._id)
+            raise BatchAbandoned(f"The failover was not completed: {error!r}") from error
+
+    def _new_term(self, epoch: int, zk_version: int, generation: int) -> Term:
+        context = ControllerContext(epoch=epoch, epoch_zk_version=zk_version)
+        store = FencedStore(self._zk, epoch_zk_version=zk_version, generation=generation)
+        versions = RequestVersions.of(self.settings.inter_broker_protocol_version)
+        log = StateChangeLog(self._id, epoch)
+        channels = BrokerChannels(
+            controller_id=self._id,
+            controller_epoch=epoch,
+            listener=self.settings.listener,
+            connect=self._connect,
+            clock=self._clock,
+            on_answer=self._mailbox.put_answer,
+        )
+        outbox = Outbox(
+            self._id, context, versions, self.settings.listener, channels.send, log, self._measures.on_unclean_election
+        )
+        unclean = self.settings.unclean_leader_election_enable
+        return Term(
+            settings=self.settings,
+            versions=versions,
+            context=context,
+            store=store,
+            channels=channels,
+            outbox=outbox,
+            partitions=PartitionMachine(context, store, outbox, log, unclean_by_default=unclean),
+            replicas=ReplicaMachine(context, store, outbox, log),
+            clock=self._clock,
+            put=self._mailbox.put,
+            new_topic_id=self._new_topic_id,
+        )
+
+    def _move_on(self) -> None:
+        """Blocks. Leave the office and /controller, so that some broker starts a fresh term."""
+        term = self._term
+        self._resign()
+        self.active_controller_id = NOBODY
+        if term is not None:
+            term.store.resign()
+
+    def _resign(self) -> None:
+        """Drop everything that belongs to the present term."""
+        term, self._term = self._term, None
+        if term is None:
+            return
+        _LOGGER.debug("[Controller id=%d] Resigning", self._id)
+        term.end()
+        _LOGGER.info("[Controller id=%d] Resigned", self._id)

@@ -1,0 +1,196 @@
+"""Moves partitions between states: writes their leadership to ZooKeeper and gathers what brokers must hear of it.
+
+Role        Acts (ZooKeeper through the fenced store, the channels through the batch). In the controller greenlet.
+Invariants  The context changes only after ZooKeeper accepted the write, and before anything is sent. An illegal move is
+            logged and skipped; it never stops the legal ones beside it.
+Source      ZkPartitionStateMachine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from kafka_zk.controller.context import ControllerContext, Leadership, PartitionState, described
+from kafka_zk.controller.election import Strategy, elect
+from kafka_zk.controller.errors import StateChangeFailed
+from kafka_zk.controller.outbox import Outbox
+from kafka_zk.controller.partition_states import (
+    VALID_PREVIOUS,
+    first_leadership,
+    split_by_legality,
+    state_at_startup,
+)
+from kafka_zk.controller.requests import RequestBatch
+from kafka_zk.controller.state_change_log import StateChangeLog
+from kafka_zk.controller.store import FencedStore
+from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.protocol.types import TopicPartition
+
+ElectionResults = dict[TopicPartition, int | BrokerError]
+"""The leader elected, or why there is none."""
+
+
+class PartitionMachine:
+    """Performs partition state changes for one term of office."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        store: FencedStore,
+        outbox: Outbox,
+        log: StateChangeLog,
+        *,
+        unclean_by_default: bool,
+    ) -> None:
+        self._context = context
+        self._store = store
+        self._outbox = outbox
+        self._log = log
+        self.unclean_by_default = unclean_by_default
+
+    def start(self) -> None:
+        """Blocks. Give every partition its first state in this term, then try to bring all online."""
+        for partition in self._context.all_partitions():
+            self._context.partition_states[partition] = state_at_startup(self._context, partition)
+        self.bring_online()
+
+    def bring_online(self, topic: str | None = None) -> None:
+        """Blocks. Try to find leaders for the New and Offline partitions (of `topic`) not being deleted."""
+        waiting = self._context.partitions_in_states(PartitionState.OFFLINE, PartitionState.NEW)
+        self.move(
+            [
+                tp
+                for tp in waiting
+                if tp.topic not in self._context.topics_to_delete and (topic is None or tp.topic == topic)
+            ],
+            PartitionState.ONLINE,
+            Strategy.OFFLINE,
+        )
+
+    def move(
+        self, partitions: Iterable[TopicPartition], target: PartitionState, strategy: Strategy = Strategy.OFFLINE
+    ) -> ElectionResults:
+        """Blocks. Move `partitions` to `target`; `strategy` matters only for Online. Answers with the elections' ends.
+
+        Raises ControllerMoved.
+        """
+        with self._outbox.batch() as batch:
+            legal, refused = split_by_legality(self._context, partitions, target)
+            for partition in refused:
+                expected = ",".join(state.value for state in VALID_PREVIOUS[target])
+                self._log.error(
+                    f"Failed to change state for partition {partition} from "
+                    f"{self._context.partition_states[partition].value} to {target.value}: it should be in one of "
+                    f"the states {expected} before moving"
+                )
+            if target is PartitionState.ONLINE:
+                return self._move_online(batch, legal, strategy)
+            for partition in legal:
+                self._enter(partition, target)
+        return {}
+
+    def _move_online(
+        self, batch: RequestBatch, partitions: list[TopicPartition], strategy: Strategy
+    ) -> ElectionResults:
+        states = self._context.partition_states
+        new = [tp for tp in partitions if states[tp] is PartitionState.NEW]
+        remaining = [tp for tp in partitions if states[tp] is not PartitionState.NEW]
+        results: ElectionResults = {}
+        self._initialize(batch, new)
+        while remaining:
+            # A version conflict means the ISR moved meanwhile; the election is done again on what is there now.
+            remaining = self._elect(batch, remaining, strategy, results)
+        return results
+
+    def _initialize(self, batch: RequestBatch, partitions: list[TopicPartition]) -> None:
+        """Create the state znodes of new partitions and tell their live replicas."""
+        first = {}
+        for partition in partitions:
+            leadership = first_leadership(self._context, partition)
+            if leadership is None:
+                assigned = ",".join(map(str, self._context.assignment(partition).replicas))
+                live = ",".join(map(str, self._context.live_broker_ids()))
+                self._log.error(
+                    f"Failed to change state of partition {partition} from New to Online: assigned replicas are "
+                    f"[{assigned}], live brokers are [{live}]. No assigned replica is alive."
+                )
+            else:
+                first[partition] = leadership
+        for partition, error in self._store.create_states(first).items():
+            if error is not None:
+                self._log.error(f"Failed to create the state of partition {partition}: {error}")
+                continue
+            self._context.leadership[partition] = first[partition]
+            batch.add_leader_and_isr(first[partition].isr, partition, first[partition], is_new=True)
+            self._enter(partition, PartitionState.ONLINE)
+
+    def _elect(
+        self, batch: RequestBatch, partitions: list[TopicPartition], strategy: Strategy, results: ElectionResults
+    ) -> list[TopicPartition]:
+        """One round; the partitions whose write met a newer version are handed back."""
+        states = self._store.states(partitions)
+        unclean = self._unclean_topics(states, strategy)
+        elections = {}
+        for partition in partitions:
+            current = states.get(partition)
+            if current is None:
+                results[partition] = self._failed(partition, "its state in ZooKeeper is missing")
+            elif current.controller_epoch > self._context.epoch:
+                results[partition] = self._failed(
+                    partition, f"another controller with epoch {current.controller_epoch} has written its state"
+                )
+            else:
+                election = elect(
+                    self._context, partition, current, strategy, unclean_allowed=partition.topic in unclean
+                )
+                if election.leadership is None:
+                    results[partition] = self._failed(partition, f"no leader can be elected by {strategy.value}")
+                else:
+                    elected = replace(election.leadership, controller_epoch=self._context.epoch)
+                    elections[partition] = replace(election, leadership=elected)
+        outcome = self._store.update_states(
+            {tp: election.leadership for tp, election in elections.items() if election.leadership is not None}
+        )
+        for partition, leadership in outcome.written.items():
+            self._context.leadership[partition] = leadership
+            batch.add_leader_and_isr(elections[partition].recipients, partition, leadership, is_new=False)
+            results[partition] = leadership.leader
+            if elections[partition].is_unclean:
+                self._outbox.on_unclean_election()
+                self._log.warning(
+                    f"Unclean leader election of {leadership.leader} for partition {partition}: "
+                    f"no member of its ISR {list(states[partition].isr)} is alive. There's potential data loss."
+                )
+            self._enter(partition, PartitionState.ONLINE)
+        for partition, error in outcome.failed.items():
+            results[partition] = self._failed(partition, str(error))
+        return outcome.conflicts
+
+    def _unclean_topics(self, states: Mapping[TopicPartition, Leadership], strategy: Strategy) -> set[str]:
+        """Topics that allow unclean elections. Configurations are read only where no member of the ISR is online."""
+        if strategy is not Strategy.OFFLINE:
+            return set()
+        dead = {
+            tp.topic
+            for tp, state in states.items()
+            if not any(self._context.is_replica_online(member, tp) for member in state.isr)
+        }
+        return self._store.topics_allowing_unclean(sorted(dead), default=self.unclean_by_default)
+
+    def _failed(self, partition: TopicPartition, reason: str) -> StateChangeFailed:
+        error = StateChangeFailed(f"Failed to elect leader for partition {partition}: {reason}")
+        self._log.error(str(error))
+        return error
+
+    def _enter(self, partition: TopicPartition, target: PartitionState) -> None:
+        before = self._context.partition_states[partition]
+        self._context.partition_states[partition] = target
+        if target is PartitionState.NON_EXISTENT:
+            del self._context.partition_states[partition]
+        detail = ""
+        if target is PartitionState.NEW:
+            detail = f" with assigned replicas {','.join(map(str, self._context.assignment(partition).replicas))}"
+        elif target is PartitionState.ONLINE:
+            detail = f" with state {described(self._context.leadership[partition])}"
+        self._log.info(f"Changed partition {partition} state from {before.value} to {target.value}{detail}")

@@ -1,0 +1,181 @@
+"""The LeaderAndIsr, UpdateMetadata and StopReplica requests of one batch of state changes, gathered per broker.
+
+Role        Pure. A batch is filled by the state machines, turned into requests once, and dropped.
+Invariants  At most one request of a kind per broker (StopReplica before version 3: one per delete flag). All
+            LeaderAndIsr come before all UpdateMetadata, and these before all StopReplica: a broker must know a new
+            leader's address and epoch before it is told to stop.
+            What was added as new, or to be deleted, stays so when the same partition is added again.
+Source      AbstractControllerBrokerRequestBatch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kafka_zk.controller.context import (
+    EPOCH_DURING_DELETE,
+    LEADER_DURING_DELETE,
+    NO_EPOCH,
+    ControllerContext,
+    Leadership,
+)
+from kafka_zk.controller.request_content import leader_and_isr, stop_replica, update_metadata
+from kafka_zk.controller.versions import RequestVersions
+from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
+from kafka_zk.protocol.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest
+from kafka_zk.protocol.messages.update_metadata import UpdateMetadataPartitionState, UpdateMetadataRequest
+from kafka_zk.protocol.types import TopicPartition
+
+ControlRequest = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRequest:
+    """One request for one broker. `deleted` are the partitions a StopReplica deletes as part of a topic deletion."""
+
+    broker_id: int
+    api_version: int
+    request: ControlRequest
+    deleted: frozenset[TopicPartition] = frozenset()
+
+
+class RequestBatch:
+    """Gathers; `requests()` gives the result in the order it must be sent."""
+
+    def __init__(
+        self, controller_id: int, context: ControllerContext, versions: RequestVersions, listener: str
+    ) -> None:
+        self._controller_id = controller_id
+        self._context = context
+        self._versions = versions
+        self._listener = listener
+        self._leader_and_isr: dict[int, dict[TopicPartition, LeaderAndIsrPartitionState]] = {}
+        self._stop_replica: dict[int, dict[TopicPartition, StopReplicaPartitionState]] = {}
+        self._metadata_brokers: set[int] = set()
+        self._metadata: dict[TopicPartition, UpdateMetadataPartitionState] = {}
+
+    def add_leader_and_isr(
+        self, broker_ids: Iterable[int], partition: TopicPartition, state: Leadership, *, is_new: bool
+    ) -> None:
+        """Tell `broker_ids` the leadership; everybody alive gets the partition's metadata too."""
+        assignment = self._context.assignment(partition)
+        for broker_id in broker_ids:
+            if broker_id < 0:
+                continue
+            states = self._leader_and_isr.setdefault(broker_id, {})
+            before = states.get(partition)
+            states[partition] = LeaderAndIsrPartitionState(
+                topic_name=partition.topic,
+                partition_index=partition.partition,
+                controller_epoch=state.controller_epoch,
+                leader=state.leader,
+                leader_epoch=state.leader_epoch,
+                isr=list(state.isr),
+                partition_epoch=state.partition_epoch,
+                replicas=list(assignment.replicas),
+                adding_replicas=list(assignment.adding),
+                removing_replicas=list(assignment.removing),
+                is_new=is_new or (before is not None and before.is_new),
+                leader_recovery_state=state.recovery_state if self._versions.leader_and_isr >= 6 else 0,
+            )
+        self.add_update_metadata(self._context.live_or_shutting_down_ids(), [partition])
+
+    def add_update_metadata(self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition]) -> None:
+        """Send the broker list to `broker_ids`, with the state of those of `partitions` that have leadership."""
+        self._metadata_brokers.update(broker_id for broker_id in broker_ids if broker_id >= 0)
+        for partition in partitions:
+            state = self._context.leadership.get(partition)
+            if state is not None:
+                self._metadata[partition] = self._metadata_state(partition, state)
+
+    def add_stop_replica(self, broker_ids: Iterable[int], partition: TopicPartition, *, delete: bool) -> None:
+        state = self._context.leadership.get(partition)
+        if partition.topic in self._context.topics_to_delete:
+            # A late StopReplica must not hit the topic's next life: brokers know this epoch for what it is (KIP-570).
+            leader_epoch = EPOCH_DURING_DELETE
+        else:
+            leader_epoch = NO_EPOCH if state is None else state.leader_epoch
+        for broker_id in broker_ids:
+            if broker_id < 0:
+                continue
+            states = self._stop_replica.setdefault(broker_id, {})
+            before = states.get(partition)
+            states[partition] = StopReplicaPartitionState(
+                partition_index=partition.partition,
+                leader_epoch=leader_epoch,
+                delete_partition=delete or (before is not None and before.delete_partition),
+            )
+
+    def requests(self) -> list[BrokerRequest]:
+        """All requests in sending order; brokers that are not (or no longer) alive get none."""
+        alive = self._context.brokers
+        sender = _Sender(self._controller_id, self._context, self._versions, self._listener)
+        built = [sender.leader_and_isr(b, states) for b, states in self._leader_and_isr.items() if b in alive]
+        built += [sender.update_metadata(b, self._metadata) for b in sorted(self._metadata_brokers) if b in alive]
+        for broker_id, states in self._stop_replica.items():
+            if broker_id in alive:
+                built += sender.stop_replicas(broker_id, states)
+        return built
+
+    def _metadata_state(self, partition: TopicPartition, state: Leadership) -> UpdateMetadataPartitionState:
+        if partition.topic in self._context.topics_to_delete:
+            # Leader -2 makes brokers drop the partition from their metadata.
+            state = replace(state, leader=LEADER_DURING_DELETE, leader_epoch=0, partition_epoch=0)
+        replicas = self._context.assignment(partition).replicas
+        return UpdateMetadataPartitionState(
+            topic_name=partition.topic,
+            partition_index=partition.partition,
+            controller_epoch=state.controller_epoch,
+            leader=state.leader,
+            leader_epoch=state.leader_epoch,
+            isr=list(state.isr),
+            zk_version=state.partition_epoch,
+            replicas=list(replicas),
+            offline_replicas=[r for r in replicas if not self._context.is_replica_online(r, partition)],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sender:
+    """Wraps gathered states into the request of one broker, carrying that broker's epoch."""
+
+    controller_id: int
+    context: ControllerContext
+    versions: RequestVersions
+    listener: str
+
+    def leader_and_isr(self, broker_id: int, states: dict[TopicPartition, LeaderAndIsrPartitionState]) -> BrokerRequest:
+        version = self.versions.leader_and_isr
+        broker_epoch = self.context.brokers[broker_id].epoch
+        request = leader_and_isr(self.controller_id, self.context, broker_epoch, states, self.listener, version)
+        return BrokerRequest(broker_id, version, request)
+
+    def update_metadata(
+        self, broker_id: int, states: dict[TopicPartition, UpdateMetadataPartitionState]
+    ) -> BrokerRequest:
+        version = self.versions.update_metadata
+        broker_epoch = self.context.brokers[broker_id].epoch
+        request = update_metadata(self.controller_id, self.context, broker_epoch, states, version)
+        return BrokerRequest(broker_id, version, request)
+
+    def stop_replicas(
+        self, broker_id: int, states: dict[TopicPartition, StopReplicaPartitionState]
+    ) -> list[BrokerRequest]:
+        version = self.versions.stop_replica
+        if version >= 3:
+            groups = [states]
+        else:
+            # The delete flag was one of the whole request.
+            groups = [{tp: s for tp, s in states.items() if s.delete_partition is flag} for flag in (False, True)]
+        started = self.context.topics_with_deletion_started
+        return [
+            BrokerRequest(
+                broker_id,
+                version,
+                stop_replica(self.controller_id, self.context, self.context.brokers[broker_id].epoch, group, version),
+                frozenset(tp for tp, s in group.items() if s.delete_partition and tp.topic in started),
+            )
+            for group in groups
+            if group
+        ]

@@ -1,0 +1,86 @@
+"""One term of office: everything that exists only while this broker is the active controller.
+
+Role        Built when an election is won, dropped when the controller resigns: nothing of it can leak into the next.
+Invariants  Only the controller greenlet touches it. Every ZooKeeper write goes through `store`, which is fenced by
+            this term's epoch.
+Source      The parts that KafkaController.onControllerFailover sets up and onControllerResignation tears down.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kafka_zk.clock import Clock, Timer
+from kafka_zk.controller.channel import BrokerChannels
+from kafka_zk.controller.context import ControllerContext
+from kafka_zk.controller.events import Event
+from kafka_zk.controller.outbox import Outbox
+from kafka_zk.controller.partition_machine import PartitionMachine
+from kafka_zk.controller.replica_machine import ReplicaMachine
+from kafka_zk.controller.settings import ControllerSettings
+from kafka_zk.controller.store import FencedStore
+from kafka_zk.controller.versions import RequestVersions
+from kafka_zk.zk.watches import Kind
+
+_LOGGER = logging.getLogger("kafka.controller.KafkaController")
+
+
+@dataclass(slots=True)
+class Term:
+    """The parts of an active controller, handed to every event handler."""
+
+    settings: ControllerSettings
+    versions: RequestVersions
+    context: ControllerContext
+    store: FencedStore
+    channels: BrokerChannels
+    outbox: Outbox
+    partitions: PartitionMachine
+    replicas: ReplicaMachine
+    clock: Clock
+    put: Callable[[Event], None]
+    """Queue an event; safe from any greenlet, never blocks."""
+    new_topic_id: Callable[[], uuid.UUID]
+    """Chance, for topics that older brokers made without an id."""
+    watched: list[tuple[str, Kind]] = field(default_factory=list)
+    timers: list[Timer] = field(default_factory=list)
+
+    @property
+    def broker_id(self) -> int:
+        return self.settings.broker_id
+
+    def watch(self, path: str, kind: Kind, event: Event) -> None:
+        """Queue `event` whenever `path` changes, until the term ends. The next read of the path sets the watch."""
+        if (path, kind) in self.watched:
+            return
+        self.watched.append((path, kind))
+        self.store.watch(path, kind, lambda: self.put(event))
+
+    def unwatch(self, path: str, kind: Kind) -> None:
+        if (path, kind) in self.watched:
+            self.watched.remove((path, kind))
+            self.store.unwatch(path, kind)
+
+    def end(self) -> None:
+        """Tear down watches, timers and channels; nothing in the cluster changes."""
+        for timer in self.timers:
+            timer.cancel()
+        for path, kind in self.watched:
+            self.store.unwatch(path, kind)
+        self.watched.clear()
+        self.channels.stop()
+
+    def info(self, message: str) -> None:
+        _LOGGER.info("[Controller id=%d] %s", self.broker_id, message)
+
+    def warning(self, message: str) -> None:
+        _LOGGER.warning("[Controller id=%d] %s", self.broker_id, message)
+
+    def error(self, message: str) -> None:
+        _LOGGER.error("[Controller id=%d] %s", self.broker_id, message)
+
+    def debug(self, message: str) -> None:
+        _LOGGER.debug("[Controller id=%d] %s", self.broker_id, message)

@@ -1,0 +1,299 @@
+"""A ZooKeeper in memory: versions, ephemerals, sequential names, multi, one-shot watches, sessions that expire.
+
+`ModelZooKeeper` is the ensemble, `ModelZkClient` one session with the calls of `kafka_zk.zk.session.ZkClient` that
+the controller uses. Every call may switch to other greenlets, as a real one would; `switch` decides when.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_zk.zk.errors import BadVersion, NodeExists, NoNode, NotEmpty, NotTried, RolledBack, SessionExpired, ZkError
+from kafka_zk.zk.operations import Check, Create, Delete, Operation, SetData, Stat
+from kafka_zk.zk.znodes import PERSISTENT_PATHS
+
+
+@dataclass
+class Node:
+    data: bytes | None
+    owner: int
+    czxid: int
+    mzxid: int
+    pzxid: int
+    version: int = 0
+    cversion: int = 0
+    children: set[str] = field(default_factory=set)
+
+    def stat(self) -> Stat:
+        size = len(self.data or b"")
+        return Stat(
+            self.czxid,
+            self.mzxid,
+            0,
+            0,
+            self.version,
+            self.cversion,
+            0,
+            self.owner,
+            size,
+            len(self.children),
+            self.pzxid,
+        )
+
+
+def parent_of(path: str) -> str:
+    return path.rpartition("/")[0] or "/"
+
+
+class ModelZooKeeper:
+    """The znodes, the sessions and the watches."""
+
+    def __init__(self, switch: Callable[[], None] = lambda: None) -> None:
+        self.switch = switch
+        self.zxid = 0
+        self.nodes = {"/": Node(None, 0, 0, 0, 0)}
+        self._session_ids = itertools.count(0x1000)
+        self._watches: dict[tuple[str, str], list[ModelZkClient]] = {}
+        self.sessions: set[int] = set()
+        self.writes: list[Operation] = []
+        """Every applied write, in order."""
+
+    def client(self) -> ModelZkClient:
+        return ModelZkClient(self)
+
+    def with_kafka_paths(self) -> ModelZooKeeper:
+        for path in PERSISTENT_PATHS:
+            self.ensure(path)
+        return self
+
+    def ensure(self, path: str, data: bytes | None = None) -> None:
+        """Create a znode and its parents, as an operator or another program would."""
+        parts = path.strip("/").split("/")
+        for depth in range(1, len(parts) + 1):
+            above = "/" + "/".join(parts[:depth])
+            if above not in self.nodes:
+                self.apply(0, [Create(above, data if above == path else None)])
+
+    def open_session(self) -> int:
+        session_id = next(self._session_ids)
+        self.sessions.add(session_id)
+        return session_id
+
+    def end_session(self, session_id: int) -> None:
+        self.sessions.discard(session_id)
+        for path in [path for path, node in self.nodes.items() if node.owner == session_id]:
+            self.apply(0, [Delete(path)])
+
+    def apply(self, session_id: int, operations: Sequence[Operation]) -> list[Any]:
+        """All or nothing. One result an operation: a value or a ZkError."""
+        failed = self._first_failure(operations)
+        if failed is not None:
+            at, error = failed
+            return [RolledBack() for _ in operations[:at]] + [error] + [NotTried() for _ in operations[at + 1 :]]
+        self.zxid += 1
+        fired: list[tuple[str, str]] = []
+        results = [self._apply_one(session_id, operation, fired) for operation in operations]
+        self.writes += [operation for operation in operations if not isinstance(operation, Check)]
+        for key in fired:
+            for client in self._watches.pop(key, []):
+                client.fire(*key)
+        return results
+
+    def _first_failure(self, operations: Sequence[Operation]) -> tuple[int, ZkError] | None:
+        created: set[str] = set()
+        for at, operation in enumerate(operations):
+            path = operation.path
+            there = path in self.nodes or path in created
+            if isinstance(operation, Create):
+                if operation.sequential:
+                    continue
+                if there:
+                    return at, NodeExists(path)
+                if parent_of(path) not in self.nodes:
+                    return at, NoNode(path)
+                created.add(path)
+                continue
+            if not there:
+                return at, NoNode(path)
+            version = 0 if path in created else self.nodes[path].version
+            if operation.version not in (-1, version):
+                return at, BadVersion(path)
+            if isinstance(operation, Delete) and self.nodes[path].children:
+                return at, NotEmpty(path)
+        return None
+
+    def _apply_one(self, session_id: int, operation: Operation, fired: list[tuple[str, str]]) -> Any:
+        path = operation.path
+        match operation:
+            case Create(_, data, ephemeral, sequential):
+                parent = self.nodes[parent_of(path)]
+                if sequential:
+                    path = f"{path}{parent.cversion:010d}"
+                self.nodes[path] = Node(data, session_id if ephemeral else 0, self.zxid, self.zxid, self.zxid)
+                parent.children.add(path.rpartition("/")[2])
+                self._touch_children(path, fired)
+                fired.append((path, "data"))
+                return path
+            case SetData(_, data, _):
+                node = self.nodes[path]
+                node.data, node.version, node.mzxid = data, node.version + 1, self.zxid
+                fired.append((path, "data"))
+                return node.stat()
+            case Delete():
+                del self.nodes[path]
+                self.nodes[parent_of(path)].children.discard(path.rpartition("/")[2])
+                self._touch_children(path, fired)
+                fired += [(path, "data"), (path, "children")]
+                return True
+            case Check():
+                return True
+
+    def _touch_children(self, path: str, fired: list[tuple[str, str]]) -> None:
+        parent = self.nodes[parent_of(path)]
+        parent.cversion += 1
+        parent.pzxid = self.zxid
+        fired.append((parent_of(path), "children"))
+
+    def arm(self, path: str, side: str, client: ModelZkClient) -> None:
+        waiting = self._watches.setdefault((path, side), [])
+        if client not in waiting:
+            waiting.append(client)
+
+    def disarm(self, client: ModelZkClient) -> None:
+        for waiting in self._watches.values():
+            if client in waiting:
+                waiting.remove(client)
+
+
+class ModelZkClient:
+    """One client of the model; after `expire` it has a new session, as kazoo gives one by itself."""
+
+    def __init__(self, server: ModelZooKeeper) -> None:
+        self.server = server
+        self.generation = 1
+        self.session_id = server.open_session()
+        self.previous_session_id = 0
+        self._listeners: dict[tuple[str, str], list[Callable[[], None]]] = {}
+        self._hooks: list[tuple[Callable[[], None], Callable[[int], None]]] = []
+        self._writable_generation = 1
+
+    # Session
+
+    def on_session_expired(self, before: Callable[[], None], after: Callable[[int], None]) -> None:
+        self._hooks.append((before, after))
+
+    def resume(self, generation: int) -> None:
+        self._writable_generation = generation
+
+    def expire(self) -> None:
+        """The ensemble ends the session; the client hears of it at once and opens another."""
+        self.lose_session()
+        self.open_next_session()
+
+    def lose_session(self) -> None:
+        self.server.disarm(self)
+        self.server.end_session(self.session_id)
+        self.generation += 1
+        for before, _ in self._hooks:
+            before()
+
+    def open_next_session(self) -> None:
+        self.previous_session_id, self.session_id = self.session_id, self.server.open_session()
+        for _, after in self._hooks:
+            after(self.generation)
+        self.resume(self.generation)
+        for path, side in list(self._listeners):
+            self.server.arm(path, side, self)
+            self.fire(path, side)
+
+    def close(self) -> None:
+        self.server.disarm(self)
+        self.server.end_session(self.session_id)
+        self._listeners.clear()
+
+    # Reads
+
+    def get_many(self, paths: Iterable[str]) -> list[Any]:
+        self.server.switch()
+        return [self._read(path, "data", lambda node: (node.data, node.stat())) for path in paths]
+
+    def exists_many(self, paths: Iterable[str]) -> list[Any]:
+        self.server.switch()
+        found = [self._read(path, "data", Node.stat) for path in paths]
+        return [None if isinstance(answer, NoNode) else answer for answer in found]
+
+    def children_many(self, paths: Iterable[str]) -> list[Any]:
+        self.server.switch()
+        return [self._read(path, "children", lambda node: sorted(node.children)) for path in paths]
+
+    def get(self, path: str) -> Any:
+        return _raised(self.get_many([path])[0])
+
+    def exists(self, path: str) -> Any:
+        return self.exists_many([path])[0]
+
+    def children(self, path: str) -> Any:
+        return _raised(self.children_many([path])[0])
+
+    def _read(self, path: str, side: str, value: Callable[[Node], Any]) -> Any:
+        if (path, side) in self._listeners:
+            self.server.arm(path, side, self)
+        node = self.server.nodes.get(path)
+        return NoNode(path) if node is None else value(node)
+
+    # Writes
+
+    def multi_many(self, batches: Iterable[Sequence[Operation]], *, generation: int | None = None) -> list[list[Any]]:
+        self.server.switch()
+        results = []
+        for batch in batches:
+            if generation is None and self._writable_generation != self.generation:
+                raise SessionExpired
+            if generation is not None and generation != self.generation:
+                raise SessionExpired
+            results.append(self.server.apply(self.session_id, batch))
+        self.server.switch()
+        return results
+
+    def multi(self, operations: Sequence[Operation], *, generation: int | None = None) -> list[Any]:
+        return self.multi_many([operations], generation=generation)[0]
+
+    def create(
+        self,
+        path: str,
+        data: bytes | None = None,
+        *,
+        ephemeral: bool = False,
+        sequential: bool = False,
+        generation: int | None = None,
+    ) -> Any:
+        return _raised(self.multi([Create(path, data, ephemeral, sequential)], generation=generation)[0])
+
+    def set(self, path: str, data: bytes | None, version: int = -1, *, generation: int | None = None) -> Any:
+        return _raised(self.multi([SetData(path, data, version)], generation=generation)[0])
+
+    def delete(self, path: str, version: int = -1, *, generation: int | None = None) -> None:
+        _raised(self.multi([Delete(path, version)], generation=generation)[0])
+
+    # Watches
+
+    def watch(self, path: str, kind: str, mark_dirty: Callable[[], None]) -> None:
+        self._listeners.setdefault((path, "children" if kind == "children" else "data"), []).append(mark_dirty)
+
+    def unwatch(self, path: str, kind: str | None = None) -> None:
+        for side in ("data", "children"):
+            if kind is None or (kind == "children") == (side == "children"):
+                self._listeners.pop((path, side), None)
+
+    def fire(self, path: str, side: str) -> None:
+        for mark_dirty in list(self._listeners.get((path, side), ())):
+            mark_dirty()
+
+
+def _raised(answer: Any) -> Any:
+    if isinstance(answer, ZkError):
+        raise answer
+    return answer
