@@ -1,0 +1,48 @@
+"""InitProducerId (key 22, v0-5): an id for an idempotent producer.
+
+A transactional id is refused, once and for all, until there is a transaction coordinator: any retriable code would
+leave the producer waiting for ever, and an id without a coordinator would let it believe in transactions.
+Source      TransactionCoordinator.handleInitProducerId (its branch without a transactional id).
+"""
+
+from __future__ import annotations
+
+from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    ClusterAuthorizationFailed,
+    ErrorCode,
+    InvalidRequest,
+    TransactionalIdAuthorizationFailed,
+)
+from kafka_zk.protocol.messages.init_producer_id import (
+    INIT_PRODUCER_ID_REQUEST,
+    INIT_PRODUCER_ID_RESPONSE,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+
+NONE = -1
+FIRST_EPOCH = 0
+
+
+@api(INIT_PRODUCER_ID_REQUEST, INIT_PRODUCER_ID_RESPONSE)
+def init_producer_id(request: InitProducerIdRequest, ctx: RequestContext) -> InitProducerIdResponse:
+    try:
+        return InitProducerIdResponse(
+            error_code=ErrorCode.NONE, producer_id=_new_id(request, ctx), producer_epoch=FIRST_EPOCH
+        )
+    except BrokerError as error:
+        return InitProducerIdResponse(error_code=error.code, producer_id=NONE, producer_epoch=NONE)
+
+
+def _new_id(request: InitProducerIdRequest, ctx: RequestContext) -> int:
+    if request.transactional_id is not None:
+        raise TransactionalIdAuthorizationFailed
+    if not ctx.may(Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME):
+        raise ClusterAuthorizationFailed
+    if (request.producer_id == NONE) != (request.producer_epoch == NONE):
+        raise InvalidRequest
+    return ctx.services.producer_ids.next_producer_id()

@@ -1,0 +1,1 @@
+"""Producer ids. The transaction coordinator will live here."""
