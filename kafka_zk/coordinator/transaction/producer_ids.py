@@ -35,10 +35,10 @@ class Controller(Protocol):
 
 
 class Block(NamedTuple):
-    """`count` consecutive ids from `first` on."""
+    """`length` consecutive ids from `first` on."""
 
     first: int
-    count: int
+    length: int
 
 
 class ProducerIdManager:
@@ -59,7 +59,7 @@ class ProducerIdManager:
 
     def next_producer_id(self) -> int:
         """An id nobody had before. Raises CoordinatorLoadInProgress while the controller owes us a block."""
-        if self._used_count == self._block.count:
+        if self._used_count == self._block.length:
             if self._next_block is None:
                 self._ask()
             if self._next_block is None:
@@ -67,7 +67,7 @@ class ProducerIdManager:
             self._block, self._next_block, self._used_count = self._next_block, None, 0
         producer_id = self._block.first + self._used_count
         self._used_count += 1
-        if self._used_count >= self._block.count * PREFETCH_AT and self._next_block is None:
+        if self._used_count >= self._block.length * PREFETCH_AT and self._next_block is None:
             self._ask()
         return producer_id
 
