@@ -1,0 +1,78 @@
+"""ConnectionQuotas and ConnectionRate: who may connect."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, TooManyConnections
+
+
+def test_an_address_may_have_its_share_and_no_more() -> None:
+    quotas = ConnectionQuotas(max_connections_per_ip=2)
+    quotas.opened("L", "10.0.0.1")
+    quotas.opened("L", "10.0.0.1")
+    quotas.opened("L", "10.0.0.2")
+    with pytest.raises(TooManyConnections) as refused:
+        quotas.opened("L", "10.0.0.1")
+    assert str(refused.value) == (
+        "Rejected connection from /10.0.0.1, address already has the configured maximum of 2 connections."
+    )
+    assert quotas.total_count == 3, "a refused connection is not counted"
+    quotas.closed("L", "10.0.0.1")
+    quotas.opened("L", "10.0.0.1")
+
+
+def test_an_override_replaces_the_share_of_its_address() -> None:
+    quotas = ConnectionQuotas(max_connections_per_ip=0, max_connections_per_ip_overrides={"10.0.0.9": 1})
+    quotas.opened("L", "10.0.0.9")
+    with pytest.raises(TooManyConnections):
+        quotas.opened("L", "10.0.0.9")
+    with pytest.raises(TooManyConnections):
+        quotas.opened("L", "10.0.0.1")
+
+
+def test_a_full_broker_accepts_only_on_the_protected_listener() -> None:
+    quotas = ConnectionQuotas(max_connections=1, protected_listener="INTERNAL")
+    quotas.opened("CLIENTS", "10.0.0.1")
+    assert not quotas.has_slot("CLIENTS")
+    assert quotas.has_slot("INTERNAL")
+    assert not quotas.is_over()
+    quotas.opened("INTERNAL", "10.0.0.2")
+    assert quotas.is_over(), "another connection has to go"
+    quotas.closed("CLIENTS", "10.0.0.1")
+    assert not quotas.is_over()
+
+
+def test_a_listener_has_a_limit_of_its_own() -> None:
+    quotas = ConnectionQuotas(max_connections_per_listener={"CLIENTS": 1})
+    quotas.opened("CLIENTS", "10.0.0.1")
+    assert not quotas.has_slot("CLIENTS")
+    assert quotas.has_slot("OTHER")
+    quotas.closed("CLIENTS", "10.0.0.1")
+    assert quotas.has_slot("CLIENTS")
+
+
+def test_without_a_rate_limit_nothing_is_delayed() -> None:
+    rate = ConnectionRate()
+    assert [rate.record(5_000) for _ in range(1000)] == [0] * 1000
+
+
+def test_a_burst_above_the_average_has_to_pause() -> None:
+    rate = ConnectionRate(max_per_second=2, sample_count=3)
+    # Two whole samples may hold 2 connections a second each.
+    assert [rate.record(10_000) for _ in range(4)] == [0, 0, 0, 0]
+    pause = rate.record(10_000)
+    assert 0 < pause <= ConnectionRate.SAMPLE_MS
+
+
+def test_a_burst_is_forgotten_when_its_samples_leave_the_window() -> None:
+    rate = ConnectionRate(max_per_second=2, sample_count=3)
+    for _ in range(20):
+        rate.record(10_000)
+    assert rate.record(12_999) > 0
+    assert rate.record(13_000) == 0
+
+
+def test_a_rate_of_zero_always_pauses() -> None:
+    rate = ConnectionRate(max_per_second=0)
+    assert rate.record(1_000) == ConnectionRate.SAMPLE_MS
