@@ -7,7 +7,6 @@ Source      Kafka 3.9 MemoryRecordsBuilder, DefaultRecordBatch.writeHeader.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import IntEnum
 
 from crc32c import crc32c
 
@@ -28,19 +27,9 @@ from kafka_zk.record.batch import (
     TRANSACTIONAL_BIT,
 )
 from kafka_zk.record.compression import Codec
+from kafka_zk.record.timestamp_type import TimestampType
 from kafka_zk.record.types import Record
 from kafka_zk.record.walking import encode
-
-
-class TimestampType(IntEnum):
-    """Who stamps the records; the value is bit 3 of the attributes. The names are those of the topic config."""
-
-    CREATE_TIME = 0
-    LOG_APPEND_TIME = 1
-
-
-CREATE_TIME = TimestampType.CREATE_TIME
-LOG_APPEND_TIME = TimestampType.LOG_APPEND_TIME
 
 
 def build_batch(
@@ -74,6 +63,7 @@ def build_batch(
         max_timestamp = log_append_time_ms
     else:
         max_timestamp = max((record.timestamp for record in records), default=NO_TIMESTAMP)
+        max_timestamp = max(max_timestamp, NO_TIMESTAMP)
     if last_offset is None:
         last_offset = records[-1].offset if records else base_offset
     payload: bytes | bytearray = encode(records, base_offset, base_timestamp)

@@ -1,13 +1,15 @@
 """A record as people see it, and the buffers that batches are read from.
 
-Role        Pure; imports nothing of ours, so that the walkers can use it.
+Role        Pure; what the walkers need from the rest of the room.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-Buffer = bytes | bytearray | memoryview
+from kafka_zk.protocol.types import Buffer
+
+__all__ = ["Buffer", "Header", "Record"]
 
 Header = tuple[str, bytes | None]
 

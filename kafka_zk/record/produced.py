@@ -1,0 +1,83 @@
+"""What the ways of validating a produced batch share: the rules, the answer, and the checks of any magic.
+
+Role        Pure.
+Source      Kafka 3.9 LogValidator's constructor and ValidationResult; UnifiedLog.append.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from kafka_zk.protocol.errors import CorruptMessage, MessageTooLarge
+from kafka_zk.protocol.types import Buffer, TopicPartition
+from kafka_zk.record.batch import LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader, computed_crc, read_header
+from kafka_zk.record.compression import DEFAULT_LIMIT_BYTES, Codec
+from kafka_zk.record.record_errors import RecordChecks
+
+
+class Origin(Enum):
+    """Who wrote the batch. A client may not write what a coordinator may: control batches, for one."""
+
+    CLIENT = "client"
+    COORDINATOR = "coordinator"
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationRules:
+    """What one partition asks of the batches produced to it, from its topic's configs. Made once, used for each append.
+
+    `target_codec` None is compression.type=producer: keep the client's.
+    """
+
+    topic_partition: TopicPartition
+    max_message_bytes: int = 1048588
+    target_codec: Codec | None = None
+    target_level: int | None = None
+    decompressed_limit_bytes: int = DEFAULT_LIMIT_BYTES
+    checks: RecordChecks = field(default_factory=RecordChecks)
+
+
+class ValidatedBatch(NamedTuple):
+    """A batch that may be appended once `assign_offsets` has run on it."""
+
+    records: memoryview
+    header: BatchHeader
+    """As it will be written, but for base offset (0) and leader epoch."""
+    log_append_time_ms: int
+    """What the produce response tells: -1 with CreateTime."""
+    is_rebuilt: bool
+    """The bytes are new: recompressed or converted up."""
+
+
+def check_size_and_crc(view: memoryview, position: int, header: BatchHeader, rules: ValidationRules) -> None:
+    """What every produced batch must pass, of any magic. Raises MessageTooLarge, CorruptMessage."""
+    size = header.length + LOG_OVERHEAD
+    if size > rules.max_message_bytes:
+        raise MessageTooLarge(
+            f"The record batch size in the append to {rules.topic_partition} is {size} bytes which exceeds the "
+            f"maximum configured value of {rules.max_message_bytes}."
+        )
+    check_crc(view, position, header, rules.topic_partition)
+
+
+def check_rebuilt_size(batch: Buffer, rules: ValidationRules) -> None:
+    """Raises MessageTooLarge when a rebuilt batch outgrew the limit."""
+    if len(batch) > rules.max_message_bytes:
+        raise MessageTooLarge(
+            f"Message batch size is {len(batch)} bytes in append to partition {rules.topic_partition} which exceeds "
+            f"the maximum configured size of {rules.max_message_bytes}."
+        )
+
+
+def check_crc(buffer: Buffer, position: int, header: BatchHeader, topic_partition: TopicPartition) -> None:
+    if computed_crc(buffer, position, header) != header.crc:
+        raise CorruptMessage(f"Record is corrupt (stored crc = {header.crc}) in topic partition {topic_partition}.")
+
+
+def rebuilt_batch(batch: bytearray, rules: ValidationRules, now_ms: int) -> ValidatedBatch:
+    """A new batch as the answer of `validate`. Raises MessageTooLarge."""
+    check_rebuilt_size(batch, rules)
+    log_append_time_ms = now_ms if rules.checks.timestamp_type else NO_TIMESTAMP
+    return ValidatedBatch(memoryview(batch), read_header(batch), log_append_time_ms, is_rebuilt=True)

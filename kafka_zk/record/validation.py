@@ -1,0 +1,258 @@
+"""What a leader checks in a produced batch before it gets offsets, and what it rewrites.
+
+Role        Pure: every check that needs no state of the log, and the clock only as an argument. Safe to run in a pool.
+            Called by the log for each append as leader; `assign_offsets` follows once the log accepts the batch.
+Invariants  What is returned is one whole magic 2 batch with base offset 0 in a writable buffer, with a right crc.
+            In-place work touches only attributes, max timestamp and crc, and only when they change.
+Order       Base offset, size, crc; then count, control flag, sequence; then the records; as Kafka, so that a batch
+            with two faults gets the same error.
+Errors      InvalidRecord and InvalidTimestamp carry `record_errors` when single records are at fault (then Kafka also
+            sends the message); CorruptMessage, MessageTooLarge; UnknownServerError when it does not decompress.
+Source      Kafka 3.9 LogValidator, UnifiedLog.analyzeAndValidateRecords, DefaultRecordBatch.setMaxTimestamp.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from crc32c import crc32c
+
+from kafka_zk.protocol.errors import CorruptMessage, InvalidRecord, UnknownServerError
+from kafka_zk.protocol.types import Buffer, TopicPartition
+from kafka_zk.record.batch import (
+    ATTRIBUTES_AT,
+    CODEC_MASK,
+    CONTROL_BIT,
+    CRC_AT,
+    CRC_FROM,
+    HEADER,
+    HEADER_SIZE,
+    MAGIC_AT,
+    MAX_TIMESTAMP_AT,
+    NO_TIMESTAMP,
+    TIMESTAMP_TYPE_BIT,
+    Batch,
+    BatchHeader,
+    batch_size,
+    batches,
+    read_header,
+)
+from kafka_zk.record.builder import build_batch
+from kafka_zk.record.compression import Codec, codec_for_id
+from kafka_zk.record.conversion import convert_up_produced
+from kafka_zk.record.produced import (
+    Origin,
+    ValidatedBatch,
+    ValidationRules,
+    check_crc,
+    check_size_and_crc,
+    rebuilt_batch,
+)
+from kafka_zk.record.record import decode_records
+from kafka_zk.record.record_errors import RecordChecks, reject
+from kafka_zk.record.timestamp_type import TimestampType
+from kafka_zk.record.walking import columns, walk
+
+__all__ = [
+    "Origin",
+    "RecordChecks",
+    "ValidatedBatch",
+    "ValidationRules",
+    "assign_offsets",
+    "check_replicated",
+    "validate",
+]
+
+_OFFSET_LENGTH_EPOCH = struct.Struct(">qii")
+_INT64 = struct.Struct(">q")
+_KNOWN_ATTRIBUTES = 0x7F
+_new_header = tuple.__new__
+
+
+def validate(records: Buffer, rules: ValidationRules, now_ms: int, origin: Origin = Origin.CLIENT) -> ValidatedBatch:
+    """Check what was produced to one partition, and make it ready for its offsets.
+
+    `records` is patched in place where it can be. A partial batch behind the first one is dropped.
+    A message set of magic 0 or 1 comes back converted up. Raises as the module says.
+    """
+    view = records if type(records) is memoryview else memoryview(records)
+    size = batch_size(view)
+    if size is None or size > len(view):
+        raise InvalidRecord("Record batch has no batches at all")
+    if view[MAGIC_AT] != 2:
+        return convert_up_produced(view, rules, now_ms)
+    header = _check_header(view, size, rules, origin)
+    if size < len(view):
+        view = _only_batch(view, size, rules, origin)
+    return _check_records(view, header, rules, now_ms)
+
+
+def assign_offsets(validated: ValidatedBatch, *, base_offset: int, leader_epoch: int) -> BatchHeader:
+    """Write the offset of the first record and the leader epoch into the batch: the header as it now stands.
+
+    Neither is under the crc.
+    """
+    header = validated.header
+    length = header.length
+    _OFFSET_LENGTH_EPOCH.pack_into(validated.records, 0, base_offset, length, leader_epoch)
+    final: BatchHeader = _new_header(BatchHeader, (base_offset, length, leader_epoch, *header[3:]))
+    return final
+
+
+def check_replicated(records: Buffer, topic_partition: TopicPartition) -> list[Batch]:
+    """The whole batches of what a leader sent to a follower, of any magic; a partial one at the end is left out.
+
+    Raises CorruptMessage for a wrong crc or impossible bytes, UnknownServerError when offsets do not increase.
+    Source: UnifiedLog.appendAsFollower.
+    """
+    checked: list[Batch] = []
+    last_offset = -1
+    for batch in batches(records):
+        check_crc(batch.buffer, batch.position, batch.header, topic_partition)
+        if batch.header.last_offset <= last_offset:
+            offsets = [each.header.base_offset for each in batches(records)]
+            raise UnknownServerError(f"Out of order offsets found in append to {topic_partition}: {offsets}")
+        last_offset = batch.header.last_offset
+        checked.append(batch)
+    return checked
+
+
+def _check_header(view: memoryview, size: int, rules: ValidationRules, origin: Origin) -> BatchHeader:
+    """Everything but the records. The usual case falls through two conditions; only a bad batch takes more."""
+    if size < HEADER_SIZE:
+        raise CorruptMessage(f"Record is corrupt (it has {size} bytes) in topic partition {rules.topic_partition}.")
+    header: BatchHeader = _new_header(BatchHeader, HEADER.unpack_from(view))
+    base_offset, _, _, _, crc, attributes, last_offset_delta, _, _, producer_id, _, base_sequence, count = header
+    if (
+        (base_offset and origin is Origin.CLIENT)
+        or size > rules.max_message_bytes
+        or crc32c(view[CRC_FROM:size]) != crc
+    ):
+        _reject_bytes(view, header, rules, origin)
+    if origin is Origin.CLIENT and (
+        last_offset_delta + 1 != count or count <= 0 or attributes & CONTROL_BIT or (base_sequence < 0 <= producer_id)
+    ):
+        _reject_header(header, rules)
+    return header
+
+
+def _reject_bytes(view: memoryview, header: BatchHeader, rules: ValidationRules, origin: Origin) -> None:
+    if header.base_offset != 0 and origin is Origin.CLIENT:
+        raise InvalidRecord(
+            f"The baseOffset of the record batch in the append to {rules.topic_partition} should be 0, "
+            f"but it is {header.base_offset}"
+        )
+    check_size_and_crc(view, 0, header, rules)
+
+
+def _reject_header(header: BatchHeader, rules: ValidationRules) -> None:
+    where = f"in topic partition {rules.topic_partition}"
+    offsets = f"[{header.base_offset}, {header.last_offset}]"
+    if header.last_offset_delta < 0:
+        raise InvalidRecord(f"Batch has an invalid offset range: {offsets} {where}")
+    if header.record_count <= 0:
+        raise InvalidRecord(f"Invalid reported count for record batch: {header.record_count} {where}")
+    if header.last_offset_delta + 1 != header.record_count:
+        raise InvalidRecord(
+            f"Inconsistent batch offset range {offsets} and count of records {header.record_count} {where}"
+        )
+    if header.is_control:
+        raise InvalidRecord(f"Clients are not allowed to write control records {where}")
+    raise InvalidRecord(
+        f"Invalid sequence number {header.base_sequence} in record batch with producerId {header.producer_id} {where}"
+    )
+
+
+def _only_batch(view: memoryview, size: int, rules: ValidationRules, origin: Origin) -> memoryview:
+    """The first batch of `view`. What follows may be a partial batch, not a whole one."""
+    position = size
+    while True:
+        following = batch_size(view, position)
+        if following is None or position + following > len(view):
+            break
+        header = read_header(view, position)
+        if header.magic == 2 and header.base_offset and origin is Origin.CLIENT:
+            _reject_bytes(view, header, rules, origin)
+        check_size_and_crc(view, position, header, rules)
+        position += following
+    if position > size:
+        raise InvalidRecord("Compressed outer record has more than one batch")
+    return view[:size]
+
+
+def _check_records(view: memoryview, header: BatchHeader, rules: ValidationRules, now_ms: int) -> ValidatedBatch:
+    attributes = header.attributes
+    source = attributes & CODEC_MASK
+    target = source if rules.target_codec is None or (attributes & CONTROL_BIT and not source) else rules.target_codec
+    base_timestamp, count = header.base_timestamp, header.record_count
+    plain: Buffer
+    if source and count:
+        plain = codec_for_id(source).decompress(view[HEADER_SIZE:], rules.decompressed_limit_bytes)
+        start, end = 0, len(plain)
+    else:
+        plain, start, end = view, HEADER_SIZE, len(view)
+    max_timestamp, _, min_timestamp, null_key, consecutive = walk(plain, start, end, count, base_timestamp)
+    checks = rules.checks
+    stamped = attributes & TIMESTAMP_TYPE_BIT
+    if stamped:
+        max_timestamp = min_timestamp = header.max_timestamp
+    if (
+        (null_key and checks.is_compacted)
+        or (stamped and (checks.timestamp_type or max_timestamp == NO_TIMESTAMP))
+        or (checks.limits_timestamps and not checks.allows(min_timestamp, max_timestamp, now_ms))
+    ):
+        rows = columns(plain, start, end, count, base_timestamp)
+        partial = bool(source) and source == target
+        reject(checks.errors_of(rows, header, rules.topic_partition, now_ms, is_partial=partial))
+    if source != target or (source and not consecutive):
+        return _rebuild(Batch(view, 0, header), Codec(target), rules, now_ms)
+    if checks.timestamp_type:
+        return _patched(view, header, TimestampType.LOG_APPEND_TIME, now_ms, now_ms)
+    if stamped or max_timestamp != header.max_timestamp:
+        max_timestamp = max(max_timestamp, NO_TIMESTAMP)
+        return _patched(view, header, TimestampType.CREATE_TIME, max_timestamp, NO_TIMESTAMP)
+    if view.readonly:
+        view = memoryview(bytearray(view))
+    validated: ValidatedBatch = _new_header(ValidatedBatch, (view, header, NO_TIMESTAMP, False))
+    return validated
+
+
+def _patched(
+    view: memoryview, header: BatchHeader, timestamp_type: TimestampType, max_timestamp: int, log_append_time_ms: int
+) -> ValidatedBatch:
+    """The batch with another timestamp type or max timestamp, and so another crc."""
+    if view.readonly:
+        view = memoryview(bytearray(view))
+    if header.uses_log_append_time == bool(timestamp_type) and header.max_timestamp == max_timestamp:
+        return ValidatedBatch(view, header, log_append_time_ms, is_rebuilt=False)
+    attributes = header.attributes & _KNOWN_ATTRIBUTES & ~TIMESTAMP_TYPE_BIT
+    if timestamp_type is TimestampType.LOG_APPEND_TIME:
+        attributes |= TIMESTAMP_TYPE_BIT
+    view[ATTRIBUTES_AT : ATTRIBUTES_AT + 2] = attributes.to_bytes(2, "big")
+    _INT64.pack_into(view, MAX_TIMESTAMP_AT, max_timestamp)
+    crc = crc32c(view[CRC_FROM:])
+    view[CRC_AT:CRC_FROM] = crc.to_bytes(4, "big")
+    header = header._replace(attributes=attributes, max_timestamp=max_timestamp, crc=crc)
+    return ValidatedBatch(view, header, log_append_time_ms, is_rebuilt=False)
+
+
+def _rebuild(batch: Batch, codec: Codec, rules: ValidationRules, now_ms: int) -> ValidatedBatch:
+    """The same records, numbered 0, 1, 2 ..., in one new batch with another codec."""
+    header = batch.header
+    records = [
+        record._replace(offset=index)
+        for index, record in enumerate(decode_records(batch, limit_bytes=rules.decompressed_limit_bytes))
+    ]
+    rebuilt = build_batch(
+        records,
+        codec=codec,
+        level=rules.target_level,
+        timestamp_type=rules.checks.timestamp_type,
+        log_append_time_ms=now_ms,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        transactional=header.is_transactional,
+        control=header.is_control,
+    )
+    return rebuilt_batch(rebuilt, rules, now_ms)
