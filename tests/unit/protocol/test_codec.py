@@ -198,6 +198,15 @@ def test_a_field_that_a_version_lacks_must_hold_its_default_unless_it_may_be_ign
     assert round_trip(METADATA_RESPONSE, throttled, 2).throttle_time_ms == 0
 
 
+def test_null_counts_as_a_lost_value_where_the_default_is_an_empty_array():
+    message: Message[Any] = Message(
+        "Example", versions="0-1", flexible="none", fields=(Field("names", "1+", Array(STRING), nullable="1+"),)
+    )
+    assert message.encode(message.value_class(), 0) == b""
+    with pytest.raises(UnsupportedVersion):
+        message.encode(message.value_class(names=None), 0)
+
+
 def test_a_field_that_a_version_lacks_decodes_to_its_default():
     assert round_trip(METADATA_REQUEST, MetadataRequest(topics=[]), 0).allow_auto_topic_creation is True
     assert round_trip(FETCH_RESPONSE, fetch_response(b""), 0).responses[0].partitions[0].last_stable_offset == -1

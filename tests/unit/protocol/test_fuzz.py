@@ -7,12 +7,14 @@ import random
 import tracemalloc
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafka_zk.protocol.errors import DecodeError
 from kafka_zk.protocol.header import decode_request_header, decode_response_header
 from kafka_zk.protocol.message import Message
+from kafka_zk.protocol.messages.metadata import METADATA_REQUEST
 
 from .golden import CAPTURES, all_messages, message_of, rows
 
@@ -91,14 +93,27 @@ def test_captured_request_headers_cut_short_are_refused():
                 raise AssertionError((row["seq"], size))
 
 
-def test_a_count_beyond_the_frame_is_refused_before_anything_is_allocated():
+def peak_bytes_of(message: Message[Any], version: int, data: bytes) -> int:
+    """What decoding allocates at most; the decoder is compiled before."""
+    message.decoder(version)
+    tracemalloc.start()
+    decodes(message, version, data)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak_bytes
+
+
+def test_a_huge_count_allocates_nothing_in_any_message():
     huge = {True: b"\xff\xff\xff\xff\x07", False: b"\x7f\xff\xff\xff"}
     for message in all_messages():
         for version in range(message.min_version, message.max_version + 1):
             data = huge[message.is_flexible(version)] * 30
-            decodes(message, version, data)  # compiles
-            tracemalloc.start()
-            decodes(message, version, data)
-            _, peak_bytes = tracemalloc.get_traced_memory()
-            tracemalloc.stop()
-            assert peak_bytes < 100_000, (message, version, peak_bytes)
+            assert peak_bytes_of(message, version, data) < 100_000, (message, version)
+
+
+@pytest.mark.parametrize(("version", "count"), [(0, b"\x00\x04\x00\x00"), (9, b"\x81\x80\x10")])
+def test_a_count_beyond_the_frame_is_refused_before_its_first_element_is_read(version: int, count: bytes):
+    data = count + bytes(0x3FFFF)  # one byte less than the count of elements
+    assert peak_bytes_of(METADATA_REQUEST, version, data) < 100_000
+    with pytest.raises(DecodeError, match="collection of size 262144, but there are only 262143 bytes remaining"):
+        METADATA_REQUEST.decode(data, version)
