@@ -50,6 +50,17 @@ _REPLICA_SELECTORS = (
     "org.apache.kafka.common.replica.LeaderSelector",
     "org.apache.kafka.common.replica.RackAwareReplicaSelector",
 )
+# They size parts of Apache Kafka that one event loop replaces; nothing is lost by leaving them unread.
+_MEANT_FOR_THREADS = (
+    "auto.include.jmx.reporter",
+    "background.threads",
+    "delete.records.purgatory.purge.interval.requests",
+    "fetch.purgatory.purge.interval.requests",
+    "kafka.metrics.polling.interval.secs",
+    "num.io.threads",
+    "num.network.threads",
+    "producer.purgatory.purge.interval.requests",
+)
 # Plug-ins that only watch: the broker does its work without them.
 _IGNORED_PLUGINS = ("metric.reporters", "kafka.metrics.reporters", "security.providers", "zookeeper.clientCnxnSocket")
 _HARMLESS_CLASSES = ("org.apache.kafka.common.metrics.JmxReporter", "org.apache.zookeeper.ClientCnxnSocketNIO")
@@ -84,7 +95,7 @@ def start_up_warnings(config: BrokerConfig) -> list[str]:
         if name in _IGNORED_PLUGINS:
             warnings += _plugin_warning(config, name)
         elif row is not None:
-            if row.read_by is None and name in config.layers.given:
+            if row.read_by is None and name in config.layers.given and name not in _MEANT_FOR_THREADS:
                 warnings.append(f"Config {name} is not supported yet: its value is checked and reported but not used.")
         elif not name.startswith(("listener.name.", *_AUTHORIZER_KEYS)):
             warnings.append(f"Config {name} is not known: it is reported but not used.")

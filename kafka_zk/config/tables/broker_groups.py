@@ -33,9 +33,9 @@ GROUPS_KEYS: tuple[Config, ...] = (
     Config("offsets.topic.compression.codec", INT, 0, None, HIGH,
            "Codec of the offsets topic, as a number."),
     Config("offsets.topic.num.partitions", INT, 50, at_least(1), HIGH,
-           "Partitions of the offsets topic; never change it later."),
+           "Partitions of the offsets topic; never change it later.", read_by="admin.topics"),
     Config("offsets.topic.replication.factor", SHORT, 3, at_least(1), HIGH,
-           "Replicas of the offsets topic."),
+           "Replicas of the offsets topic.", read_by="admin.topics"),
     Config("offsets.topic.segment.bytes", INT, 100 * MIB, at_least(1), HIGH,
            "Segment size of the offsets topic."),
 )

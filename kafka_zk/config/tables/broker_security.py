@@ -115,7 +115,7 @@ SECURITY_KEYS: tuple[Config, ...] = (
            "Largest SASL message before authentication."),
     Config("security.inter.broker.protocol", STRING, "PLAINTEXT", one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT",
            "SASL_SSL"), MEDIUM,
-           "Security protocol among brokers, when no listener name is given."),
+           "Security protocol among brokers, when no listener name is given.", read_by="controller.settings"),
     Config("security.providers", STRING, None, None, LOW,
            "Java security providers."),
     Config("ssl.allow.dn.changes", BOOLEAN, False, None, LOW,
