@@ -28,6 +28,8 @@ from kafka_zk.controller.events import (
     UpdateMetadataResponseReceived,
 )
 from kafka_zk.controller.requests import BrokerRequest
+from kafka_zk.controller.settings import ControllerSettings
+from kafka_zk.network.channel import BrokerChannel
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrResponse
@@ -51,6 +53,22 @@ class Link(Protocol):
 
 Connect = Callable[[EndPoint, int], Link]
 """Blocks. Connect to an address of a broker (id). Raises NetworkError."""
+
+
+def socket_connect(settings: ControllerSettings) -> Connect:
+    """Connections over sockets; the client id is the controller's broker id, as brokers log it."""
+
+    def connect(endpoint: EndPoint, broker_id: int) -> Link:
+        timeout_ms = settings.controller_socket_timeout_ms
+        return BrokerChannel.connect(
+            endpoint.host,
+            endpoint.port,
+            client_id=str(settings.broker_id),
+            connect_timeout_ms=timeout_ms,
+            request_timeout_ms=timeout_ms,
+        )
+
+    return connect
 
 
 class BrokerChannels:

@@ -21,13 +21,14 @@ import gevent
 
 from kafka_zk.clock import Clock
 from kafka_zk.controller import events
-from kafka_zk.controller.channel import BrokerChannels, Connect
+from kafka_zk.controller.channel import BrokerChannels, Connect, socket_connect
 from kafka_zk.controller.context import ControllerContext
 from kafka_zk.controller.election_store import ElectionStore
 from kafka_zk.controller.errors import BatchAbandoned
 from kafka_zk.controller.events import ControllerState, Event
 from kafka_zk.controller.handlers.dispatch import dispatch
 from kafka_zk.controller.handlers.failover import take_office
+from kafka_zk.controller.leader_wait import LeaderWait
 from kafka_zk.controller.mailbox import Mailbox, Queued, dropped_error
 from kafka_zk.controller.measures import ControllerMeasures
 from kafka_zk.controller.outbox import Outbox
@@ -38,6 +39,7 @@ from kafka_zk.controller.state_change_log import StateChangeLog
 from kafka_zk.controller.store import FencedStore
 from kafka_zk.controller.term import Term
 from kafka_zk.controller.versions import RequestVersions
+from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import BrokerError
@@ -59,15 +61,21 @@ class KafkaController:
         zk: ZkClient,
         clock: Clock,
         metrics: MetricsRegistry,
-        connect: Connect,
+        connect: Connect | None = None,
+        metadata_cache: MetadataCache | None = None,
         register_broker: Callable[[int], object] = lambda generation: None,
         new_topic_id: Callable[[], uuid.UUID] = uuid.uuid4,
     ) -> None:
-        """`register_broker(generation)` makes /brokers/ids/N anew in a new session; it may block and raise."""
+        """`register_broker(generation)` makes /brokers/ids/N anew in a new session; it may block and raise.
+
+        `connect` opens connections to brokers (default: plain sockets). ElectLeaders waits for `metadata_cache`.
+        """
         self.settings = settings
         self._zk = zk
         self._clock = clock
-        self._connect = connect
+        self._connect = socket_connect(settings) if connect is None else connect
+        self.leader_waits = LeaderWait(MetadataCache() if metadata_cache is None else metadata_cache, clock)
+        """The elections that wait until the metadata cache shows their outcome."""
         self._register_broker = register_broker
         self._new_topic_id = new_topic_id
         self._mailbox = Mailbox(clock)
@@ -96,6 +104,7 @@ class KafkaController:
             self._mailbox.clear_and_put(events.Shutdown())
             self._greenlet.join()
             self._greenlet = None
+        self.leader_waits.shutdown()
 
     @property
     def is_active(self) -> bool:

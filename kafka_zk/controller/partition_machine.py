@@ -135,17 +135,17 @@ class PartitionMachine:
         for partition in partitions:
             current = states.get(partition)
             if current is None:
-                results[partition] = self._failed(partition, "its state in ZooKeeper is missing")
+                results[partition] = self._failed(partition, "since its state in ZooKeeper is missing")
             elif current.controller_epoch > self._context.epoch:
                 results[partition] = self._failed(
-                    partition, f"another controller with epoch {current.controller_epoch} has written its state"
+                    partition, f"since another controller with epoch {current.controller_epoch} has written its state"
                 )
             else:
                 election = elect(
                     self._context, partition, current, strategy, unclean_allowed=partition.topic in unclean
                 )
                 if election.leadership is None:
-                    results[partition] = self._failed(partition, f"no leader can be elected by {strategy.value}")
+                    results[partition] = self._failed(partition, f"under strategy {strategy.value}")
                 else:
                     elected = replace(election.leadership, controller_epoch=self._context.epoch)
                     elections[partition] = replace(election, leadership=elected)
@@ -164,7 +164,7 @@ class PartitionMachine:
                 )
             self._enter(partition, PartitionState.ONLINE)
         for partition, error in outcome.failed.items():
-            results[partition] = self._failed(partition, str(error))
+            results[partition] = self._failed(partition, f"since its state was not written: {error}")
         return outcome.conflicts
 
     def _unclean_topics(self, states: Mapping[TopicPartition, Leadership], strategy: Strategy) -> set[str]:
@@ -179,7 +179,7 @@ class PartitionMachine:
         return self._store.topics_allowing_unclean(sorted(dead), default=self.unclean_by_default)
 
     def _failed(self, partition: TopicPartition, reason: str) -> StateChangeFailed:
-        error = StateChangeFailed(f"Failed to elect leader for partition {partition}: {reason}")
+        error = StateChangeFailed(f"Failed to elect leader for partition {partition} {reason}")
         self._log.error(str(error))
         return error
 

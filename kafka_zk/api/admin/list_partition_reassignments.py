@@ -1,0 +1,53 @@
+"""ListPartitionReassignments (key 46, v0): which partitions are being moved, and between which replicas.
+
+Source      KafkaApis.handleListPartitionReassignmentsRequest; KIP-455.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.api.authorization import Operation
+from kafka_zk.api.cluster.asking_the_controller import ask, require
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.controller.assignment import ReplicaAssignment
+from kafka_zk.controller.events import ListPartitionReassignments
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.messages.list_partition_reassignments import (
+    LIST_PARTITION_REASSIGNMENTS_REQUEST,
+    LIST_PARTITION_REASSIGNMENTS_RESPONSE,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+from kafka_zk.protocol.types import TopicPartition
+
+
+@api(LIST_PARTITION_REASSIGNMENTS_REQUEST, LIST_PARTITION_REASSIGNMENTS_RESPONSE)
+def list_partition_reassignments(
+    request: ListPartitionReassignmentsRequest, ctx: RequestContext
+) -> Pending[ListPartitionReassignmentsResponse]:
+    """Blocks while the controller's queue is full. No list of topics means all."""
+    require(ctx, Operation.DESCRIBE)
+    asked = None
+    if request.topics is not None:
+        asked = tuple(
+            TopicPartition(topic.name, index) for topic in request.topics for index in topic.partition_indexes
+        )
+    return ask(ctx, ListPartitionReassignments(asked), _response)
+
+
+def _response(moving: dict[TopicPartition, ReplicaAssignment]) -> ListPartitionReassignmentsResponse:
+    by_topic: dict[str, list[OngoingPartitionReassignment]] = {}
+    for partition, assignment in moving.items():
+        by_topic.setdefault(partition.topic, []).append(
+            OngoingPartitionReassignment(
+                partition_index=partition.partition,
+                replicas=list(assignment.replicas),
+                adding_replicas=list(assignment.adding),
+                removing_replicas=list(assignment.removing),
+            )
+        )
+    return ListPartitionReassignmentsResponse(
+        topics=[OngoingTopicReassignment(name=name, partitions=parts) for name, parts in by_topic.items()]
+    )
