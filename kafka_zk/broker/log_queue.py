@@ -1,0 +1,131 @@
+"""The way of a log line out of the broker: a bounded queue, drained by a thread of its own.
+
+Role        Acts. The loop formats and puts; only the thread writes. A destination that blocks (a terminal on hold, a
+            full pipe, a hung disk) costs lines, never the loop's time.
+Invariants  At most `capacity` lines wait. A line that finds no room is counted, and the count is written as soon as
+            lines flow again. Lines leave in the order they came.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+# Lines come in bursts: a short rest lets one wake-up write many.
+_REST_S = 0.005
+_CLOSE_TIMEOUT_S = 2.0
+
+
+class Destination(Protocol):
+    """Where lines go: a log file or a stream."""
+
+    def write(self, line: bytes, now_s: float) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class ConsoleDestination:
+    """Standard output or error, without Python's buffer between."""
+
+    def __init__(self, file_descriptor: int, write: Callable[[int, bytes], int]) -> None:
+        self._file_descriptor = file_descriptor
+        self._write = write
+
+    def write(self, line: bytes, now_s: float) -> None:
+        """Blocks."""
+        while line:
+            line = line[self._write(self._file_descriptor, line) :]
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def close(self) -> None:
+        """The stream is not ours."""
+
+
+class LogQueue:
+    """One queue and one thread for a group of destinations (all files, or the console)."""
+
+    def __init__(self, name: str, *, capacity: int = 10_000) -> None:
+        self._queue: queue.SimpleQueue[tuple[Destination, bytes] | None] = queue.SimpleQueue()
+        self._capacity = capacity
+        self._unreported = 0
+        self.dropped_count = 0
+        self._last: Destination | None = None
+        self._failing: set[int] = set()
+        self._thread = threading.Thread(target=self._drain, name=f"log-{name}", daemon=True)
+        self._started = False
+
+    def put(self, destination: Destination, line: bytes) -> None:
+        """Hand over a line, or count it when there is no room. Never blocks."""
+        if self._queue.qsize() >= self._capacity:
+            self.dropped_count += 1
+            self._unreported += 1
+            return
+        if not self._started:
+            self._started = True
+            self._thread.start()
+        if self._unreported:
+            lost, self._unreported = self._unreported, 0
+            self._queue.put((destination, b"[%d log lines were lost: the log could not keep up]\n" % lost))
+        self._queue.put((destination, line))
+
+    def close(self) -> None:
+        """Blocks, for two seconds at most: write what is waiting and end the thread."""
+        if self._started:
+            self._queue.put(None)
+            self._thread.join(_CLOSE_TIMEOUT_S)
+            self._started = False
+
+    def _drain(self) -> None:
+        going_on = True
+        while going_on:
+            batch = [self._queue.get()]
+            time.sleep(_REST_S)
+            while not self._queue.empty():
+                batch.append(self._queue.get())
+            going_on = self._write(batch)
+
+    def _write(self, batch: list[tuple[Destination, bytes] | None]) -> bool:
+        now_s = time.time()
+        destinations: dict[int, Destination] = {}
+        for entry in batch:
+            if entry is None:
+                for destination in destinations.values():
+                    self._attempt(destination, destination.flush)
+                return False
+            destination, line = entry
+            destinations[id(destination)] = destination
+            self._attempt(destination, lambda d=destination, text=line: d.write(text, now_s))  # type: ignore[misc]
+        for destination in destinations.values():
+            self._attempt(destination, destination.flush)
+        return True
+
+    def _attempt(self, destination: Destination, action: Callable[[], None]) -> None:
+        """A log that cannot be written must not stop the broker: say so once, on standard error, and go on."""
+        try:
+            action()
+            self._failing.discard(id(destination))
+        except OSError as error:
+            if id(destination) not in self._failing:
+                self._failing.add(id(destination))
+                print(f"A log cannot be written: {error}", file=sys.__stderr__)
+
+
+class QueueHandler(logging.Handler):
+    """logging's end of a queue: formats in the caller, because arguments may change afterwards."""
+
+    def __init__(self, log_queue: LogQueue, destination: Destination) -> None:
+        super().__init__()
+        self._log_queue = log_queue
+        self.destination = destination
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._log_queue.put(self.destination, self.format(record).encode("utf-8", "backslashreplace"))

@@ -1,0 +1,170 @@
+"""The broker's log: which lines go where, read from a log4j 1 properties file.
+
+Role        Acts. `LoggingSystem.configure` is called once, before anything is logged; rooms use the standard library's
+            `logging.getLogger` with Kafka's names: kafka.server.KafkaServer, kafka.controller.KafkaController,
+            state.change.logger ...
+Invariants  Logging never blocks the loop (log_queue.py) and never fails a request.
+Source      Kafka's config/log4j.properties and bin/kafka-run-class.sh (LOG_DIR, kafka.logs.dir); LoggingController.
+
+Understood of log4j: rootLogger, logger.*, additivity.*, appender.* of the classes ConsoleAppender, FileAppender,
+DailyRollingFileAppender and RollingFileAppender with File, Target, DatePattern, MaxFileSize, MaxBackupIndex, Append,
+Threshold and layout.ConversionPattern, and ${...} of kafka.logs.dir and the environment.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from kafka_zk.broker.log_files import LogFile, NeverRolling, Rolling, RollingByDate, RollingBySize, size_in_bytes
+from kafka_zk.broker.log_layout import KAFKA_PATTERN, PatternFormatter
+from kafka_zk.broker.log_queue import ConsoleDestination, Destination, LogQueue, QueueHandler
+from kafka_zk.config.errors import ConfigException
+
+TRACE = 5
+_OFF = logging.CRITICAL + 10
+_LEVELS = {
+    "ALL": 1,
+    "TRACE": TRACE,
+    "DEBUG": logging.DEBUG,
+    "INFO": logging.INFO,
+    "WARN": logging.WARNING,
+    "ERROR": logging.ERROR,
+    "FATAL": logging.CRITICAL,
+    "OFF": _OFF,
+}
+_LEVEL_NAMES = {number: name for name, number in _LEVELS.items()}
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_PREFIX = "log4j."
+
+
+class LoggingSystem:
+    """Everything that `configure` set up; `close` writes out what is waiting."""
+
+    def __init__(self) -> None:
+        self._files = LogQueue("files")
+        self._console = LogQueue("console")
+        self._destinations: list[Destination] = []
+        self._loggers: list[logging.Logger] = []
+
+    @property
+    def dropped_count(self) -> int:
+        """Lines lost because their destination did not keep up."""
+        return self._files.dropped_count + self._console.dropped_count
+
+    def configure(self, properties: Mapping[str, str], *, log_dir: str | Path) -> None:
+        """Set up loggers as the log4j `properties` say; relative to `log_dir` where they use ${kafka.logs.dir}.
+
+        Raises ConfigException for what is not understood.
+        """
+        logging.addLevelName(TRACE, "TRACE")
+        variables = {**os.environ, "kafka.logs.dir": str(log_dir)}
+        settings = {name: _expand(value, variables) for name, value in properties.items()}
+        handlers = {name: self._handler(name, settings) for name in _appender_names(settings)}
+        for key, value in settings.items():
+            if key == _PREFIX + "rootLogger":
+                self._set_up(logging.getLogger(), value, handlers)
+            elif key.startswith(_PREFIX + "logger."):
+                self._set_up(logging.getLogger(key.removeprefix(_PREFIX + "logger.")), value, handlers)
+            elif key.startswith(_PREFIX + "additivity."):
+                name = key.removeprefix(_PREFIX + "additivity.")
+                logging.getLogger(name).propagate = value.strip().lower() != "false"
+
+    def close(self) -> None:
+        """Blocks, for a few seconds at most. Detach the handlers and write what is waiting."""
+        for logger in self._loggers:
+            for handler in [handler for handler in logger.handlers if isinstance(handler, QueueHandler)]:
+                logger.removeHandler(handler)
+        self._files.close()
+        self._console.close()
+        for destination in self._destinations:
+            destination.close()
+
+    def _set_up(self, logger: logging.Logger, value: str, handlers: Mapping[str, logging.Handler]) -> None:
+        level, *names = [part.strip() for part in value.split(",")]
+        if level:
+            logger.setLevel(level_number(level))
+        for name in names:
+            if name not in handlers:
+                raise ConfigException(f"The logger {logger.name} names the unknown appender {name}")
+            logger.addHandler(handlers[name])
+        self._loggers.append(logger)
+
+    def _handler(self, name: str, settings: Mapping[str, str]) -> logging.Handler:
+        prefix = f"{_PREFIX}appender.{name}"
+        kind = settings[prefix].rpartition(".")[2]
+        handler: logging.Handler
+        if kind == "ConsoleAppender":
+            target = settings.get(prefix + ".Target", "System.out")
+            console = ConsoleDestination(2 if target == "System.err" else 1, os.write)
+            self._destinations.append(console)
+            handler = QueueHandler(self._console, console)
+        elif kind in ("FileAppender", "DailyRollingFileAppender", "RollingFileAppender"):
+            file = LogFile(Path(_required(settings, prefix + ".File")), _rolling(kind, prefix, settings))
+            self._destinations.append(file)
+            handler = QueueHandler(self._files, file)
+        else:
+            raise ConfigException(f"The appender {name} is of the class {settings[prefix]}, which is not supported")
+        if prefix + ".Threshold" in settings:
+            handler.setLevel(level_number(settings[prefix + ".Threshold"]))
+        handler.setFormatter(PatternFormatter(settings.get(prefix + ".layout.ConversionPattern", KAFKA_PATTERN)))
+        return handler
+
+
+def level_number(name: str) -> int:
+    """Python's number of a log4j level. Raises ConfigException."""
+    number = _LEVELS.get(name.strip().upper())
+    if number is None:
+        raise ConfigException(f"{name} is not a log level, these are: {', '.join(_LEVELS)}")
+    return number
+
+
+def set_level(logger_name: str, level: str) -> None:
+    """Change a level at run time; "root" is the root logger. Raises ConfigException for an unknown level."""
+    logging.getLogger(None if logger_name == "root" else logger_name).setLevel(level_number(level))
+
+
+def unset_level(logger_name: str) -> None:
+    """Let a logger follow its parent again. Raises ConfigException for the root logger, which has none."""
+    if logger_name == "root":
+        raise ConfigException("The level of the root logger cannot be unset")
+    logging.getLogger(logger_name).setLevel(logging.NOTSET)
+
+
+def levels() -> dict[str, str]:
+    """The level in force of the root logger ("root") and of every known logger."""
+    names = sorted(
+        name for name, logger in logging.root.manager.loggerDict.items() if isinstance(logger, logging.Logger)
+    )
+    numbers = {"root": logging.root.getEffectiveLevel()}
+    numbers |= {name: logging.getLogger(name).getEffectiveLevel() for name in names}
+    return {name: _LEVEL_NAMES.get(number, logging.getLevelName(number)) for name, number in numbers.items()}
+
+
+def _rolling(kind: str, prefix: str, settings: Mapping[str, str]) -> Rolling:
+    if kind == "DailyRollingFileAppender":
+        return RollingByDate(settings.get(prefix + ".DatePattern", "'.'yyyy-MM-dd"))
+    if kind == "RollingFileAppender":
+        return RollingBySize(
+            size_in_bytes(settings.get(prefix + ".MaxFileSize", "10MB")),
+            int(settings.get(prefix + ".MaxBackupIndex", "1")),
+        )
+    return NeverRolling()
+
+
+def _appender_names(settings: Mapping[str, str]) -> list[str]:
+    keys = [key.removeprefix(_PREFIX + "appender.") for key in settings if key.startswith(_PREFIX + "appender.")]
+    return [key for key in keys if "." not in key]
+
+
+def _required(settings: Mapping[str, str], key: str) -> str:
+    if key not in settings:
+        raise ConfigException(f"The log configuration lacks {key}")
+    return settings[key]
+
+
+def _expand(value: str, variables: Mapping[str, str]) -> str:
+    return _VARIABLE.sub(lambda match: variables.get(match[1], ""), value)

@@ -1,0 +1,238 @@
+import io
+import logging
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka_zk.broker.log_files import (
+    LogFile,
+    NeverRolling,
+    RollingByDate,
+    RollingBySize,
+    size_in_bytes,
+    strftime_format,
+)
+from kafka_zk.broker.log_layout import PatternFormatter
+from kafka_zk.broker.log_queue import ConsoleDestination, LogQueue
+from kafka_zk.broker.logs import LoggingSystem, levels, set_level, unset_level
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.properties import read_file
+from kafka_zk.config.shipped import shipped_config
+
+KAFKA_LINE = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] INFO started \(kafka\.test\.KafkaServer\)\n")
+DAY_S = 86_400
+NAMES = (None, "kafka", "kafka.test", "kafka.controller", "kazoo", "state.change.logger")
+
+
+@pytest.fixture
+def system(request: pytest.FixtureRequest) -> Iterator[LoggingSystem]:
+    """A logging system, and every logger as it was before once the test is over."""
+    loggers = [logging.getLogger(name) for name in NAMES]
+    before = [(logger, logger.level, logger.propagate, list(logger.handlers)) for logger in loggers]
+    system = LoggingSystem()
+    yield system
+    system.close()
+    for logger, level, propagate, handlers in before:
+        logger.setLevel(level)
+        logger.propagate = propagate
+        logger.handlers[:] = handlers
+
+
+def given_file_appender(path: Path, **more: str) -> dict[str, str]:
+    prefix = "log4j.appender.file"
+    settings = {prefix: "org.apache.log4j.FileAppender", prefix + ".File": str(path)}
+    return settings | {f"{prefix}.{key}": value for key, value in more.items()}
+
+
+def test_lines_look_as_kafkas(system: LoggingSystem, tmp_path: Path):
+    path = tmp_path / "server.log"
+    system.configure(given_file_appender(path) | {"log4j.logger.kafka.test": "INFO, file"}, log_dir=tmp_path)
+    logging.getLogger("kafka.test.KafkaServer").info("started")
+    logging.getLogger("kafka.test.KafkaServer").debug("not shown")
+    system.close()
+    assert KAFKA_LINE.fullmatch(path.read_text())
+
+
+def test_an_error_brings_its_traceback(system: LoggingSystem, tmp_path: Path):
+    path = tmp_path / "server.log"
+    system.configure(given_file_appender(path) | {"log4j.logger.kafka.test": "INFO, file"}, log_dir=tmp_path)
+    try:
+        raise ValueError("why")
+    except ValueError:
+        logging.getLogger("kafka.test").exception("failed")
+    system.close()
+    lines = path.read_text().splitlines()
+    assert lines[0].endswith("ERROR failed (kafka.test)")
+    assert lines[1] == "Traceback (most recent call last):"
+    assert lines[-1] == "ValueError: why"
+
+
+def test_the_shipped_configuration_divides_the_log_as_operators_expect(system: LoggingSystem, tmp_path: Path):
+    properties = read_file(shipped_config("log4j.properties"))
+    properties = {key: value.replace(", stdout", "") for key, value in properties.items()}
+    system.configure(properties, log_dir=tmp_path)
+    logging.getLogger("kafka.controller.KafkaController").info("elected")
+    logging.getLogger("state.change.logger").info("changed")
+    logging.getLogger("kafka.server.KafkaServer").info("started")
+    system.close()
+    shown = {path.name: path.read_text().split("] ", 1)[1] for path in tmp_path.iterdir()}
+    assert shown == {
+        "server.log": "INFO started (kafka.server.KafkaServer)\n",
+        "controller.log": "INFO elected (kafka.controller.KafkaController)\n",
+        "state-change.log": "INFO changed (state.change.logger)\n",
+    }
+
+
+def test_levels_change_at_run_time(system: LoggingSystem, tmp_path: Path):
+    path = tmp_path / "server.log"
+    system.configure(given_file_appender(path) | {"log4j.logger.kafka.test": "INFO, file"}, log_dir=tmp_path)
+    set_level("kafka.test", "trace")
+    assert levels()["kafka.test"] == "TRACE"
+    logging.getLogger("kafka.test").log(5, "detail")
+    unset_level("kafka.test")
+    assert levels()["kafka.test"] == levels()["root"]
+    system.close()
+    assert "] TRACE detail (kafka.test)" in path.read_text()
+
+
+def test_an_unknown_level_and_a_level_less_root_are_refused():
+    with pytest.raises(ConfigException, match="LOUD is not a log level"):
+        set_level("kafka.test", "LOUD")
+    with pytest.raises(ConfigException, match="cannot be unset"):
+        unset_level("root")
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"log4j.rootLogger": "INFO, nowhere"}, "unknown appender nowhere"),
+        ({"log4j.appender.x": "org.apache.log4j.net.SMTPAppender"}, "not supported"),
+        ({"log4j.appender.x": "org.apache.log4j.FileAppender"}, "lacks log4j.appender.x.File"),
+    ],
+)
+def test_a_log_configuration_that_is_not_understood_is_refused(
+    system: LoggingSystem, settings: dict[str, str], complaint: str
+):
+    with pytest.raises(ConfigException, match=complaint):
+        system.configure(settings, log_dir="/nowhere")
+
+
+def test_a_blocked_destination_costs_lines_and_never_time():
+    let_go = threading.Event()
+    entered = threading.Event()
+    written: list[bytes] = []
+
+    def blocked_write(file_descriptor: int, data: bytes) -> int:
+        entered.set()
+        let_go.wait(10)
+        written.append(bytes(data))
+        return len(data)
+
+    log_queue = LogQueue("test", capacity=3)
+    console = ConsoleDestination(1, blocked_write)
+    log_queue.put(console, b"first\n")
+    assert entered.wait(10)
+    for number in range(10):
+        log_queue.put(console, b"%d\n" % number)
+    assert log_queue.dropped_count == 7
+    let_go.set()
+    log_queue.close()
+    assert written == [b"first\n", b"0\n", b"1\n", b"2\n"]
+
+
+def test_lost_lines_are_told_once_lines_flow_again():
+    written: list[bytes] = []
+
+    def write(file_descriptor: int, data: bytes) -> int:
+        written.append(bytes(data))
+        return len(data)
+
+    log_queue = LogQueue("test", capacity=0)
+    console = ConsoleDestination(1, write)
+    log_queue.put(console, b"lost\n")
+    log_queue._capacity = 10
+    log_queue.put(console, b"kept\n")
+    log_queue.close()
+    assert written == [b"[1 log lines were lost: the log could not keep up]\n", b"kept\n"]
+
+
+def test_a_file_that_cannot_be_written_is_told_once_and_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    told = io.StringIO()
+    monkeypatch.setattr(sys, "__stderr__", told)
+    (tmp_path / "a-directory").mkdir()
+    bad = LogFile(tmp_path / "a-directory", NeverRolling())
+    good = LogFile(tmp_path / "good.log", NeverRolling())
+    log_queue = LogQueue("test")
+    for _ in range(3):
+        log_queue.put(bad, b"line\n")
+    log_queue.put(good, b"line\n")
+    log_queue.close()
+    good.close()
+    assert (tmp_path / "good.log").read_bytes() == b"line\n"
+    assert told.getvalue().count("A log cannot be written") == 1
+
+
+def test_a_file_rolls_when_its_period_is_over(tmp_path: Path):
+    path = tmp_path / "server.log"
+    file = LogFile(path, RollingByDate("'.'yyyy-MM-dd"))
+    noon_s = 1_700_000_000.0
+    file.write(b"one\n", noon_s)
+    file.write(b"two\n", noon_s + 1)
+    file.write(b"three\n", noon_s + DAY_S)
+    file.close()
+    rolled = [entry for entry in tmp_path.iterdir() if entry != path]
+    assert [re.fullmatch(r"server\.log\.2023-11-1[45]", entry.name) is not None for entry in rolled] == [True]
+    assert rolled[0].read_bytes() == b"one\ntwo\n"
+    assert path.read_bytes() == b"three\n"
+
+
+def test_a_file_of_an_earlier_run_rolls_under_its_own_date(tmp_path: Path):
+    path = tmp_path / "server.log"
+    path.write_bytes(b"old\n")
+    os.utime(path, (1_600_000_000, 1_600_000_000))
+    file = LogFile(path, RollingByDate("'.'yyyy"))
+    file.write(b"new\n", 1_700_000_000.0)
+    file.close()
+    assert (tmp_path / "server.log.2020").read_bytes() == b"old\n"
+    assert path.read_bytes() == b"new\n"
+
+
+def test_a_file_rolls_before_it_outgrows_its_size_and_the_oldest_goes(tmp_path: Path):
+    path = tmp_path / "server.log"
+    file = LogFile(path, RollingBySize(10, 2))
+    for number in range(4):
+        file.write(b"line %d\n" % number, 0.0)
+    file.close()
+    assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == {
+        "server.log": b"line 3\n",
+        "server.log.1": b"line 2\n",
+        "server.log.2": b"line 1\n",
+    }
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [("%m", "text"), ("%-7p|%m", "WARN   |text"), ("%5p %%", " WARN %"), ("%c{1}: %m%n", "a.b: text\n")],
+)
+def test_patterns_are_log4js(pattern: str, line: str):
+    record = logging.LogRecord("a.b", logging.WARNING, "file", 1, "text", None, None)
+    assert PatternFormatter(pattern).format(record) == line
+
+
+def test_an_unknown_conversion_is_refused():
+    with pytest.raises(ConfigException, match="unknown conversion"):
+        PatternFormatter("%q %m")
+
+
+def test_date_patterns_and_sizes_are_log4js():
+    assert strftime_format("'.'yyyy-MM-dd-HH") == ".%Y-%m-%d-%H"
+    assert size_in_bytes("100MB") == 100 * 1024 * 1024
+    with pytest.raises(ConfigException):
+        strftime_format("'.'ww")
+    with pytest.raises(ConfigException):
+        size_in_bytes("much")
