@@ -65,7 +65,7 @@ class FrameReader:
         self._large: _LargeFrame | None = None
 
     def room(self) -> memoryview:
-        """Where the next bytes go; never empty. Earlier frames become invalid."""
+        """Where the next bytes go; never empty. For callers that see no `has_frame`; earlier frames become invalid."""
         if self._large is not None:
             return self._large.room()
         if self._buffer is None:
@@ -76,7 +76,15 @@ class FrameReader:
             if left:
                 self._view[:left] = bytes(self._view[self._begin : self._end])
             self._begin, self._end = 0, left
-        return self._view[self._end :] if self._end else self._view
+        if not self._end:
+            return self._view
+        if self._end >= 4:
+            size: int = _SIZE.unpack_from(self._view)[0]
+            if size + 4 > self._pool.buffer_bytes:
+                self._large = _LargeFrame(size, self._view[4 : self._end])
+                self._begin = self._end = 0
+                return self._large.room()
+        return self._view[self._end :]
 
     def received(self, size_bytes: int) -> None:
         """`size_bytes` more bytes are in the room that was handed out last."""
@@ -97,9 +105,6 @@ class FrameReader:
         if size < 0 or size > self._max_frame_bytes:
             raise InvalidFrame(_refusal(size, self._max_frame_bytes))
         if size + 4 > available:
-            if size + 4 > self._pool.buffer_bytes:
-                self._large = _LargeFrame(size, self._view[begin + 4 : self._end])
-                self._begin = self._end = 0
             return None
         self._begin = begin + 4 + size
         return self._view[begin + 4 : self._begin]
