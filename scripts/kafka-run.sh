@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Runs one module of kafka_zk.tools; the other scripts come here.
+#
+#   kafka-run.sh MODULE [-daemon] [ARGUMENT...]
+#
+# Takes the .venv beside this folder, else the Python whose package kafka_zk is installed. Works from any folder.
+# -daemon puts the process into the background; what it prints goes to $LOG_DIR/MODULE.out.
+set -euo pipefail
+
+home="$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")"
+
+find_python() {
+  local candidate
+  if [ -x "$home/.venv/bin/python" ]; then
+    python="$home/.venv/bin/python"
+    return
+  fi
+  for candidate in "${PYTHON:-}" python3 python; do
+    if [ -n "$candidate" ] && "$candidate" -P -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("kafka_zk"))' 2>/dev/null; then
+      python="$candidate"
+      return
+    fi
+  done
+  echo "kafka_zk was not found: there is no $home/.venv, and no Python on the PATH has the package." >&2
+  echo "Run $home/scripts/setup.sh, or install it: pip install kafka_zk" >&2
+  exit 1
+}
+
+if [ $# -eq 0 ]; then
+  sed -n 's/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed -n '2,7p' >&2
+  exit 2
+fi
+module="$1"
+shift
+find_python
+
+# The same place as in Apache Kafka: logs/ beside the scripts. An installed copy may not be able to write there.
+if [ -z "${LOG_DIR:-}" ]; then
+  if [ -w "$home" ]; then LOG_DIR="$home/logs"; else LOG_DIR="$PWD/logs"; fi
+fi
+export LOG_DIR
+
+# -P keeps the working folder off the module path: a file called queue.py there must not get in the way.
+command=("$python" -P -X frozen_modules=on -m "kafka_zk.tools.$module")
+
+if [ "${1:-}" = "-daemon" ]; then
+  shift
+  mkdir -p "$LOG_DIR"
+  nohup "${command[@]}" "$@" >"$LOG_DIR/$module.out" 2>&1 </dev/null &
+  exit 0
+fi
+exec "${command[@]}" "$@"

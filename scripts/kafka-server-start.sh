@@ -1,0 +1,3 @@
+#!/usr/bin/env bash
+# Starts a broker: kafka-server-start.sh [-daemon] server.properties [--override key=value]...
+exec "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/kafka-run.sh" server_start "$@"
