@@ -84,6 +84,11 @@ def codec_for_id(codec_id: int) -> Codec:
         raise UnknownServerError(f"Unknown compression type id: {codec_id}") from None
 
 
+def _step(data: Buffer) -> int:
+    """How much to decompress at a time: usually all of it at once, never far more memory than there is to hold."""
+    return max(64 * 1024, 8 * len(data))
+
+
 def _too_large(limit_bytes: int) -> InvalidRecord:
     return InvalidRecord(f"The records of the batch take more than {limit_bytes} bytes when decompressed")
 
@@ -243,13 +248,16 @@ def _lz4_decompress(data: Buffer, limit_bytes: int) -> bytes:
     try:
         while rest:
             frame = lz4.frame.LZ4FrameDecompressor()
-            part = frame.decompress(rest, max_length=room + 1)
-            if len(part) > room:
-                raise _too_large(limit_bytes)
-            if not frame.eof:
-                raise UnknownServerError(_FAILED)
-            parts.append(part)
-            room -= len(part)
+            source: Buffer = rest
+            while not frame.eof:
+                part = frame.decompress(source, max_length=min(room + 1, _step(data)))
+                if not part and frame.needs_input and not frame.eof:
+                    raise UnknownServerError(_FAILED)
+                source = b""
+                parts.append(part)
+                room -= len(part)
+                if room < 0:
+                    raise _too_large(limit_bytes)
             rest = frame.unused_data
     except RuntimeError as error:
         raise UnknownServerError(_FAILED) from error
@@ -293,12 +301,19 @@ def _zstd_decompress(data: Buffer, limit_bytes: int) -> bytes:
         decompressor = _idle_zstd_decompressors.pop()
     except IndexError:
         decompressor = zstandard.ZstdDecompressor()
+    parts: list[bytes] = []
+    room = limit_bytes
+    step = _step(data)
     try:
         with decompressor.stream_reader(data, read_across_frames=True) as reader:
-            plain = reader.read(limit_bytes + 1)
+            while room >= 0 and (part := reader.read(min(room + 1, step))):
+                parts.append(part)
+                room -= len(part)
+                if len(part) < step:
+                    break
     except zstandard.ZstdError as error:
         raise UnknownServerError(_FAILED) from error
     _idle_zstd_decompressors.append(decompressor)
-    if len(plain) > limit_bytes:
+    if room < 0:
         raise _too_large(limit_bytes)
-    return plain
+    return parts[0] if len(parts) == 1 else b"".join(parts)
