@@ -187,10 +187,11 @@ class Connection:
         """Handle what is at hand, at most a turn's worth, and send the answers that are ready."""
         reader = self._reader
         if reader.has_frame and self._may_take_next():
-            assert self._parking is not None
+            parking = self._parking
+            assert parking is not None
             requests = self._host.requests
             handle = self._host.handler.handle
-            requests.enter(self._parking)
+            requests.enter(parking)
             try:
                 for _ in range(REQUESTS_A_TURN):
                     frame = reader.next_frame()
@@ -201,6 +202,8 @@ class Connection:
                         self._collect_ready()
                         if not self._may_take_next():
                             break
+                    if parking.ended:
+                        break
             finally:
                 requests.leave()
         elif self._waiting:

@@ -23,7 +23,7 @@ WRITE = 2
 class Parking:
     """The waits of one greenlet over one socket. Must be made inside that greenlet."""
 
-    __slots__ = ("_ended", "_hub", "_parked", "_read_watcher", "_reading", "_switch", "_wants_read", "_write_watcher")
+    __slots__ = ("_hub", "_parked", "_read_watcher", "_reading", "_switch", "_wants_read", "_write_watcher", "ended")
 
     def __init__(self, fileno: int) -> None:
         self._hub: Any = get_hub()
@@ -33,7 +33,7 @@ class Parking:
         self._parked = False
         self._reading = False
         self._wants_read = False
-        self._ended = False
+        self.ended = False
 
     def wait_readable_or_woken(self) -> None:
         """Blocks. Until the socket has bytes (or its end), or `wake`."""
@@ -74,12 +74,8 @@ class Parking:
 
     def end(self) -> None:
         """Make the present wait and every later one raise PeerClosed: the way to close a connection from outside."""
-        self._ended = True
+        self.ended = True
         self.wake()
-
-    @property
-    def ended(self) -> bool:
-        return self._ended
 
     def wake_from_hub(self) -> None:
         """`wake` without a detour, for callbacks that run in the hub."""
@@ -95,13 +91,13 @@ class Parking:
         self._write_watcher.close()
 
     def _park(self) -> None:
-        if not self._ended:
+        if not self.ended:
             self._parked = True
             try:
                 self._hub.switch()
             finally:
                 self._parked = False
-        if self._ended:
+        if self.ended:
             raise PeerClosed("closed by this broker")
 
     def _on_readable(self) -> None:

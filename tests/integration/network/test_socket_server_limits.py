@@ -1,0 +1,169 @@
+"""Limits and life: who may connect, who has to go, and how it starts and stops."""
+
+from __future__ import annotations
+
+import logging
+
+import gevent
+import pytest
+from gevent import socket as cooperative
+
+from kafka_zk.config.endpoints import EndPoint
+from kafka_zk.network.errors import NetworkError
+from kafka_zk.network.server import SocketServer
+from kafka_zk.network.settings import SocketServerSettings
+from tests.integration.network.harness import Client, Script, connect, serving
+
+LOCAL = "127.0.0.1"
+
+
+def test_an_address_with_all_its_connections_is_rejected_with_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    with serving(Script(), max_connections_per_ip=1) as server:
+        first = connect(server)
+        assert first.ask(b"e") == b"e"
+        caplog.set_level(logging.INFO)
+        caplog.clear()
+        assert connect(server).is_closed()
+        (line,) = caplog.records
+        assert "Rejected connection from /127.0.0.1, address already has the configured maximum of 1" in line.message
+        first.close()
+        while server.connection_count:
+            gevent.sleep(0)
+        assert connect(server).ask(b"e") == b"e"
+
+
+def test_above_max_connections_the_next_client_waits_for_a_free_place() -> None:
+    script = Script()
+    with serving(script, max_connections=1) as server:
+        first = connect(server)
+        assert first.ask(b"e1") == b"e1"
+        second = connect(server)
+        second.send(b"e2")
+        assert first.ask(b"e3") == b"e3"
+        assert script.handled == [b"e1", b"e3"]
+        first.close()
+        assert second.receive() == b"e2"
+
+
+def test_a_broker_connection_replaces_the_oldest_client_of_a_full_broker() -> None:
+    clients, internal = (EndPoint(name, "PLAINTEXT", LOCAL, 0) for name in ("CLIENTS", "INTERNAL"))
+    limits = {"inter_broker_listener": "INTERNAL", "max_connections": 2}
+    with serving(Script(), clients, internal, **limits) as server:
+        older, newer = connect(server, "CLIENTS"), connect(server, "CLIENTS")
+        assert older.ask(b"e") == newer.ask(b"e") == b"e"
+        broker = connect(server, "INTERNAL")
+        assert broker.ask(b"e") == b"e"
+        assert older.is_closed()
+        assert newer.ask(b"e") == b"e"
+
+
+def test_too_many_new_connections_a_second_wait_in_the_backlog() -> None:
+    with serving(Script(), max_connection_creation_rate=1) as server:
+        burst = [connect(server) for _ in range(20)]
+        for client in burst[:10]:
+            assert client.ask(b"e") == b"e"
+        burst[19].send(b"e")
+        assert burst[0].ask(b"e") == b"e"
+        assert server.connection_count < 20
+
+
+def test_an_idle_connection_is_closed_and_a_busy_one_is_not() -> None:
+    with serving(Script(), max_idle_ms=150) as server:
+        idle, busy = connect(server), connect(server)
+        closed = gevent.spawn(idle.is_closed)
+        while not closed.ready():
+            assert busy.ask(b"e") == b"e"
+            gevent.sleep(0.01)
+        assert closed.get()
+        assert server.expired_connections_count == 1
+
+
+def test_clients_that_come_before_processing_is_enabled_are_served_afterwards() -> None:
+    script = Script()
+    server = SocketServer(SocketServerSettings(endpoints=(EndPoint("L", "PLAINTEXT", LOCAL, 0),)), script)
+    server.start()
+    try:
+        client = Client(server.bound_port("L"))
+        client.send(b"e")
+        for _ in range(5):
+            gevent.sleep(0)
+        assert script.handled == []
+        server.enable_processing()
+        assert client.receive() == b"e"
+    finally:
+        server.stop()
+
+
+def test_stopping_lets_the_request_at_hand_finish_and_closes_everything() -> None:
+    script = Script()
+    with serving(script) as server:
+        busy, idle = connect(server), connect(server)
+        assert idle.ask(b"e") == b"e"
+        busy.send(b"b", b"e-too late")
+        script.wait_handled(2)
+        port = server.bound_port("PLAINTEXT")
+        stopping = gevent.spawn(server.stop)
+        assert idle.is_closed()
+        assert not stopping.ready()
+        script.unblock.set()
+        stopping.get(timeout=5)
+        assert busy.receive() == b"b"
+        assert busy.is_closed()
+        assert script.handled == [b"e", b"b"]
+        assert server.connection_count == 0
+    with pytest.raises(ConnectionRefusedError):
+        Client(port)
+
+
+def test_a_request_that_does_not_finish_does_not_stop_the_stop() -> None:
+    script = Script()
+    with serving(script) as server:
+        client = connect(server)
+        client.send(b"b")
+        script.wait_handled(1)
+        server.stop(timeout_s=0.05)
+        assert client.is_closed()
+        assert script.running_count == 1, "it was ended where it waited"
+
+
+def test_each_listener_has_its_own_port_and_name() -> None:
+    names: list[str] = []
+
+    class Named(Script):
+        def handle(self, frame, connection):  # type: ignore[no-untyped-def]
+            names.append(f"{connection.listener_name}/{connection.security_protocol}/{connection.client_host}")
+            return super().handle(frame, connection)
+
+    endpoints = [EndPoint("A", "PLAINTEXT", LOCAL, 0), EndPoint("B", "PLAINTEXT", "", 0)]
+    with serving(Named(), *endpoints) as server:
+        assert connect(server, "A").ask(b"e") == b"e"
+        assert connect(server, "B").ask(b"e") == b"e"
+        assert server.bound_port("A") != server.bound_port("B")
+    assert names == ["A/PLAINTEXT/127.0.0.1", "B/PLAINTEXT/127.0.0.1"]
+
+
+@pytest.mark.skipif(not cooperative.has_ipv6, reason="a Python without IPv6")
+@pytest.mark.parametrize("host", ["::1", ""])
+def test_ipv6_clients_are_served_on_their_own_address_and_on_the_wildcard(host: str) -> None:
+    with serving(Script(), EndPoint("L", "PLAINTEXT", host, 0)) as server:
+        assert connect(server, "L", host="::1").ask(b"e") == b"e"
+
+
+def test_a_port_in_use_is_a_clear_error() -> None:
+    with serving(Script()) as server:
+        taken = EndPoint("L", "PLAINTEXT", LOCAL, server.bound_port("PLAINTEXT"))
+        second = SocketServer(SocketServerSettings(endpoints=(taken,)), Script())
+        with pytest.raises(NetworkError, match=r"Socket server failed to bind to 127\.0\.0\.1:\d+: Address already"):
+            second.start()
+
+
+def test_a_pending_answer_survives_the_end_of_its_connection() -> None:
+    script = Script()
+    with serving(script) as server:
+        client = connect(server)
+        client.send(b"l1")
+        script.wait_handled(1)
+        (connection,) = server.connections()
+        connection.close()
+        assert client.is_closed()
+        assert script.deferred[b"l1"].complete([b"nobody reads this"])

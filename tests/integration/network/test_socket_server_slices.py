@@ -1,0 +1,136 @@
+"""File slices and slow readers: bytes from the page cache, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka_zk.network.transport import POOLED_BYTES
+from tests.integration.network.harness import Script, Slice, connect, resident_bytes, serving
+
+FILE_BYTES = 3_000_000
+
+
+@pytest.fixture
+def segment(tmp_path: Path) -> Iterator[tuple[int, bytes]]:
+    """An open file and what is in it."""
+    content = random.Random(3).randbytes(FILE_BYTES)
+    path = tmp_path / "segment"
+    path.write_bytes(content)
+    fileno = os.open(path, os.O_RDWR)
+    yield fileno, content
+    os.close(fileno)
+
+
+def size(size_bytes: int) -> bytes:
+    return struct.pack(">i", size_bytes)
+
+
+@pytest.mark.parametrize("is_cold", [False, True])
+def test_slices_and_bytes_arrive_in_their_order(segment: tuple[int, bytes], is_cold: bool) -> None:
+    fileno, content = segment
+    slices = [Slice(fileno, 100, 5000, is_cold=is_cold), Slice(fileno, 1_000_000, POOLED_BYTES + 7, is_cold=is_cold)]
+    wanted = b"head" + content[100:5100] + b"middle" + content[1_000_000 : 1_000_000 + POOLED_BYTES + 7] + b"tail"
+    script = Script()
+    script.answers.append([size(len(wanted)), b"head", slices[0], b"middle", slices[1], b"tail"])
+    with serving(script) as server:
+        client = connect(server)
+        client.send(b"s", b"e-after")
+        assert client.receive() == wanted
+        assert client.receive() == b"e-after"
+        assert [part.release_count for part in slices] == [1, 1]
+
+
+@pytest.mark.parametrize("size_bytes", [60_000, POOLED_BYTES * 4])
+def test_a_file_shorter_than_promised_ends_the_connection(segment: tuple[int, bytes], size_bytes: int) -> None:
+    fileno, _ = segment
+    os.ftruncate(fileno, 10_000)
+    piece = Slice(fileno, 5_000, size_bytes)
+    script = Script()
+    script.answers.append([size(size_bytes), piece])
+    with serving(script) as server:
+        client = connect(server)
+        client.send(b"s")
+        assert len(client.receive_exactly(4 + 5_000)) == 5_004
+        assert client.is_closed()
+        assert piece.release_count == 1
+
+
+def test_a_slice_of_a_truncated_log_is_not_sent(segment: tuple[int, bytes]) -> None:
+    piece = Slice(segment[0], 0, 5_000)
+    piece.is_intact = False
+    script = Script()
+    script.answers.append([size(5_000), piece])
+    with serving(script) as server:
+        client = connect(server)
+        client.send(b"s")
+        assert client.receive_exactly(4) == size(5_000)
+        assert client.is_closed()
+        assert piece.release_count == 1
+
+
+def test_a_truncation_between_two_chunks_ends_the_connection(segment: tuple[int, bytes]) -> None:
+    fileno, content = segment
+    piece = Slice(fileno, 0, FILE_BYTES)
+    script = Script()
+    script.answers.append([size(FILE_BYTES), piece])
+    with serving(script, send_buffer_bytes=4096) as server:
+        client = connect(server, receive_buffer_bytes=4096)
+        client.send(b"s")
+        assert client.receive_exactly(4 + 10_000)[4:] == content[:10_000]
+        piece.is_intact = False
+        received = 10_000
+        while chunk := client.socket.recv(1 << 20):
+            received += len(chunk)
+        assert received < FILE_BYTES
+        assert piece.release_count == 1
+
+
+def test_slices_are_released_when_their_client_is_gone(segment: tuple[int, bytes]) -> None:
+    pieces = [Slice(segment[0], 0, FILE_BYTES) for _ in range(3)]
+    script = Script()
+    script.answers += [[size(FILE_BYTES), piece] for piece in pieces]
+    with serving(script) as server:
+        client, other = connect(server), connect(server)
+        client.send(b"s", b"s", b"l-never", b"s")
+        script.wait_handled(3)
+        client.socket.setsockopt(1, 13, struct.pack("ii", 1, 0))  # SO_LINGER: reset instead of a polite end
+        client.close()
+        while server.connection_count > 1:
+            assert other.ask(b"e") == b"e"
+        script.deferred[b"l-never"].complete([size(1), late := Slice(segment[0], 0, 1)])
+        assert [piece.release_count for piece in pieces] == [1, 1, 0]
+        assert late.release_count == 1
+
+
+def test_a_slow_reader_holds_up_nobody_and_no_memory(segment: tuple[int, bytes]) -> None:
+    script = Script()
+    pieces = [Slice(segment[0], 0, FILE_BYTES) for _ in range(200)]
+    script.answers += [[size(FILE_BYTES), piece] for piece in pieces]
+    with serving(script) as server:
+        slow, quick = connect(server), connect(server)
+        assert quick.ask(b"e") == b"e"
+        before = resident_bytes()
+        slow.send(*[b"s"] * 200)
+        for n in range(300):
+            assert quick.ask(b"e%d" % n) == b"e%d" % n
+        assert resident_bytes() - before < 20_000_000
+        assert script.handled.count(b"s") <= 4, "who does not read its answers is not read from"
+        assert slow.receive() == segment[1]
+
+
+def test_a_client_that_never_reads_is_closed_when_idle_for_too_long(segment: tuple[int, bytes]) -> None:
+    piece = Slice(segment[0], 0, FILE_BYTES)
+    script = Script()
+    script.answers.append([size(FILE_BYTES), piece])
+    with serving(script, max_idle_ms=100, send_buffer_bytes=4096) as server:
+        client, other = connect(server, receive_buffer_bytes=4096), connect(server)
+        client.send(b"s")
+        while piece.release_count == 0:
+            assert other.ask(b"e") == b"e"
+        assert server.expired_connections_count == 1
