@@ -65,4 +65,3 @@ def features(zk: ZkClient) -> tuple[FeatureState, Stat] | None:
 def report_log_dir_failure(zk: ZkClient, broker_id: int) -> None:
     """Blocks. Tell the controller that this broker has lost a log directory."""
     zk.create(LogDirEventNotificationZNode.PREFIX, LogDirEventNotificationZNode.encode(broker_id), sequential=True)
-

@@ -33,7 +33,8 @@ PYSPARK_JARS = (
     "commons-io-*.jar",
 )
 OTHER_PLATFORM = re.compile(r"-(osx|windows|linux-(?!x86_64\b|aarch_64\b))")
-PROJECT_LIBS = Path(__file__).resolve().parents[2] / "libs"
+PROJECT = Path(__file__).resolve().parents[2]
+PROJECT_LIBS = PROJECT / "libs"
 
 
 class NotFoundOnThisMachineError(Exception):

@@ -1,0 +1,68 @@
+"""zookeeper-server-start.sh [-daemon] zookeeper.properties: run Apache ZooKeeper's own server.
+
+In the foreground this process becomes the server; with -daemon the server goes on alone, its output in
+LOG_DIR/zookeeper.out. Either way LOG_DIR/zookeeper-PID.pid remembers it for zookeeper-server-stop.sh.
+Source: zookeeper-server-start.sh, kafka-run-class.sh.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from kafka_zk.zk.embedded import PROJECT, NotFoundOnThisMachineError, server_command
+
+USAGE = "USAGE: {} [-daemon] zookeeper.properties"
+DAEMON_OUTPUT = "zookeeper.out"
+
+
+def log_dir() -> Path:
+    """Where server logs go: LOG_DIR, else `logs` beside the scripts, else `logs` here (an installed package)."""
+    if configured := os.environ.get("LOG_DIR"):
+        return Path(configured)
+    return (PROJECT if (PROJECT / "scripts").is_dir() else Path.cwd()) / "logs"
+
+
+def pid_file(folder: Path, pid: int) -> Path:
+    return folder / f"zookeeper-{pid}.pid"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    daemon = bool(given) and given[0] == "-daemon"
+    if daemon:
+        del given[0]
+    if not given:
+        print(USAGE.format(os.environ.get("KAFKA_ZK_SCRIPT", "zookeeper-server-start.sh")))
+        return 1
+    try:
+        command = server_command(*given)
+    except NotFoundOnThisMachineError as missing:
+        print(missing, file=sys.stderr)
+        return 1
+    folder = log_dir()
+    if daemon:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / DAEMON_OUTPUT).open("wb") as output:
+            server = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            )
+        _remember(folder, server.pid)
+        return 0
+    _remember(folder, os.getpid())
+    return os.execv(command[0], command)
+
+
+def _remember(folder: Path, pid: int) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        pid_file(folder, pid).write_text(f"{pid}\n")
+    except OSError as error:
+        print(f"zookeeper-server-stop.sh will not find this server: {error}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
