@@ -139,8 +139,8 @@ class BrokerChannel:
         try:
             while self._failure is None:
                 reader.rest()
-                parking.wait_readable_or_woken()
-                self._receive(reader)
+                if parking.wait_readable_or_woken():
+                    self._receive(reader)
                 while (frame := reader.next_frame()) is not None:
                     self._answered(frame if frame.nbytes > BUFFER_BYTES else memoryview(bytearray(frame)))
         except (PeerClosed, CloseConnection, DecodeError) as error:

@@ -162,8 +162,7 @@ class Connection:
         try:
             self._transport.handshake()
             while True:
-                self._serve_turn()
-                self._wait_turn()
+                self._wait_turn(may_hold_frames=self._serve_turn())
         except PeerClosed as closed:
             log.debug("%s Connection with /%s closed: %s", self._host.log_prefix, self.client_host, closed)
         except CloseConnection as reason:
@@ -183,52 +182,57 @@ class Connection:
         else:
             log.error("%s Closing socket for %s because of error: %s", prefix, channel, reason)
 
-    def _serve_turn(self) -> None:
-        """Handle what is at hand, at most a turn's worth, and send the answers that are ready."""
-        reader = self._reader
-        if reader.has_frame and self._may_take_next():
-            parking = self._parking
-            assert parking is not None
-            requests = self._host.requests
-            handle = self._host.handler.handle
-            requests.enter(parking)
-            try:
-                for _ in range(REQUESTS_A_TURN):
-                    frame = reader.next_frame()
-                    if frame is None:
-                        break
-                    self._take(handle(frame, self))
-                    if self._waiting or self._muted_until_ns:
-                        self._collect_ready()
-                        if not self._may_take_next():
-                            break
-                    if parking.ended:
-                        break
-            finally:
-                requests.leave()
-        elif self._waiting:
+    def _serve_turn(self) -> bool:
+        """Handle what is at hand, at most a turn's worth, and send what is ready; whether more may be at hand."""
+        may_hold_frames = True
+        if self._may_take_next():
+            frame = self._reader.next_frame()
+            may_hold_frames = frame is not None and self._handle_frames(frame)
+        if self._waiting:
             self._collect_ready()
         if self._out:
             self._flush()
+        return may_hold_frames
 
-    def _wait_turn(self) -> None:
+    def _handle_frames(self, frame: memoryview | None) -> bool:
+        """Handle `frame` and those behind it, until the turn is over; whether more may be at hand."""
+        parking, requests = self._parking, self._host.requests
+        assert parking is not None
+        next_frame, handle = self._reader.next_frame, self._host.handler.handle
+        requests.enter(parking)
+        try:
+            left = REQUESTS_A_TURN
+            while frame is not None:
+                self._take(handle(frame, self))
+                left -= 1
+                if not left or parking.ended:
+                    return True
+                if self._waiting or self._muted_until_ns:
+                    self._collect_ready()
+                    if not self._may_take_next():
+                        return True
+                frame = next_frame()
+            return False
+        finally:
+            requests.leave()
+
+    def _wait_turn(self, *, may_hold_frames: bool) -> None:
         """Blocks. Until there may be something to do, and the bytes that came are in the reader."""
-        parking, transport = self._parking, self._transport
+        parking, transport, reader = self._parking, self._transport, self._reader
         assert parking is not None and transport is not None
-        reader = self._reader
         if not self._may_take_next():
             reader.rest()
             self._wait_until_allowed(parking)
             reader.resume()
-        elif reader.has_frame:
+        elif may_hold_frames and reader.has_frame:
             self._host.turns.take_turn(parking)
         else:
             reader.rest()
-            parking.wait_readable_or_woken()
-            count = transport.receive_into(reader.room())
-            if count:
-                reader.received(count)
-                self.received_ns = self.last_active_ns = time.monotonic_ns()
+            if parking.wait_readable_or_woken():
+                count = transport.receive_into(reader.room())
+                if count:
+                    reader.received(count)
+                    self.received_ns = self.last_active_ns = time.monotonic_ns()
 
     def _wait_until_allowed(self, parking: Parking) -> None:
         """Blocks. Until the next answer is ready, or the mute is over."""
@@ -276,10 +280,18 @@ class Connection:
         """Blocks. Send what is ready; its slices are released whatever happens."""
         out, self._out = self._out, []
         stamp, self.sent_stamp = self.sent_stamp, [0, 0]
-        assert self._transport is not None
+        transport = self._transport
+        assert transport is not None
         stamp[0] = time.monotonic_ns()
         try:
-            self._transport.send(out)
+            try:
+                # Most answers have no slices, and joining is how to find out without looking at each part.
+                data = b"".join(out)  # type: ignore[arg-type]
+            except TypeError:
+                transport.send(out)
+            else:
+                out = []
+                transport.send_bytes(data)
         finally:
             _release(out)
             stamp[1] = self.last_active_ns = time.monotonic_ns()

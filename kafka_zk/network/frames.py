@@ -35,12 +35,12 @@ class BufferPool:
     def __init__(self, buffer_bytes: int = BUFFER_BYTES, keep: int = 16) -> None:
         self.buffer_bytes = buffer_bytes
         self._keep = keep
-        self._free: list[bytearray] = []
+        self._free: list[memoryview] = []
 
-    def borrow(self) -> bytearray:
-        return self._free.pop() if self._free else bytearray(self.buffer_bytes)
+    def borrow(self) -> memoryview:
+        return self._free.pop() if self._free else memoryview(bytearray(self.buffer_bytes))
 
-    def give_back(self, buffer: bytearray) -> None:
+    def give_back(self, buffer: memoryview) -> None:
         if len(self._free) < self._keep:
             self._free.append(buffer)
 
@@ -52,13 +52,12 @@ class BufferPool:
 class FrameReader:
     """The unread bytes of one connection: a borrowed buffer, or a large frame of its own."""
 
-    __slots__ = ("_begin", "_buffer", "_carry", "_end", "_large", "_max_frame_bytes", "_pool", "_view")
+    __slots__ = ("_begin", "_carry", "_end", "_large", "_max_frame_bytes", "_pool", "_view")
 
     def __init__(self, pool: BufferPool, max_frame_bytes: int) -> None:
         self._pool = pool
         self._max_frame_bytes = max_frame_bytes
-        self._buffer: bytearray | None = None
-        self._view = memoryview(b"")
+        self._view: memoryview | None = None
         self._begin = 0
         self._end = 0
         self._carry = b""
@@ -68,23 +67,22 @@ class FrameReader:
         """Where the next bytes go; never empty. For callers that see no `has_frame`; earlier frames become invalid."""
         if self._large is not None:
             return self._large.room()
-        if self._buffer is None:
-            self._borrow()
-        elif self._begin:
+        view = self._view or self._borrow()
+        if self._begin:
             # What is left is the head of one frame, which may need the whole buffer.
             left = self._end - self._begin
             if left:
-                self._view[:left] = bytes(self._view[self._begin : self._end])
+                view[:left] = bytes(view[self._begin : self._end])
             self._begin, self._end = 0, left
         if not self._end:
-            return self._view
+            return view
         if self._end >= 4:
-            size: int = _SIZE.unpack_from(self._view)[0]
+            size: int = _SIZE.unpack_from(view)[0]
             if size + 4 > self._pool.buffer_bytes:
-                self._large = _LargeFrame(size, self._view[4 : self._end])
+                self._large = _LargeFrame(size, view[4 : self._end])
                 self._begin = self._end = 0
                 return self._large.room()
-        return self._view[self._end :]
+        return view[self._end :]
 
     def received(self, size_bytes: int) -> None:
         """`size_bytes` more bytes are in the room that was handed out last."""
@@ -97,17 +95,17 @@ class FrameReader:
         """The next complete frame without its size, or None. Raises InvalidFrame on an illegal size."""
         if self._large is not None:
             return self._finish_large()
-        begin = self._begin
+        begin, view = self._begin, self._view
         available = self._end - begin
-        if available < 4:
+        if available < 4 or view is None:
             return None
-        size: int = _SIZE.unpack_from(self._view, begin)[0]
+        size: int = _SIZE.unpack_from(view, begin)[0]
         if size < 0 or size > self._max_frame_bytes:
             raise InvalidFrame(_refusal(size, self._max_frame_bytes))
         if size + 4 > available:
             return None
-        self._begin = begin + 4 + size
-        return self._view[begin + 4 : self._begin]
+        self._begin = stop = begin + 4 + size
+        return view[begin + 4 : stop]
 
     @property
     def has_frame(self) -> bool:
@@ -115,21 +113,21 @@ class FrameReader:
         if self._large is not None:
             return self._large.filled == self._large.size_bytes
         available = self._end - self._begin
-        if available < 4:
+        if available < 4 or self._view is None:
             return False
         size: int = _SIZE.unpack_from(self._view, self._begin)[0]
         return size < 0 or size > self._max_frame_bytes or size + 4 <= available
 
     def rest(self) -> None:
         """Give the buffer back; the head of a frame that is not complete is kept as a copy of its own size."""
-        if self._buffer is None:
+        view = self._view
+        if view is None:
             return
         if self._end > self._begin:
-            self._carry = bytes(self._view[self._begin : self._end])
+            self._carry = bytes(view[self._begin : self._end])
         self._begin = self._end = 0
-        self._view = memoryview(b"")
-        self._pool.give_back(self._buffer)
-        self._buffer = None
+        self._pool.give_back(view)
+        self._view = None
 
     def resume(self) -> None:
         """Undo `rest` where whole frames may have been laid aside; for callers that will not receive first."""
@@ -140,15 +138,15 @@ class FrameReader:
     def held_bytes(self) -> int:
         """Memory this connection holds for received bytes."""
         large = self._large.capacity_bytes if self._large is not None else 0
-        return large + len(self._carry) + (self._pool.buffer_bytes if self._buffer is not None else 0)
+        return large + len(self._carry) + (self._pool.buffer_bytes if self._view is not None else 0)
 
-    def _borrow(self) -> None:
-        self._buffer = self._pool.borrow()
-        self._view = memoryview(self._buffer)
-        self._begin, self._end = 0, len(self._carry)
+    def _borrow(self) -> memoryview:
+        self._view = view = self._pool.borrow()
         if self._carry:
-            self._view[: self._end] = self._carry
+            self._end = len(self._carry)
+            view[: self._end] = self._carry
             self._carry = b""
+        return view
 
     def _finish_large(self) -> memoryview | None:
         large = self._large

@@ -35,14 +35,16 @@ class Parking:
         self._wants_read = False
         self.ended = False
 
-    def wait_readable_or_woken(self) -> None:
-        """Blocks. Until the socket has bytes (or its end), or `wake`."""
+    def wait_readable_or_woken(self) -> bool:
+        """Blocks. Until the socket has bytes (or its end): True; or until `wake`: False."""
         if not self._reading:
             self._reading = True
             self._read_watcher.start(self._on_readable)
         self._wants_read = True
         self._park()
+        readable = not self._wants_read
         self._wants_read = False
+        return readable
 
     def wait_woken(self) -> None:
         """Blocks. Until `wake`."""
@@ -102,7 +104,7 @@ class Parking:
 
     def _on_readable(self) -> None:
         if self._parked and self._wants_read:
-            self._parked = False
+            self._parked = self._wants_read = False
             self._switch()
         else:
             self._reading = False

@@ -62,6 +62,9 @@ class Transport(Protocol):
     def receive_into(self, room: memoryview) -> int:
         """Bytes received, 0 when there are none just now. Raises PeerClosed at the end of the stream."""
 
+    def send_bytes(self, data: bytes) -> None:
+        """Blocks. Raises PeerClosed."""
+
     def send(self, parts: Sequence[Part]) -> None:
         """Blocks. Send all parts in order. Raises PeerClosed. Slices stay the caller's to release."""
 
@@ -110,6 +113,10 @@ class PlainTransport:
     def close(self) -> None:
         self._parking.close()
         self._socket.close()
+
+    def send_bytes(self, data: bytes) -> None:
+        """Blocks. Usually it does not: the socket takes the whole of it."""
+        self._send_bytes(data, 0)
 
     def _send_bytes(self, data: bytes, flags: int) -> None:
         try:
