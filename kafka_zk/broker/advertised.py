@@ -1,0 +1,29 @@
+"""What a broker says of itself in ZooKeeper: its addresses as others reach them.
+
+Role        Pure, but for asking the machine's own name where an address leaves the host out.
+Source      KafkaServer.createBrokerInfo, EndPoint; InetAddress.getLocalHost.getCanonicalHostName.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.endpoints import EndPoint
+from kafka_zk.zk.znodes import BrokerRegistration
+
+
+def advertised_endpoints(config: BrokerConfig, bound_port: Callable[[str], int]) -> tuple[EndPoint, ...]:
+    """The advertised listeners with real ports (`bound_port(listener name)`) and real hosts."""
+    return tuple(
+        end._replace(host=end.host or socket.getfqdn(), port=end.port or bound_port(end.listener_name))
+        for end in config.advertised_listeners
+    )
+
+
+def registration(
+    config: BrokerConfig, *, broker_id: int, endpoints: tuple[EndPoint, ...], now_ms: int
+) -> BrokerRegistration:
+    """The znode /brokers/ids/<broker_id>."""
+    return BrokerRegistration(broker_id=broker_id, endpoints=endpoints, rack=config.broker_rack, timestamp_ms=now_ms)

@@ -1,0 +1,58 @@
+"""The ZooKeeper session of this broker, kept where its successor finds it.
+
+Role        Acts on one small file in the first log directory. A broker that was killed leaves its session behind, and
+            with it /brokers/ids/N until the session times out; the next start on the same directory, which holds the
+            directory's lock by then, ends that session itself instead of refusing to start or waiting.
+Invariants  The file is readable by its owner only: the password lets anyone end the session.
+Source      Ours. Apache Kafka refuses to start until the old session has timed out (KAFKA-7165).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+
+from kafka_zk.zk.errors import ConnectionTimeout
+from kafka_zk.zk.session import ZkClient, close_session
+
+NAME = ".kafka_zk_session"
+
+log = logging.getLogger("kafka.server.KafkaServer")
+
+
+class SessionFile:
+    """The file in `log_dir`."""
+
+    def __init__(self, log_dir: Path) -> None:
+        self._path = log_dir / NAME
+
+    def remember(self, zk: ZkClient) -> None:
+        """Write down the present session of `zk`. Raises OSError."""
+        session = {"session_id": zk.session_id, "password": zk.session_password.hex()}
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump(session, file)
+
+    def forget(self) -> None:
+        """The session has been ended in order."""
+        self._path.unlink(missing_ok=True)
+
+    def end_previous(self, connect: str) -> None:
+        """Blocks. End the session of a predecessor that was killed, if there is one."""
+        try:
+            session = json.loads(self._path.read_text())
+            session_id, password = int(session["session_id"]), bytes.fromhex(session["password"])
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            log.warning("Cannot read %s, the session of an earlier run must time out by itself: %s", self._path, error)
+            return
+        log.info("Ending the ZooKeeper session 0x%x that an earlier run of this broker left behind", session_id)
+        try:
+            close_session(connect, session_id, password)
+        except ConnectionTimeout as error:
+            log.warning("The earlier session could not be ended: %s", error)
+            return
+        self.forget()

@@ -1,0 +1,125 @@
+"""kafka-server-start.sh: run one broker until it is told to stop.
+
+Role        Reads the arguments and the properties file, sets up logging, runs the server, turns signals into a clean
+            stop. Exit codes are Apache's: 1 for a start that failed, 128 + the signal's number for a stop by signal.
+Source      kafka.Kafka, kafka-server-start.sh; KafkaServer's log lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import logging
+import os
+import resource
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from kafka_zk import __version__
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.properties import apply_overrides, read_file
+
+KAFKA_VERSION = "3.9.1"
+USAGE = "USAGE: kafka-server-start.sh [-daemon] server.properties [--override property=value]*"
+THREAD_SWITCH_INTERVAL_S = 0.0005
+
+log = logging.getLogger("kafka.Kafka$")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if not arguments or arguments[0] in ("--help", "-h", "-help"):
+        print(USAGE, file=sys.stderr)
+        print("Also: --port-file FILE writes the first listener's real port there once the broker serves; --version",
+              file=sys.stderr)  # fmt: skip
+        return 0 if arguments else 1
+    if arguments[0] == "--version":
+        print(f"{KAFKA_VERSION} (kafka_zk {__version__})")
+        return 0
+    options = _parse(arguments)
+    from kafka_zk.broker.logs import start_logging
+
+    logging_system = start_logging()
+    try:
+        return _run(options)
+    finally:
+        logging_system.close()
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="kafka-server-start.sh", usage=USAGE.removeprefix("USAGE: "), add_help=False)
+    parser.add_argument("properties")
+    parser.add_argument("--override", action="append", default=[], metavar="property=value")
+    parser.add_argument("--port-file", type=Path)
+    return parser.parse_args(arguments)
+
+
+def _run(options: argparse.Namespace) -> int:
+    try:
+        properties = apply_overrides(read_file(options.properties), options.override)
+        config = BrokerConfig.from_properties(properties)
+    except FileNotFoundError as error:
+        log.error("Exiting Kafka due to fatal exception: there is no file %s", error.filename)
+        return 1
+    except (ConfigException, OSError, ValueError) as error:
+        log.error("Exiting Kafka due to fatal exception: %s", error)
+        return 1
+    return _serve(config, options.port_file)
+
+
+def _serve(config: BrokerConfig, port_file: Path | None) -> int:
+    import gevent
+
+    from kafka_zk.broker.server import KafkaServer
+
+    sys.setswitchinterval(THREAD_SWITCH_INTERVAL_S)
+    _raise_open_files_limit()
+    server = KafkaServer(config)
+    received: list[int] = []
+
+    def stop(number: int) -> None:
+        received.append(number)
+        log.info("Received %s, shutting down", signal.Signals(number).name)
+        gevent.spawn(server.shutdown)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        gevent.signal_handler(number, stop, number)
+    try:
+        server.startup()
+    except Exception as error:
+        if received:
+            return 128 + received[0]
+        log.error("[KafkaServer id=%d] Fatal error during KafkaServer startup. Prepare to shutdown",
+                  config.broker_id, exc_info=error)  # fmt: skip
+        log.error("Exiting Kafka due to fatal exception during startup.")
+        return 1
+    gc.collect()
+    gc.freeze()
+    if port_file is not None:
+        _write_port(port_file, server.port())
+    server.await_shutdown()
+    return 128 + received[0] if received else 1
+
+
+def _write_port(path: Path, port: int) -> None:
+    """Whoever waits for the file finds it complete."""
+    unfinished = path.with_name(path.name + ".tmp")
+    unfinished.write_text(f"{port}\n")
+    unfinished.replace(path)
+
+
+def _raise_open_files_limit() -> None:
+    """A segment needs three descriptors; the soft limit of most systems is far below what the hard one allows."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+if __name__ == "__main__":
+    status = main()
+    # Daemon threads of gevent's pools must not keep a stopped broker alive.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)

@@ -1,0 +1,49 @@
+"""The same requests to Apache Kafka 3.9.1 and to us: every answer equal, but for what each side chooses itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.interop.replay import configs, topics
+from tests.interop.replay.scenario import Answers, Exchange, World, play
+from tests.support.apache import ApacheBroker
+from tests.support.broker import OurBroker
+from tests.support.zookeeper import ZooKeeperServer
+
+SCENARIOS = {"topics": topics.EXCHANGES, "configs": configs.EXCHANGES}
+
+
+@pytest.fixture(scope="module", params=SCENARIOS)
+def answers(
+    request: pytest.FixtureRequest, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, Answers, Answers]]:
+    """One scenario played on a fresh broker of each kind, the brokers stopped again."""
+    folder: Path = tmp_path_factory.mktemp(request.param)
+    sides: list[Answers] = []
+    for name, kind in (("apache", ApacheBroker), ("ours", OurBroker)):
+        broker = kind(folder / name, f"{zookeeper.connect}/{folder.name}-{name}").start()
+        try:
+            sides.append(play(World(broker.bootstrap), SCENARIOS[request.param]))
+        finally:
+            broker.stop()
+    yield request.param, sides[0], sides[1]
+
+
+def test_answers_are_equal(answers: tuple[str, Answers, Answers]) -> None:
+    scenario, apache, ours = answers
+    assert apache.keys() == ours.keys()
+    different = [
+        f"{name} v{version}:\n  Apache: {apache[name, version]}\n  ours:   {ours[name, version]}"
+        for name, version in apache
+        if apache[name, version] != ours[name, version]
+    ]
+    assert not different, f"{len(different)} of {len(apache)} answers in {scenario} differ:\n" + "\n".join(different)
+
+
+def test_every_exchange_has_a_name_of_its_own() -> None:
+    for exchanges in SCENARIOS.values():
+        names = [exchange.name for exchange in exchanges if isinstance(exchange, Exchange)]
+        assert len(names) == len(set(names))

@@ -1,0 +1,68 @@
+"""Our broker as a process of its own, as a user starts it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.support.processes import ChildProcess
+
+
+class OurBroker:
+    """A broker on a free port of the loopback; its data, its logs and its output are in `folder`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        zookeeper: str,
+        *,
+        broker_id: int = 0,
+        overrides: Mapping[str, str] | None = None,
+        log_dir: Path | None = None,
+    ) -> None:
+        self.folder = folder
+        self.log_dir = log_dir or folder / "data"
+        self.broker_id = broker_id
+        self.port = 0
+        self._properties = {
+            "broker.id": str(broker_id),
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            "zookeeper.connect": zookeeper,
+            "log.dirs": str(self.log_dir),
+            "offsets.topic.replication.factor": "1",
+            "offsets.topic.num.partitions": "3",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "transaction.state.log.num.partitions": "3",
+            "group.initial.rebalance.delay.ms": "0",
+            "zookeeper.session.timeout.ms": "6000",
+            **(overrides or {}),
+        }
+        self._port_file = folder / "port"
+        command = [sys.executable, "-P", "-m", "kafka_zk.tools.server_start", str(folder / "server.properties")]
+        self.process = ChildProcess(
+            [*command, "--port-file", str(self._port_file)], folder / "broker.log", {"LOG_DIR": str(folder / "logs")}
+        )
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> OurBroker:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._port_file.unlink(missing_ok=True)
+        text = "".join(f"{key}={value}\n" for key, value in self._properties.items())
+        (self.folder / "server.properties").write_text(text)
+        self.process.start()
+        self.process.wait_ready(self._port_file.exists, "our broker serves")
+        self.port = int(self._port_file.read_text())
+        # After a kill the same clients must find it again.
+        self._properties["listeners"] = f"PLAINTEXT://127.0.0.1:{self.port}"
+        return self
+
+    def stop(self) -> int | None:
+        return self.process.stop()
+
+    def kill(self) -> None:
+        self.process.kill()
