@@ -78,6 +78,14 @@ class BrokerConfig(BrokerAttributes):
             if name not in BROKER_KEYS and name not in DYNAMIC_ONLY_KEYS and name not in OWN_KEYS
         }
 
+    def for_listener(self, listener_name: str, name: str) -> ConfigValue:
+        """The value of `name` for one listener: its own (listener.name.<lower case>.<name>), else the general one.
+
+        Raises ConfigException when the listener's own value is wrong.
+        """
+        own = self.originals.get(f"listener.name.{listener_name.lower()}.{name}")
+        return self.values[name] if own is None else BROKER_KEYS[name].parse(own)
+
     @property
     def inter_broker_security_protocol(self) -> str:
         return self.listener_security_protocol_map.get(self.inter_broker_listener_name, "PLAINTEXT")

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.declaration import Config, UpdateMode
 from kafka_zk.config.layers import synonyms_of
+from kafka_zk.config.support import OWN_KEYS
 from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from kafka_zk.config.tables.topic import TOPIC_KEYS
 from kafka_zk.config.topic import LogConfig
@@ -154,7 +155,7 @@ def _synonyms(config: BrokerConfig, name: str, *, sensitive: bool) -> tuple[Conf
 
 def _row(name: str) -> Config | None:
     """The declaration of a key, that of the general key for a listener's own one."""
-    row = BROKER_KEYS.get(name) or DYNAMIC_ONLY_KEYS.get(name)
+    row = BROKER_KEYS.get(name) or DYNAMIC_ONLY_KEYS.get(name) or OWN_KEYS.get(name)
     match = _LISTENER_KEY.fullmatch(name) if row is None else None
     return BROKER_KEYS.get(match[1]) if match else row
 

@@ -14,6 +14,7 @@ Source      example_configs/kafka-2_0_0.yml of the Prometheus JMX exporter.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator
 
@@ -25,9 +26,11 @@ from prometheus_client.registry import Collector
 from kafka_zk.metrics.histogram import QUANTILES, Histogram, Timer
 from kafka_zk.metrics.meters import Counter, Meter
 from kafka_zk.metrics.names import MBeanName
+from kafka_zk.metrics.registry import Metric as KafkaMetric
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.metrics.values import AttributeValue
 
+_log = logging.getLogger("kafka.metrics")
 _NOT_ALLOWED = re.compile(r"[^a-z0-9_]+")
 _QUANTILE_LABELS = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
 Labels = tuple[tuple[str, str], ...]
@@ -83,10 +86,19 @@ class KafkaCollector(Collector):
                 for label, value in zip(_QUANTILE_LABELS, metric.quantiles(), strict=True):
                     families.gauge(name, (*labels, ("quantile", label)), value)
             else:
-                for attribute, gauge_value in metric.attributes().items():
+                for attribute, gauge_value in _asked(mbean, metric).items():
                     full_name = name if attribute == "Value" else f"{name}_{_clean(attribute)}"
                     _add_gauge(families, full_name, labels, gauge_value)
         return families
+
+
+def _asked(mbean: MBeanName, gauge: KafkaMetric) -> dict[str, AttributeValue]:
+    """The values of a gauge, none if its function fails: one bug must not hide all other metrics."""
+    try:
+        return gauge.attributes()
+    except Exception:
+        _log.exception("The gauge %s could not be read", mbean)
+        return {}
 
 
 def exposition(registry: MetricsRegistry) -> bytes:

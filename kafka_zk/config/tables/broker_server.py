@@ -14,7 +14,8 @@ SERVER_KEYS: tuple[Config, ...] = (
     Config("broker.id.generation.enable", BOOLEAN, True, None, MEDIUM,
            "Allow a broker id to be handed out by ZooKeeper."),
     Config("broker.rack", STRING, None, None, MEDIUM,
-           "Where this broker stands; used to spread replicas and to let consumers read nearby."),
+           "Where this broker stands; used to spread replicas and to let consumers read nearby.",
+           read_by="broker.advertised"),
     Config("delete.records.purgatory.purge.interval.requests", INT, 1, None, MEDIUM,
            "Finished delete-records requests that trigger a clean-up of the waiting room."),
     Config("fetch.purgatory.purge.interval.requests", INT, 1000, None, MEDIUM,
@@ -32,6 +33,6 @@ SERVER_KEYS: tuple[Config, ...] = (
     Config("request.timeout.ms", INT, 30_000, None, HIGH,
            "Longest wait for another broker's answer."),
     Config("reserved.broker.max.id", INT, 1000, at_least(0), MEDIUM,
-           "Highest id that users may choose; generated ids start above."),
+           "Highest id that users may choose; generated ids start above.", read_by="broker.server"),
 )
 # fmt: on

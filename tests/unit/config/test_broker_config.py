@@ -75,6 +75,14 @@ def test_the_control_plane_listener_is_no_data_plane_listener():
     assert [end_point.listener_name for end_point in config.data_plane_listeners] == ["PLAINTEXT"]
 
 
+def test_a_listener_may_have_a_value_of_its_own():
+    config = BrokerConfig.from_properties(
+        {"zookeeper.connect": "h:1", "max.connections": "9", "listener.name.plaintext.max.connections": "7"}
+    )
+    assert config.for_listener("PLAINTEXT", "max.connections") == 7
+    assert config.for_listener("OTHER", "max.connections") == 9
+
+
 def test_the_chroot_of_zookeeper_stands_after_the_last_host():
     config = BrokerConfig.from_properties({"zookeeper.connect": "a:1,b:2,c:3/kafka/prod"})
     assert (config.zookeeper_hosts, config.zookeeper_chroot) == ("a:1,b:2,c:3", "/kafka/prod")

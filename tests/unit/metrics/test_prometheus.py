@@ -47,6 +47,14 @@ def test_a_histogram_is_a_count_and_its_quantiles():
     assert len(lines) == 7
 
 
+def test_a_gauge_that_fails_does_not_hide_the_others(caplog: pytest.LogCaptureFixture):
+    registry = MetricsRegistry(SimClock())
+    registry.gauge("kafka.server:type=X,name=Bad", lambda: 1 // 0)
+    registry.gauge("kafka.server:type=X,name=Good", lambda: 1)
+    assert series(registry) == {"kafka_server_x_good 1.0"}
+    assert "kafka.server:type=X,name=Bad could not be read" in caplog.text
+
+
 def http(port: int, request: bytes) -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         connection.sendall(request)

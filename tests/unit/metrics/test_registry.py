@@ -3,6 +3,7 @@ import pytest
 from kafka_zk.clock import SimClock
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.names import parse_name
+from kafka_zk.metrics.request_names import REQUEST_NAMES
 
 BYTES_IN = "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec"
 
@@ -104,3 +105,35 @@ def test_the_metrics_of_a_deleted_partition_are_forgotten_together():
         "kafka.log:type=Log,name=LogEndOffset,topic=t,partition=1",
         "kafka.log:type=Log,name=Size,topic=t,partition=1",
     ]
+
+
+def test_a_fold_goes_on_until_nobody_has_more():
+    registry, _ = given_registry()
+    parts = [True, True, False]
+    folded: list[str] = []
+
+    def first(now_ms: int) -> bool:
+        folded.append("first")
+        return parts.pop(0)
+
+    def second(now_ms: int) -> bool:
+        folded.append("second")
+        return False
+
+    registry.on_fold(first)
+    registry.on_fold(second)
+    registry.fold()
+    assert folded == ["first", "first", "first", "second"]
+
+
+def test_fold_some_does_one_part_and_says_that_more_is_waiting():
+    registry, _ = given_registry()
+    parts = [True, False]
+    registry.on_fold(lambda now_ms: parts.pop(0))
+    assert registry.fold_some()
+    assert not registry.fold_some()
+
+
+def test_every_request_name_is_listed_once():
+    assert len(REQUEST_NAMES) == len(set(REQUEST_NAMES)) == 65
+    assert list(REQUEST_NAMES) == sorted(REQUEST_NAMES)

@@ -1,0 +1,130 @@
+"""The shell scripts: from any folder, through links, and with clear words when something is missing."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+WRAPPERS = {
+    "kafka-server-start.sh": "server_start",
+    "kafka-server-stop.sh": "server_stop",
+    "kafka-topics.sh": "topics",
+    "zookeeper-server-start.sh": "zookeeper_start",
+    "zookeeper-server-stop.sh": "zookeeper_stop",
+    "zookeeper-shell.sh": "zookeeper_shell",
+}
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """A copy of the scripts without a .venv beside them, and bin/ with a Python that only tells how it was called."""
+    shutil.copytree(SCRIPTS, tmp_path / "home" / "scripts")
+    python = tmp_path / "bin" / "python3"
+    python.parent.mkdir()
+    python.write_text(
+        '#!/bin/sh\n[ "$2" = -c ] && exit "${FOUND:-0}"\necho "$@"\necho "LOG_DIR=$LOG_DIR"\n[ -z "$DONE" ] || echo >"$DONE"\n'
+    )
+    python.chmod(0o755)
+    python.with_name("python").symlink_to(python)
+    return tmp_path
+
+
+def run(script: Path, *arguments: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if name not in ("LOG_DIR", "PYTHON")}
+    return subprocess.run(
+        [str(script), *arguments],
+        cwd="/",
+        env={**clean, "PATH": f"{home / 'bin'}:/usr/bin:/bin", **environment},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("wrapper", "module"), WRAPPERS.items())
+def test_a_wrapper_runs_its_tool_with_the_arguments_as_they_are(installed: Path, wrapper: str, module: str):
+    result = run(installed / "home" / "scripts" / wrapper, "--a", "b c", "", home=installed)
+    assert result.stdout.splitlines() == [
+        f"-P -X frozen_modules=on -m kafka_zk.tools.{module} --a b c ",
+        f"LOG_DIR={installed}/home/logs",
+    ]
+    assert result.returncode == 0
+
+
+def test_a_wrapper_works_through_a_link(installed: Path):
+    link = installed / "kafka-topics"
+    link.symlink_to(installed / "home" / "scripts" / "kafka-topics.sh")
+    assert "kafka_zk.tools.topics --list" in run(link, "--list", home=installed).stdout
+
+
+def test_the_virtual_environment_beside_the_scripts_comes_first(installed: Path):
+    python = installed / "home" / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho from the environment\n")
+    python.chmod(0o755)
+    result = run(installed / "home" / "scripts" / "kafka-topics.sh", home=installed)
+    assert result.stdout == "from the environment\n"
+
+
+def test_it_says_so_when_kafka_zk_is_nowhere(installed: Path):
+    result = run(installed / "home" / "scripts" / "kafka-topics.sh", "--list", home=installed, FOUND="1")
+    assert result.returncode == 1
+    assert "kafka_zk was not found" in result.stderr
+    assert "setup.sh" in result.stderr
+
+
+def test_a_daemon_leaves_its_output_in_the_log_directory(installed: Path):
+    logs, done = installed / "logs", installed / "done"
+    os.mkfifo(done)
+    result = run(
+        installed / "home" / "scripts" / "kafka-server-start.sh",
+        "-daemon",
+        "server.properties",
+        home=installed,
+        LOG_DIR=str(logs),
+        DONE=str(done),
+    )
+    assert (result.returncode, result.stdout) == (0, "")
+    # The script does not wait for what it started; the named pipe does.
+    subprocess.run(["cat", str(done)], check=True, capture_output=True, timeout=10)
+    assert (
+        (logs / "server_start.out")
+        .read_text()
+        .splitlines()[0]
+        .endswith("kafka_zk.tools.server_start server.properties")
+    )
+
+
+@pytest.mark.parametrize(
+    ("argument", "code", "words"), [("--help", 2, "EXTRA"), ("nothing", 1, "no extra called nothing")]
+)
+def test_setup_refuses_what_it_does_not_know(argument: str, code: int, words: str):
+    result = subprocess.run([str(SCRIPTS / "setup.sh"), argument], capture_output=True, text=True, check=False)
+    assert result.returncode == code
+    assert words in result.stderr
+
+
+def test_setup_names_the_python_that_is_missing(tmp_path: Path):
+    project = tmp_path / "project"
+    (project / "scripts").mkdir(parents=True)
+    shutil.copy(SCRIPTS / "setup.sh", project / "scripts")
+    (project / "pyproject.toml").write_text("")
+    bin_directory = tmp_path / "bin"
+    bin_directory.mkdir()
+    for tool in ("bash", "dirname", "readlink", "flock", "grep", "sed"):
+        found = shutil.which(tool)
+        assert found is not None
+        (bin_directory / tool).symlink_to(found)
+    result = subprocess.run(
+        [str(bin_directory / "bash"), str(project / "scripts" / "setup.sh")],
+        env={"PATH": str(bin_directory)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert "Python 3.11 or newer is needed" in result.stderr
