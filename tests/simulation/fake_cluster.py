@@ -161,29 +161,40 @@ class FakeCluster:
         self.members: dict[int, Member] = {}
         self.sent: list[tuple[int, Any]] = []
         self._settings = settings
+        self.describe: Callable[[int], BrokerRegistration] = lambda broker_id: BrokerRegistration(
+            broker_id, (EndPoint("PLAINTEXT", "PLAINTEXT", f"host{broker_id}", 9000 + broker_id),)
+        )
 
     def start(self, *broker_ids: int) -> None:
         for broker_id in broker_ids or sorted(self.brokers):
-            zk = self.zookeeper.client()
-            self._register(broker_id, zk, 1)
-            controller = KafkaController(
-                settings=ControllerSettings(broker_id=broker_id, listener="PLAINTEXT", **self._settings),
-                zk=zk,  # type: ignore[arg-type]
-                clock=self.clock,
-                metrics=MetricsRegistry(self.clock),
-                connect=lambda endpoint, to: FakeLink(self, to),
-                register_broker=lambda generation, id=broker_id, zk=zk: self._register(id, zk, generation),
-            )
-            self.members[broker_id] = Member(zk, controller)
-            controller.startup()
+            self._join(broker_id)
+            self.members[broker_id].controller.startup()
             self.settle()
 
-    def _register(self, broker_id: int, zk: ModelZkClient, generation: int) -> None:
-        registration = BrokerRegistration(
-            broker_id, (EndPoint("PLAINTEXT", "PLAINTEXT", f"host{broker_id}", 9000 + broker_id),)
+    def start_together(self, *broker_ids: int) -> None:
+        """All register, in rising order, before any competes; they do so in the given order."""
+        for broker_id in sorted(broker_ids):
+            self._join(broker_id)
+        for broker_id in broker_ids:
+            self.members[broker_id].controller.startup()
+            self.settle()
+
+    def _join(self, broker_id: int) -> None:
+        zk = self.zookeeper.client()
+        self._register(broker_id, zk, 1)
+        controller = KafkaController(
+            settings=ControllerSettings(broker_id=broker_id, listener="PLAINTEXT", **self._settings),
+            zk=zk,  # type: ignore[arg-type]
+            clock=self.clock,
+            metrics=MetricsRegistry(self.clock),
+            connect=lambda endpoint, to: FakeLink(self, to),
+            register_broker=lambda generation: self._register(broker_id, zk, generation),
         )
+        self.members[broker_id] = Member(zk, controller)
+
+    def _register(self, broker_id: int, zk: ModelZkClient, generation: int) -> None:
         broker = self.brokers[broker_id]
-        broker.epoch = register_broker(zk, registration, generation=generation)  # type: ignore[arg-type]
+        broker.epoch = register_broker(zk, self.describe(broker_id), generation=generation)  # type: ignore[arg-type]
         broker.is_up = True
 
     def crash(self, broker_id: int) -> None:
