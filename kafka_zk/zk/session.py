@@ -19,22 +19,19 @@ from typing import Any
 import gevent
 from gevent.event import Event
 from gevent.lock import BoundedSemaphore
-from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, KazooException, SessionExpiredError
-from kazoo.handlers.gevent import SequentialGeventHandler
 from kazoo.protocol.states import EventType, KazooState, KeeperState, WatchedEvent
-from kazoo.retry import KazooRetry
 
 from kafka_zk.zk import kazoo_calls
 from kafka_zk.zk.errors import ConnectionClosed, ConnectionTimeout, NodeExists, NoNode, SessionExpired, ZkError
 from kafka_zk.zk.kazoo_calls import AclFor, Request, WatchCallback
+from kafka_zk.zk.kazoo_loop import close_session as close_session
+from kafka_zk.zk.kazoo_loop import kazoo_client
 from kafka_zk.zk.operations import ANY_VERSION, ANYONE_ALL, Acl, Create, Delete, Operation, SetData, Stat
 from kafka_zk.zk.watches import Kind, MarkDirty, Side, Watch, Watches
 
 log = logging.getLogger("kafka.zookeeper.ZooKeeperClient")
 
-RECONNECT_DELAY_S = 0.1
-MAX_RECONNECT_DELAY_S = 1.0
 RETRY_DELAY_S = 1.0
 
 NodeData = tuple[bytes | None, Stat]
@@ -61,7 +58,7 @@ class ZkClient:
         self._session_timeout_ms = session_timeout_ms
         self._connection_timeout_ms = session_timeout_ms if connection_timeout_ms is None else connection_timeout_ms
         self._acl_for = acl_for
-        self._kazoo = _kazoo_client(connect, session_timeout_ms)
+        self._kazoo = kazoo_client(connect, session_timeout_ms)
         self._kazoo.add_listener(self._on_state)
         self._in_flight = BoundedSemaphore(max_in_flight)
         self._watches = Watches()
@@ -421,28 +418,3 @@ def _returned(hook: Callable[..., None], *arguments: int) -> bool:
         log.exception("Error in the session expiry hook %r", hook)
         return False
     return True
-
-
-def _kazoo_client(connect: str, session_timeout_ms: int, session: tuple[int, bytes] | None = None) -> KazooClient:
-    retry = KazooRetry(max_tries=-1, delay=RECONNECT_DELAY_S, max_delay=MAX_RECONNECT_DELAY_S, sleep_func=gevent.sleep)
-    return KazooClient(
-        connect,
-        timeout=session_timeout_ms / 1000,
-        client_id=session,
-        handler=SequentialGeventHandler(),
-        connection_retry=retry,
-    )
-
-
-def close_session(connect: str, session_id: int, password: bytes, *, timeout_ms: int = 6_000) -> None:
-    """Blocks. End a session from outside, as a restarted broker does with that of its killed predecessor.
-
-    Its ephemeral znodes go at once. A session that is over already is no error. Raises ConnectionTimeout.
-    """
-    hosts = connect.partition("/")[0]
-    kazoo = _kazoo_client(hosts, timeout_ms, (session_id, password))
-    connected = kazoo.start_async().wait(timeout_ms / 1000)
-    kazoo.stop()
-    kazoo.close()
-    if not connected:
-        raise ConnectionTimeout(detail="Timed out waiting for connection while in state: CONNECTING")

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from typing import Protocol
 
 import pytest
 
+from kafka_zk.zk.session import ZkClient
 from tests.support.zookeeper import EmbeddedZooKeeper, ZooKeeperServer, fresh_chroot
 from tests.support.zookeeper_container import ContainerZooKeeper, NoContainerError, connect_to_engine, find_image
 
@@ -49,3 +51,27 @@ def _say(config: pytest.Config, text: str) -> None:
 def zookeeper_connect(zookeeper: ZooKeeperServer, request: pytest.FixtureRequest) -> str:
     """`host:port/chroot` with a chroot that only this test uses."""
     return fresh_chroot(zookeeper, re.sub(r"\W+", "-", request.node.name)[:60].strip("-"))
+
+
+class ConnectZk(Protocol):
+    """Starts one more client."""
+
+    def __call__(self, **settings: int) -> ZkClient: ...
+
+
+@pytest.fixture
+def connect_zk(zookeeper_connect: str) -> Iterator[ConnectZk]:
+    """Start `ZkClient`s in this test's chroot; they are closed at its end."""
+    clients: list[ZkClient] = []
+
+    def start(**settings: int) -> ZkClient:
+        client = ZkClient(
+            zookeeper_connect, **{"session_timeout_ms": 10_000, "connection_timeout_ms": 30_000, **settings}
+        )
+        clients.append(client)
+        client.start()
+        return client
+
+    yield start
+    for client in clients:
+        client.close()

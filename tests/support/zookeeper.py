@@ -9,15 +9,17 @@ from __future__ import annotations
 import itertools
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+import gevent
 from kazoo.client import KazooClient
 from kazoo.handlers.gevent import SequentialGeventHandler
 
 from kafka_zk.zk.embedded import server_command
-from kafka_zk.zk.session import close_session
-from tests.support.processes import ChildProcess, free_port
+from kafka_zk.zk.session import ZkClient, close_session
+from tests.support.processes import POLL_S, ChildProcess, free_port
 
 # A small tick lets tests use sessions of a second; the upper bound lets them keep Kafka's default of 18 s.
 TICK_MS = 500
@@ -98,3 +100,17 @@ def plain_client(connect: str) -> KazooClient:
 def expire_session(server: ZooKeeperServer, session_id: int, password: bytes) -> None:
     """End a session from outside: ZooKeeper drops its ephemeral nodes, its owner learns that it has expired."""
     close_session(server.connect, session_id, password)
+
+
+def eventually(condition: Callable[[], object], timeout_s: float = 30) -> None:
+    """Wait on the gevent loop until `condition` holds; gevent.Timeout is raised when it does not."""
+    with gevent.Timeout(timeout_s):
+        while not condition():
+            gevent.sleep(POLL_S)
+
+
+def expire(server: ZooKeeperServer, client: ZkClient) -> None:
+    """Let a client's session expire, and wait until the client knows."""
+    generation = client.generation
+    expire_session(server, client.session_id, client.session_password)
+    eventually(lambda: client.generation == generation + 1)

@@ -1,0 +1,77 @@
+"""kazoo on the gevent loop: how its clients are made, and a session closed from outside.
+
+Role        Acts. The only place that chooses kazoo's handler and its way of trying again.
+Source      kafka.zookeeper.ZooKeeperClient (it reconnects for ever); kazoo 2.11 handlers.gevent.
+"""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Sequence
+from typing import Any
+
+import gevent
+from kazoo.client import KazooClient
+from kazoo.handlers.gevent import SequentialGeventHandler
+from kazoo.retry import KazooRetry
+
+from kafka_zk.zk.errors import ConnectionTimeout
+
+RECONNECT_DELAY_S = 0.1
+MAX_RECONNECT_DELAY_S = 1.0
+
+
+class LoopHandler(SequentialGeventHandler):  # type: ignore[misc]  # kazoo has no types
+    """kazoo's gevent handler, quicker where nothing has to be waited for.
+
+    kazoo asks up to three times a response whether the socket is ready, and builds a selector each time: 60 of the 140
+    microseconds a pipelined read took. Mostly the answer is yes at once. It cannot keep the loop to itself that way:
+    without other greenlets nobody sends, and at most `max_in_flight` responses are under way.
+    """
+
+    def select(
+        self, readers: Sequence[Any], writers: Sequence[Any], errors: Sequence[Any], timeout: float | None = None
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        ready = dict(_ready_now(readers, writers))
+        if ready:
+            return (
+                [each for each in readers if ready.get(each.fileno(), 0) & ~select.POLLOUT],
+                [each for each in writers if ready.get(each.fileno(), 0) & ~select.POLLIN],
+                [],
+            )
+        waited: tuple[list[Any], list[Any], list[Any]] = super().select(readers, writers, errors, timeout)
+        return waited
+
+
+def _ready_now(readers: Sequence[Any], writers: Sequence[Any]) -> list[tuple[int, int]]:
+    poller = select.poll()
+    for each in readers:
+        poller.register(each, select.POLLIN)
+    for each in writers:
+        poller.register(each, select.POLLOUT)
+    return poller.poll(0)
+
+
+def kazoo_client(connect: str, session_timeout_ms: int, session: tuple[int, bytes] | None = None) -> KazooClient:
+    retry = KazooRetry(max_tries=-1, delay=RECONNECT_DELAY_S, max_delay=MAX_RECONNECT_DELAY_S, sleep_func=gevent.sleep)
+    return KazooClient(
+        connect,
+        timeout=session_timeout_ms / 1000,
+        client_id=session,
+        handler=LoopHandler(),
+        connection_retry=retry,
+    )
+
+
+def close_session(connect: str, session_id: int, password: bytes, *, timeout_ms: int = 6_000) -> None:
+    """Blocks. End a session from outside, as a restarted broker does with that of its killed predecessor.
+
+    Its ephemeral znodes go at once. A session that is over already is no error. Raises ConnectionTimeout.
+    """
+    hosts = connect.partition("/")[0]
+    kazoo = kazoo_client(hosts, timeout_ms, (session_id, password))
+    connected = kazoo.start_async().wait(timeout_ms / 1000)
+    kazoo.stop()
+    kazoo.close()
+    if not connected:
+        raise ConnectionTimeout(detail="Timed out waiting for connection while in state: CONNECTING")
