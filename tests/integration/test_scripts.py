@@ -17,6 +17,13 @@ WRAPPERS = {
     "zookeeper-shell.sh": "zookeeper_shell",
 }
 
+TELLING_PYTHON = """#!/bin/sh
+[ "$2" = -c ] && exit "${FOUND:-0}"
+echo "$@"
+echo "LOG_DIR=$LOG_DIR"
+[ -z "$DONE" ] || echo >"$DONE"
+"""
+
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
@@ -24,9 +31,7 @@ def installed(tmp_path: Path) -> Path:
     shutil.copytree(SCRIPTS, tmp_path / "home" / "scripts")
     python = tmp_path / "bin" / "python3"
     python.parent.mkdir()
-    python.write_text(
-        '#!/bin/sh\n[ "$2" = -c ] && exit "${FOUND:-0}"\necho "$@"\necho "LOG_DIR=$LOG_DIR"\n[ -z "$DONE" ] || echo >"$DONE"\n'
-    )
+    python.write_text(TELLING_PYTHON)
     python.chmod(0o755)
     python.with_name("python").symlink_to(python)
     return tmp_path
