@@ -3,8 +3,8 @@
 Role        Pure (no clock, no I/O). Each library is imported on first use; both directions release the GIL there.
 Writes      What the Java client writes: gzip one member without name or time; snappy in xerial chunks of 32 KiB;
             lz4 frames of independent 64 KiB blocks without checksums; zstd one frame without content size.
-Reads       Every legal framing of the codec: gzip and zstd members one after another, any lz4 frame flags, snappy
-            with xerial framing or bare. The output never grows past a limit, whatever the input claims.
+Reads       Every legal framing of the codec: gzip members and zstd frames one after another, any lz4 frame flags,
+            snappy with xerial framing or bare. The output never grows past a limit, whatever the input claims.
 Source      Kafka 3.9 org.apache.kafka.common.compress, snappy-java's SnappyOutputStream.
 """
 
@@ -95,6 +95,7 @@ def _too_large(limit_bytes: int) -> InvalidRecord:
 
 # gzip -----------------------------------------------------------------------------------------------------------------
 
+_GZIP_MAGIC = b"\x1f\x8b\x08"
 GZIP_HEADER = bytes.fromhex("1f8b08000000000000ff")  # deflate, no flags, no time, no extra flags, unknown system
 
 
@@ -109,7 +110,7 @@ def _gzip_decompress(data: Buffer, limit_bytes: int) -> bytes:
     room = limit_bytes
     rest = data
     try:
-        while rest:
+        while True:
             inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
             part = inflate.decompress(rest, room + 1)
             if len(part) > room:
@@ -119,9 +120,10 @@ def _gzip_decompress(data: Buffer, limit_bytes: int) -> bytes:
             parts.append(part)
             room -= len(part)
             rest = inflate.unused_data
+            if not rest.startswith(_GZIP_MAGIC):  # what is not another member is ignored, as Java does
+                return parts[0] if len(parts) == 1 else b"".join(parts)
     except zlib.error as error:
         raise UnknownServerError(_FAILED) from error
-    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 # snappy ---------------------------------------------------------------------------------------------------------------
@@ -240,25 +242,23 @@ def _lz4_compress_high(data: Buffer, level: int) -> bytes:
 
 
 def _lz4_decompress(data: Buffer, limit_bytes: int) -> bytes:
+    """The first frame only; what follows it is ignored, as Java does."""
     import lz4.frame
 
     parts: list[bytes] = []
     room = limit_bytes
-    rest: Buffer | None = data
+    frame = lz4.frame.LZ4FrameDecompressor()
+    source: Buffer = data
     try:
-        while rest:
-            frame = lz4.frame.LZ4FrameDecompressor()
-            source: Buffer = rest
-            while not frame.eof:
-                part = frame.decompress(source, max_length=min(room + 1, _step(data)))
-                if not part and frame.needs_input and not frame.eof:
-                    raise UnknownServerError(_FAILED)
-                source = b""
-                parts.append(part)
-                room -= len(part)
-                if room < 0:
-                    raise _too_large(limit_bytes)
-            rest = frame.unused_data
+        while not frame.eof:
+            part: bytes = frame.decompress(source, max_length=min(room + 1, _step(data)))
+            if not part and frame.needs_input and not frame.eof:
+                raise UnknownServerError(_FAILED)
+            source = b""
+            parts.append(part)
+            room -= len(part)
+            if room < 0:
+                raise _too_large(limit_bytes)
     except RuntimeError as error:
         raise UnknownServerError(_FAILED) from error
     return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -281,6 +281,9 @@ def mend_lz4_header(data: Buffer) -> bytes:
 # zstd -----------------------------------------------------------------------------------------------------------------
 
 ZSTD_DEFAULT_LEVEL = 3
+# Fed in pieces of this size a frame can grow by at most 64 MiB (blocks of 4 bytes that stand for 128 KiB) before the
+# limit is looked at; the library has no limit of its own for frames that do not tell their size.
+_ZSTD_PIECE_SIZE = 2048
 # A decompressor is costly to make and may serve one thread at a time; deque operations are atomic.
 _idle_zstd_decompressors: deque[zstandard.ZstdDecompressor] = deque(maxlen=8)
 
@@ -301,19 +304,24 @@ def _zstd_decompress(data: Buffer, limit_bytes: int) -> bytes:
         decompressor = _idle_zstd_decompressors.pop()
     except IndexError:
         decompressor = zstandard.ZstdDecompressor()
+    view = memoryview(data)
     parts: list[bytes] = []
     room = limit_bytes
-    step = _step(data)
+    position = 0
     try:
-        with decompressor.stream_reader(data, read_across_frames=True) as reader:
-            while room >= 0 and (part := reader.read(min(room + 1, step))):
+        while position < len(view):
+            frame = decompressor.decompressobj()
+            while not frame.eof:
+                if position >= len(view):
+                    raise UnknownServerError(_FAILED)
+                part = frame.decompress(view[position : position + _ZSTD_PIECE_SIZE])
+                position += _ZSTD_PIECE_SIZE
                 parts.append(part)
                 room -= len(part)
-                if len(part) < step:
-                    break
+                if room < 0:
+                    raise _too_large(limit_bytes)
+            position = min(position, len(view)) - len(frame.unused_data)
     except zstandard.ZstdError as error:
         raise UnknownServerError(_FAILED) from error
     _idle_zstd_decompressors.append(decompressor)
-    if room < 0:
-        raise _too_large(limit_bytes)
     return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -78,7 +78,7 @@ class RecordChecks:
         return RecordError(index, ErrorCode.INVALID_TIMESTAMP, text)
 
     def key_error(self, index: int, topic_partition: TopicPartition) -> RecordError:
-        text = f"Compacted topic cannot accept message without key in topic partition {topic_partition}."
+        text = f"Compacted topic cannot accept message without key in topic partition {topic_partition}"
         return RecordError(index, ErrorCode.INVALID_RECORD, text)
 
     def errors_of(

@@ -203,8 +203,13 @@ def _check_records(view: memoryview, header: BatchHeader, rules: ValidationRules
         rows = columns(plain, start, end, count, base_timestamp)
         partial = bool(source) and source == target
         reject(checks.errors_of(rows, header, rules.topic_partition, now_ms, is_partial=partial))
-    if source != target or (source and not consecutive):
+    if source != target:
+        if min_timestamp < NO_TIMESTAMP:
+            raise UnknownServerError(f"Invalid negative timestamp {min_timestamp}")
         return _rebuild(Batch(view, 0, header), Codec(target), rules, now_ms)
+    if source and not consecutive:
+        # Kafka wants to rebuild such a batch from records whose keys it has skipped, fails, and answers with this code.
+        raise UnknownServerError("The offsets of a compressed batch's records must count up from 0")
     if checks.timestamp_type:
         return _patched(view, header, TimestampType.LOG_APPEND_TIME, now_ms, now_ms)
     if stamped or max_timestamp != header.max_timestamp:
