@@ -50,7 +50,7 @@ class IndexFile:
 
     def append(self, entry: bytes) -> None:
         """Write one entry behind the others. Raises OSError."""
-        if not self._sized:
+        if self._descriptor < 0 or not self._sized:
             self.make_room()
         position = self.entry_count * self.entry_size
         written = self._pwrite(self._descriptor, entry, position)

@@ -1,0 +1,190 @@
+"""NNN.log: the batches of one segment, one after another.
+
+Role        Plain. One descriptor, shared by the writer and by every slice that a response still has to send.
+Layout      Record batches of any magic (record/batch.py), back to back from byte 0. With preallocation, and after a
+            crash, zeros may follow; they cannot be a batch because a batch's length is at least 14.
+Invariants  `size_bytes` is where the next batch goes; the file is at least that long. A write that fails leaves the
+            file cut back to it. The descriptor stays open while somebody holds the file (`retain`), even after
+            `close`: its number would be given to another file, and that file's bytes would go out.
+            `generation` grows with each cut, so a holder can tell that other bytes may stand where it points.
+Source      FileRecords.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from kafka_zk.log.files.disk import DISK, Disk
+from kafka_zk.protocol.errors import CorruptMessage
+from kafka_zk.protocol.types import Buffer
+from kafka_zk.record.batch import HEADER_SIZE, LOG_OVERHEAD, Batch, BatchHeader, batch_size, read_header
+
+SCAN_BYTES = 16 * 1024
+"""One read of a header scan: a few index intervals, so most look-ups need one."""
+
+WHOLE_SCAN_BYTES = 1024 * 1024
+"""One read where every byte is looked at (recovery)."""
+
+
+class SegmentFile:
+    """Opened on first use. `was_used` is for whoever closes files that nobody needs."""
+
+    __slots__ = (
+        "_closed",
+        "_descriptor",
+        "_disk",
+        "_holders",
+        "generation",
+        "path",
+        "pwrite",
+        "size_bytes",
+        "was_used",
+    )
+
+    def __init__(self, path: Path, size_bytes: int, disk: Disk = DISK) -> None:
+        """A file of `size_bytes` valid bytes; it need not exist while that is 0."""
+        self.path = path
+        self.size_bytes = size_bytes
+        self.generation = 0
+        self.was_used = False
+        self.pwrite = disk.pwrite
+        self._disk = disk
+        self._descriptor = -1
+        self._holders = 0
+        self._closed = False
+
+    def fileno(self) -> int:
+        """The descriptor, opened if need be. Raises OSError."""
+        self.was_used = True
+        if self._descriptor < 0:
+            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        return self._descriptor
+
+    @property
+    def is_open(self) -> bool:
+        return self._descriptor >= 0
+
+    def write(self, data: Buffer) -> None:
+        """Write `data` behind the last batch; the size stays the caller's to move. Raises OSError after cutting back.
+
+        Touches no state but the file's, so a pool thread may run it while the log's FIFO keeps others away.
+        """
+        descriptor = self.fileno()
+        try:
+            self._disk.write_whole(descriptor, data, self.size_bytes)
+        except OSError:
+            self.cut_back()
+            raise
+
+    def cut_back(self) -> None:
+        """Make the file end where the last whole write ended. Never raises: the first error is the one to tell."""
+        try:
+            self._disk.ftruncate(self.fileno(), self.size_bytes)
+        except OSError:
+            return
+
+    def preallocate(self, size_bytes: int) -> None:
+        """Give the file its final length; the batches still begin at 0. Raises OSError."""
+        self._disk.ftruncate(self.fileno(), size_bytes)
+
+    def truncate(self, size_bytes: int) -> None:
+        """Cut the file. Raises OSError."""
+        self.generation += 1
+        self._disk.ftruncate(self.fileno(), size_bytes)
+        self.size_bytes = size_bytes
+
+    def trim(self) -> None:
+        """Drop preallocated room behind the last batch. Raises OSError."""
+        self._disk.ftruncate(self.fileno(), self.size_bytes)
+
+    def read_at(self, position: int, size_bytes: int) -> bytes:
+        """At most `size_bytes`; less only at the end of the file. Raises OSError."""
+        return os.pread(self.fileno(), size_bytes, position)
+
+    def flush(self) -> None:
+        """fsync. Raises OSError."""
+        if self._descriptor >= 0:
+            self._disk.fsync(self._descriptor)
+        elif self.path.exists():
+            self._disk.sync_path(self.path)
+
+    def retain(self) -> None:
+        """Hold the descriptor open until `release`."""
+        self._holders += 1
+
+    def release(self) -> None:
+        self._holders -= 1
+        if self._closed and not self._holders:
+            self._close_descriptor()
+
+    def close(self) -> None:
+        """Give the descriptor back, at once or when the last holder releases it."""
+        self._closed = True
+        if not self._holders:
+            self._close_descriptor()
+
+    def close_if_idle(self) -> bool:
+        """Close the descriptor unless somebody holds it; the next use opens it again."""
+        if self._holders:
+            return False
+        self._close_descriptor()
+        return True
+
+    def headers(self, position: int, end: int | None = None) -> Iterator[tuple[int, BatchHeader]]:
+        """Position and header of every whole batch from `position` to `end` (the size by default).
+
+        Reads little more than the headers. Raises CorruptMessage, OSError.
+        """
+        limit = self.size_bytes if end is None else end
+        chunk, start = b"", position
+        while limit - position >= LOG_OVERHEAD:
+            at = position - start
+            if at + HEADER_SIZE > len(chunk) and start + len(chunk) < limit:
+                chunk, start, at = self.read_at(position, min(SCAN_BYTES, limit - position)), position, 0
+                if not chunk:
+                    raise CorruptMessage(f"{self.path} ends at {position}, before its size {limit}")
+            size = batch_size(chunk, at)
+            if size is None or position + size > limit:
+                return
+            yield position, read_header(chunk, at)
+            position += size
+
+    def batches(self, position: int = 0, end: int | None = None) -> Iterator[Batch]:
+        """Every whole batch with its bytes. `Batch.position` is inside its buffer, not in the file.
+
+        Raises CorruptMessage, OSError. A batch larger than one read gets a buffer of its own.
+        """
+        limit = self.size_bytes if end is None else end
+        while limit - position >= LOG_OVERHEAD:
+            chunk = memoryview(self.read_at(position, min(WHOLE_SCAN_BYTES, limit - position)))
+            size = batch_size(chunk)
+            if size is None or position + size > limit:
+                return
+            if size > len(chunk):
+                chunk = memoryview(self.read_at(position, size))
+                if len(chunk) < size:
+                    raise CorruptMessage(f"{self.path} ends at {position + len(chunk)}, before its size {limit}")
+            at = 0
+            while True:
+                yield Batch(chunk, at, read_header(chunk, at))
+                at += size
+                next_size = batch_size(chunk, at)
+                if next_size is None or at + next_size > len(chunk):
+                    break
+                size = next_size
+            position += at
+
+    def read_batch(self, position: int, size_bytes: int) -> Batch:
+        """The batch of known size at `position`. Raises CorruptMessage, OSError."""
+        data = memoryview(self.read_at(position, size_bytes))
+        return Batch(data, 0, read_header(data))
+
+    def _close_descriptor(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __repr__(self) -> str:
+        return f"{self.path.name} size={self.size_bytes} holders={self._holders} generation={self.generation}"

@@ -1,0 +1,74 @@
+"""The threads of the log: one pool for appends, one for reads, one for everything that may take long.
+
+Invariants  A thread runs only calls that release the GIL. fsync never shares a pool with reads or appends.
+            `sync_soon` joins requests: a file that is waiting to be synced is synced once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar, cast
+
+import gevent
+from gevent.threadpool import ThreadPool
+
+log = logging.getLogger("kafka.log.LogManager")
+
+T = TypeVar("T")
+
+APPEND_THREADS = 4
+READ_THREADS = 4
+MAINTENANCE_THREADS = 2
+
+
+class LogPools:
+    """Threads start on first use."""
+
+    def __init__(self) -> None:
+        self.append = ThreadPool(APPEND_THREADS)
+        self.read = ThreadPool(READ_THREADS)
+        self.maintenance = ThreadPool(MAINTENANCE_THREADS)
+        self._to_sync: dict[Path, Callable[[Path], None]] = {}
+        self._syncer: gevent.Greenlet[..., None] | None = None
+
+    def run_to_end(self, pool: ThreadPool, function: Callable[..., T], *arguments: object) -> T:
+        """Blocks. Run `function` in a thread of `pool`; its result or exception.
+
+        A greenlet that is killed meanwhile still waits for the thread to end: the thread uses files and buffers that
+        are somebody else's afterwards.
+        """
+        result = pool.spawn(function, *arguments)
+        try:
+            return cast(T, result.get())
+        except BaseException:
+            while not result.ready():
+                with suppress(BaseException):
+                    result.wait()
+            raise
+
+    def sync_soon(self, path: Path, sync: Callable[[Path], None]) -> None:
+        """Have `sync(path)` run in the background, once for all who asked meanwhile. Its OSError is logged only:
+        what must not be lost is synced by whoever depends on it."""
+        self._to_sync[path] = sync
+        if self._syncer is None:
+            self._syncer = gevent.spawn(self._sync_all)
+
+    def drain(self) -> None:
+        """Blocks. Wait for what `sync_soon` was asked for."""
+        if self._syncer is not None:
+            self._syncer.join()
+
+    def _sync_all(self) -> None:
+        while self._to_sync:
+            path, sync = next(iter(self._to_sync.items()))
+            del self._to_sync[path]
+            try:
+                self.maintenance.apply(sync, (path,))
+            except FileNotFoundError:
+                continue  # The partition was deleted meanwhile.
+            except OSError:
+                log.exception("Failed to sync %s", path)
+        self._syncer = None

@@ -1,0 +1,283 @@
+"""LogSegment: one segment's file and its three indexes.
+
+Role        Plain and synchronous; called only by its log, which keeps writers apart.
+Invariants  Base offset <= every offset inside < base offset of the next segment.
+            An append gives at most one index entry, and only if more than `index_interval_bytes` came since the last
+            one *before* this append; so the first append of a segment is never indexed.
+            On roll and close the time index gets a last entry with the largest timestamp, and the indexes are trimmed.
+            Nothing is opened before it is needed.
+Source      LogSegment: append, translateOffset, read, findOffsetByTimestamp, recover, onBecomeInactiveSegment.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka_zk.config.topic import LogConfig
+from kafka_zk.log.files import names
+from kafka_zk.log.files.disk import DISK, Disk
+from kafka_zk.log.files.offset_index import OffsetIndex
+from kafka_zk.log.files.segment_file import SegmentFile
+from kafka_zk.log.files.time_index import NO_TIMESTAMP, TimeIndex, TimestampOffset
+from kafka_zk.log.files.transaction_index import AbortedTransaction, TransactionIndex
+from kafka_zk.record.batch import BatchHeader
+
+UNKNOWN = -2
+"""Below every timestamp, -1 for "none" included."""
+
+
+class BatchAt(NamedTuple):
+    """A batch of a segment by its header."""
+
+    position: int
+    header: BatchHeader
+
+
+class LogSegment:
+    """`first_timestamp` (of the first batch) and `max_timestamp` are -1 for none, and right only after `load_times`.
+
+    For its log: `roll_after_timestamp`, the record time up to which age is no reason to roll (UNKNOWN: find out);
+    `indexes_full`; `is_flushing` while a thread syncs it; `is_tracked` by those who close idle files.
+    """
+
+    __slots__ = (
+        "_is_finished",
+        "_times_loaded",
+        "base_offset",
+        "bytes_since_last_index_entry",
+        "created_ms",
+        "file",
+        "first_timestamp",
+        "index_interval_bytes",
+        "indexes_full",
+        "is_flushing",
+        "is_tracked",
+        "jitter_ms",
+        "max_timestamp",
+        "offset_index",
+        "offset_of_max_timestamp",
+        "roll_after_timestamp",
+        "time_index",
+        "transaction_index",
+    )
+
+    def __init__(
+        self,
+        directory: Path,
+        base_offset: int,
+        config: LogConfig,
+        *,
+        size_bytes: int = 0,
+        created_ms: int,
+        jitter_ms: int = 0,
+        disk: Disk = DISK,
+        state: str = "",
+    ) -> None:
+        """`state` is the suffix of files in transition (.cleaned, .swap)."""
+
+        def path(kind: str) -> Path:
+            return directory / names.offset_file_name(base_offset, kind, state)
+
+        self.base_offset = base_offset
+        self.file = SegmentFile(path(names.LOG), size_bytes, disk)
+        self.offset_index = OffsetIndex(path(names.OFFSET_INDEX), base_offset, config.segment_index_bytes, disk)
+        self.time_index = TimeIndex(path(names.TIME_INDEX), base_offset, config.segment_index_bytes, disk)
+        self.transaction_index = TransactionIndex(path(names.TRANSACTION_INDEX), base_offset, disk)
+        self.index_interval_bytes = config.index_interval_bytes
+        self.bytes_since_last_index_entry = 0
+        self.created_ms = created_ms
+        self.jitter_ms = jitter_ms
+        self.first_timestamp = NO_TIMESTAMP
+        self.max_timestamp = NO_TIMESTAMP
+        self.offset_of_max_timestamp = NO_TIMESTAMP
+        self.is_flushing = False
+        self.is_tracked = False
+        self.indexes_full = False
+        self.roll_after_timestamp = UNKNOWN
+        self._times_loaded = size_bytes == 0
+        self._is_finished = True
+
+    @property
+    def size_bytes(self) -> int:
+        return self.file.size_bytes
+
+    @property
+    def is_open(self) -> bool:
+        return self.file.is_open or self.offset_index.file.is_open or self.time_index.file.is_open
+
+    @property
+    def largest_timestamp(self) -> int:
+        """Of any record; the file's modification time where records carry none. Raises OSError."""
+        self.load_times()
+        return self.max_timestamp if self.max_timestamp >= 0 else int(os.stat(self.file.path).st_mtime * 1000)
+
+    def load_times(self) -> None:
+        """Learn from the files what an append or a roll must know about the past. Raises OSError."""
+        if self._times_loaded:
+            return
+        self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
+        first = next(self.file.headers(0), None)
+        self.first_timestamp = first[1].max_timestamp if first else NO_TIMESTAMP
+        self.indexes_full = self.offset_index.is_full or self.time_index.is_full
+        self._times_loaded = True
+
+    # Growing
+
+    def create_files(self, *, preallocate_bytes: int = 0) -> None:
+        """Make an empty segment on disk, its indexes with all their room. Raises OSError."""
+        self._is_finished = False
+        self.file.fileno()
+        if preallocate_bytes:
+            self.file.preallocate(preallocate_bytes)
+        self.offset_index.file.make_room()
+        self.time_index.file.make_room()
+
+    def appended(self, size_bytes: int, last_offset: int, max_timestamp: int, offset_of_max_timestamp: int) -> None:
+        """Take in that `size_bytes` were written behind the last batch. Raises OSError.
+
+        `max_timestamp` is that of the append, `offset_of_max_timestamp` the last offset of the batch that has it.
+        """
+        file = self.file
+        position = file.size_bytes
+        if not position:
+            self.first_timestamp = max_timestamp
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.offset_of_max_timestamp = offset_of_max_timestamp
+        file.size_bytes = position + size_bytes
+        if self.bytes_since_last_index_entry > self.index_interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
+            self.bytes_since_last_index_entry = 0
+            self.indexes_full = self.offset_index.is_full or self.time_index.is_full
+        self.bytes_since_last_index_entry += size_bytes
+        self._is_finished = False
+
+    def restart(self) -> None:
+        """Forget what is known of the batches: they are about to be read again, from position 0."""
+        self.first_timestamp = self.max_timestamp = self.offset_of_max_timestamp = NO_TIMESTAMP
+        self.bytes_since_last_index_entry = 0
+        self._times_loaded = True
+
+    def recovered(self, header: BatchHeader, position: int) -> None:
+        """Take in a batch found at `position`; index entries come by batch here, not by append. Raises OSError."""
+        if not position:
+            self.first_timestamp = header.max_timestamp
+        if header.max_timestamp > self.max_timestamp:
+            self.max_timestamp = header.max_timestamp
+            self.offset_of_max_timestamp = header.last_offset
+        if self.bytes_since_last_index_entry > self.index_interval_bytes:
+            self.offset_index.append(header.last_offset, position)
+            self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
+            self.bytes_since_last_index_entry = 0
+        self.bytes_since_last_index_entry += header.size_bytes
+
+    def become_inactive(self) -> None:
+        """Complete the indexes and give back the room nobody will use. Raises OSError."""
+        self.load_times()
+        self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp, skip_full_check=True)
+        self.offset_index.file.trim()
+        self.time_index.file.trim()
+        self.file.trim()
+        self._is_finished = True
+
+    # Looking up
+
+    def position_of(self, offset: int, from_position: int = 0) -> BatchAt | None:
+        """The first batch whose last offset is >= `offset`; None when there is none. Raises CorruptMessage, OSError."""
+        start = max(self.offset_index.lookup(offset).position, from_position)
+        for position, header in self.file.headers(start):
+            if header.base_offset + header.last_offset_delta >= offset:
+                return BatchAt(position, header)
+        return None
+
+    def next_offset(self) -> int:
+        """The offset behind the last whole batch, found from the last index entry. Raises CorruptMessage, OSError."""
+        offset = self.base_offset
+        for _, header in self.file.headers(self.offset_index.lookup(1 << 62).position):
+            offset = header.next_offset
+        return offset
+
+    def batches_at_or_after_time(self, timestamp: int, starting_offset: int) -> Iterator[BatchAt]:
+        """The batches that may hold a record of `timestamp` or later, at or behind an offset; oldest first."""
+        known = self.time_index.lookup(timestamp)
+        position = self.offset_index.lookup(max(known.offset, starting_offset)).position
+        for found in self.file.headers(position):
+            if found[1].max_timestamp >= timestamp and found[1].last_offset >= starting_offset:
+                yield BatchAt(*found)
+
+    def max_timestamp_and_offset(self) -> TimestampOffset:
+        """The largest timestamp and the last offset of the batch that has it."""
+        self.load_times()
+        return TimestampOffset(self.max_timestamp, self.offset_of_max_timestamp)
+
+    # Shrinking and closing
+
+    def truncate_to(self, offset: int) -> int:
+        """Cut at the first batch that reaches `offset`: whole batches only. The bytes that went. Raises OSError.
+
+        Source: LogSegment.truncateTo.
+        """
+        found = self.position_of(offset)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
+        self.offset_index.file.make_room()
+        self.time_index.file.make_room()
+        self._is_finished = False
+        before = self.size_bytes
+        if found is not None:
+            self.file.truncate(found.position)
+        self._times_loaded = False
+        self.first_timestamp = NO_TIMESTAMP
+        self.indexes_full = False
+        self.roll_after_timestamp = UNKNOWN
+        if not self.size_bytes:
+            self.max_timestamp, self.offset_of_max_timestamp = NO_TIMESTAMP, NO_TIMESTAMP
+            self._times_loaded = True
+        self.bytes_since_last_index_entry = 0
+        return before - self.size_bytes
+
+    def flush(self) -> None:
+        """fsync everything; a pool thread may run it. Raises OSError."""
+        self.file.flush()
+        self.offset_index.file.flush()
+        self.time_index.file.flush()
+        self.transaction_index.flush()
+
+    def close(self) -> None:
+        """Complete and trim the files and give them back; slices in flight keep theirs. Raises OSError."""
+        if not self._is_finished:
+            self.become_inactive()
+        self.close_files()
+
+    def close_files(self) -> None:
+        """Give everything back as it is, for a directory that failed or files that go away."""
+        self.offset_index.file.close()
+        self.time_index.file.close()
+        self.file.close()
+
+    def close_if_idle(self) -> bool:
+        """Give descriptors back until they are needed again; whether that was possible."""
+        if self.is_flushing or not self.file.close_if_idle():
+            return False
+        self.offset_index.file.close()
+        self.time_index.file.close()
+        return True
+
+    def moved_to(self, directory: Path) -> None:
+        """The partition's directory has a new name."""
+        for each in (self.file, self.offset_index.file, self.time_index.file, self.transaction_index):
+            each.path = directory / each.path.name
+
+    def paths(self) -> list[Path]:
+        return [self.file.path, self.offset_index.file.path, self.time_index.file.path, self.transaction_index.path]
+
+    def aborted_transactions(self) -> list[AbortedTransaction]:
+        return self.transaction_index.entries()
+
+    def __repr__(self) -> str:
+        return f"segment {self.base_offset} size={self.size_bytes} max_timestamp={self.max_timestamp}"

@@ -1,0 +1,48 @@
+"""Turn: first come, first served around one log while one of its steps must switch in the middle.
+
+Invariants  Steps that do not switch need only look at `is_taken`: between two switches a greenlet is alone.
+            `leave` hands the turn to the next in line before anybody who comes later can take it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from gevent.event import AsyncResult
+
+
+class Turn:
+    __slots__ = ("_waiting", "is_taken")
+
+    def __init__(self) -> None:
+        self.is_taken = False
+        self._waiting: deque[AsyncResult[None]] = deque()
+
+    def take(self) -> None:
+        """Blocks. Wait for all who came earlier, then have the turn until `leave`."""
+        if not self.is_taken:
+            self.is_taken = True
+            return
+        mine: AsyncResult[None] = AsyncResult()
+        self._waiting.append(mine)
+        try:
+            mine.get()
+        except BaseException:
+            # Killed while waiting: somebody may have handed the turn over already.
+            if mine.ready():
+                self.leave()
+            else:
+                self._waiting.remove(mine)
+            raise
+
+    def leave(self) -> None:
+        if self._waiting:
+            self._waiting.popleft().set(None)
+        else:
+            self.is_taken = False
+
+    def __enter__(self) -> None:
+        self.take()
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
