@@ -45,7 +45,18 @@ Timing = tuple[int, int, int, int, int]
 class Route:
     """All that is known beforehand about the requests of one key and version."""
 
-    __slots__ = ("api", "api_version", "count_errors", "decode", "encode", "flexible_header", "handler", "times")
+    __slots__ = (
+        "api",
+        "api_version",
+        "count_errors",
+        "decode",
+        "encode",
+        "flexible_header",
+        "handler",
+        "sends_slices",
+        "times",
+        "variant_of",
+    )
 
     def __init__(self, api: HandledApi, api_version: int, times: ApiTimes | None) -> None:
         self.api = api
@@ -55,7 +66,9 @@ class Route:
         self.encode = api.response.encoder(api_version)
         self.count_errors = compile_error_counter(api.response, api_version)
         self.flexible_header = response_header_is_flexible(api.key, api_version)
+        self.sends_slices = api.key == FETCH_KEY
         self.times = times
+        self.variant_of = _VARIANTS.get(api.key)
 
 
 class Exchange:
@@ -142,8 +155,8 @@ class Dispatcher:
                 route.count_errors(response, times.error_counts)
             row = (*timing, completed_ns, throttle_ms, stamp)
             times.rows.append(row)
-            if route.api.key in _VARIANTS and self._metrics is not None:
-                variant = _VARIANTS[route.api.key](request)
+            if route.variant_of is not None and self._metrics is not None:
+                variant = route.variant_of(request)
                 if variant:
                     self._metrics.of(variant).rows.append(row)
         return parts
@@ -210,7 +223,7 @@ def _failure(route: Route, request: Any, ctx: RequestContext, error: Exception) 
 
 
 def _encode(route: Route, correlation_id: int, response: Any) -> Parts:
-    if route.api.key != FETCH_KEY:
+    if not route.sends_slices:
         body = route.encode(response)
         if route.flexible_header:
             return [_SIZE_ID_AND_TAGS.pack(len(body) + 5, correlation_id, 0), body]

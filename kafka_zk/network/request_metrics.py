@@ -11,7 +11,7 @@ Source      RequestChannel.Request.updateRequestMetrics, RequestMetrics in Kafka
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable
 from operator import itemgetter
 
 from kafka_zk.metrics import MetricsRegistry
@@ -25,6 +25,17 @@ ROWS_A_FOLD = 1000
 Row = tuple[int, int, int, int, int, int, int, list[int]]
 
 _KNOWN_CODES = frozenset(int(code) for code in ErrorCode)
+HALF_MS_NS = 500_000
+
+_PARTS: dict[str, Callable[[Row], int]] = {
+    "RequestQueueTimeMs": lambda row: row[3] - row[2],
+    "LocalTimeMs": lambda row: row[4] - row[3],
+    "RemoteTimeMs": lambda row: row[5] - row[4],
+    "ResponseQueueTimeMs": lambda row: row[7][0] - row[5],
+    "ResponseSendTimeMs": lambda row: row[7][1] - row[7][0],
+    "TotalTimeMs": lambda row: row[7][1] - row[2],
+}
+
 _version = itemgetter(0)
 _size = itemgetter(1)
 _throttle = itemgetter(6)
@@ -43,16 +54,7 @@ class ApiTimes:
         self._metrics = metrics
         self._histograms = {
             kind: metrics.histogram(f"{_TYPE}{kind}", request=name)
-            for kind in (
-                "RequestQueueTimeMs",
-                "LocalTimeMs",
-                "RemoteTimeMs",
-                "ResponseQueueTimeMs",
-                "ResponseSendTimeMs",
-                "TotalTimeMs",
-                "ThrottleTimeMs",
-                "RequestBytes",
-            )
+            for kind in (*_PARTS, "ThrottleTimeMs", "RequestBytes")
         }
 
     def fold(self, now_ms: int) -> bool:
@@ -71,17 +73,16 @@ class ApiTimes:
     def _fold_rows(self, sent: list[Row], now_ms: int) -> None:
         for version, count in Counter(map(_version, sent)).items():
             self._metrics.meter(f"{_TYPE}RequestsPerSec", request=self.name, version=version).mark(count)
-        self._add("RequestQueueTimeMs", [_ms(row[3] - row[2]) for row in sent], now_ms)
-        self._add("LocalTimeMs", [_ms(row[4] - row[3]) for row in sent], now_ms)
-        self._add("RemoteTimeMs", [_ms(row[5] - row[4]) for row in sent], now_ms)
-        self._add("ResponseQueueTimeMs", [_ms(row[7][0] - row[5]) for row in sent], now_ms)
-        self._add("ResponseSendTimeMs", [_ms(row[7][1] - row[7][0]) for row in sent], now_ms)
-        self._add("TotalTimeMs", [_ms(row[7][1] - row[2]) for row in sent], now_ms)
-        self._add("ThrottleTimeMs", map(_throttle, sent), now_ms)
-        self._add("RequestBytes", map(_size, sent), now_ms)
+        self._add("ThrottleTimeMs", Counter(map(_throttle, sent)), now_ms)
+        self._add("RequestBytes", Counter(map(_size, sent)), now_ms)
+        # All parts of less than half a millisecond round to nothing; most requests are done with here.
+        slow = [row for row in sent if row[7][1] - row[2] >= HALF_MS_NS]
+        quick = Counter({0: len(sent) - len(slow)} if len(sent) > len(slow) else {})
+        for kind, part in _PARTS.items():
+            self._add(kind, quick + Counter(_rounded_ms(part(row)) for row in slow), now_ms)
 
-    def _add(self, kind: str, values: Iterable[int], now_ms: int) -> None:
-        self._histograms[kind].add(Counter(values).items(), now_ms)
+    def _add(self, kind: str, tally: Counter[int], now_ms: int) -> None:
+        self._histograms[kind].add(tally.items(), now_ms)
 
     def _fold_errors(self) -> None:
         counts = dict(self.error_counts)
@@ -111,6 +112,6 @@ class RequestMetrics:
         return any(times.fold(now_ms) for times in self._times.values())
 
 
-def _ms(duration_ns: int) -> int:
+def _rounded_ms(duration_ns: int) -> int:
     """Rounded as Kafka does; an answer that waited behind another one may seem sent before it was complete."""
-    return (max(0, duration_ns) + 500_000) // 1_000_000
+    return (max(0, duration_ns) + HALF_MS_NS) // 1_000_000
