@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_zk.zk.cluster import controller
-from kafka_zk.zk.errors import BadVersion, ControllerMoved, NodeExists, NoNode, ZkError
+from kafka_zk.zk.errors import BadVersion, ControllerMoved, NodeExists, NoNode, RolledBack, ZkError
 from kafka_zk.zk.operations import Create, SetData
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import ControllerEpochZNode, ControllerRegistration, ControllerZNode
@@ -32,12 +32,11 @@ class ElectionStore:
         registration = controller(self.zk)
         return None if registration is None else registration.broker_id
 
-    def win(self, broker_id: int, now_ms: int) -> tuple[int, int, int]:
-        """Blocks. Try to be elected: (controller epoch, version of its znode, session generation it holds in).
+    def win(self, broker_id: int, now_ms: int, generation: int) -> tuple[int, int]:
+        """Blocks. Try to be elected in the session `generation`: (controller epoch, version of its znode).
 
         Raises ControllerMoved if somebody else was, SessionExpired.
         """
-        generation = self.zk.generation
         epoch, zk_version = self._current_epoch(generation)
         registration = ControllerRegistration(broker_id, now_ms)
         created, written = self.zk.multi(
@@ -48,10 +47,10 @@ class ElectionStore:
             generation=generation,
         )
         if not isinstance(created, ZkError):
-            return epoch + 1, written.version, generation
+            return epoch + 1, written.version
         if not isinstance(created, NodeExists) and not isinstance(written, BadVersion):
-            raise written if type(created).__name__ == "RolledBack" else created
-        return *self._check_lost_reply(broker_id, epoch + 1), generation
+            raise written if isinstance(created, RolledBack) else created
+        return self._check_lost_reply(broker_id, epoch + 1)
 
     def _current_epoch(self, generation: int) -> tuple[int, int]:
         """(epoch, znode version), made with 0 in a new cluster."""

@@ -221,8 +221,10 @@ class KafkaController:
                 self._maybe_resign()
                 self._elect()
             case events.Expire():
-                self.active_controller_id = NOBODY
-                self._resign()
+                # An election that was going on while the session was replaced may have been won in the new one.
+                if self._term is None or self._term.generation != self._zk.generation:
+                    self.active_controller_id = NOBODY
+                    self._resign()
             case event if self._term is None:
                 if queued.reply is not None:
                     queued.reply.fail(dropped_error(event))
@@ -238,7 +240,9 @@ class KafkaController:
 
     def _elect(self) -> None:
         """Blocks. Compete if the office is free, and take it if won."""
-        if self._term is not None or self._registered_generation != self._zk.generation:
+        # Whatever happens to the session from here on, the office is taken in a session this broker is registered in.
+        generation = self._registered_generation
+        if self._term is not None or generation != self._zk.generation:
             return
         found = self._elections.active_controller()
         if found is not None:
@@ -246,7 +250,7 @@ class KafkaController:
             _LOGGER.debug("[Controller id=%d] Broker %d has been elected as the controller, so stopping the election "
                           "process.", self._id, found)  # fmt: skip
             return
-        epoch, zk_version, generation = self._elections.win(self._id, self._clock.wall_ms())
+        epoch, zk_version = self._elections.win(self._id, self._clock.wall_ms(), generation)
         _LOGGER.info(
             "[Controller id=%d] %d successfully elected as the controller. Epoch incremented to %d and epoch zk "
             "version is now %d",
@@ -284,6 +288,7 @@ class KafkaController:
         unclean = self.settings.unclean_leader_election_enable
         return Term(
             settings=self.settings,
+            generation=generation,
             versions=versions,
             context=context,
             store=store,

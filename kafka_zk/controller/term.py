@@ -33,6 +33,8 @@ class Term:
     """The parts of an active controller, handed to every event handler."""
 
     settings: ControllerSettings
+    generation: int
+    """The ZooKeeper session the office is held in."""
     versions: RequestVersions
     context: ControllerContext
     store: FencedStore
