@@ -64,6 +64,8 @@ class ZkClient:
         self._watches = Watches()
         self._hooks: list[tuple[Callable[[], None], Callable[[int], None]]] = []
         self._state_listeners: list[Callable[[str], None]] = []
+        self._now_ms: Callable[[], int] | None = None
+        self._note_latency: Callable[[int], None] = _ignored
         self._connected = Event()
         self._connection = 0
         self._last_session_id = 0
@@ -133,6 +135,11 @@ class ZkClient:
     def on_state_change(self, listener: Callable[[str], None]) -> None:
         """Call `listener("CONNECTED" | "DISCONNECTED" | "EXPIRED")` at each change; it must not block."""
         self._state_listeners.append(listener)
+
+    def time_requests(self, now_ms: Callable[[], int], note_latency: Callable[[int], None]) -> None:
+        """Call `note_latency` with the milliseconds each request took, by the clock `now_ms`."""
+        self._now_ms = now_ms
+        self._note_latency = note_latency
 
     def on_session_expired(self, before: Callable[[], None], after: Callable[[int], None]) -> None:
         """Call `before()` once a session is lost, `after(generation)` once a new one is there; both may block.
@@ -333,7 +340,15 @@ class ZkClient:
         except BaseException:
             self._in_flight.release()
             raise
-        answer.rawlink(lambda _: self._in_flight.release())
+        now_ms = self._now_ms
+        began_ms = now_ms() if now_ms else 0
+
+        def answered(_: Any) -> None:
+            self._in_flight.release()
+            if now_ms:
+                self._note_latency(now_ms() - began_ms)
+
+        answer.rawlink(answered)
         return answer
 
     def _refuse_if_over(self, generation: int | None) -> None:
@@ -402,6 +417,10 @@ class ZkClient:
     def _request_to_set(self, watch: Watch) -> Request:
         make = kazoo_calls.exists if watch.side is Side.DATA else kazoo_calls.children
         return make(watch.path, self._watcher(watch.path, watch.side))
+
+
+def _ignored(latency_ms: int) -> None:
+    """For a client whose requests nobody measures."""
 
 
 def _value(answer: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gevent
 import pytest
 
+from kafka_zk.clock import SystemClock
+from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.zk.errors import (
     BadVersion,
     ConnectionClosed,
@@ -18,6 +20,7 @@ from kafka_zk.zk.errors import (
 )
 from kafka_zk.zk.operations import Check, Create, Delete, SetData
 from kafka_zk.zk.session import ZkClient
+from kafka_zk.zk.session_metrics import measure
 from tests.integration.conftest import ConnectZk
 from tests.support.processes import free_port
 from tests.support.zookeeper import ZooKeeperServer, eventually, expire, expire_session, fresh_chroot
@@ -292,3 +295,24 @@ def test_closing_does_not_wait_for_a_zookeeper_that_is_gone(connect_zk: ConnectZ
     with pytest.raises(ConnectionClosed):
         waiting.get(timeout=5)
     zookeeper.start()
+
+
+def test_the_sessions_metrics_have_apaches_names_and_count(zookeeper: ZooKeeperServer) -> None:
+    clock = SystemClock()
+    metrics = MetricsRegistry(clock)
+    client = ZkClient(zookeeper.connect, connection_timeout_ms=30_000)
+    measure(client, metrics, clock)
+    client.start()
+    client.exists("/")
+    expire(zookeeper, client)
+    eventually(lambda: client.state == "CONNECTED")
+    metrics.fold()
+    counts = {str(name): metric.attributes().get("Count") for name, metric in metrics.snapshot()}
+    session = "kafka.server:type=SessionExpireListener,name="
+    assert counts[f"{session}ZooKeeperSyncConnectsPerSec"] == 2
+    assert counts[f"{session}ZooKeeperExpiresPerSec"] == 1
+    assert counts["kafka.server:type=ZooKeeperClientMetrics,name=ZooKeeperRequestLatencyMs"] == 1
+    state = metrics.find(f"{session}SessionState")
+    assert state is not None and state.attributes() == {"Value": "CONNECTED"}
+    client.close()
+    assert state.attributes() == {"Value": "CLOSED"}
