@@ -1,6 +1,6 @@
 """The broker's log: which lines go where, read from a log4j 1 properties file.
 
-Role        Acts. `LoggingSystem.configure` is called once, before anything is logged; rooms use the standard library's
+Role        Acts. `start_logging` is called once, before anything is logged; rooms use the standard library's
             `logging.getLogger` with Kafka's names: kafka.server.KafkaServer, kafka.controller.KafkaController,
             state.change.logger ...
 Invariants  Logging never blocks the loop (log_queue.py) and never fails a request.
@@ -23,6 +23,8 @@ from kafka_zk.broker.log_files import LogFile, NeverRolling, Rolling, RollingByD
 from kafka_zk.broker.log_layout import KAFKA_PATTERN, PatternFormatter
 from kafka_zk.broker.log_queue import ConsoleDestination, Destination, LogQueue, QueueHandler
 from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.properties import read_file
+from kafka_zk.config.shipped import shipped_config
 
 TRACE = 5
 _OFF = logging.CRITICAL + 10
@@ -38,6 +40,7 @@ _LEVELS = {
 }
 _LEVEL_NAMES = {number: name for name, number in _LEVELS.items()}
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_CONFIGURATION = re.compile(r"-Dlog4j\.configuration=(?:file:)?(\S+)")
 _PREFIX = "log4j."
 
 
@@ -84,6 +87,7 @@ class LoggingSystem:
             destination.close()
 
     def _set_up(self, logger: logging.Logger, value: str, handlers: Mapping[str, logging.Handler]) -> None:
+        self._loggers.append(logger)
         level, *names = [part.strip() for part in value.split(",")]
         if level:
             logger.setLevel(level_number(level))
@@ -91,7 +95,6 @@ class LoggingSystem:
             if name not in handlers:
                 raise ConfigException(f"The logger {logger.name} names the unknown appender {name}")
             logger.addHandler(handlers[name])
-        self._loggers.append(logger)
 
     def _handler(self, name: str, settings: Mapping[str, str]) -> logging.Handler:
         prefix = f"{_PREFIX}appender.{name}"
@@ -112,6 +115,29 @@ class LoggingSystem:
             handler.setLevel(level_number(settings[prefix + ".Threshold"]))
         handler.setFormatter(PatternFormatter(settings.get(prefix + ".layout.ConversionPattern", KAFKA_PATTERN)))
         return handler
+
+
+def start_logging(environment: Mapping[str, str] = os.environ) -> LoggingSystem:
+    """Set up the log as the environment asks: LOG_DIR (default: logs/), and KAFKA_LOG4J_OPTS with a file.
+
+    A file that cannot be used does not stop the broker: it logs by the shipped one and says so.
+    """
+    log_dir = environment.get("LOG_DIR") or "logs"
+    chosen = _CONFIGURATION.search(environment.get("KAFKA_LOG4J_OPTS", ""))
+    complaint = ""
+    if chosen:
+        system = LoggingSystem()
+        try:
+            system.configure(read_file(chosen[1]), log_dir=log_dir)
+            return system
+        except (OSError, ConfigException) as error:
+            system.close()
+            complaint = f"The log configuration {chosen[1]} is not used: {error}"
+    system = LoggingSystem()
+    system.configure(read_file(shipped_config("log4j.properties")), log_dir=log_dir)
+    if complaint:
+        logging.getLogger("kafka.Kafka$").warning(complaint)
+    return system
 
 
 def level_number(name: str) -> int:

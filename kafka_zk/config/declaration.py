@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import Final
 
 from kafka_zk.config.errors import ConfigException
@@ -57,6 +58,12 @@ MIB: Final = 1024 * KIB
 GIB: Final = 1024 * MIB
 
 
+@cache
+def _attribute_of(name: str) -> str:
+    """Kept, because every topic's configuration asks for the names of all its attributes."""
+    return "".join("_" + c.lower() if c.isupper() else c for c in name).replace(".", "_").replace("-", "_")
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """One key.
@@ -81,7 +88,7 @@ class Config:
     @property
     def attribute(self) -> str:
         """The key as a Python name: log.segment.bytes is log_segment_bytes."""
-        return "".join("_" + c.lower() if c.isupper() else c for c in self.name).replace(".", "_").replace("-", "_")
+        return _attribute_of(self.name)
 
     @property
     def sensitive(self) -> bool:

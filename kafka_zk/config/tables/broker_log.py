@@ -119,7 +119,7 @@ LOG_KEYS: tuple[Config, ...] = (
     Config("log.segment.bytes", INT, 1 * GIB, at_least(14), HIGH,
            "Size at which a new segment starts.", update_mode=CLUSTER_WIDE, read_by="log.loader"),
     Config("log.segment.delete.delay.ms", LONG, 60_000, at_least(0), HIGH,
-           "Time between marking a file as deleted and removing it.", update_mode=CLUSTER_WIDE, read_by="log.removal"),
+           "Time between marking a file as deleted and removing it.", update_mode=CLUSTER_WIDE, read_by="log.deletion"),
     Config("message.max.bytes", INT, 1_048_588, at_least(0), HIGH,
            "Largest batch, after compression.", update_mode=CLUSTER_WIDE, read_by="log.rules"),
 )

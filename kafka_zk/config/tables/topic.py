@@ -42,7 +42,7 @@ _ROWS: tuple[Config, ...] = (
            "How long a deleted key stays visible as a tombstone.", broker_keys=("log.cleaner.delete.retention.ms",)),
     Config("file.delete.delay.ms", LONG, 60_000, at_least(0), MEDIUM,
            "Time between marking a file as deleted and removing it.", broker_keys=("log.segment.delete.delay.ms",),
-           read_by="log.removal"),
+           read_by="log.deletion"),
     Config("flush.messages", LONG, MAX_LONG, at_least(1), MEDIUM,
            "Records after which the log is synced to disk.", broker_keys=("log.flush.interval.messages",),
            read_by="log.unified_log"),

@@ -19,7 +19,7 @@ from kafka_zk.broker.log_files import (
 )
 from kafka_zk.broker.log_layout import PatternFormatter
 from kafka_zk.broker.log_queue import ConsoleDestination, LogQueue
-from kafka_zk.broker.logs import LoggingSystem, levels, set_level, unset_level
+from kafka_zk.broker.logs import LoggingSystem, levels, set_level, start_logging, unset_level
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.properties import read_file
 from kafka_zk.config.shipped import shipped_config
@@ -86,6 +86,28 @@ def test_the_shipped_configuration_divides_the_log_as_operators_expect(system: L
         "controller.log": "INFO elected (kafka.controller.KafkaController)\n",
         "state-change.log": "INFO changed (state.change.logger)\n",
     }
+
+
+@pytest.mark.usefixtures("system")
+def test_the_environment_names_the_directory_and_the_configuration(tmp_path: Path):
+    settings = tmp_path / "log4j.properties"
+    settings.write_text(
+        "log4j.logger.kafka.test=INFO, file\n"
+        "log4j.appender.file=org.apache.log4j.FileAppender\n"
+        "log4j.appender.file.File=${kafka.logs.dir}/own.log\n"
+    )
+    options = f"-Dother=1 -Dlog4j.configuration=file:{settings}"
+    started = start_logging({"LOG_DIR": str(tmp_path / "logs"), "KAFKA_LOG4J_OPTS": options})
+    logging.getLogger("kafka.test.KafkaServer").info("started")
+    started.close()
+    assert KAFKA_LINE.fullmatch((tmp_path / "logs" / "own.log").read_text())
+
+
+@pytest.mark.usefixtures("system")
+def test_a_log_configuration_that_cannot_be_used_is_told_and_the_shipped_one_taken(tmp_path: Path):
+    started = start_logging({"LOG_DIR": str(tmp_path), "KAFKA_LOG4J_OPTS": "-Dlog4j.configuration=file:/nowhere"})
+    started.close()
+    assert "The log configuration /nowhere is not used" in (tmp_path / "server.log").read_text()
 
 
 def test_levels_change_at_run_time(system: LoggingSystem, tmp_path: Path):
