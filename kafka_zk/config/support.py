@@ -61,6 +61,8 @@ _MEANT_FOR_THREADS = (
     "num.network.threads",
     "producer.purgatory.purge.interval.requests",
 )
+# Of a key that is refused, what passed asks for nothing.
+_SILENT = frozenset((*_MEANT_FOR_THREADS, *(name for name, _, _ in _REFUSED)))
 # Plug-ins that only watch: the broker does its work without them.
 _IGNORED_PLUGINS = ("metric.reporters", "kafka.metrics.reporters", "security.providers", "zookeeper.clientCnxnSocket")
 _HARMLESS_CLASSES = ("org.apache.kafka.common.metrics.JmxReporter", "org.apache.zookeeper.ClientCnxnSocketNIO")
@@ -95,7 +97,7 @@ def start_up_warnings(config: BrokerConfig) -> list[str]:
         if name in _IGNORED_PLUGINS:
             warnings += _plugin_warning(config, name)
         elif row is not None:
-            if row.read_by is None and name in config.layers.given and name not in _MEANT_FOR_THREADS:
+            if row.read_by is None and name in config.layers.given and name not in _SILENT:
                 warnings.append(f"Config {name} is not supported yet: its value is checked and reported but not used.")
         elif not name.startswith(("listener.name.", *_AUTHORIZER_KEYS)):
             warnings.append(f"Config {name} is not known: it is reported but not used.")

@@ -133,6 +133,13 @@ def test_thread_counts_raise_no_warning_because_one_loop_replaces_the_threads():
     assert warnings_of(given(num_io_threads="8", num_network_threads="3")) == []
 
 
+def test_a_guarded_key_that_is_switched_off_raises_no_warning():
+    config = BrokerConfig.from_properties(
+        {"zookeeper.connect": "h:1", "authorizer.class.name": "", "process.roles": "", "zookeeper.set.acl": "false"}
+    )
+    assert warnings_of(config) == []
+
+
 def test_reporters_are_ignored_with_a_warning_and_deciding_classes_are_refused():
     config = given(metric_reporters="org.apache.kafka.common.metrics.JmxReporter,com.example.Reporter")
     assert warnings_of(config) == [
