@@ -23,6 +23,7 @@ from kafka_zk.network.connection import Connection, Deferred, Parts
 from kafka_zk.network.errors import CloseConnection
 from kafka_zk.network.pending import Pending
 from kafka_zk.network.request_metrics import ApiTimes, RequestMetrics
+from kafka_zk.network.transport import part_size
 from kafka_zk.protocol.errors import BrokerError, DecodeError, ErrorCode
 from kafka_zk.protocol.header import RequestHeader, decode_request_header, response_header_is_flexible
 from kafka_zk.protocol.messages.api_versions import API_VERSIONS_RESPONSE, ApiVersion, ApiVersionsResponse
@@ -229,7 +230,7 @@ def _encode(route: Route, correlation_id: int, response: Any) -> Parts:
             return [_SIZE_ID_AND_TAGS.pack(len(body) + 5, correlation_id, 0), body]
         return [_SIZE_AND_ID.pack(len(body) + 4, correlation_id), body]
     parts: Parts = route.api.response.encode_parts(response, route.api_version)
-    size_bytes = sum(len(part) if isinstance(part, bytes) else part.size_bytes for part in parts)
+    size_bytes = sum(part_size(part) for part in parts)
     if route.flexible_header:
         return [_SIZE_ID_AND_TAGS.pack(size_bytes + 5, correlation_id, 0), *parts]
     return [_SIZE_AND_ID.pack(size_bytes + 4, correlation_id), *parts]

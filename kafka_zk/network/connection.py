@@ -24,7 +24,7 @@ from kafka_zk.network.frames import BufferPool, FrameReader
 from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.pending import Pending
 from kafka_zk.network.request_channel import RequestChannel
-from kafka_zk.network.transport import Part, Transport
+from kafka_zk.network.transport import IN_MEMORY, Part, Transport
 
 REQUESTS_A_TURN = 4
 MAX_UNANSWERED = 32
@@ -329,5 +329,5 @@ def _is_ready(answer: Parts | Deferred) -> bool:
 
 def _release(parts: Parts) -> None:
     for part in parts:
-        if not isinstance(part, bytes):
+        if not isinstance(part, IN_MEMORY):
             part.release()

@@ -50,7 +50,13 @@ class FileSlice(Protocol):
     def release(self) -> None: ...
 
 
-Part: TypeAlias = "bytes | FileSlice"
+Part: TypeAlias = "bytes | bytearray | memoryview | FileSlice"
+IN_MEMORY = (bytes, bytearray, memoryview)
+
+
+def part_size(part: Part) -> int:
+    """Bytes of a part on the wire."""
+    return len(part) if isinstance(part, IN_MEMORY) else part.size_bytes
 
 
 class Transport(Protocol):
@@ -97,12 +103,11 @@ class PlainTransport:
 
     def send(self, parts: Sequence[Part]) -> None:
         """Blocks. Neighbouring bytes leave together; a slice follows its head without an extra packet."""
-        head: list[bytes] = []
+        head: list[bytes | bytearray | memoryview] = []
         for part in parts:
-            if type(part) is bytes:
+            if isinstance(part, IN_MEMORY):
                 head.append(part)
             else:
-                assert not isinstance(part, bytes)
                 if head:
                     self._send_bytes(b"".join(head), socket.MSG_MORE)
                     head.clear()
