@@ -221,21 +221,18 @@ class _Channel:
 
 
 def _event_of(sent: BrokerRequest, response: Any) -> Event | None:
+    about = (sent.broker_id, sent.request.broker_epoch, sent.request.controller_epoch)
     if isinstance(response, LeaderAndIsrResponse):
-        return LeaderAndIsrResponseReceived(sent.broker_id, response)
+        return LeaderAndIsrResponseReceived(*about, response)
     if isinstance(response, StopReplicaResponse):
-        return _deletion_answer(sent, response)
-    return UpdateMetadataResponseReceived(sent.broker_id, response.error_code)
+        errors = _deletion_errors(sent, response)
+        return TopicDeletionStopReplicaResponseReceived(*about, errors) if errors else None
+    return UpdateMetadataResponseReceived(*about, response.error_code)
 
 
-def _deletion_answer(sent: BrokerRequest, response: StopReplicaResponse) -> Event | None:
-    if not sent.deleted:
-        return None
+def _deletion_errors(sent: BrokerRequest, response: StopReplicaResponse) -> dict[TopicPartition, int]:
+    """Error codes of the partitions that topic deletions wait for."""
     if response.error_code != ErrorCode.NONE:
-        return TopicDeletionStopReplicaResponseReceived(
-            sent.broker_id, dict.fromkeys(sorted(sent.deleted), response.error_code)
-        )
+        return dict.fromkeys(sorted(sent.deleted), response.error_code)
     answered = {TopicPartition(p.topic_name, p.partition_index): p.error_code for p in response.partition_errors}
-    return TopicDeletionStopReplicaResponseReceived(
-        sent.broker_id, {tp: answered.get(tp, NO_ANSWER_ERROR) for tp in sorted(sent.deleted)}
-    )
+    return {tp: answered.get(tp, NO_ANSWER_ERROR) for tp in sorted(sent.deleted)}

@@ -148,24 +148,30 @@ class TopicUncleanElectionEnable(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderAndIsrResponseReceived(Event):
+class BrokerAnswer(Event):
+    """The answer of a broker; the two epochs are those the request carried."""
+
     broker_id: int
+    broker_epoch: int
+    controller_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsrResponseReceived(BrokerAnswer):
     response: LeaderAndIsrResponse
     state: ClassVar[ControllerState] = ControllerState.LEADER_AND_ISR_RESPONSE
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateMetadataResponseReceived(Event):
-    broker_id: int
+class UpdateMetadataResponseReceived(BrokerAnswer):
     error_code: int
     state: ClassVar[ControllerState] = ControllerState.UPDATE_METADATA_RESPONSE
 
 
 @dataclass(frozen=True, slots=True)
-class TopicDeletionStopReplicaResponseReceived(Event):
+class TopicDeletionStopReplicaResponseReceived(BrokerAnswer):
     """Error codes of the deleted partitions; a partition the broker said nothing of has UNKNOWN_SERVER_ERROR."""
 
-    broker_id: int
     errors: Mapping[TopicPartition, int]
     state: ClassVar[ControllerState] = ControllerState.TOPIC_DELETION
 

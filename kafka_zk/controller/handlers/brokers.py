@@ -148,8 +148,6 @@ def on_leader_and_isr_response(term: Term, log: StateChangeLog, event: LeaderAnd
             f"Received error {ErrorCode(response.error_code).name} in LeaderAndIsr response from {event.broker_id}"
         )
         return
-    if event.broker_id not in context.brokers:
-        return
     answered: dict[TopicPartition, int] = {}
     for topic in response.topics:
         name = context.topic_names.get(topic.topic_id)

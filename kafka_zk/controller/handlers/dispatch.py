@@ -33,8 +33,20 @@ def dispatch(term: Term, queued: Queued) -> None:
         _answer(term, queued.event, queued.reply)
 
 
+def _is_outdated(term: Term, answer: events.BrokerAnswer) -> bool:
+    """Whether the request was to an earlier life of the broker, or from an earlier term of this controller.
+
+    Differs from Kafka, which takes such an answer for one about the present: a StopReplica that the broker's next life
+    refused then keeps its topic from being deleted until some broker starts.
+    """
+    broker = term.context.brokers.get(answer.broker_id)
+    return broker is None or broker.epoch != answer.broker_epoch or answer.controller_epoch != term.context.epoch
+
+
 def _react(term: Term, event: events.Event) -> None:
     match event:
+        case events.BrokerAnswer() if _is_outdated(term, event):
+            term.debug(f"Ignoring an answer of broker {event.broker_id} to an outdated request")
         case events.BrokerChange():
             brokers.on_broker_change(term)
         case events.BrokerModifications(broker_id):
@@ -64,8 +76,8 @@ def _react(term: Term, event: events.Event) -> None:
             brokers.on_leader_and_isr_response(term, log, event)
         case events.UpdateMetadataResponseReceived():
             brokers.on_update_metadata_response(term, event)
-        case events.TopicDeletionStopReplicaResponseReceived(broker_id, errors):
-            deletion.on_stop_replica_response(term, broker_id, errors)
+        case events.TopicDeletionStopReplicaResponseReceived():
+            deletion.on_stop_replica_response(term, event.broker_id, event.errors)
         case _:
             raise AssertionError(f"no handler for {event}")
 

@@ -40,8 +40,8 @@ def test_a_change_during_the_handling_of_the_last_one_is_queued():
 
 def test_every_answer_of_a_broker_counts():
     mailbox = Mailbox(SimClock())
-    mailbox.put_answer(UpdateMetadataResponseReceived(1, 0))
-    mailbox.put_answer(UpdateMetadataResponseReceived(1, 0))
+    mailbox.put_answer(UpdateMetadataResponseReceived(1, 101, 1, 0))
+    mailbox.put_answer(UpdateMetadataResponseReceived(1, 101, 1, 0))
     assert len(mailbox) == 2
 
 

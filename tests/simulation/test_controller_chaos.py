@@ -1,0 +1,132 @@
+"""Random lives of a cluster, each from a seed: brokers die and return, sessions expire, topics come and go.
+
+Replay one with `pytest tests/simulation/test_controller_chaos.py -k "seed12"` (the seed is in the test's name).
+"""
+
+import random
+import uuid
+
+import gevent
+import pytest
+
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.zk.operations import Delete, SetData
+from kafka_zk.zk.znodes import TopicPartitionStateZNode
+from tests.simulation.fake_cluster import FakeCluster
+
+STEPS = 25
+BROKERS = [1, 2, 3, 4]
+
+
+class Life:
+    """One random history."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.cluster = FakeCluster(BROKERS, switch=self._maybe_switch, auto_leader_rebalance_enable=False)
+        self.topics = {}
+        self.deleted = set()
+
+    def _maybe_switch(self):
+        """ZooKeeper and brokers answer at any time: others may run before, or not."""
+        for _ in range(self.random.choice((0, 0, 1, 3))):
+            gevent.sleep(0)
+
+    def run(self):
+        self.cluster.start_together(*BROKERS)
+        for _ in range(STEPS):
+            self.random.choice(
+                (self.crash, self.restart, self.expire, self.create, self.create, self.delete, self.depose)
+            )()
+            if self.random.random() < 0.5:
+                self.cluster.settle()
+        for broker_id in BROKERS:
+            if broker_id not in self.cluster.members:
+                self.cluster.start_together(broker_id)
+        self.cluster.settle()
+        # A request may have died with its broker's connection: the retry pause is over now.
+        self.cluster.clock.advance(1_000)
+        self.cluster.settle()
+
+    def crash(self):
+        if len(self.cluster.members) > 1:
+            self.cluster.crash(self.random.choice(sorted(self.cluster.members)))
+
+    def restart(self):
+        down = sorted(set(BROKERS) - set(self.cluster.members))
+        if down:
+            self.cluster.start_together(self.random.choice(down))
+
+    def expire(self):
+        self.cluster.members[self.random.choice(sorted(self.cluster.members))].zk.expire()
+
+    def depose(self):
+        """An operator deletes /controller."""
+        if self.cluster.exists("/controller"):
+            self.cluster.zookeeper.nodes["/controller"].owner = 0
+            self.cluster.zookeeper.client().delete("/controller")
+
+    def create(self):
+        name = f"topic-{len(self.topics)}"
+        self.topics[name] = {
+            index: self.random.sample(BROKERS, self.random.randint(1, 3)) for index in range(self.random.randint(1, 3))
+        }
+        self.cluster.create_topic(name, self.topics[name], uuid.UUID(int=len(self.topics) + 100))
+
+    def delete(self):
+        if self.topics:
+            name = self.random.choice(sorted(self.topics))
+            if name not in self.deleted:
+                self.deleted.add(name)
+                self.cluster.delete_topic(name)
+
+
+@pytest.fixture(params=range(300), ids=lambda seed: f"seed{seed}")
+def life(request):
+    made = Life(request.param)
+    made.run()
+    yield made
+    made.cluster.stop()
+
+
+def test_after_any_history_the_cluster_is_whole_again(life):
+    cluster = life.cluster
+    epochs = [cluster.zookeeper.nodes["/controller_epoch"].data]
+    assert cluster.controller.controller_epoch == int(epochs[0])
+    for topic, assignment in life.topics.items():
+        if topic in life.deleted:
+            for path in (f"/brokers/topics/{topic}", f"/admin/delete_topics/{topic}", f"/config/topics/{topic}"):
+                assert not cluster.exists(path)
+            continue
+        for index, replicas in assignment.items():
+            state = cluster.state(topic, index)
+            assert state.leader in state.isr, (topic, index, state)
+            for broker_id in replicas:
+                known = cluster.brokers[broker_id].hosted[(topic, index)]
+                assert known == (state.leader, state.leader_epoch), (topic, index, broker_id)
+    hosted = {partition.topic for broker in cluster.brokers.values() for partition in broker.hosted}
+    assert not hosted & life.deleted
+    for broker in cluster.brokers.values():
+        assert broker.live_brokers == BROKERS
+        assert {tp.topic for tp in broker.metadata} == life.topics.keys() - life.deleted
+
+    assert_epochs_only_grow(cluster)
+
+
+def assert_epochs_only_grow(cluster):
+    """No partition ever had two states under one leader epoch with different leaders, and no epoch went back."""
+    last = {}
+    for write in cluster.zookeeper.writes:
+        if not write.path.endswith("/state"):
+            continue
+        if isinstance(write, Delete):
+            last.pop(write.path, None)
+            continue
+        found = TopicPartitionStateZNode.decode(write.data, None, TopicPartition("", 0))
+        before = last.get(write.path)
+        if before is not None and isinstance(write, SetData):
+            assert found.leader_epoch >= before.leader_epoch
+            assert found.controller_epoch >= before.controller_epoch
+            if found.leader_epoch == before.leader_epoch:
+                assert found.leader == before.leader
+        last[write.path] = found
