@@ -31,7 +31,7 @@ class FollowerState:
         self.last_caught_up_ms: int | None = None
 
     def fetched(self, *, fetch_offset: int, log_start_offset: int, leader_end_offset: int, now_ms: int) -> None:
-        """The follower asked for `fetch_offset`, so it holds everything below; `leader_end_offset` is from before the read.
+        """The follower asked for `fetch_offset`, so it holds all below; `leader_end_offset` is from before the read.
 
         It was caught up now if it asks for the leader's end, and at its previous fetch if it asks for what was the
         leader's end then: a follower that is always one busy round trip behind stays in sync.

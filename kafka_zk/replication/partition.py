@@ -18,7 +18,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from gevent.event import Event
+
 from kafka_zk.clock import Clock
+from kafka_zk.log.errors import UnexpectedAppendOffset
+from kafka_zk.metrics.topic_metrics import TopicMetrics
 from kafka_zk.protocol.errors import (
     BrokerError,
     ErrorCode,
@@ -28,7 +32,7 @@ from kafka_zk.protocol.errors import (
     UnknownLeaderEpoch,
 )
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
-from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.protocol.types import NULL_UUID, Buffer, TopicPartition
 from kafka_zk.replication.follower_state import FollowerState
 from kafka_zk.replication.high_watermark import next_high_watermark
 from kafka_zk.replication.isr import Isr, effective_min_isr, may_join, without_laggards
@@ -93,9 +97,10 @@ class Partition:
     """A replica of a topic partition. `leader_id` and the epochs are -1 until the first LeaderAndIsr."""
 
     __slots__ = (
+        "_appending",
         "_around",
+        "_no_appends",
         "adding_replicas",
-        "announced_high_watermark",
         "assigned_replicas",
         "epoch_start_offset",
         "followers",
@@ -104,14 +109,16 @@ class Partition:
         "leader_epoch",
         "leader_id",
         "log",
+        "metrics",
         "partition_epoch",
         "removing_replicas",
         "topic_partition",
     )
 
-    def __init__(self, topic_partition: TopicPartition, around: PartitionSurroundings) -> None:
+    def __init__(self, topic_partition: TopicPartition, around: PartitionSurroundings, metrics: TopicMetrics) -> None:
         self.topic_partition = topic_partition
         self._around = around
+        self.metrics = metrics
         self.log: UnifiedLog | None = None
         self.is_leader = False
         self.leader_id = NO_LEADER
@@ -123,7 +130,13 @@ class Partition:
         self.adding_replicas: tuple[int, ...] = ()
         self.removing_replicas: tuple[int, ...] = ()
         self.followers: dict[int, FollowerState] = {}
-        self.announced_high_watermark = -1
+        self._appending = 0
+        self._no_appends: Event | None = None
+
+    @property
+    def high_watermark(self) -> int:
+        """The first offset that is not committed; 0 while there is no log."""
+        return 0 if self.log is None else self.log.high_watermark
 
     # --- who may use the log -----------------------------------------------------------------------------------------
 
@@ -161,6 +174,7 @@ class Partition:
         around = self._around
         is_new_leader = not self.is_leader
         is_new_epoch = state.leader_epoch > self.leader_epoch
+        self._let_appends_end()
         self.log = log
         self._assign(state)
         self.isr.settle(state.isr)
@@ -186,9 +200,10 @@ class Partition:
         return is_new_leader
 
     def become_follower(self, state: LeaderAndIsrPartitionState, log: UnifiedLog) -> bool:
-        """Follow `state.leader`; whether the leader epoch is new, so that the fetcher must start anew."""
+        """Blocks. Follow `state.leader`; whether the leader epoch is new, so that the fetcher must start anew."""
         if self._is_outdated(state):
             return False
+        self._let_appends_end()
         is_new_epoch = state.leader_epoch > self.leader_epoch
         self.log = log
         self.is_leader = False
@@ -200,6 +215,17 @@ class Partition:
         self.isr.settle(())
         return is_new_epoch
 
+    def _let_appends_end(self) -> None:
+        """Blocks. Refuse new appends, and wait for those under way.
+
+        They carry the old leader epoch: written after the new one began, they would wipe it from the epoch file.
+        """
+        self.is_leader = False
+        if self._appending:
+            self._no_appends = Event()
+            self._no_appends.wait()
+            self._no_appends = None
+
     def go_offline(self) -> None:
         """The log is gone: its directory failed, or the replica is deleted."""
         self.is_leader = False
@@ -210,7 +236,7 @@ class Partition:
         if state.partition_epoch >= self.partition_epoch:
             return False
         log_lines.info(
-            "[Partition %s broker=%d] Skipped the leader and isr of leader epoch %d: its partition epoch %d is older than %d",
+            "[Partition %s broker=%d] Skipped leader epoch %d: its partition epoch %d is older than %d",
             self.topic_partition,
             self._around.broker_id,
             state.leader_epoch,
@@ -232,7 +258,7 @@ class Partition:
 
     # --- produce -----------------------------------------------------------------------------------------------------
 
-    def append_as_leader(self, records: memoryview, required_acks: int) -> AppendInfo:
+    def append_as_leader(self, records: Buffer, required_acks: int) -> AppendInfo:
         """Blocks. Append one produced batch and advance the high watermark as far as that alone allows.
 
         Raises NotLeaderOrFollower, NotEnoughReplicas (acks=all under min.insync.replicas), and what the log raises.
@@ -247,7 +273,13 @@ class Partition:
                     f"The size of the current ISR {self.isr.committed} is insufficient to satisfy the min.isr "
                     f"requirement of {minimum} for partition {self.topic_partition}"
                 )
-        info = log.append_as_leader(records, leader_epoch=self.leader_epoch)
+        self._appending += 1
+        try:
+            info = log.append_as_leader(records, leader_epoch=self.leader_epoch)
+        finally:
+            self._appending -= 1
+            if self._no_appends is not None and not self._appending:
+                self._no_appends.set()
         if self.is_leader:
             if self.followers:
                 self.maybe_advance_high_watermark()
@@ -290,6 +322,33 @@ class Partition:
             return False
         log.update_high_watermark(advanced)
         return True
+
+    def append_as_follower(self, records: Buffer) -> AppendInfo:
+        """Blocks. Append what the leader sent.
+
+        A log may begin where no batch does (DeleteRecords cuts at offsets): the first fetch then brings the whole batch
+        around that offset. An empty log takes it by beginning at the batch, and hiding what is before its old start.
+        """
+        log = self.log
+        assert log is not None
+        try:
+            return log.append_as_follower(records)
+        except UnexpectedAppendOffset as error:
+            start_offset = log.log_start_offset
+            if log.log_end_offset != start_offset or not error.first_offset < start_offset <= error.last_offset:
+                raise
+            log_lines.info(
+                "[Partition %s broker=%d] Unexpected offset in append: the batch at %d holds the log start offset %d",
+                self.topic_partition,
+                self._around.broker_id,
+                error.first_offset,
+                start_offset,
+            )
+            log.truncate_fully_and_start_at(error.first_offset)
+            info = log.append_as_follower(records)
+            log.update_high_watermark(start_offset)
+            log.increment_log_start_offset(start_offset)
+            return info
 
     # --- followers ---------------------------------------------------------------------------------------------------
 
@@ -375,7 +434,11 @@ class Partition:
     def _send_proposal(self) -> None:
         assert self.isr.proposed is not None and self.log is not None
         change = IsrChange(
-            self.topic_partition, self.log.topic_id, self.leader_epoch, self.partition_epoch, self.isr.proposed
+            self.topic_partition,
+            self.log.topic_id or NULL_UUID,
+            self.leader_epoch,
+            self.partition_epoch,
+            self.isr.proposed,
         )
         self._around.alter_isr(self, change)
 

@@ -1,0 +1,53 @@
+"""LeaderAndIsr (key 4, v0-7): the controller says which partitions this broker leads and follows.
+
+Source      Kafka 3.9 KafkaApis.handleLeaderAndIsrRequest.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from kafka_zk.api.cluster.orders import check_order
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.messages.leader_and_isr import (
+    LEADER_AND_ISR_REQUEST,
+    LEADER_AND_ISR_RESPONSE,
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicError,
+)
+from kafka_zk.protocol.types import TopicPartition
+
+TOPIC_IDS_FROM = 5
+"""From this version on the answer groups partitions by topic id."""
+
+
+@api(LEADER_AND_ISR_REQUEST, LEADER_AND_ISR_RESPONSE)
+def leader_and_isr(request: LeaderAndIsrRequest, ctx: RequestContext) -> LeaderAndIsrResponse:
+    """Blocks while logs are made. Its own order at a time with the controller's other requests."""
+    check_order(ctx, request.broker_epoch)
+    codes = ctx.services.replica_manager.become_leader_or_follower(request)
+    return _response(codes, ctx.api_version)
+
+
+def _response(codes: list[tuple[TopicPartition, UUID, ErrorCode]], api_version: int) -> LeaderAndIsrResponse:
+    if api_version < TOPIC_IDS_FROM:
+        return LeaderAndIsrResponse(
+            partition_errors=[
+                LeaderAndIsrPartitionError(topic_name=tp.topic, partition_index=tp.partition, error_code=code)
+                for tp, _, code in codes
+            ]
+        )
+    by_topic: dict[UUID, list[LeaderAndIsrPartitionError]] = {}
+    for tp, topic_id, code in codes:
+        by_topic.setdefault(topic_id, []).append(
+            LeaderAndIsrPartitionError(partition_index=tp.partition, error_code=code)
+        )
+    return LeaderAndIsrResponse(
+        topics=[
+            LeaderAndIsrTopicError(topic_id=topic_id, partition_errors=errors) for topic_id, errors in by_topic.items()
+        ]
+    )

@@ -1,0 +1,24 @@
+"""What the controller's three requests have in common: who may send them, and to which life of this broker.
+
+Role        Called first by LeaderAndIsr, StopReplica and UpdateMetadata.
+Source      Kafka 3.9 KafkaApis.isBrokerEpochStale; KIP-380 (rule 4).
+"""
+
+from __future__ import annotations
+
+from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.protocol.errors import ClusterAuthorizationFailed, StaleBrokerEpoch
+
+NO_BROKER_EPOCH = -1
+
+
+def check_order(ctx: RequestContext, broker_epoch: int) -> None:
+    """Raises ClusterAuthorizationFailed, and StaleBrokerEpoch for an order meant for an earlier life of this broker.
+
+    A larger epoch than ours is fine: the controller may see our registration before we do.
+    """
+    if not ctx.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
+        raise ClusterAuthorizationFailed
+    if broker_epoch != NO_BROKER_EPOCH and broker_epoch < ctx.services.replica_manager.broker_epoch():
+        raise StaleBrokerEpoch

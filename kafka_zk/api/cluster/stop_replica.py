@@ -1,0 +1,49 @@
+"""StopReplica (key 5, v0-4): stop following or leading partitions, and delete their logs where told.
+
+Source      Kafka 3.9 KafkaApis.handleStopReplicaRequest, StopReplicaRequest.partitionStates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafka_zk.api.cluster.orders import check_order
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.protocol.messages.stop_replica import (
+    STOP_REPLICA_REQUEST,
+    STOP_REPLICA_RESPONSE,
+    StopReplicaPartitionError,
+    StopReplicaRequest,
+    StopReplicaResponse,
+)
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication.leadership import NO_EPOCH, StopOrder
+
+
+@api(STOP_REPLICA_REQUEST, STOP_REPLICA_RESPONSE)
+def stop_replica(request: StopReplicaRequest, ctx: RequestContext) -> StopReplicaResponse:
+    """Blocks while fetchers stop and logs are renamed."""
+    check_order(ctx, request.broker_epoch)
+    codes = ctx.services.replica_manager.stop_replicas(
+        list(_orders(request)), controller_epoch=request.controller_epoch, controller_id=request.controller_id
+    )
+    return StopReplicaResponse(
+        partition_errors=[
+            StopReplicaPartitionError(topic_name=tp.topic, partition_index=tp.partition, error_code=code)
+            for tp, code in codes
+        ]
+    )
+
+
+def _orders(request: StopReplicaRequest) -> Iterator[StopOrder]:
+    """The partitions, in whichever of the three layouts the version has."""
+    for state_topic in request.topic_states:
+        for state in state_topic.partition_states:
+            tp = TopicPartition(state_topic.topic_name, state.partition_index)
+            yield StopOrder(tp, state.leader_epoch, state.delete_partition)
+    for topic in request.topics:
+        for index in topic.partition_indexes:
+            yield StopOrder(TopicPartition(topic.name, index), NO_EPOCH, request.delete_partitions)
+    for one in request.ungrouped_partitions:
+        yield StopOrder(TopicPartition(one.topic_name, one.partition_index), NO_EPOCH, request.delete_partitions)

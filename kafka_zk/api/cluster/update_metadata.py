@@ -1,0 +1,25 @@
+"""UpdateMetadata (key 6, v0-8): the controller's picture of the cluster, for this broker's metadata cache.
+
+Source      Kafka 3.9 KafkaApis.handleUpdateMetadataRequest.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.api.cluster.orders import check_order
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.messages.update_metadata import (
+    UPDATE_METADATA_REQUEST,
+    UPDATE_METADATA_RESPONSE,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
+
+
+@api(UPDATE_METADATA_REQUEST, UPDATE_METADATA_RESPONSE)
+def update_metadata(request: UpdateMetadataRequest, ctx: RequestContext) -> UpdateMetadataResponse:
+    """Blocks while another order is carried out. Those who wait on the cache are told before the answer leaves."""
+    check_order(ctx, request.broker_epoch)
+    ctx.services.replica_manager.maybe_update_metadata_cache(request)
+    return UpdateMetadataResponse(error_code=ErrorCode.NONE)

@@ -1,0 +1,74 @@
+"""DeleteRecords (key 21, v0-2): move log start offsets forward, and wait until every live replica has.
+
+Source      Kafka 3.9 KafkaApis.handleDeleteRecordsRequest, ReplicaManager.deleteRecords.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, TopicAuthorizationFailed, UnknownTopicOrPartition
+from kafka_zk.protocol.messages.delete_records import (
+    DELETE_RECORDS_REQUEST,
+    DELETE_RECORDS_RESPONSE,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from kafka_zk.replication.delayed_delete_records import LowWatermark
+
+NO_LOW_WATERMARK = -1
+
+
+@api(DELETE_RECORDS_REQUEST, DELETE_RECORDS_RESPONSE)
+def delete_records(request: DeleteRecordsRequest, ctx: RequestContext) -> Pending[DeleteRecordsResponse]:
+    cache = ctx.services.metadata_cache
+    asked = [
+        (topic.name, wanted.partition_index, wanted.offset) for topic in request.topics for wanted in topic.partitions
+    ]
+    outcome: list[LowWatermark] = []
+    allowed: list[tuple[int, tuple[str, int, int]]] = []
+    for position, entry in enumerate(asked):
+        if not ctx.may(Operation.DELETE, ResourceType.TOPIC, entry[0]):
+            outcome.append(TopicAuthorizationFailed())
+        elif cache.partition(entry[0], entry[1]) is None:
+            outcome.append(UnknownTopicOrPartition())
+        else:
+            outcome.append(NO_LOW_WATERMARK)
+            allowed.append((position, entry))
+    answer: Pending[DeleteRecordsResponse] = Pending()
+
+    def finish(done: Pending[list[LowWatermark]]) -> None:
+        for (position, _), reached in zip(allowed, done.value, strict=True):
+            outcome[position] = reached
+        answer.complete(_response(request, outcome))
+
+    deleted = ctx.services.replica_manager.delete_records(
+        [entry for _, entry in allowed], timeout_ms=request.timeout_ms
+    )
+    deleted.on_complete(finish)
+    return answer
+
+
+def _response(request: DeleteRecordsRequest, outcome: list[LowWatermark]) -> DeleteRecordsResponse:
+    remaining = iter(outcome)
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[_result(wanted.partition_index, next(remaining)) for wanted in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _result(index: int, reached: LowWatermark) -> DeleteRecordsPartitionResult:
+    if isinstance(reached, BrokerError):
+        return DeleteRecordsPartitionResult(
+            partition_index=index, low_watermark=NO_LOW_WATERMARK, error_code=reached.code
+        )
+    return DeleteRecordsPartitionResult(partition_index=index, low_watermark=reached, error_code=ErrorCode.NONE)

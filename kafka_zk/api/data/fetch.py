@@ -1,0 +1,259 @@
+"""Fetch (key 1, v0-17): record batches for consumers and followers.
+
+The session decides what is read and what of it is news; the replica room reads; the answer is made of slices of
+segment files, which go out by sendfile.
+Source      Kafka 3.9 KafkaApis.handleFetchRequest, FetchResponse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.data.current_leaders import CurrentLeaders
+from kafka_zk.api.data.old_fetchers import convert_for
+from kafka_zk.api.registry import api
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    ErrorCode,
+    TopicAuthorizationFailed,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from kafka_zk.protocol.messages.fetch import (
+    FETCH_REQUEST,
+    FETCH_RESPONSE,
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+from kafka_zk.protocol.types import NULL_UUID
+from kafka_zk.replication.fetch_context import TOPIC_IDS_FROM, FetchContext, open_context
+from kafka_zk.replication.records_view import (
+    NO_REPLICA,
+    FetchParams,
+    PartitionFetch,
+    PartitionRead,
+    ReadUpTo,
+)
+
+READ_COMMITTED = 1
+HARD_LIMIT_UP_TO = 2
+"""Up to this version limits hold even if they cut the first batch."""
+
+STORAGE_ERRORS_FROM = 6
+"""Before this version clients do not know KAFKA_STORAGE_ERROR."""
+
+FOLLOWERS_FROM = 11
+"""From this version on consumers may read from followers."""
+
+REPLICA_STATE_FROM = 15
+LEADERS_FROM = 16
+
+Answered = tuple[PartitionFetch, PartitionRead]
+
+
+@api(FETCH_REQUEST, FETCH_RESPONSE)
+def fetch(request: FetchRequest, ctx: RequestContext) -> FetchResponse | Pending[FetchResponse]:
+    """Answers at once, or a Pending while there is less than min_bytes."""
+    services = ctx.services
+    params = _params(request, ctx)
+    context = open_context(
+        services.replica_manager.fetch_sessions,
+        session_id=request.session_id,
+        session_epoch=request.session_epoch,
+        api_version=ctx.api_version,
+        wanted=_wanted(request, ctx),
+        forgotten=[
+            (topic.topic_id if topic.topic_id != NULL_UUID else topic.topic, index)
+            for topic in request.forgotten_topics_data
+            for index in topic.partitions
+        ],
+        from_follower=params.is_follower,
+        name_of=services.metadata_cache.topic_name,
+        now_ms=services.clock.monotonic_ms(),
+    )
+    if context.error_code is not ErrorCode.NONE:
+        return FetchResponse(error_code=context.error_code)
+    readable, refused = _split(context.wanted, _check_for(params, ctx))
+    reads = services.replica_manager.fetch(params, readable)
+    if isinstance(reads, Pending):
+        pending: Pending[FetchResponse] = Pending()
+
+        def finish(done: Pending[list[PartitionRead]]) -> None:
+            pending.complete(_response(ctx, params, context, readable, done.value, refused))
+
+        reads.on_complete(finish)
+        return pending
+    return _response(ctx, params, context, readable, reads, refused)
+
+
+def _params(request: FetchRequest, ctx: RequestContext) -> FetchParams:
+    replica_id = request.replica_state.replica_id if ctx.api_version >= REPLICA_STATE_FROM else request.replica_id
+    if replica_id >= 0:
+        up_to = ReadUpTo.LOG_END
+    elif request.isolation_level == READ_COMMITTED:
+        up_to = ReadUpTo.LAST_STABLE_OFFSET
+    else:
+        up_to = ReadUpTo.HIGH_WATERMARK
+    return FetchParams(
+        replica_id=replica_id,
+        max_wait_ms=request.max_wait_ms,
+        min_bytes=min(request.min_bytes, request.max_bytes, ctx.services.config.fetch_max_bytes),
+        max_bytes=min(request.max_bytes, ctx.services.config.fetch_max_bytes),
+        up_to=up_to,
+        leader_only=replica_id >= 0 or ctx.api_version < FOLLOWERS_FROM,
+        allows_partial_batch=ctx.api_version <= HARD_LIMIT_UP_TO,
+        rack_id=request.rack_id,
+    )
+
+
+def _wanted(request: FetchRequest, ctx: RequestContext) -> list[PartitionFetch]:
+    cache = ctx.services.metadata_cache
+    by_id = ctx.api_version >= TOPIC_IDS_FROM
+    wanted: list[PartitionFetch] = []
+    for topic in request.topics:
+        name = cache.topic_name(topic.topic_id) if by_id else topic.topic
+        wanted += [
+            PartitionFetch(
+                name,
+                topic.topic_id,
+                asked.partition,
+                fetch_offset=asked.fetch_offset,
+                max_bytes=asked.partition_max_bytes,
+                log_start_offset=asked.log_start_offset,
+                current_leader_epoch=asked.current_leader_epoch,
+                last_fetched_epoch=asked.last_fetched_epoch,
+            )
+            for asked in topic.partitions
+        ]
+    return wanted
+
+
+def _check_for(params: FetchParams, ctx: RequestContext) -> Callable[[PartitionFetch], None]:
+    """What raises the error that a partition is refused with before anything is read."""
+    cache = ctx.services.metadata_cache
+    reads_as_client = not params.is_follower and ctx.services.authorizer is not None
+    may_follow = not params.is_follower or ctx.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def check(wanted: PartitionFetch) -> None:
+        if not may_follow:
+            raise TopicAuthorizationFailed
+        if wanted.topic is None:
+            raise UnknownTopicId
+        if reads_as_client and not ctx.may(Operation.READ, ResourceType.TOPIC, wanted.topic):
+            raise TopicAuthorizationFailed
+        if cache.partition(wanted.topic, wanted.partition) is None:
+            raise UnknownTopicOrPartition
+
+    return check
+
+
+def _split(
+    wanted: Sequence[PartitionFetch], check: Callable[[PartitionFetch], None]
+) -> tuple[list[PartitionFetch], list[Answered]]:
+    """The partitions that may be read, and those that are refused."""
+    readable: list[PartitionFetch] = []
+    refused: list[Answered] = []
+    for asked in wanted:
+        try:
+            check(asked)
+        except BrokerError as error:
+            refused.append((asked, PartitionRead(error=error)))
+        else:
+            readable.append(asked)
+    return readable, refused
+
+
+def _response(
+    ctx: RequestContext,
+    params: FetchParams,
+    context: FetchContext,
+    readable: Sequence[PartitionFetch],
+    reads: Sequence[PartitionRead],
+    refused: Sequence[Answered],
+) -> FetchResponse:
+    convert_for(ctx, readable, reads)
+    answered: list[Answered] = [*zip(readable, reads, strict=True), *refused]
+    session = context.answer(answered, ctx.services.clock.monotonic_ms())
+    response = FetchResponse(error_code=session.error_code, session_id=session.session_id)
+    if session.error_code is not ErrorCode.NONE:
+        for _, read in answered:
+            read.release()
+        return response
+    leaders = CurrentLeaders(ctx)
+    early_refusals = {id(read) for _, read in refused}
+    for (asked, read), included in zip(answered, session.included, strict=True):
+        if not included:
+            read.release()
+            continue
+        data = _partition_data(asked, read, ctx.api_version, leaders)
+        if id(read) in early_refusals:
+            data.aborted_transactions = []
+        _count(ctx, params, asked, read)
+        last = response.responses[-1] if response.responses else None
+        name = asked.topic or ""
+        if last is None or last.topic_id != asked.topic_id or last.topic != name:
+            last = FetchableTopicResponse(topic=name, topic_id=asked.topic_id, partitions=[])
+            response.responses.append(last)
+        last.partitions.append(data)
+    if ctx.api_version >= LEADERS_FROM:
+        response.node_endpoints = [
+            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in leaders.nodes.values()
+        ]
+    return response
+
+
+def _partition_data(
+    asked: PartitionFetch, read: PartitionRead, api_version: int, leaders: CurrentLeaders
+) -> PartitionData:
+    aborted = read.aborted_transactions
+    data = PartitionData(
+        partition_index=asked.partition,
+        error_code=ErrorCode.NONE if read.error is None else _code_for(read.error, api_version),
+        high_watermark=read.high_watermark,
+        last_stable_offset=read.last_stable_offset,
+        log_start_offset=read.log_start_offset,
+        aborted_transactions=None
+        if aborted is None
+        else [AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset) for txn in aborted],
+        records=read.records,
+    )
+    if read.preferred_read_replica != NO_REPLICA:
+        data.preferred_read_replica = read.preferred_read_replica
+    if read.diverging_epoch is not None:
+        epoch, end_offset = read.diverging_epoch
+        data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+    if api_version >= LEADERS_FROM and data.error_code in (
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+    ):
+        leader_id, leader_epoch = leaders.of(asked.topic or "", asked.partition)
+        data.current_leader = LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
+    return data
+
+
+def _code_for(error: BrokerError, api_version: int) -> ErrorCode:
+    if error.code is ErrorCode.KAFKA_STORAGE_ERROR and api_version < STORAGE_ERRORS_FROM:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return error.code
+
+
+def _count(ctx: RequestContext, params: FetchParams, asked: PartitionFetch, read: PartitionRead) -> None:
+    stats = ctx.services.replica_manager.topic_stats
+    if params.is_follower:
+        if read.size_bytes:
+            stats.replication_bytes_out(read.size_bytes)
+    elif asked.topic is not None and read.error is None:
+        metrics = stats.topic(asked.topic)
+        metrics.total_fetch_requests(1)
+        if read.size_bytes:
+            metrics.bytes_out(read.size_bytes)

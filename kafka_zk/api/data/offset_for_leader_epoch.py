@@ -1,0 +1,55 @@
+"""OffsetForLeaderEpoch (key 23, v0-4): where a leader epoch ends, so that a reader can see that it must truncate.
+
+Source      Kafka 3.9 KafkaApis.handleOffsetForLeaderEpochRequest, ReplicaManager.lastOffsetForLeaderEpoch.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.api.walk import per_partition
+from kafka_zk.protocol.errors import BrokerError, ErrorCode
+from kafka_zk.protocol.messages.offset_for_leader_epoch import (
+    OFFSET_FOR_LEADER_EPOCH_REQUEST,
+    OFFSET_FOR_LEADER_EPOCH_RESPONSE,
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+    OffsetForLeaderTopicResult,
+)
+from kafka_zk.replication.reading import end_offset_for_epoch
+
+
+@api(OFFSET_FOR_LEADER_EPOCH_REQUEST, OFFSET_FOR_LEADER_EPOCH_RESPONSE)
+def offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, ctx: RequestContext) -> OffsetForLeaderEpochResponse:
+    hosted = ctx.services.replica_manager.hosted
+    is_broker = ctx.services.authorizer is None or ctx.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def act(topic: OffsetForLeaderTopic, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+        end = end_offset_for_epoch(
+            hosted.get(topic.topic, asked.partition),
+            asked.leader_epoch,
+            current_leader_epoch=asked.current_leader_epoch,
+        )
+        return EpochEndOffset(
+            error_code=ErrorCode.NONE, partition=asked.partition, leader_epoch=end.epoch, end_offset=end.end_offset
+        )
+
+    def refuse(topic: OffsetForLeaderTopic, asked: OffsetForLeaderPartition, error: BrokerError) -> EpochEndOffset:
+        return EpochEndOffset(error_code=error.code, partition=asked.partition)
+
+    answered = per_partition(
+        request.topics,
+        act,
+        refuse,
+        may=None if is_broker else lambda name: ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, name),
+        name_of=attrgetter("topic"),
+    )
+    return OffsetForLeaderEpochResponse(
+        topics=[OffsetForLeaderTopicResult(topic=topic.topic, partitions=partitions) for topic, partitions in answered]
+    )

@@ -1,0 +1,192 @@
+"""Produce (key 0, v0-11): append record batches to led partitions.
+
+This is the hot path of the broker: one pass over the request, one list of results, one pass for the answer.
+Source      Kafka 3.9 KafkaApis.handleProduceRequest, ProduceResponse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.data.current_leaders import CurrentLeaders
+from kafka_zk.api.data.produced_records import NO_TRANSACTIONS, one_batch
+from kafka_zk.api.registry import api
+from kafka_zk.log.unified_log import AppendInfo
+from kafka_zk.network.errors import CloseConnection
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    ErrorCode,
+    InvalidRecord,
+    InvalidTimestamp,
+    TopicAuthorizationFailed,
+    TransactionalIdAuthorizationFailed,
+    UnknownTopicOrPartition,
+)
+from kafka_zk.protocol.messages.produce import (
+    PRODUCE_REQUEST,
+    PRODUCE_RESPONSE,
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from kafka_zk.replication.append import AppendFailure, Entry
+
+ADMIN_CLIENT_ID = "__admin_client"
+"""Only this client may write to internal topics."""
+
+LEADERS_FROM = 10
+"""From this version on an answer names the leaders of partitions that are led elsewhere."""
+
+Result = AppendInfo | AppendFailure
+
+# Shared by all answers: encoders only read them, and making them costs.
+_NO_RECORD_ERRORS: list[BatchIndexAndErrorMessage] = []
+_NO_LEADER = LeaderIdAndEpoch()
+
+
+@api(PRODUCE_REQUEST, PRODUCE_RESPONSE)
+def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | Pending[ProduceResponse] | None:
+    """Blocks while records are written. With acks=0 there is no answer; an error then closes the connection."""
+    services = ctx.services
+    api_version = ctx.api_version
+    if request.transactional_id is not None:
+        raise TransactionalIdAuthorizationFailed(NO_TRANSACTIONS)
+    topics = services.metadata_cache.snapshot.topics
+    entries: list[Entry] = []
+    refused: list[tuple[int, AppendFailure]] | None = None
+    position = 0
+    for topic in request.topic_data:
+        name = topic.name
+        allowed = services.authorizer is None or ctx.may(Operation.WRITE, ResourceType.TOPIC, name)
+        state = topics.get(name)
+        for data in topic.partition_data:
+            try:
+                if not allowed:
+                    raise TopicAuthorizationFailed
+                if state is None or data.index not in state.partitions:
+                    raise UnknownTopicOrPartition
+                entries.append((name, data.index, one_batch(data.records, api_version)))
+            except BrokerError as error:
+                if refused is None:
+                    refused = []
+                refused.append((position, AppendFailure(error)))
+            position += 1
+    results = services.replica_manager.append_records(
+        entries,
+        required_acks=request.acks,
+        timeout_ms=request.timeout_ms,
+        internal_topics_allowed=ctx.client_id == ADMIN_CLIENT_ID,
+    )
+    if type(results) is list:
+        return _answer(request, ctx, results, refused)
+    assert isinstance(results, Pending)
+    pending: Pending[ProduceResponse] = Pending()
+
+    def finish(done: Pending[list[Result]]) -> None:
+        pending.complete(_response(request, ctx, _merged(done.value, refused)))
+
+    results.on_complete(finish)
+    return pending
+
+
+def _answer(
+    request: ProduceRequest,
+    ctx: RequestContext,
+    results: list[Result],
+    refused: list[tuple[int, AppendFailure]] | None,
+) -> ProduceResponse | None:
+    if refused is not None:
+        results = _merged(results, refused)
+    if request.acks == 0:
+        _close_if_failed(results, ctx)
+        return None
+    return _response(request, ctx, results)
+
+
+def _merged(results: list[Result], refused: list[tuple[int, AppendFailure]] | None) -> list[Result]:
+    """All results in the request's order."""
+    if refused is None:
+        return results
+    merged = list(results)
+    for position, failure in refused:
+        merged.insert(position, failure)
+    return merged
+
+
+def _close_if_failed(results: Iterable[Result], ctx: RequestContext) -> None:
+    """A client that wants no answer learns of errors by losing its connection, and then asks for new metadata."""
+    failed = [result.error.code.name for result in results if isinstance(result, AppendFailure)]
+    if failed:
+        raise CloseConnection(
+            f"Closing connection due to error during produce request with correlation id {ctx.correlation_id} "
+            f"from client id {ctx.client_id} with ack=0: {', '.join(failed)}"
+        )
+
+
+def _response(request: ProduceRequest, ctx: RequestContext, results: list[Result]) -> ProduceResponse:
+    leaders: CurrentLeaders | None = None
+    responses: list[TopicProduceResponse] = []
+    remaining = iter(results)
+    for topic in request.topic_data:
+        name = topic.name
+        partitions: list[PartitionProduceResponse] = []
+        for data in topic.partition_data:
+            index = data.index
+            result = next(remaining)
+            if type(result) is AppendFailure:
+                if leaders is None:
+                    leaders = CurrentLeaders(ctx)
+                partitions.append(_failed(name, index, result, ctx.api_version, leaders))
+                continue
+            assert not isinstance(result, AppendFailure)
+            partitions.append(
+                PartitionProduceResponse(
+                    index=index,
+                    error_code=0,
+                    base_offset=result.first_offset,
+                    log_append_time_ms=result.log_append_time_ms,
+                    log_start_offset=result.log_start_offset,
+                    record_errors=_NO_RECORD_ERRORS,
+                    current_leader=_NO_LEADER,
+                )
+            )
+        responses.append(TopicProduceResponse(name=name, partition_responses=partitions))
+    response = ProduceResponse(responses=responses)
+    if leaders is not None and leaders.nodes and ctx.api_version >= LEADERS_FROM:
+        response.node_endpoints = [
+            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in leaders.nodes.values()
+        ]
+    return response
+
+
+def _failed(
+    name: str, index: int, failure: AppendFailure, api_version: int, leaders: CurrentLeaders
+) -> PartitionProduceResponse:
+    error = failure.error
+    answer = PartitionProduceResponse(
+        index=index, error_code=error.code, base_offset=-1, log_start_offset=failure.log_start_offset
+    )
+    if failure.info is not None:
+        # The records are in the log; what failed is the acknowledgement.
+        answer.base_offset = failure.info.first_offset
+        answer.log_append_time_ms = failure.info.log_append_time_ms
+    if isinstance(error, InvalidRecord | InvalidTimestamp) and error.record_errors:
+        answer.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=position, batch_index_error_message=message)
+            for position, message in error.record_errors
+        ]
+        answer.error_message = str(error)
+    if isinstance(error, TransactionalIdAuthorizationFailed):
+        answer.error_message = str(error)
+    if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER and api_version >= LEADERS_FROM:
+        leader_id, leader_epoch = leaders.of(name, index)
+        answer.current_leader = LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
+    return answer

@@ -1,0 +1,64 @@
+"""What a Produce request may carry for one partition.
+
+Role        The checks of the request; the log checks the batch itself, and converts old message sets up.
+Invariants  From version 3 on, what leaves here is exactly one batch of magic 2.
+Source      Kafka 3.9 ProduceRequest.validateRecords.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from kafka_zk.protocol.errors import InvalidRecord, TransactionalIdAuthorizationFailed, UnsupportedCompressionType
+from kafka_zk.protocol.types import Buffer
+from kafka_zk.record.batch import ATTRIBUTES_AT, CODEC_MASK, HEADER_SIZE, LOG_OVERHEAD, TRANSACTIONAL_BIT, batches
+from kafka_zk.record.compression import Codec
+
+BATCHES_FROM = 3
+"""From this version on records come as one batch of magic 2; before as message sets of magic 0 and 1."""
+
+ZSTD_FROM = 7
+
+NO_TRANSACTIONS = "Transactions are not supported by this broker yet"
+
+_length_and_magic = Struct(">8xi4xb").unpack_from
+_LOW_ATTRIBUTES_AT = ATTRIBUTES_AT + 1
+
+
+def one_batch(records: Buffer | None, api_version: int) -> Buffer:
+    """The batch to append.
+
+    Raises InvalidRecord, CorruptMessage, UnsupportedCompressionType, and TransactionalIdAuthorizationFailed for a
+    transactional batch: of the fatal answers that producers know, it is the one that says "not here".
+    """
+    if records is None or api_version < BATCHES_FROM or len(records) < HEADER_SIZE:
+        return _uncommon(records, api_version)
+    length, magic = _length_and_magic(records)
+    if magic != 2 or length + LOG_OVERHEAD != len(records):
+        return _uncommon(records, api_version)
+    attributes = records[_LOW_ATTRIBUTES_AT]
+    if attributes & TRANSACTIONAL_BIT:
+        raise TransactionalIdAuthorizationFailed(NO_TRANSACTIONS)
+    if api_version < ZSTD_FROM and attributes & CODEC_MASK == Codec.ZSTD:
+        raise UnsupportedCompressionType(
+            f"Produce requests with version {api_version} are not allowed to use ZStandard compression"
+        )
+    return records
+
+
+def _uncommon(records: Buffer | None, api_version: int) -> Buffer:
+    """Everything but one whole batch of magic 2 and nothing else."""
+    found = [] if records is None else list(batches(records))
+    if records is None or not found:
+        raise InvalidRecord(
+            f"Produce requests with version {api_version} must have at least one record batch per partition"
+        )
+    if api_version < BATCHES_FROM:
+        return records
+    only = f"Produce requests with version {api_version} are only allowed to contain"
+    if found[0].header.magic != 2:
+        raise InvalidRecord(f"{only} record batches with magic version 2")
+    if len(found) > 1:
+        raise InvalidRecord(f"{only} exactly one record batch per partition")
+    # A batch cut short behind the first is not data.
+    return one_batch(records[: found[0].end], api_version)

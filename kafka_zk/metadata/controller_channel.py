@@ -1,0 +1,207 @@
+"""Requests of this broker to the controller, wherever that is at the moment.
+
+Role        One greenlet that owns one connection. It finds the controller in the metadata cache, agrees on versions
+            with it, sends one request at a time, and starts again elsewhere when the controller has moved.
+Invariants  Requests are answered in the order of `send`. A request is retried until it is answered or its deadline
+            passes: its sender never sees NOT_CONTROLLER or a lost connection.
+Source      Kafka 3.9 NodeToControllerChannelManagerImpl, NodeToControllerRequestThread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import gevent
+from gevent.event import Event
+
+from kafka_zk.clock import Clock
+from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.metadata.snapshot import Node
+from kafka_zk.network.errors import NetworkError
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.api_table import API_TABLE
+from kafka_zk.protocol.errors import ErrorCode, RequestTimedOut, UnsupportedVersion
+from kafka_zk.protocol.messages.api_versions import API_VERSIONS_REQUEST, ApiVersionsRequest
+
+RETRY_BACKOFF_MS = 50
+API_VERSIONS_VERSION = 3
+
+log_lines = logging.getLogger("kafka.server.NodeToControllerRequestThread")
+
+_KEYS = {f"{api.name}Request": api for api in API_TABLE.values()}
+
+
+class Channel(Protocol):
+    """What is used of network.channel.BrokerChannel."""
+
+    def send(self, request: Any, api_version: int) -> Any: ...
+
+    def close(self) -> None: ...
+
+
+class _Queued:
+    __slots__ = ("deadline_ms", "pending", "request")
+
+    def __init__(self, request: Any, pending: Pending[Any], deadline_ms: int | None) -> None:
+        self.request = request
+        self.pending = pending
+        self.deadline_ms = deadline_ms
+
+
+class ControllerChannel:
+    """`connect(node)` opens a channel to a broker (it blocks, and raises NetworkError).
+
+    `listener_name` is the inter-broker listener: the controller is reached there.
+    """
+
+    def __init__(
+        self,
+        *,
+        metadata_cache: MetadataCache,
+        listener_name: str,
+        clock: Clock,
+        connect: Callable[[Node], Channel],
+        retry_backoff_ms: int = RETRY_BACKOFF_MS,
+    ) -> None:
+        self._metadata_cache = metadata_cache
+        self._listener_name = listener_name
+        self._clock = clock
+        self._connect = connect
+        self._retry_backoff_ms = retry_backoff_ms
+        self._queue: deque[_Queued] = deque()
+        self._stirred = Event()
+        self._stopped = False
+        self._greenlet: gevent.Greenlet[..., None] | None = None
+        self._channel: Channel | None = None
+        self._node: Node | None = None
+        self._versions: dict[int, tuple[int, int]] = {}
+        metadata_cache.on_change(lambda _changed, _deleted: self._stirred.set())
+
+    def start(self) -> None:
+        """Begin to send what is queued, and what will be."""
+        self._greenlet = gevent.spawn(self._run)
+
+    def shutdown(self) -> None:
+        """Blocks. Close the connection; requests that are still queued fail with NetworkError."""
+        self._stopped = True
+        self._stirred.set()
+        self._disconnect()
+        if self._greenlet is not None:
+            self._greenlet.join()
+        while self._queue:
+            self._queue.popleft().pending.fail(NetworkError("The broker is shutting down"))
+
+    def send(self, request: Any, *, timeout_ms: int | None = None) -> Pending[Any]:
+        """The controller's response to come, at the highest version both sides know.
+
+        Fails with RequestTimedOut after `timeout_ms` (None: never), with UnsupportedVersion when the controller does
+        not know this API.
+        """
+        pending: Pending[Any] = Pending()
+        deadline_ms = None if timeout_ms is None else self._clock.monotonic_ms() + timeout_ms
+        if self._stopped:
+            pending.fail(NetworkError("The broker is shutting down"))
+            return pending
+        self._queue.append(_Queued(request, pending, deadline_ms))
+        if deadline_ms is not None:
+            self._clock.call_at(deadline_ms, self._stirred.set)
+        self._stirred.set()
+        return pending
+
+    @property
+    def waiting_count(self) -> int:
+        """Requests that are not answered yet."""
+        return len(self._queue)
+
+    # --- the greenlet --------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        """Blocks. Until shutdown."""
+        while not self._stopped:
+            self._drop_expired()
+            if not self._queue:
+                self._wait(None)
+            elif not self._attempt(self._queue[0]):
+                self._wait(self._retry_backoff_ms)
+        self._disconnect()
+
+    def _wait(self, timeout_ms: int | None) -> None:
+        self._stirred.wait(None if timeout_ms is None else timeout_ms / 1000)
+        self._stirred.clear()
+
+    def _drop_expired(self) -> None:
+        now_ms = self._clock.monotonic_ms()
+        for queued in [queued for queued in self._queue if queued.deadline_ms is not None]:
+            if queued.deadline_ms is not None and queued.deadline_ms <= now_ms:
+                self._queue.remove(queued)
+                queued.pending.fail(RequestTimedOut())
+
+    def _attempt(self, queued: _Queued) -> bool:
+        """Blocks. Send one request; False when the same one has to be tried again after a while."""
+        try:
+            channel = self._channel_to_controller()
+            if channel is None:
+                return False
+            try:
+                api_version = self._version_for(queued.request)
+            except UnsupportedVersion as error:
+                self._queue.remove(queued)
+                queued.pending.fail(error)
+                return True
+            response = channel.send(queued.request, api_version)
+        except NetworkError as error:
+            if not self._stopped:
+                log_lines.info("Recorded lost controller %s: %s", self._node, error)
+            self._disconnect()
+            return False
+        if getattr(response, "error_code", ErrorCode.NONE) == ErrorCode.NOT_CONTROLLER:
+            # It was the controller until a moment ago. The metadata will say who is now.
+            self._disconnect()
+            return False
+        if queued in self._queue:
+            self._queue.remove(queued)
+            queued.pending.complete(response)
+        return True
+
+    def _channel_to_controller(self) -> Channel | None:
+        """Blocks. The open channel to whom the metadata names; None while it names nobody who can be reached."""
+        node = self._metadata_cache.node(self._metadata_cache.controller_id, self._listener_name)
+        if node is None:
+            return None
+        if self._channel is not None and node == self._node:
+            return self._channel
+        self._disconnect()
+        channel = self._connect(node)
+        try:
+            answer = channel.send(
+                ApiVersionsRequest(client_software_name="kafka_zk", client_software_version="3.9.1"),
+                API_VERSIONS_VERSION,
+            )
+        except NetworkError:
+            channel.close()
+            raise
+        self._versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+        self._channel, self._node = channel, node
+        log_lines.info("Recorded new controller, from now on will use node %s", node)
+        return channel
+
+    def _version_for(self, request: Any) -> int:
+        """The highest version both sides know. Raises UnsupportedVersion."""
+        api = _KEYS[type(request).__name__]
+        low, high = self._versions.get(api.key, (0, -1))
+        version = min(high, api.request.max_version)
+        if version < max(low, api.request.min_version):
+            raise UnsupportedVersion(f"The controller {self._node} does not support {api.name}")
+        return version
+
+    def _disconnect(self) -> None:
+        channel, self._channel = self._channel, None
+        self._node = None
+        if channel is not None:
+            channel.close()
+
+
+assert API_VERSIONS_REQUEST.max_version >= API_VERSIONS_VERSION

@@ -1,0 +1,305 @@
+"""What the controller orders: lead, follow, stop.
+
+Role        Carries out LeaderAndIsr, StopReplica and UpdateMetadata on hosted partitions, fetchers and logs.
+Invariants  One order at a time (`_orders`): each may block on the disk, none sees another half done.
+            An order of a controller that was replaced is refused; an order for an older leader epoch is refused, for
+            that partition only.
+            Fetchers stop before a partition leads or follows anew, so that no late answer is appended.
+Source      Kafka 3.9 ReplicaManager.becomeLeaderOrFollower, makeLeaders, makeFollowers, stopReplicas, stopPartitions,
+            maybeUpdateMetadataCache.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+from uuid import UUID
+
+from gevent.lock import Semaphore
+
+from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    ErrorCode,
+    FencedLeaderEpoch,
+    InconsistentTopicId,
+    KafkaStorageError,
+    StaleControllerEpoch,
+    UnknownTopicOrPartition,
+    error_code_for,
+)
+from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
+from kafka_zk.protocol.messages.update_metadata import UpdateMetadataRequest
+from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+from kafka_zk.replication.hosted import HostedPartitions
+from kafka_zk.replication.partition import Partition
+
+if TYPE_CHECKING:
+    from kafka_zk.log.manager import LogManager
+    from kafka_zk.log.unified_log import UnifiedLog
+
+EPOCH_DURING_DELETE = -2
+"""The leader epoch in a StopReplica for a topic that is being deleted: it stands above every other."""
+
+NO_EPOCH = -1
+
+log_lines = logging.getLogger("state.change.logger")
+
+
+class Fetchers(Protocol):
+    """What is used of replication.fetchers.FetcherManager."""
+
+    def follow(self, partitions: Sequence[Partition]) -> None: ...
+
+    def forget(self, topic_partitions: Iterable[TopicPartition]) -> None: ...
+
+    def stop_idle(self) -> None: ...
+
+
+class StopOrder(NamedTuple):
+    """One partition of a StopReplica. `leader_epoch` is -1 where the request's version has none."""
+
+    topic_partition: TopicPartition
+    leader_epoch: int
+    delete: bool
+
+
+LeadershipListener = Callable[[Sequence[Partition], Sequence[Partition]], None]
+"""Called with the partitions that this broker leads now and did not before, and those that it follows anew."""
+
+StopListener = Callable[[Sequence[StopOrder]], None]
+"""Called with the partitions that were stopped without an error."""
+
+
+class Leadership:
+    """`hosted`, the fetchers and the log manager, moved by the controller's orders."""
+
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        hosted: HostedPartitions,
+        metadata_cache: MetadataCache,
+        log_manager: LogManager,
+        fetchers: Fetchers,
+        new_partition: Callable[[TopicPartition], Partition],
+        partition_forgotten: Callable[[TopicPartition], None],
+        wake: Callable[[Partition], None],
+    ) -> None:
+        self._broker_id = broker_id
+        self._hosted = hosted
+        self._metadata_cache = metadata_cache
+        self._log_manager = log_manager
+        self._fetchers = fetchers
+        self._new_partition = new_partition
+        self._partition_forgotten = partition_forgotten
+        self._wake = wake
+        self._orders = Semaphore(1)
+        self._leadership_listeners: list[LeadershipListener] = []
+        self._stop_listeners: list[StopListener] = []
+        self.controller_epoch = 0
+
+    def on_leadership_change(self, listener: LeadershipListener) -> None:
+        self._leadership_listeners.append(listener)
+
+    def on_stop(self, listener: StopListener) -> None:
+        self._stop_listeners.append(listener)
+
+    # --- UpdateMetadata ------------------------------------------------------------------------------------------
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
+        """Blocks. Swap the metadata cache; the partitions that are gone. Raises StaleControllerEpoch."""
+        with self._orders:
+            self._check_controller(request.controller_epoch, request.controller_id)
+            return self._metadata_cache.update(request)
+
+    def _check_controller(self, controller_epoch: int, controller_id: int) -> None:
+        if controller_epoch < self.controller_epoch:
+            log_lines.warning(
+                "[Broker id=%d] Ignoring an order of controller %d with old epoch %d. Latest known epoch is %d",
+                self._broker_id,
+                controller_id,
+                controller_epoch,
+                self.controller_epoch,
+            )
+            raise StaleControllerEpoch(
+                f"Received an order from controller {controller_id} with epoch {controller_epoch}, which is older than "
+                f"the latest known epoch {self.controller_epoch}"
+            )
+        self.controller_epoch = controller_epoch
+
+    # --- LeaderAndIsr --------------------------------------------------------------------------------------------
+
+    def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> list[tuple[TopicPartition, UUID, ErrorCode]]:
+        """Blocks. Lead and follow as told; a code for each partition. Raises StaleControllerEpoch."""
+        with self._orders:
+            self._check_controller(request.controller_epoch, request.controller_id)
+            asked = list(_asked_states(request))
+            codes: dict[TopicPartition, ErrorCode] = {}
+            to_lead: list[tuple[Partition, LeaderAndIsrPartitionState, UUID]] = []
+            to_follow: list[tuple[Partition, LeaderAndIsrPartitionState, UUID]] = []
+            for topic_partition, topic_id, state in asked:
+                try:
+                    partition = self._accept(topic_partition, topic_id, state)
+                except BrokerError as error:
+                    codes[topic_partition] = error.code
+                    continue
+                codes[topic_partition] = ErrorCode.NONE
+                if partition is not None:
+                    chosen = to_lead if state.leader == self._broker_id else to_follow
+                    chosen.append((partition, state, topic_id))
+            led = self._lead(to_lead, codes)
+            followed = self._follow(to_follow, codes)
+            self._fetchers.stop_idle()
+            for listener in self._leadership_listeners:
+                listener(led, followed)
+            return [(topic_partition, topic_id, codes[topic_partition]) for topic_partition, topic_id, _ in asked]
+
+    def _accept(
+        self, topic_partition: TopicPartition, topic_id: UUID, state: LeaderAndIsrPartitionState
+    ) -> Partition | None:
+        """The partition that has to act; None when only its topic id had to be noted."""
+        if topic_partition in self._hosted.offline:
+            raise KafkaStorageError
+        partition = self._hosted.find(*topic_partition)
+        # After a restart the log is there before the partition is.
+        log = self._log_manager.get_log(topic_partition)
+        if log is not None and log.topic_id is not None and topic_id not in (NULL_UUID, log.topic_id):
+            raise InconsistentTopicId
+        if partition is not None:
+            if state.leader_epoch == partition.leader_epoch:
+                if log is None or log.topic_id is not None or topic_id == NULL_UUID:
+                    raise StaleControllerEpoch
+                log.assign_topic_id(topic_id)
+                return None
+            if state.leader_epoch < partition.leader_epoch:
+                raise StaleControllerEpoch
+        if self._broker_id not in state.replicas:
+            raise UnknownTopicOrPartition
+        return partition if partition is not None else self._new_partition(topic_partition)
+
+    def _lead(
+        self,
+        orders: Sequence[tuple[Partition, LeaderAndIsrPartitionState, UUID]],
+        codes: dict[TopicPartition, ErrorCode],
+    ) -> list[Partition]:
+        self._fetchers.forget([partition.topic_partition for partition, _, _ in orders])
+        newly_led: list[Partition] = []
+        for partition, state, topic_id in orders:
+            log = self._open_log(partition, state, topic_id, codes)
+            if log is not None and partition.become_leader(state, log):
+                newly_led.append(partition)
+        return newly_led
+
+    def _follow(
+        self,
+        orders: Sequence[tuple[Partition, LeaderAndIsrPartitionState, UUID]],
+        codes: dict[TopicPartition, ErrorCode],
+    ) -> list[Partition]:
+        to_fetch: list[Partition] = []
+        for partition, state, topic_id in orders:
+            log = self._open_log(partition, state, topic_id, codes)
+            if log is None:
+                continue
+            if not self._metadata_cache.is_alive(state.leader):
+                # The log exists now, so its high watermark stays in the checkpoint. The rest waits for the order
+                # with a larger leader epoch that comes once there is a leader.
+                log_lines.error(
+                    "[Broker id=%d] Cannot follow %s: its leader %d is unavailable",
+                    self._broker_id,
+                    partition.topic_partition,
+                    state.leader,
+                )
+                partition.log = log
+            elif partition.become_follower(state, log):
+                to_fetch.append(partition)
+        self._fetchers.forget([partition.topic_partition for partition in to_fetch])
+        for partition in to_fetch:
+            self._wake(partition)
+        self._fetchers.follow(to_fetch)
+        return to_fetch
+
+    def _open_log(
+        self,
+        partition: Partition,
+        state: LeaderAndIsrPartitionState,
+        topic_id: UUID,
+        codes: dict[TopicPartition, ErrorCode],
+    ) -> UnifiedLog | None:
+        """The partition's log, made if need be; None, and a code, when the disk does not let us."""
+        topic_partition = partition.topic_partition
+        try:
+            if partition.log is not None:
+                log = partition.log
+                if topic_id != NULL_UUID and log.topic_id is None:
+                    log.assign_topic_id(topic_id)
+            else:
+                log = self._log_manager.get_or_create_log(topic_partition, topic_id=topic_id, is_new=state.is_new)
+        except BrokerError as error:
+            codes[topic_partition] = error_code_for(error)
+            self._hosted.remove(topic_partition)
+            if isinstance(error, KafkaStorageError):
+                self._hosted.offline.add(topic_partition)
+            return None
+        if self._hosted.find(*topic_partition) is None:
+            self._hosted.add(partition)
+        return log
+
+    # --- StopReplica ---------------------------------------------------------------------------------------------
+
+    def stop_replicas(
+        self, orders: Sequence[StopOrder], *, controller_epoch: int, controller_id: int
+    ) -> list[tuple[TopicPartition, ErrorCode]]:
+        """Blocks. Stop fetching, and where told delete the log; a code for each. Raises StaleControllerEpoch."""
+        with self._orders:
+            self._check_controller(controller_epoch, controller_id)
+            codes: list[tuple[TopicPartition, ErrorCode]] = []
+            stopped: list[StopOrder] = []
+            for order in orders:
+                try:
+                    self._check_stop(order)
+                    self._stop(order)
+                    stopped.append(order)
+                    codes.append((order.topic_partition, ErrorCode.NONE))
+                except BrokerError as error:
+                    codes.append((order.topic_partition, error.code))
+            self._fetchers.stop_idle()
+            for listener in self._stop_listeners:
+                listener(stopped)
+            return codes
+
+    def _check_stop(self, order: StopOrder) -> None:
+        if order.topic_partition in self._hosted.offline:
+            raise KafkaStorageError
+        partition = self._hosted.find(*order.topic_partition)
+        if (
+            partition is not None
+            and order.leader_epoch not in (EPOCH_DURING_DELETE, NO_EPOCH)
+            and order.leader_epoch < partition.leader_epoch
+        ):
+            raise FencedLeaderEpoch
+
+    def _stop(self, order: StopOrder) -> None:
+        topic_partition = order.topic_partition
+        self._fetchers.forget([topic_partition])
+        partition = self._hosted.find(*topic_partition)
+        if order.delete:
+            self._hosted.remove(topic_partition)
+            if partition is not None:
+                partition.go_offline()
+                self._partition_forgotten(topic_partition)
+        if partition is not None:
+            self._wake(partition)
+        if order.delete and self._log_manager.get_log(topic_partition) is not None:
+            # Also for a replica that was not hosted: its topic was deleted while this broker was down.
+            self._log_manager.delete_log(topic_partition)
+
+
+def _asked_states(request: LeaderAndIsrRequest) -> Iterable[tuple[TopicPartition, UUID, LeaderAndIsrPartitionState]]:
+    """The partitions of a request, whichever layout its version has."""
+    for topic in request.topic_states:
+        for state in topic.partition_states:
+            yield TopicPartition(topic.topic_name, state.partition_index), topic.topic_id, state
+    for state in request.ungrouped_partition_states:
+        yield TopicPartition(state.topic_name, state.partition_index), NULL_UUID, state
