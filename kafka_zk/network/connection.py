@@ -24,7 +24,7 @@ from kafka_zk.network.frames import BufferPool, FrameReader
 from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.pending import Pending
 from kafka_zk.network.request_channel import RequestChannel
-from kafka_zk.network.transport import IN_MEMORY, Part, Transport
+from kafka_zk.network.transport import IN_MEMORY, Part, Transport, part_size
 
 REQUESTS_A_TURN = 4
 MAX_UNANSWERED = 32
@@ -67,6 +67,10 @@ class ConnectionHost(Protocol):
     listener_name: str
     security_protocol: str
     log_prefix: str
+    incoming_bytes: int
+    outgoing_bytes: int
+    request_count: int
+    flush_count: int
 
     def connection_closed(self, connection: Connection) -> None: ...
 
@@ -200,8 +204,8 @@ class Connection:
         assert parking is not None
         next_frame, handle = self._reader.next_frame, self._host.handler.handle
         requests.enter(parking)
+        left = REQUESTS_A_TURN
         try:
-            left = REQUESTS_A_TURN
             while frame is not None:
                 self._take(handle(frame, self))
                 left -= 1
@@ -215,6 +219,7 @@ class Connection:
             return False
         finally:
             requests.leave()
+            self._host.request_count += REQUESTS_A_TURN - left
 
     def _wait_turn(self, *, may_hold_frames: bool) -> None:
         """Blocks. Until there may be something to do, and the bytes that came are in the reader."""
@@ -232,6 +237,7 @@ class Connection:
                 count = transport.receive_into(reader.room())
                 if count:
                     reader.received(count)
+                    self._host.incoming_bytes += count
                     self.received_ns = self.last_active_ns = time.monotonic_ns()
 
     def _wait_until_allowed(self, parking: Parking) -> None:
@@ -288,11 +294,14 @@ class Connection:
                 # Most answers have no slices, and joining is how to find out without looking at each part.
                 data = b"".join(out)  # type: ignore[arg-type]
             except TypeError:
+                self._host.outgoing_bytes += sum(map(part_size, out))
                 transport.send(out)
             else:
                 out = []
+                self._host.outgoing_bytes += len(data)
                 transport.send_bytes(data)
         finally:
+            self._host.flush_count += 1
             _release(out)
             stamp[1] = self.last_active_ns = time.monotonic_ns()
 

@@ -67,7 +67,9 @@ class Listener:
         self.log_prefix = log_prefix
         self.max_request_bytes = settings.max_request_bytes
         self.connections: dict[Connection, gevent.greenlet.greenlet] = {}
-        self.accepted_count = 0
+        # Plain totals; server_metrics makes rates of them.
+        self.accepted_count = self.expired_count = self.request_count = self.flush_count = 0
+        self.incoming_bytes = self.outgoing_bytes = 0
         self._settings = settings
         self._quotas = quotas
         self._rate = rate
@@ -136,6 +138,7 @@ class Listener:
         for connection in idle:
             log.debug("%s About to close the idle connection from %s", self.log_prefix, connection.connection_id)
             connection.close()
+        self.expired_count += len(idle)
         return len(idle)
 
     def _accept_ready(self) -> None:

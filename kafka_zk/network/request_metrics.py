@@ -15,6 +15,7 @@ from collections.abc import Callable
 from operator import itemgetter
 
 from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.protocol.api_table import API_TABLE
 from kafka_zk.protocol.errors import ErrorCode
 
 _TYPE = "kafka.network:type=RequestMetrics,name="
@@ -25,6 +26,9 @@ ROWS_A_FOLD = 1000
 Row = tuple[int, int, int, int, int, int, int, list[int]]
 
 _KNOWN_CODES = frozenset(int(code) for code in ErrorCode)
+VARIANTS = ("FetchConsumer", "FetchFollower", "AddPartitionsToTxnVerification")
+"""Names that some requests are counted under besides the one of their API."""
+
 HALF_MS_NS = 500_000
 
 _PARTS: dict[str, Callable[[Row], int]] = {
@@ -93,11 +97,13 @@ class ApiTimes:
 
 
 class RequestMetrics:
-    """All request names of a broker."""
+    """All request names of a broker; their histograms exist from the start, as in Kafka."""
 
     def __init__(self, metrics: MetricsRegistry) -> None:
         self._metrics = metrics
         self._times: dict[str, ApiTimes] = {}
+        for name in (*(api.name for api in API_TABLE.values()), *VARIANTS):
+            self.of(name)
         metrics.on_fold(self.fold)
 
     def of(self, name: str) -> ApiTimes:

@@ -20,12 +20,14 @@ from gevent.event import Event
 from gevent.threadpool import ThreadPool
 
 from kafka_zk.config.endpoints import EndPoint
+from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.connection import Connection, RequestHandler
 from kafka_zk.network.frames import BufferPool
 from kafka_zk.network.listener import Listener
 from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate
 from kafka_zk.network.request_channel import RequestChannel
+from kafka_zk.network.server_metrics import SocketServerMetrics
 from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.network.transport import PlainTransport, Transport
 
@@ -45,6 +47,7 @@ class SocketServer:
         handler: RequestHandler,
         *,
         broker_id: int = -1,
+        metrics: MetricsRegistry | None = None,
         read_pool: ThreadPool | None = None,
     ) -> None:
         self.settings = settings
@@ -58,6 +61,7 @@ class SocketServer:
         self.requests = RequestChannel(settings.queued_max_requests)
         self.expired_connections_count = 0
         self._handler = handler
+        self._metrics = metrics
         self._log_prefix = f"[SocketServer listenerType=ZK_BROKER, nodeId={broker_id}]"
         self._owns_pool = read_pool is None
         self._read_pool = read_pool or ThreadPool(READ_POOL_THREADS)
@@ -79,6 +83,8 @@ class SocketServer:
         except Exception:
             self.stop()
             raise
+        if self._metrics is not None:
+            SocketServerMetrics(self, list(self._listeners.values()), self._metrics)
 
     def enable_processing(self) -> None:
         """Accept connections and serve them."""
@@ -117,6 +123,10 @@ class SocketServer:
     @property
     def connection_count(self) -> int:
         return self.quotas.total_count
+
+    def unanswered_count(self) -> int:
+        """Requests whose answers have not left yet."""
+        return sum(connection.unanswered_count for connection in self.connections())
 
     def listener_names(self) -> list[str]:
         return list(self._listeners)

@@ -1,0 +1,142 @@
+"""Metrics of the socket server: queues, connections and bytes per listener, under Kafka's names.
+
+Role        The hot path only adds to plain numbers of its listener; once a second they become rates here.
+            Kafka's network threads do not exist: everything stands under networkProcessor 0, and how idle they are is
+            how much CPU time this process left unused.
+Source      SocketServer, RequestChannel, Selector.SelectorMetrics in Kafka 3.9; KIP-188, KIP-511.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.metrics.windows import SampledStat
+
+if TYPE_CHECKING:
+    from kafka_zk.network.listener import Listener
+    from kafka_zk.network.server import SocketServer
+
+NUM_SAMPLES = 2
+WINDOW_MS = 30_000
+UNBOUNDED_POOL = 2**63 - 1
+
+_GROUP = "kafka.server:type=socket-server-metrics"
+
+# Attribute stem, and how to read the total of a listener.
+_TOTALS: dict[str, Callable[[Listener], int]] = {
+    "connection-creation": lambda listener: listener.accepted_count,
+    "connection-close": lambda listener: listener.accepted_count - len(listener.connections),
+    "incoming-byte": lambda listener: listener.incoming_bytes,
+    "outgoing-byte": lambda listener: listener.outgoing_bytes,
+    "request": lambda listener: listener.request_count,
+    "response": lambda listener: listener.flush_count,
+}
+
+
+class SocketServerMetrics:
+    """Made once the listeners of `server` are open."""
+
+    def __init__(self, server: SocketServer, listeners: list[Listener], metrics: MetricsRegistry) -> None:
+        self._metrics = metrics
+        self._idle = IdleMeter()
+        self._rates = [_Rate(partial(total, listener)) for listener in listeners for total in _TOTALS.values()]
+        self._software: set[tuple[str, str, str]] = set()
+        self._listeners = listeners
+        channel = "kafka.network:type=RequestChannel,name="
+        metrics.gauge(f"{channel}RequestQueueSize", lambda: server.requests.queue_size)
+        metrics.gauge(f"{channel}ResponseQueueSize", server.unanswered_count)
+        metrics.gauge(f"{channel}ResponseQueueSize", server.unanswered_count, processor=0)
+        sockets = "kafka.network:type=SocketServer,name="
+        metrics.gauge(f"{sockets}ExpiredConnectionsKilledCount", lambda: server.expired_connections_count)
+        metrics.gauge(f"{sockets}NetworkProcessorAvgIdlePercent", self._idle.ratio)
+        metrics.gauge(f"{sockets}MemoryPoolAvailable", lambda: UNBOUNDED_POOL)
+        metrics.gauge(f"{sockets}MemoryPoolUsed", lambda: 0)
+        metrics.gauge("kafka.network:type=Processor,name=IdlePercent", self._idle.ratio, networkProcessor=0)
+        rates = iter(self._rates)
+        for listener in listeners:
+            self._add_listener(listener, {stem: next(rates) for stem in _TOTALS})
+        metrics.on_fold(self.fold)
+
+    def fold(self, now_ms: int) -> bool:
+        """Once a second: rates, idleness, and new kinds of clients."""
+        self._idle.sample()
+        for rate in self._rates:
+            rate.sample(now_ms)
+        self._count_software()
+        return False
+
+    def _add_listener(self, listener: Listener, rates: dict[str, _Rate]) -> None:
+        name = listener.listener_name
+        group = f"{_GROUP},listener={name}"
+        gauge = partial(self._metrics.gauge, f"{group},networkProcessor=0")
+        gauge(lambda: len(listener.connections), attribute="connection-count")
+        gauge(lambda: listener.expired_count, attribute="expired-connections-killed-count")
+        for stem, rate in rates.items():
+            gauge(rate.rate, attribute=f"{stem}-rate")
+            gauge(rate.total, attribute=f"{stem}-total")
+        self._metrics.gauge(group, rates["connection-creation"].rate, attribute="connection-accept-rate")
+
+    def _count_software(self) -> None:
+        """One gauge per kind of client that is connected; those that have left are forgotten."""
+        counts: Counter[tuple[str, str, str]] = Counter(
+            (listener.listener_name, connection.client_software_name, connection.client_software_version)
+            for listener in self._listeners
+            for connection in listener.connections
+        )
+        for kind in self._software - counts.keys():
+            self._metrics.remove(_software_name(kind))
+        for kind, count in counts.items():
+            self._metrics.gauge(_software_name(kind), partial(int, count), attribute="connections")
+        self._software = set(counts)
+
+
+class IdleMeter:
+    """The part of the last second in which this process used no CPU, between 0 and 1."""
+
+    __slots__ = ("_cpu_ns", "_ratio", "_wall_ns")
+
+    def __init__(self) -> None:
+        self._cpu_ns = time.thread_time_ns()
+        self._wall_ns = time.monotonic_ns()
+        self._ratio = 1.0
+
+    def sample(self) -> None:
+        cpu_ns, wall_ns = time.thread_time_ns(), time.monotonic_ns()
+        if wall_ns > self._wall_ns:
+            busy = (cpu_ns - self._cpu_ns) / (wall_ns - self._wall_ns)
+            self._ratio = min(1.0, max(0.0, 1.0 - busy))
+        self._cpu_ns, self._wall_ns = cpu_ns, wall_ns
+
+    def ratio(self) -> float:
+        return self._ratio
+
+
+class _Rate:
+    """A total that only grows, and its rate over Kafka's two windows."""
+
+    __slots__ = ("_now_ms", "_seen", "_stat", "total")
+
+    def __init__(self, total: Callable[[], int]) -> None:
+        self.total = total
+        self._seen = total()
+        self._stat = SampledStat(num_samples=NUM_SAMPLES, window_ms=WINDOW_MS)
+        self._now_ms = 0
+
+    def sample(self, now_ms: int) -> None:
+        total = self.total()
+        self._stat.record(total - self._seen, now_ms)
+        self._seen, self._now_ms = total, now_ms
+
+    def rate(self) -> float:
+        return self._stat.rate(self._now_ms)
+
+
+def _software_name(kind: tuple[str, str, str]) -> str:
+    listener, software, version = kind
+    tags = f"clientSoftwareName={software},clientSoftwareVersion={version},listener={listener}"
+    return f"{_GROUP},{tags},networkProcessor=0"
