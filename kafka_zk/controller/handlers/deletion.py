@@ -37,6 +37,9 @@ def on_topic_deletion(term: Term) -> None:
     """Blocks. Read /admin/delete_topics and start what may start."""
     context = term.context
     wanted = set(term.store.topic_deletions())
+    if not wanted <= context.assignments.keys():
+        # Made and deleted at once: the news of the topic itself may still wait in the queue. (Kafka forgets the wish.)
+        topic_handlers.on_topic_change(term)
     unknown = sorted(wanted - context.assignments.keys())
     if unknown:
         term.warning(f"Ignoring request to delete non-existing topics {','.join(unknown)}")
