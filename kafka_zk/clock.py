@@ -11,7 +11,7 @@ import heapq
 import itertools
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Timer(Protocol):
@@ -54,13 +54,14 @@ class _LoopTimer:
     def __init__(self, delay_s: float, task: Callable[[], None]) -> None:
         from gevent import get_hub, spawn
 
-        self._watcher = get_hub().loop.timer(delay_s)
+        watcher = get_hub().loop.timer(delay_s)
+        self._watcher: Any = watcher
 
         def fire() -> None:
             self.cancel()
             spawn(task)
 
-        self._watcher.start(fire)
+        watcher.start(fire)
 
     def cancel(self) -> None:
         if self._watcher is not None:

@@ -36,12 +36,14 @@ class ConfigAdmin:
         zk: ZkClient,
         metadata_cache: MetadataCache,
         config: BrokerConfig,
+        broker_id: int,
         log_levels: Callable[[], dict[str, str]],
     ) -> None:
         """`log_levels` gives the level of each logger of the broker by its name."""
         self._zk = zk
         self._metadata_cache = metadata_cache
         self._config = config
+        self._broker_id = broker_id
         self._log_levels = log_levels
 
     def describe_topic(self, topic: str, names: Iterable[str] | None) -> list[ConfigEntry]:
@@ -74,7 +76,5 @@ class ConfigAdmin:
             broker_id = int(name)
         except ValueError:
             raise InvalidRequest(f"Broker id must be an integer, but it is: {name}") from None
-        if broker_id != self._config.broker_id:
-            raise InvalidRequest(
-                f"Unexpected broker id, expected {self._config.broker_id} {alternative}but received {name}"
-            )
+        if broker_id != self._broker_id:
+            raise InvalidRequest(f"Unexpected broker id, expected {self._broker_id} {alternative}but received {name}")

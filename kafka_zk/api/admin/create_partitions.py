@@ -67,13 +67,14 @@ def create_partitions(
 
 
 def _check(topic: CreatePartitionsTopic, occurrences: Counter[str], ctx: RequestContext) -> None:
-    if not ctx.services.controller.is_active:
+    term = ctx.services.controller.term
+    if term is None:
         raise NotController
     if occurrences[topic.name] > 1:
         raise InvalidRequest("Duplicate topic in request.")
     if not ctx.may(Operation.ALTER, ResourceType.TOPIC, topic.name):
         raise TopicAuthorizationFailed
-    if ctx.services.controller.is_topic_queued_for_deletion(topic.name):
+    if topic.name in term.context.topics_to_delete:
         raise InvalidTopicException("The topic is queued for deletion.")
 
 
