@@ -2,14 +2,17 @@
 
 Role        Pure. Converting much data belongs in a pool or a helper process.
 Source      Kafka 3.9 LogValidator.convertAndAssignOffsetsNonCompressed and validateMessagesAndAssignOffsetsCompressed,
-            RecordsUtil.downConvert.
+            RecordsUtil.downConvert, LazyDownConversionRecords.
 """
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
+
 from kafka_zk.protocol.errors import InvalidRecord, UnsupportedCompressionType
 from kafka_zk.protocol.types import Buffer
-from kafka_zk.record.batch import LOG_OVERHEAD, Batch, batches
+from kafka_zk.record.batch import HEADER_SIZE, LOG_OVERHEAD, Batch, batches
 from kafka_zk.record.builder import build_batch
 from kafka_zk.record.compression import DEFAULT_LIMIT_BYTES, Codec, codec_for_id
 from kafka_zk.record.legacy import Message, build_message_set, messages
@@ -17,6 +20,8 @@ from kafka_zk.record.produced import ValidatedBatch, ValidationRules, check_size
 from kafka_zk.record.record import decode_records
 from kafka_zk.record.record_errors import RecordError, reject
 from kafka_zk.record.types import Record
+
+_OFFSET_AND_LENGTH = struct.Struct(">qi")
 
 
 def convert_up_produced(view: memoryview, rules: ValidationRules, now_ms: int) -> ValidatedBatch:
@@ -84,13 +89,31 @@ def _errors_of(inner: list[Message], wrapper: Batch, rules: ValidationRules, now
 def convert_down(
     records: Buffer, *, magic: int, first_offset: int = 0, limit_bytes: int = DEFAULT_LIMIT_BYTES
 ) -> bytes:
-    """Stored batches as an old fetcher of `magic` 0 or 1 reads them; batches of that magic or older stay as they are.
+    """Stored batches as the answer to an old fetcher of `magic` 0 or 1, who asked from `first_offset`.
 
-    Control batches are left out, headers are dropped, and so are records below `first_offset` in uncompressed
-    batches. A partial batch at the end is left out.
-    Raises UnsupportedCompressionType for zstd, and what `decode_records` raises.
+    Batches of that magic or older stay as they are; control batches are left out, and so are headers, and records
+    below `first_offset` in uncompressed batches. The answer has the size of `records`, or of the first converted batch
+    when that is larger: what is beyond is cut off (the fetcher asks for it again), what is missing is filled with the
+    start of a batch too long to be there, which every consumer skips.
+    Raises UnsupportedCompressionType when the first batch to convert is zstd, and what `decode_records` raises.
     """
-    parts: list[Buffer] = []
+    parts = bytearray()
+    size: int | None = None
+    try:
+        for part in _converted(records, magic, first_offset, limit_bytes):
+            size = max(len(records), len(part)) if size is None else size
+            parts += part
+            if len(parts) >= size:
+                return bytes(parts[:size])
+    except UnsupportedCompressionType:
+        if size is None:
+            raise
+    if size is None:  # nothing is left of the batches, if there were any
+        size = LOG_OVERHEAD if next(batches(records), None) is not None else 0
+    return bytes(parts + _overflow(size - len(parts)))
+
+
+def _converted(records: Buffer, magic: int, first_offset: int, limit_bytes: int) -> Iterator[Buffer]:
     for batch in batches(records):
         header = batch.header
         if header.is_control:
@@ -98,19 +121,16 @@ def convert_down(
         if header.codec_id == Codec.ZSTD:
             raise UnsupportedCompressionType("Down-conversion of zstandard-compressed batches is not supported")
         if header.magic <= magic:
-            parts.append(batch.data)
+            yield batch.data
             continue
         kept = decode_records(batch, limit_bytes=limit_bytes)
         if not header.is_compressed:
             kept = [record for record in kept if record.offset >= first_offset]
         if kept:
             stamp = header.max_timestamp if header.uses_log_append_time else None
-            parts.append(
-                build_message_set(kept, magic=magic, codec=codec_for_id(header.codec_id), log_append_time_ms=stamp)
-            )
-    return b"".join(parts)
+            yield build_message_set(kept, magic=magic, codec=codec_for_id(header.codec_id), log_append_time_ms=stamp)
 
 
-def size_after_conversion(records: Buffer) -> int:
-    """How many bytes of `records` are whole batches; what is reported as read."""
-    return sum(batch.header.length + LOG_OVERHEAD for batch in batches(records))
+def _overflow(size: int) -> bytes:
+    """The first `size` bytes of a batch that claims more. Source: LazyDownConversionRecordsSend.buildOverflowBatch."""
+    return _OFFSET_AND_LENGTH.pack(-1, max(size + 1, HEADER_SIZE)).ljust(size, b"\0")[:size]
