@@ -79,6 +79,7 @@ class Connection:
     """A client, as handlers see it, and the loop that serves it."""
 
     __slots__ = (
+        "_closing",
         "_held",
         "_host",
         "_index",
@@ -116,6 +117,7 @@ class Connection:
         self._out: Parts = []
         self._waiting: deque[Parts | Deferred] = deque()
         self._held = False
+        self._closing = False
         self._muted_until_ns = 0
         self.client_host = client_host
         self.client_port = client_port
@@ -138,6 +140,7 @@ class Connection:
 
     def close(self) -> None:
         """End the connection as soon as its greenlet waits or has finished the request at hand."""
+        self._closing = True
         if self._parking is not None:
             self._parking.end()
 
@@ -163,6 +166,8 @@ class Connection:
         """Blocks. Serves the client until either side ends the connection. Runs in a greenlet of its own."""
         self._parking = Parking(self._socket.fileno())
         self._transport = self._host.transport_for(self._socket, self._parking)
+        if self._closing:
+            self._parking.end()
         try:
             self._transport.handshake()
             while True:

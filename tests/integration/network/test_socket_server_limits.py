@@ -115,6 +115,19 @@ def test_stopping_lets_the_request_at_hand_finish_and_closes_everything() -> Non
         Client(port)
 
 
+def test_a_connection_closed_before_its_first_turn_never_starts() -> None:
+    script = Script()
+    with serving(script) as server:
+        client = connect(server)
+        client.send(b"e")
+        while not server.connection_count:
+            gevent.sleep(0)
+        for connection in server.connections():
+            connection.close()
+        assert client.is_closed()
+    assert server.connection_count == 0
+
+
 def test_a_request_that_does_not_finish_does_not_stop_the_stop() -> None:
     script = Script()
     with serving(script) as server:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import random
 import socket
 import struct
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +41,8 @@ from kafka_zk.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
+
+GOLDEN_REQUESTS = Path(__file__).parents[2] / "golden" / "error-forms" / "error-forms.jsonl"
 
 HEARTBEAT = 12
 PRODUCE = 0
@@ -219,6 +225,36 @@ def test_a_quota_puts_its_delay_into_the_answer(connection: Connection) -> None:
     dispatcher, _ = given(lambda request, ctx: HeartbeatResponse(), quotas=Quota())
     body = body_of(dispatcher.handle(heartbeat(), connection), flexible=True)
     assert HEARTBEAT_RESPONSE.decode(body, 4).throttle_time_ms == 250
+
+
+def test_damaged_requests_are_answered_or_end_their_connection_and_nothing_else(connection: Connection) -> None:
+    """Every API fails, so every request that can still be read must find its error form."""
+
+    def refuse(request: Any, ctx: RequestContext) -> Any:
+        raise CoordinatorNotAvailable
+
+    registry = ApiRegistry()
+    for known in API_TABLE.values():
+        api(known.request, known.response, registry=registry)(refuse)
+    dispatcher = Dispatcher(Services(), registry)
+    seed = int(os.environ.get("SEED", random.SystemRandom().randrange(2**32)))
+    print(f"SEED={seed}")
+    chance = random.Random(seed)
+    outcomes = {"answered": 0, "closed": 0}
+    for line in GOLDEN_REQUESTS.read_text().splitlines():
+        row = json.loads(line)
+        good = bytes(frame(row["api_key"], row["version"], bytes.fromhex(row["request"])))
+        for _ in range(10):
+            damaged = bytearray(good)
+            for _ in range(chance.randrange(4)):
+                damaged[chance.randrange(len(damaged))] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
+            del damaged[chance.choice((len(damaged), chance.randrange(len(damaged) + 1))) :]
+            try:
+                assert isinstance(dispatcher.handle(memoryview(damaged), connection), list)
+                outcomes["answered"] += 1
+            except CloseConnection:
+                outcomes["closed"] += 1
+    assert min(outcomes.values()) > 1000, outcomes
 
 
 def test_nobody_gets_past_a_listener_that_cannot_authenticate(connection: Connection) -> None:
