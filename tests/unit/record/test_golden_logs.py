@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_zk.record import Batch, Codec, build_batch, decode_records
+from kafka_zk.record import Batch, Codec, batches, build_batch, decode_records
 from kafka_zk.record.builder import TimestampType
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker, marker_of
 from kafka_zk.record.legacy import build_message_set
@@ -93,21 +93,15 @@ def test_transaction_markers_are_read_and_written_as_apache_writes_them() -> Non
 def test_a_marker_keeps_the_coordinator_epoch() -> None:
     marker = EndTransactionMarker(ControlType.ABORT, coordinator_epoch=7)
     data = build_marker(marker, producer_id=1, producer_epoch=2, timestamp_ms=3)
-    assert marker_of(next(iter(_batches(data)))) == marker
+    assert marker_of(next(batches(data))) == marker
     assert not marker.is_commit
-
-
-def _batches(data: bytearray) -> list[Batch]:
-    from kafka_zk.record import batches
-
-    return list(batches(data))
 
 
 def test_log_append_time_is_only_in_the_header_of_a_built_batch() -> None:
     (plain, *_) = golden("golden-plain-0").batches()
     records = decode_records(plain)
     stamped = build_batch(records, timestamp_type=TimestampType.LOG_APPEND_TIME, log_append_time_ms=42)
-    (batch,) = _batches(stamped)
+    (batch,) = batches(stamped)
     assert batch.header.max_timestamp == 42
     assert batch.header.base_timestamp == records[0].timestamp
     assert {record.timestamp for record in decode_records(batch)} == {42}
