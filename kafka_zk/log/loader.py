@@ -22,6 +22,7 @@ from kafka_zk.log.files.checkpoint import MalformedCheckpoint
 from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.names import OffsetFile
 from kafka_zk.log.files.transaction_index import CorruptIndex
+from kafka_zk.log.leader_epoch_cache import LeaderEpochCache
 from kafka_zk.log.producer_journal import ProducerJournal
 from kafka_zk.log.rebuild import epochs_of, rebuild_producers, recover_segment
 from kafka_zk.log.segment import LogSegment
@@ -228,12 +229,15 @@ class LogLoader:
             entries = self.epochs.cache.entries
         except MalformedCheckpoint as error:
             log.warning("%s %s; rebuilding it from the log", self._prefix, error)
+            self.epochs.replace(LeaderEpochCache())
             entries = []
         if entries:
             return
-        trusted = [segment for segment in self.segments if segment not in self._unflushed()]
+        unflushed = self._unflushed()
+        trusted = [segment for segment in self.segments if segment not in unflushed and segment.size_bytes]
         try:
-            self.epochs.replace(epochs_of(trusted))
+            if trusted:
+                self.epochs.replace(epochs_of(trusted))
         except CorruptMessage as error:
             raise OSError(f"{self.directory}: {error}") from error
 

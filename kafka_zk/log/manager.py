@@ -1,0 +1,381 @@
+"""LogManager: all logs of this broker, over all of its log directories.
+
+Role        Acts. Places, opens, finds and deletes logs; runs retention, flushes and checkpoints on the clock.
+Invariants  A partition is in one directory. New ones go to the live directory with the fewest partitions.
+            A directory that fails takes its logs out of service and leaves the others alone; it stays offline until the
+            next start. A directory whose logs were all flushed and closed carries the clean shutdown marker.
+Source      LogManager.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from uuid import UUID
+
+import gevent
+
+from kafka_zk.clock import Clock
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.topic import LogConfig
+from kafka_zk.log import log_metrics
+from kafka_zk.log.data_dir import DataDir
+from kafka_zk.log.files import clean_shutdown, meta_properties, names
+from kafka_zk.log.files.disk import DISK, Disk
+from kafka_zk.log.files.meta_properties import MetaProperties
+from kafka_zk.log.log_directory import LogDirectory
+from kafka_zk.log.open_segments import OpenSegments, raise_descriptor_limit, segments_for
+from kafka_zk.log.opening import LogOpener, PartitionDirs
+from kafka_zk.log.periodic import Periodic
+from kafka_zk.log.pools import LogPools
+from kafka_zk.log.retired import RetiredLogs
+from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.metrics.registry import MetricsRegistry
+from kafka_zk.protocol.errors import KafkaStorageError
+from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+
+log = logging.getLogger("kafka.log.LogManager")
+
+CHECKPOINT_SOON_MS = 200
+"""How long deletions gather before the checkpoints of their directory are written again."""
+
+
+class LogManager:
+    """One for a broker. `startup` first, `shutdown` last."""
+
+    def __init__(
+        self,
+        *,
+        config: BrokerConfig,
+        topic_config: Callable[[str], LogConfig],
+        clock: Clock,
+        metrics: MetricsRegistry,
+        on_log_dir_failure: Callable[[str], None],
+        disk: Disk = DISK,
+        chance: random.Random | None = None,
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._metrics = metrics
+        self._on_log_dir_failure = on_log_dir_failure
+        self._pools = LogPools()
+        self._open_segments = OpenSegments(segments_for(raise_descriptor_limit()))
+        self._dirs = [DataDir(self._directory(Path(path), disk)) for path in config.log_dirs]
+        self._opener = LogOpener(config, topic_config, clock, self._pools, chance or random.Random())
+        self._logs: dict[TopicPartition, UnifiedLog] = {}
+        self._future_logs: dict[TopicPartition, UnifiedLog] = {}
+        self._retired = RetiredLogs(clock, config.log_segment_delete_delay_ms)
+        self._tasks = Periodic(clock)
+        self._to_checkpoint: set[DataDir] = set()
+        self._is_locked = False
+        log_metrics.register_directories(metrics, self._dirs)
+
+    # Start and stop
+
+    def lock_and_read_identities(self) -> dict[Path, MetaProperties | None]:
+        """Make and lock the directories; what their meta.properties files say, by the path of the file.
+
+        Raises DirectoryInUse, MalformedMetaProperties, KafkaStorageError when no directory is usable.
+        """
+        found: dict[Path, MetaProperties | None] = {}
+        for data_dir in self._dirs:
+            try:
+                data_dir.create()
+                data_dir.lock()
+                found[data_dir.meta_path] = meta_properties.read(data_dir.meta_path)
+            except OSError as error:
+                data_dir.directory.fail(f"Failed to create or validate data directory {data_dir.path}", error)
+        if not found:
+            raise KafkaStorageError(
+                f"Shutdown broker because none of the specified log dirs from "
+                f"{', '.join(self._config.log_dirs)} can be created or validated"
+            )
+        self._is_locked = True
+        return found
+
+    def write_identities(self, *, broker_id: int, cluster_id: str) -> None:
+        """Put meta.properties into every live directory that does not say the same. Raises KafkaStorageError."""
+        for data_dir in self._live():
+            with data_dir.directory.guard(f"Error while writing {data_dir.meta_path}"):
+                data_dir.write_identity(broker_id=broker_id, cluster_id=cluster_id, now_ms=self._clock.wall_ms())
+
+    def startup(self) -> None:
+        """Blocks. Lock the directories, open every log (recover it after an unclean stop), start the tasks.
+
+        Raises DirectoryInUse, InvalidLogDirectory, KafkaStorageError when no directory is usable.
+        """
+        if not self._is_locked:
+            self.lock_and_read_identities()
+        started_ms = self._clock.monotonic_ms()
+        log.info("Loading logs from log dirs %s", [str(data_dir.path) for data_dir in self._live()])
+        for data_dir in self._live():
+            self._load(data_dir)
+        log.info("Loaded %d logs in %dms", len(self._logs), self._clock.monotonic_ms() - started_ms)
+        self._start_tasks()
+
+    def shutdown(self) -> None:
+        """Blocks. Flush and close every log, write the checkpoints and the clean shutdown markers."""
+        log.info("Shutting down.")
+        self._tasks.stop()
+        workers = [gevent.spawn(self._close_directory, data_dir) for data_dir in self._live()]
+        gevent.joinall(workers, raise_error=True)
+        self._pools.drain()
+        self.release()
+        log.info("Shutdown complete.")
+
+    def release(self) -> None:
+        """Give back the locks of the directories; harmless when it was done."""
+        for data_dir in self._dirs:
+            data_dir.unlock()
+        self._is_locked = False
+
+    def _load(self, data_dir: DataDir) -> None:
+        try:
+            with data_dir.directory.guard(f"Error while loading log dir {data_dir.path}"):
+                data_dir.had_clean_stop = clean_shutdown.delete(data_dir.path)
+                data_dir.read_checkpoints()
+                found = self._opener.load_all(data_dir)
+        except KafkaStorageError:
+            return
+        self._take_in(data_dir, found)
+        data_dir.is_loaded = True
+
+    def _take_in(self, data_dir: DataDir, found: PartitionDirs) -> None:
+        for each in found.live:
+            self._opener.refuse_second(each, self._logs.get(each.topic_partition))
+            self._add(each)
+        for each in found.future:
+            self._future_logs[each.topic_partition] = each
+        for path in found.deleted:
+            self._retired.remove_later(path, data_dir.directory)
+
+    def _close_directory(self, data_dir: DataDir) -> None:
+        """Blocks. The directory's part of the shutdown; one that fails meanwhile gets no marker."""
+        try:
+            logs = self._logs_in(data_dir, with_future=True)
+            for each in logs:
+                each.flush()
+                each.close()
+            self.checkpoint_recovery_points(data_dir)
+            self.checkpoint_log_start_offsets(data_dir)
+            self._checkpoint_high_watermarks(data_dir, {})
+            if data_dir.had_clean_stop or data_dir.is_loaded:
+                with data_dir.directory.guard(f"Error while writing the clean shutdown marker of {data_dir.path}"):
+                    clean_shutdown.write(data_dir.path, data_dir.directory.disk)
+        except KafkaStorageError:
+            log.warning("Log directory %s is not marked as cleanly shut down", data_dir.path)
+
+    def _start_tasks(self) -> None:
+        config, first = self._config, self._config.log_initial_task_delay_ms
+        every = self._tasks.every
+        every("kafka-log-retention", config.log_retention_check_interval_ms, self.clean_up_logs, first_after_ms=first)
+        every("kafka-log-flusher", config.log_flush_scheduler_interval_ms, self.flush_due_logs, first_after_ms=first)
+        every(
+            "kafka-recovery-point-checkpoint",
+            config.log_flush_offset_checkpoint_interval_ms,
+            lambda: self._for_each_dir(self.checkpoint_recovery_points),
+            first_after_ms=first,
+        )
+        every(
+            "kafka-log-start-offset-checkpoint",
+            config.log_flush_start_offset_checkpoint_interval_ms,
+            lambda: self._for_each_dir(self.checkpoint_log_start_offsets),
+            first_after_ms=first,
+        )
+        interval_ms = config.producer_id_expiration_check_interval_ms
+        every("producer-id-expiration", interval_ms, self.remove_expired_producers, first_after_ms=interval_ms)
+
+    # Logs
+
+    def get_log(self, topic_partition: TopicPartition) -> UnifiedLog | None:
+        return self._logs.get(topic_partition)
+
+    def all_logs(self) -> Iterable[UnifiedLog]:
+        """Every log in service, not those being moved."""
+        return list(self._logs.values())
+
+    def get_or_create_log(self, topic_partition: TopicPartition, *, topic_id: UUID, is_new: bool) -> UnifiedLog:
+        """The log, made if need be; it knows `topic_id` then (NULL_UUID: nothing to know).
+
+        While a directory is offline only partitions that are new to the cluster are made: others may lie there.
+        Raises InconsistentTopicId, KafkaStorageError.
+        """
+        found = self._logs.get(topic_partition)
+        if found is None:
+            offline = [str(data_dir.path) for data_dir in self._dirs if data_dir.directory.is_offline]
+            if offline and not is_new:
+                raise KafkaStorageError(
+                    f"Can not create log for {topic_partition} because log directories {', '.join(offline)} are offline"
+                )
+            found = self._create(topic_partition)
+        if topic_id != NULL_UUID:
+            found.assign_topic_id(topic_id)
+        return found
+
+    def delete_log(self, topic_partition: TopicPartition) -> None:
+        """Blocks. Take the log out of service now, and its files off the disk later. Raises KafkaStorageError."""
+        found = self._logs.pop(topic_partition, None)
+        if found is None:
+            return
+        log_metrics.forget_log(self._metrics, topic_partition)
+        data_dir = self._dir_of(found)
+        data_dir.recovery_points.pop(topic_partition, None)
+        self._retired.retire(found)
+        self._checkpoint_soon(data_dir)
+
+    def update_topic_config(self, topic: str, config: LogConfig) -> None:
+        """From now on the logs of `topic` follow `config`."""
+        for logs in (self._logs, self._future_logs):
+            for topic_partition, each in logs.items():
+                if topic_partition.topic == topic:
+                    each.apply_config(config)
+
+    def live_log_dirs(self) -> list[str]:
+        return [str(data_dir.path) for data_dir in self._live()]
+
+    def offline_log_dirs(self) -> list[str]:
+        return [str(data_dir.path) for data_dir in self._dirs if data_dir.directory.is_offline]
+
+    def _create(self, topic_partition: TopicPartition) -> UnifiedLog:
+        """In the live directory with the fewest partitions; the next one when it fails."""
+        loads = {data_dir: len(self._logs_in(data_dir, with_future=True)) for data_dir in self._live()}
+        for data_dir in sorted(loads, key=lambda each: loads[each]):
+            try:
+                created = self._opener.create(data_dir, topic_partition)
+            except KafkaStorageError:
+                continue
+            self._add(created)
+            log.info(
+                "Created log for partition %s in %s with properties %s",
+                topic_partition,
+                created.directory,
+                created.config,
+            )
+            return created
+        raise KafkaStorageError(f"No log directories available for creating log for {topic_partition}")
+
+    def _add(self, added: UnifiedLog) -> None:
+        self._logs[added.topic_partition] = added
+        log_metrics.register_log(self._metrics, added)
+
+    # Tasks
+
+    def clean_up_logs(self) -> None:
+        """Blocks. Retention. Compacted logs are the cleaner's, but for what lies below their start."""
+        for each in self.all_logs():
+            if each.is_closed or each.log_dir.is_offline:
+                continue
+            try:
+                each.delete_old_segments(self._clock.wall_ms())
+            except KafkaStorageError as error:
+                log.warning("Retention of %s stopped: %s", each.topic_partition, error)
+            gevent.sleep(0)
+
+    def flush_due_logs(self) -> None:
+        """Blocks. Sync the logs whose flush.ms is over."""
+        for each in self.all_logs():
+            now_ms = self._clock.wall_ms()
+            if each.log_end_offset > each.recovery_point and now_ms - each.last_flush_ms >= each.config.flush_ms:
+                try:
+                    each.flush()
+                except KafkaStorageError as error:
+                    log.warning("Flush of %s stopped: %s", each.topic_partition, error)
+
+    def remove_expired_producers(self) -> None:
+        for each in self.all_logs():
+            each.remove_expired_producers(self._clock.wall_ms())
+
+    def checkpoint_recovery_points(self, data_dir: DataDir) -> None:
+        """Blocks. Raises KafkaStorageError."""
+        logs = self._logs_in(data_dir, with_future=True)
+        data_dir.write_checkpoint(names.RECOVERY_POINTS, {each.topic_partition: each.recovery_point for each in logs})
+
+    def checkpoint_log_start_offsets(self, data_dir: DataDir) -> None:
+        """Blocks. Only logs that start inside their first segment need an entry. Raises KafkaStorageError."""
+        offsets = {
+            each.topic_partition: each.log_start_offset
+            for each in self._logs_in(data_dir, with_future=False)
+            if each.log_start_offset > each.segments.first.base_offset
+        }
+        data_dir.write_checkpoint(names.LOG_START_OFFSETS, offsets)
+
+    def high_watermark_checkpoint(self) -> dict[TopicPartition, int]:
+        """The high watermarks as they were read at the start; every log begins with its own already."""
+        return {
+            topic_partition: offset
+            for data_dir in self._live()
+            for topic_partition, offset in data_dir.high_watermarks.items()
+        }
+
+    def write_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Blocks. Replace every directory's checkpoint; logs that `offsets` does not name keep what they have."""
+        for data_dir in self._live():
+            try:
+                self._checkpoint_high_watermarks(data_dir, offsets)
+            except KafkaStorageError as error:
+                log.warning("Error while writing high watermarks to %s: %s", data_dir.path, error)
+
+    def _checkpoint_high_watermarks(self, data_dir: DataDir, offsets: Mapping[TopicPartition, int]) -> None:
+        logs = self._logs_in(data_dir, with_future=False)
+        known = {each.topic_partition: offsets.get(each.topic_partition, each.high_watermark) for each in logs}
+        data_dir.write_checkpoint(names.HIGH_WATERMARKS, known)
+
+    def _checkpoint_soon(self, data_dir: DataDir) -> None:
+        """Gather: deleting a thousand partitions must not write a thousand checkpoints."""
+        if data_dir in self._to_checkpoint:
+            return
+        self._to_checkpoint.add(data_dir)
+
+        def write() -> None:
+            self._to_checkpoint.discard(data_dir)
+            if not data_dir.directory.is_offline and self._is_locked:
+                self._for_each_dir(self.checkpoint_recovery_points, [data_dir])
+                self._for_each_dir(self.checkpoint_log_start_offsets, [data_dir])
+
+        self._clock.call_at(self._clock.monotonic_ms() + CHECKPOINT_SOON_MS, write)
+
+    def _for_each_dir(self, task: Callable[[DataDir], None], dirs: list[DataDir] | None = None) -> None:
+        for data_dir in self._live() if dirs is None else dirs:
+            try:
+                task(data_dir)
+            except KafkaStorageError as error:
+                log.warning("Checkpoint of %s failed: %s", data_dir.path, error)
+
+    # Directories
+
+    def _directory(self, path: Path, disk: Disk) -> LogDirectory:
+        return LogDirectory(
+            path.absolute(),
+            clock=self._clock,
+            pools=self._pools,
+            on_failure=self._directory_failed,
+            open_segments=self._open_segments,
+            disk=disk,
+        )
+
+    def _directory_failed(self, path: str) -> None:
+        """Take a failed directory's logs out of service."""
+        data_dir = next(each for each in self._dirs if str(each.path) == path)
+        for each in self._logs_in(data_dir, with_future=True):
+            each.is_closed = True
+            for segment in each.segments:
+                segment.close_files()
+            for logs in (self._logs, self._future_logs):
+                if logs.get(each.topic_partition) is each:
+                    del logs[each.topic_partition]
+            log_metrics.forget_log(self._metrics, each.topic_partition)
+        data_dir.unlock()
+        log.warning("Stopping serving logs in dir %s", path)
+        self._on_log_dir_failure(path)
+
+    def _live(self) -> list[DataDir]:
+        return [data_dir for data_dir in self._dirs if not data_dir.directory.is_offline]
+
+    def _dir_of(self, each: UnifiedLog) -> DataDir:
+        return next(data_dir for data_dir in self._dirs if data_dir.directory is each.log_dir)
+
+    def _logs_in(self, data_dir: DataDir, *, with_future: bool) -> list[UnifiedLog]:
+        every = [*self._logs.values(), *(self._future_logs.values() if with_future else ())]
+        return [each for each in every if each.log_dir is data_dir.directory]
