@@ -7,7 +7,6 @@ Source: org.apache.zookeeper.ZooKeeperMain, kafka's ZooKeeperMainWithTlsSupportF
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,14 +14,14 @@ from collections.abc import Iterator, Sequence
 from kafka_zk.tools.zookeeper_commands import COMMANDS, CommandError, Shell, usage
 
 TLS_OPTION = "-zk-tls-config-file"
-SCRIPT_USAGE = "USAGE: {} zookeeper_host:port[/path] [-zk-tls-config-file file] [args...]"
+SCRIPT_USAGE = "USAGE: zookeeper-shell.sh zookeeper_host:port[/path] [-zk-tls-config-file file] [args...]"
 _WORD = re.compile(r"""\s*([^"']\S*|"[^"]*"|'[^']*')\s*""")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given:
-        print(SCRIPT_USAGE.format(os.environ.get("KAFKA_ZK_SCRIPT", "zookeeper-shell.sh")))
+        print(SCRIPT_USAGE)
         return 1
     connect, words = given[0], given[1:]
     if words[:1] == [TLS_OPTION]:

@@ -1,7 +1,7 @@
 """zookeeper-server-start.sh [-daemon] zookeeper.properties: run Apache ZooKeeper's own server.
 
 In the foreground this process becomes the server; with -daemon the server goes on alone, its output in
-LOG_DIR/zookeeper.out. Either way LOG_DIR/zookeeper-PID.pid remembers it for zookeeper-server-stop.sh.
+LOG_DIR/zookeeper_start.out. Either way LOG_DIR/zookeeper-PID.pid remembers it for zookeeper-server-stop.sh.
 Source: zookeeper-server-start.sh, kafka-run-class.sh.
 """
 
@@ -15,8 +15,8 @@ from pathlib import Path
 
 from kafka_zk.zk.embedded import PROJECT, NotFoundOnThisMachineError, server_command
 
-USAGE = "USAGE: {} [-daemon] zookeeper.properties"
-DAEMON_OUTPUT = "zookeeper.out"
+USAGE = "USAGE: zookeeper-server-start.sh [-daemon] zookeeper.properties"
+DAEMON_OUTPUT = "zookeeper_start.out"
 
 
 def log_dir() -> Path:
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if daemon:
         del given[0]
     if not given:
-        print(USAGE.format(os.environ.get("KAFKA_ZK_SCRIPT", "zookeeper-server-start.sh")))
+        print(USAGE)
         return 1
     try:
         command = server_command(*given)
