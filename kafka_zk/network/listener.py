@@ -18,6 +18,7 @@ from typing import Any
 
 import gevent
 from gevent import get_hub
+from greenlet import greenlet
 
 from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.network.connection import Connection, RequestHandler
@@ -66,7 +67,7 @@ class Listener:
         self.transport_for = transport_for
         self.log_prefix = log_prefix
         self.max_request_bytes = settings.max_request_bytes
-        self.connections: dict[Connection, gevent.greenlet.greenlet] = {}
+        self.connections: dict[Connection, greenlet] = {}
         # Plain totals; server_metrics makes rates of them.
         self.accepted_count = self.expired_count = self.request_count = self.flush_count = 0
         self.incoming_bytes = self.outgoing_bytes = 0

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+import kafka_zk.api.cluster.api_versions  # noqa: F401  # registers itself
 from kafka_zk.api.context import RequestContext, Services
 from kafka_zk.api.dispatch import Dispatcher
-from kafka_zk.api.registry import ApiRegistry, api
+from kafka_zk.api.registry import REGISTRY, ApiRegistry, api
 from kafka_zk.clock import SimClock
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.connection import Connection, Deferred, Parts
@@ -26,7 +27,7 @@ from kafka_zk.network.request_metrics import RequestMetrics
 from kafka_zk.protocol.api_table import API_TABLE
 from kafka_zk.protocol.errors import CoordinatorNotAvailable, ErrorCode
 from kafka_zk.protocol.header import encode_request_header
-from kafka_zk.protocol.messages.api_versions import API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE
+from kafka_zk.protocol.messages.api_versions import API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE, ApiVersionsRequest
 from kafka_zk.protocol.messages.heartbeat import (
     HEARTBEAT_REQUEST,
     HEARTBEAT_RESPONSE,
@@ -277,3 +278,28 @@ def test_requests_and_their_codes_are_counted(connection: Connection) -> None:
     )
     assert requests is not None and requests.attributes()["Count"] == 1
     assert errors is not None and errors.attributes()["Count"] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "code"),
+    [
+        ("apache-kafka-java", "3.9.1", ErrorCode.NONE),
+        ("x", "1", ErrorCode.NONE),
+        ("", "1", ErrorCode.INVALID_REQUEST),
+        ("-starts-badly", "1", ErrorCode.INVALID_REQUEST),
+        ("good", "ends badly.", ErrorCode.INVALID_REQUEST),
+        ("with\nline", "1", ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_a_client_that_cannot_name_itself_gets_no_list(
+    connection: Connection, name: str, version: str, code: ErrorCode
+) -> None:
+    dispatcher = Dispatcher(Services(), REGISTRY)
+    request = ApiVersionsRequest(client_software_name=name, client_software_version=version)
+    body = body_of(dispatcher.handle(frame(18, 4, API_VERSIONS_REQUEST.encode(request, 4)), connection), flexible=False)
+    response = API_VERSIONS_RESPONSE.decode(body, 4)
+    assert response.error_code == code
+    assert bool(response.api_keys) == (code is ErrorCode.NONE)
+    assert (connection.client_software_name == name) == (code is ErrorCode.NONE)
+    # The only tagged field that a plain ZooKeeper-mode broker sends, and only when all is well.
+    assert response.finalized_features_epoch == (0 if code is ErrorCode.NONE else -1)
