@@ -1,7 +1,8 @@
 """zookeeper-shell against what ZooKeeper's own shell (3.8.4, as Kafka 3.9.1 ships it) printed for the same commands.
 
 tests/golden/zookeeper-shell/runs.json: one run after the other in one fresh chroot; addresses, dates and transaction
-ids are replaced by HOST, T and 0xN.
+ids are replaced by HOST, T and 0xN. Where a command needs no ZooKeeper, Apache's shell sometimes tells of its
+connection and sometimes has ended before; the runs have it without.
 """
 
 from __future__ import annotations
