@@ -284,17 +284,25 @@ ZSTD_DEFAULT_LEVEL = 3
 # Fed in pieces of this size a frame can grow by at most 64 MiB (blocks of 4 bytes that stand for 128 KiB) before the
 # limit is looked at; the library has no limit of its own for frames that do not tell their size.
 _ZSTD_PIECE_SIZE = 2048
-# A decompressor is costly to make and may serve one thread at a time; deque operations are atomic.
+# The library's contexts are costly to make and may serve one thread at a time; deque operations are atomic.
+_idle_zstd_compressors: dict[int, deque[zstandard.ZstdCompressor]] = {}
 _idle_zstd_decompressors: deque[zstandard.ZstdDecompressor] = deque(maxlen=8)
 
 
 def _zstd_compress(data: Buffer, level: int) -> bytes:
     import zstandard
 
+    idle = _idle_zstd_compressors.setdefault(level, deque(maxlen=8))
+    try:
+        compressor = idle.pop()
+    except IndexError:
+        compressor = zstandard.ZstdCompressor(level=level, write_content_size=False)
     # As the Java client streams it: the size is not known beforehand, the last block with data is flushed, and an
     # empty one ends the frame.
-    stream = zstandard.ZstdCompressor(level=level, write_content_size=False).compressobj()
-    return stream.compress(data) + stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) + stream.flush()
+    stream = compressor.compressobj()
+    packed = stream.compress(data) + stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) + stream.flush()
+    idle.append(compressor)
+    return packed
 
 
 def _zstd_decompress(data: Buffer, limit_bytes: int) -> bytes:
