@@ -152,7 +152,7 @@ def _alive_broker(broker: UpdateMetadataBroker) -> AliveBroker:
     }
     if not endpoints and broker.v0_host:
         endpoints["PLAINTEXT"] = Endpoint(broker.v0_host, broker.v0_port, 0)
-    return AliveBroker(broker.id, broker.rack, endpoints)
+    return AliveBroker(broker.id, broker.rack or None, endpoints)
 
 
 def _partition_state(state: UpdateMetadataPartitionState) -> PartitionState:

@@ -1,0 +1,159 @@
+"""Requests to the controller: retried, and sent to wherever it is now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gevent
+import pytest
+
+from kafka_zk.clock import SystemClock
+from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.metadata.controller_channel import ControllerChannel
+from kafka_zk.metadata.snapshot import Node
+from kafka_zk.network.errors import NetworkError
+from kafka_zk.protocol.errors import ErrorCode, RequestTimedOut, UnsupportedVersion
+from kafka_zk.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from kafka_zk.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from kafka_zk.protocol.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataRequest,
+)
+
+ALLOCATE = AllocateProducerIdsRequest(broker_id=1, broker_epoch=5)
+
+
+class Cluster:
+    """Brokers that answer; `answers` are codes or errors, taken in turn, then NONE."""
+
+    def __init__(self, served_key: int = 67) -> None:
+        self.answers: list[ErrorCode | NetworkError] = []
+        self.asked: list[int] = []
+        self.served_key = served_key
+        self.former_controllers: set[int] = set()
+
+    def connect(self, node: Node) -> Talker:
+        return Talker(self, node)
+
+
+class Talker:
+    def __init__(self, cluster: Cluster, node: Node) -> None:
+        self._cluster = cluster
+        self._node = node
+
+    def send(self, request: Any, api_version: int) -> Any:
+        if isinstance(request, ApiVersionsRequest):
+            key = self._cluster.served_key
+            return ApiVersionsResponse(api_keys=[ApiVersion(api_key=key, min_version=0, max_version=3)])
+        self._cluster.asked.append(self._node.id)
+        if self._node.id in self._cluster.former_controllers:
+            return AllocateProducerIdsResponse(error_code=ErrorCode.NOT_CONTROLLER)
+        answer = self._cluster.answers.pop(0) if self._cluster.answers else ErrorCode.NONE
+        if isinstance(answer, NetworkError):
+            raise answer
+        assert api_version == 0
+        return AllocateProducerIdsResponse(error_code=answer, producer_id_start=1000)
+
+    def close(self) -> None:
+        return
+
+
+def metadata(controller: int) -> UpdateMetadataRequest:
+    brokers = [
+        UpdateMetadataBroker(
+            id=broker_id,
+            endpoints=[UpdateMetadataEndpoint(host="h", port=broker_id, listener="P", security_protocol=0)],
+        )
+        for broker_id in (1, 2)
+    ]
+    return UpdateMetadataRequest(controller_id=controller, live_brokers=brokers)
+
+
+@pytest.fixture
+def cache() -> MetadataCache:
+    return MetadataCache()
+
+
+def opened(cache: MetadataCache, cluster: Cluster) -> ControllerChannel:
+    channel = ControllerChannel(
+        metadata_cache=cache, listener_name="P", clock=SystemClock(), connect=cluster.connect, retry_backoff_ms=1
+    )
+    channel.start()
+    return channel
+
+
+def test_a_request_waits_until_the_metadata_names_a_controller(cache: MetadataCache) -> None:
+    cluster = Cluster()
+    channel = opened(cache, cluster)
+    pending = channel.send(ALLOCATE)
+    gevent.sleep(0)
+    assert not pending.is_done
+    cache.update(metadata(controller=2))
+    assert pending.result(5_000).producer_id_start == 1000
+    assert cluster.asked == [2]
+    channel.shutdown()
+
+
+def test_a_request_follows_the_controller_when_it_moves(cache: MetadataCache) -> None:
+    cluster = Cluster()
+    cluster.former_controllers = {1}
+    cache.update(metadata(controller=1))
+    channel = opened(cache, cluster)
+    pending = channel.send(ALLOCATE)
+    while not cluster.asked:
+        gevent.sleep(0)
+    cache.update(metadata(controller=2))
+    assert pending.result(5_000).error_code == 0
+    assert cluster.asked[0] == 1
+    assert cluster.asked[-1] == 2
+    channel.shutdown()
+
+
+def test_a_lost_connection_is_not_the_senders_concern(cache: MetadataCache) -> None:
+    cluster = Cluster()
+    cluster.answers = [NetworkError("gone"), NetworkError("gone")]
+    cache.update(metadata(controller=1))
+    channel = opened(cache, cluster)
+    assert channel.send(ALLOCATE).result(5_000).error_code == 0
+    assert cluster.asked == [1, 1, 1]
+    channel.shutdown()
+
+
+def test_a_request_with_a_deadline_fails_when_no_controller_comes(cache: MetadataCache) -> None:
+    channel = opened(cache, Cluster())
+    with pytest.raises(RequestTimedOut):
+        channel.send(ALLOCATE, timeout_ms=20).result(5_000)
+    assert channel.waiting_count == 0
+    channel.shutdown()
+
+
+def test_an_api_that_the_controller_does_not_know_fails_at_once(cache: MetadataCache) -> None:
+    cache.update(metadata(controller=1))
+    channel = opened(cache, Cluster(served_key=56))
+    with pytest.raises(UnsupportedVersion):
+        channel.send(ALLOCATE).result(5_000)
+    channel.shutdown()
+
+
+def test_requests_are_answered_in_order(cache: MetadataCache) -> None:
+    cluster = Cluster()
+    cache.update(metadata(controller=1))
+    channel = opened(cache, cluster)
+    order: list[int] = []
+    last = None
+    for number in range(5):
+        last = channel.send(ALLOCATE)
+        last.on_complete(lambda _, number=number: order.append(number))
+    assert last is not None
+    last.result(5_000)
+    assert order == [0, 1, 2, 3, 4]
+    channel.shutdown()
+
+
+def test_shutdown_fails_what_still_waits(cache: MetadataCache) -> None:
+    channel = opened(cache, Cluster())
+    pending = channel.send(ALLOCATE)
+    channel.shutdown()
+    assert isinstance(pending.error, NetworkError)
+    assert isinstance(channel.send(ALLOCATE).error, NetworkError)
