@@ -177,7 +177,7 @@ class ControllerChannel:
         channel = self._connect(node)
         try:
             answer = channel.send(
-                ApiVersionsRequest(client_software_name="kafka_zk", client_software_version="3.9.1"),
+                ApiVersionsRequest(client_software_name="kafka-zk", client_software_version="3.9.1"),
                 API_VERSIONS_VERSION,
             )
         except NetworkError:

@@ -47,7 +47,7 @@ def create_partitions(
         )
         if not request.validate_only:
             grown[topic.name] = topic.count
-        return CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NONE)
+        return CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NONE, error_message=None)
 
     # A topic that is named twice is answered once.
     topics = list({topic.name: topic for topic in request.topics}.values())

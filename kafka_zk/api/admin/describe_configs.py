@@ -88,7 +88,6 @@ def _config(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConf
         name=entry.name,
         value=entry.value,
         read_only=entry.read_only,
-        is_default=entry.source is ConfigSource.DEFAULT_CONFIG,
         config_source=entry.source,
         is_sensitive=entry.sensitive,
         config_type=entry.type_code,
