@@ -25,7 +25,7 @@ def register_broker(zk: ZkClient, registration: BrokerRegistration, *, generatio
     Raises NodeExists when another session holds the id, SessionExpired when `generation` is over.
     """
     path = BrokerIdZNode.path(registration.broker_id)
-    log.info("Creating %s (is it secure? %s)", path, "false")
+    log.info("Creating %s (is it secure? %s)", path, str(zk.is_secure).lower())
     stat = _create_ephemeral(zk, path, BrokerIdZNode.encode(registration), generation)
     zk.resume(zk.generation if generation is None else generation)
     log.info(

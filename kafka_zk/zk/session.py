@@ -115,6 +115,11 @@ class ZkClient:
             root.close()
 
     @property
+    def is_secure(self) -> bool:
+        """Whether new znodes are protected (zookeeper.set.acl)."""
+        return self._acl_for is not open_to_everyone
+
+    @property
     def session_id(self) -> int:
         """0 while there is no session."""
         return int(self._kazoo.client_id[0]) if self._kazoo.client_id else 0
@@ -412,7 +417,7 @@ class ZkClient:
         for watch, answer in zip(lost, answers, strict=True):
             stat = answer[1] if isinstance(answer, tuple) and not isinstance(answer, Stat) else answer
             if watch.set_again(None if isinstance(stat, ZkError) else stat, connection=connection):
-                watch.notify()
+                _returned(watch.notify)
 
     def _request_to_set(self, watch: Watch) -> Request:
         make = kazoo_calls.exists if watch.side is Side.DATA else kazoo_calls.children
@@ -430,10 +435,10 @@ def _value(answer: Any) -> Any:
 
 
 def _returned(hook: Callable[..., None], *arguments: int) -> bool:
-    """Whether the hook came back without an error; an error is logged, and must not take the keeper with it."""
+    """Whether a hook or listener came back without an error; an error is logged and must not end the keeper."""
     try:
         hook(*arguments)
     except Exception:
-        log.exception("Error in the session expiry hook %r", hook)
+        log.exception("Error in %r, called after a session or connection was lost", hook)
         return False
     return True
