@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from kafka_zk.log.retention import Limits, Reason, deletable
+from kafka_zk.log.roll import MAX_RELATIVE_OFFSET, has_no_room_for, is_too_old, segment_life_ms
+
+FITS = {
+    "size_bytes": 900,
+    "append_bytes": 100,
+    "segment_bytes": 1000,
+    "base_offset": 10,
+    "last_offset": 20,
+    "indexes_full": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "rolls"),
+    [
+        ({}, False),
+        ({"append_bytes": 101}, True),
+        ({"indexes_full": True}, True),
+        ({"indexes_full": True, "size_bytes": 0}, False),
+        ({"last_offset": 10 + MAX_RELATIVE_OFFSET}, False),
+        ({"last_offset": 11 + MAX_RELATIVE_OFFSET}, True),
+    ],
+)
+def test_a_segment_rolls_before_it_would_outgrow_anything(change: dict[str, int], rolls: bool) -> None:
+    assert has_no_room_for(**{**FITS, **change}) is rolls  # type: ignore[arg-type]
+
+
+YOUNG = {
+    "size_bytes": 1,
+    "first_timestamp": 1000,
+    "append_timestamp": 1500,
+    "created_ms": 0,
+    "now_ms": 10**9,
+    "segment_ms": 500,
+    "jitter_ms": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "rolls"),
+    [
+        ({}, False),
+        ({"append_timestamp": 1501}, True),
+        ({"append_timestamp": 1501, "size_bytes": 0}, False),
+        ({"jitter_ms": 1}, True),
+        ({"first_timestamp": -1}, True),  # no record time: the segment's own age counts
+        ({"first_timestamp": -1, "now_ms": 500}, False),
+    ],
+)
+def test_a_segment_rolls_by_the_time_of_its_records(change: dict[str, int], rolls: bool) -> None:
+    assert is_too_old(**{**YOUNG, **change}) is rolls
+
+
+def test_a_compacted_topic_rolls_in_time_for_its_compaction_lag() -> None:
+    assert segment_life_ms(segment_ms=100, max_compaction_lag_ms=50, compact=True) == 50
+    assert segment_life_ms(segment_ms=100, max_compaction_lag_ms=50, compact=False) == 100
+
+
+class Facts(NamedTuple):
+    base_offset: int
+    size_bytes: int
+    largest_timestamp: int
+
+
+SEGMENTS = [Facts(0, 100, 1000), Facts(10, 100, 2000), Facts(20, 50, 1500)]
+LIMITS = Limits(
+    log_start_offset=0, high_watermark=30, log_end_offset=30, retention_bytes=-1, retention_ms=-1, now_ms=2000
+)
+
+
+@pytest.mark.parametrize(
+    ("reason", "limits", "count"),
+    [
+        (Reason.TIME, {}, 0),
+        (Reason.TIME, {"retention_ms": 999}, 1),
+        (Reason.TIME, {"retention_ms": 1000}, 0),
+        (Reason.TIME, {"retention_ms": 0, "now_ms": 3000}, 3),
+        (Reason.TIME, {"retention_ms": 0, "now_ms": 3000, "high_watermark": 20}, 2),
+        (Reason.SIZE, {}, 0),
+        (Reason.SIZE, {"retention_bytes": 151}, 0),  # never below the limit
+        (Reason.SIZE, {"retention_bytes": 150}, 1),
+        (Reason.SIZE, {"retention_bytes": 0}, 3),
+        (Reason.SIZE, {"retention_bytes": 0, "high_watermark": 9}, 0),
+        (Reason.LOG_START, {"log_start_offset": 9}, 0),
+        (Reason.LOG_START, {"log_start_offset": 10}, 1),
+        (Reason.LOG_START, {"log_start_offset": 29}, 2),
+        (Reason.LOG_START, {"log_start_offset": 30}, 3),
+    ],
+)
+def test_segments_go_from_the_oldest_while_they_qualify(reason: Reason, limits: dict[str, int], count: int) -> None:
+    assert deletable(SEGMENTS, reason, LIMITS._replace(**limits)) == count
+
+
+def test_a_segment_behind_one_that_stays_stays_too() -> None:
+    limits = LIMITS._replace(retention_ms=400, now_ms=2000)
+    assert deletable([SEGMENTS[1], SEGMENTS[2]._replace(base_offset=20)], Reason.TIME, limits) == 0
+
+
+def test_an_empty_last_segment_stays() -> None:
+    empty = Facts(30, 0, 0)
+    limits = LIMITS._replace(retention_ms=0, now_ms=10_000)
+    assert deletable([*SEGMENTS, empty], Reason.TIME, limits) == 3
+    assert deletable([empty], Reason.TIME, limits) == 0
