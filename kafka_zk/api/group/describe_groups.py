@@ -1,0 +1,57 @@
+"""DescribeGroups (key 15, v0-5): state, protocol and members of groups.
+
+v3 authorized operations · v4 static members
+Source      KafkaApis.handleDescribeGroupsRequest, GroupCoordinatorAdapter.describeGroups.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.api.authorization import NOT_REQUESTED, Operation, ResourceType, authorized_operations
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.api.walk import per_item
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, GroupAuthorizationFailed
+from kafka_zk.protocol.messages.describe_groups import (
+    DESCRIBE_GROUPS_REQUEST,
+    DESCRIBE_GROUPS_RESPONSE,
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+
+@api(DESCRIBE_GROUPS_REQUEST, DESCRIBE_GROUPS_RESPONSE)
+def describe_groups(request: DescribeGroupsRequest, ctx: RequestContext) -> DescribeGroupsResponse:
+    def describe(group_id: str) -> DescribedGroup:
+        if not ctx.may(Operation.DESCRIBE, ResourceType.GROUP, group_id):
+            raise GroupAuthorizationFailed
+        error, group = ctx.services.group_coordinator.describe_group(group_id)
+        operations = NOT_REQUESTED
+        if request.include_authorized_operations and error is ErrorCode.NONE:
+            operations = authorized_operations(ctx, ResourceType.GROUP, group_id)
+        return DescribedGroup(
+            error_code=error,
+            group_id=group_id,
+            group_state=group.state,
+            protocol_type=group.protocol_type,
+            protocol_data=group.protocol,
+            authorized_operations=operations,
+            members=[
+                DescribedGroupMember(
+                    member_id=member.member_id,
+                    group_instance_id=member.group_instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                    member_metadata=member.metadata,
+                    member_assignment=member.assignment,
+                )
+                for member in group.members
+            ],
+        )
+
+    return DescribeGroupsResponse(groups=per_item(request.groups, describe, _refused))
+
+
+def _refused(group_id: str, error: BrokerError) -> DescribedGroup:
+    return DescribedGroup(error_code=error.code, group_id=group_id)

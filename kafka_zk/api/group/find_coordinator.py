@@ -1,0 +1,116 @@
+"""FindCoordinator (key 10, v0-6): which broker coordinates a group.
+
+v1 types of keys · v4 several keys · v6 share groups, which ZooKeeper mode does not have
+Differs from Kafka: there is no transaction coordinator yet, so every transactional id is refused with the fatal
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED; any retriable code would leave the producer waiting for ever.
+Source      KafkaApis.handleFindCoordinatorRequest, FindCoordinatorResponse.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
+from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.metadata.snapshot import Node
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    ClusterAuthorizationFailed,
+    CoordinatorNotAvailable,
+    ErrorCode,
+    GroupAuthorizationFailed,
+    InvalidRequest,
+    TransactionalIdAuthorizationFailed,
+)
+from kafka_zk.protocol.messages.find_coordinator import (
+    FIND_COORDINATOR_REQUEST,
+    FIND_COORDINATOR_RESPONSE,
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+GROUP, TRANSACTION, SHARE = 0, 1, 2
+SEVERAL_KEYS_FROM = 4
+SHARE_FROM = 6
+
+NO_NODE = Node(-1, "", -1, None)
+SUCCESS_MESSAGE = "NONE"
+"""What versions with one key say where nothing failed: the name of the code."""
+
+log = logging.getLogger("kafka.server.KafkaApis")
+
+
+class _Found(NamedTuple):
+    node: Node
+    error: BrokerError | None
+
+
+@api(FIND_COORDINATOR_REQUEST, FIND_COORDINATOR_RESPONSE)
+def find_coordinator(request: FindCoordinatorRequest, ctx: RequestContext) -> FindCoordinatorResponse:
+    """Blocks while __consumer_offsets is created."""
+    if ctx.api_version < SEVERAL_KEYS_FROM:
+        node, error = _find(request.key, request.key_type, ctx)
+        return FindCoordinatorResponse(
+            error_code=ErrorCode.NONE if error is None else error.code,
+            error_message=SUCCESS_MESSAGE if error is None else str(type(error)()),
+            node_id=node.id,
+            host=node.host,
+            port=node.port,
+        )
+    return FindCoordinatorResponse(
+        coordinators=[_coordinator(key, _find(key, request.key_type, ctx)) for key in request.coordinator_keys]
+    )
+
+
+def _coordinator(key: str, found: _Found) -> Coordinator:
+    node, error = found
+    return Coordinator(
+        key=key,
+        node_id=node.id,
+        host=node.host,
+        port=node.port,
+        error_code=ErrorCode.NONE if error is None else error.code,
+        error_message="" if error is None else str(type(error)()),
+    )
+
+
+def _find(key: str, key_type: int, ctx: RequestContext) -> _Found:
+    try:
+        return _Found(_coordinator_of(key, key_type, ctx), None)
+    except BrokerError as error:
+        return _Found(NO_NODE, error)
+
+
+def _coordinator_of(key: str, key_type: int, ctx: RequestContext) -> Node:
+    if key_type == TRANSACTION:
+        raise TransactionalIdAuthorizationFailed
+    if key_type == SHARE and ctx.api_version >= SHARE_FROM:
+        if not ctx.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
+            raise ClusterAuthorizationFailed
+        raise CoordinatorNotAvailable
+    if key_type != GROUP:
+        raise InvalidRequest
+    if not ctx.may(Operation.DESCRIBE, ResourceType.GROUP, key):
+        raise GroupAuthorizationFailed
+    cache = ctx.services.metadata_cache
+    topic = cache.topic(GROUP_METADATA_TOPIC)
+    if topic is None:
+        _create_offsets_topic(ctx)
+        raise CoordinatorNotAvailable
+    partition = topic.partitions.get(ctx.services.group_coordinator.partition_for(key))
+    node = None if partition is None else cache.node(partition.leader, ctx.listener_name)
+    if node is None:
+        raise CoordinatorNotAvailable
+    return node
+
+
+def _create_offsets_topic(ctx: RequestContext) -> None:
+    """Blocks. The client asks again, so a failure (too few brokers, ZooKeeper away) is only logged."""
+    try:
+        ctx.services.topic_admin.auto_create(GROUP_METADATA_TOPIC)
+    except BrokerError as error:
+        log.warning("Could not create %s yet: %s", GROUP_METADATA_TOPIC, error)

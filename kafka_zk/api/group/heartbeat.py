@@ -1,0 +1,30 @@
+"""Heartbeat (key 12, v0-4): the member is alive; is its generation still the current one?
+
+Source      KafkaApis.handleHeartbeatRequest.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.protocol.errors import GroupAuthorizationFailed
+from kafka_zk.protocol.messages.heartbeat import (
+    HEARTBEAT_REQUEST,
+    HEARTBEAT_RESPONSE,
+    HeartbeatRequest,
+    HeartbeatResponse,
+)
+
+
+@api(HEARTBEAT_REQUEST, HEARTBEAT_RESPONSE)
+def heartbeat(request: HeartbeatRequest, ctx: RequestContext) -> HeartbeatResponse:
+    if not ctx.may(Operation.READ, ResourceType.GROUP, request.group_id):
+        raise GroupAuthorizationFailed
+    error = ctx.services.group_coordinator.heartbeat(
+        request.group_id,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        generation=request.generation_id,
+    )
+    return HeartbeatResponse(error_code=error)

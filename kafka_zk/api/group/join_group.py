@@ -1,0 +1,84 @@
+"""JoinGroup (key 11, v0-9): become, or stay, a member of a group.
+
+v1 rebalance timeout · v4 member id required (KIP-394) · v5 static members (KIP-345) · v8 reason · v9 skip assignment
+Source      KafkaApis.handleJoinGroupRequest, JoinGroupRequest, JoinGroupResponse.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.group.instance_id import check_group_instance_id
+from kafka_zk.api.registry import api
+from kafka_zk.coordinator.group.actions import JoinResult
+from kafka_zk.coordinator.group.joining import Join
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import GroupAuthorizationFailed
+from kafka_zk.protocol.messages.join_group import (
+    JOIN_GROUP_REQUEST,
+    JOIN_GROUP_RESPONSE,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+)
+
+REBALANCE_TIMEOUT_FROM = 1
+MEMBER_ID_REQUIRED_FROM = 4
+NULL_PROTOCOL_NAME_FROM = 7
+SKIP_ASSIGNMENT_FROM = 9
+
+
+@api(JOIN_GROUP_REQUEST, JOIN_GROUP_RESPONSE)
+def join_group(request: JoinGroupRequest, ctx: RequestContext) -> Pending[JoinGroupResponse]:
+    check_group_instance_id(request.group_instance_id)
+    if not ctx.may(Operation.READ, ResourceType.GROUP, request.group_id):
+        raise GroupAuthorizationFailed
+    answer: Pending[JoinGroupResponse] = Pending()
+
+    def finish(joined: Pending[JoinResult]) -> None:
+        answer.complete(_response(joined.value, ctx.api_version))
+
+    ctx.services.group_coordinator.join_group(request.group_id, _join(request, ctx)).on_complete(finish)
+    return answer
+
+
+def _join(request: JoinGroupRequest, ctx: RequestContext) -> Join:
+    """The request in the coordinator's terms; bytes are copied out of the frame."""
+    version = ctx.api_version
+    client_id = ctx.client_id or ""
+    instance_id = request.group_instance_id
+    return Join(
+        member_id=request.member_id,
+        new_member_id=ctx.services.group_coordinator.new_member_id(client_id, instance_id),
+        group_instance_id=instance_id,
+        client_id=client_id,
+        client_host=f"/{ctx.client_host}",
+        rebalance_timeout_ms=(
+            request.session_timeout_ms if version < REBALANCE_TIMEOUT_FROM else request.rebalance_timeout_ms
+        ),
+        session_timeout_ms=request.session_timeout_ms,
+        protocol_type=request.protocol_type,
+        protocols=tuple((protocol.name, bytes(protocol.metadata)) for protocol in request.protocols),
+        requires_known_member_id=version >= MEMBER_ID_REQUIRED_FROM and instance_id is None,
+        may_skip_assignment=version >= SKIP_ASSIGNMENT_FROM,
+        reason=request.reason or "not provided",
+    )
+
+
+def _response(result: JoinResult, api_version: int) -> JoinGroupResponse:
+    protocol_name = result.protocol_name
+    if protocol_name is None and api_version < NULL_PROTOCOL_NAME_FROM:
+        protocol_name = ""
+    return JoinGroupResponse(
+        error_code=result.error,
+        generation_id=result.generation,
+        protocol_type=result.protocol_type,
+        protocol_name=protocol_name,
+        leader=result.leader_id,
+        skip_assignment=result.skip_assignment,
+        member_id=result.member_id,
+        members=[
+            JoinGroupResponseMember(member_id=member_id, group_instance_id=instance_id, metadata=metadata)
+            for member_id, instance_id, metadata in result.members
+        ],
+    )

@@ -1,0 +1,47 @@
+"""LeaveGroup (key 13, v0-5): members go, or an operator removes static ones.
+
+v3 several members, each with a code of its own · v5 reason
+Source      KafkaApis.handleLeaveGroupRequest, LeaveGroupRequest.members, LeaveGroupResponse.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.coordinator.group.coordinator import Leaver
+from kafka_zk.protocol.errors import ErrorCode, GroupAuthorizationFailed
+from kafka_zk.protocol.messages.leave_group import (
+    LEAVE_GROUP_REQUEST,
+    LEAVE_GROUP_RESPONSE,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberResponse,
+)
+
+SEVERAL_MEMBERS_FROM = 3
+
+
+@api(LEAVE_GROUP_REQUEST, LEAVE_GROUP_RESPONSE)
+def leave_group(request: LeaveGroupRequest, ctx: RequestContext) -> LeaveGroupResponse:
+    if not ctx.may(Operation.READ, ResourceType.GROUP, request.group_id):
+        raise GroupAuthorizationFailed
+    several = ctx.api_version >= SEVERAL_MEMBERS_FROM
+    if several:
+        leavers = [
+            Leaver(member.member_id, member.group_instance_id, member.reason or "not provided")
+            for member in request.members
+        ]
+    else:
+        leavers = [Leaver(request.member_id, None, "not provided")]
+    error, member_errors = ctx.services.group_coordinator.leave_group(request.group_id, leavers)
+    if not several:
+        # The one member's error has no other place.
+        return LeaveGroupResponse(error_code=error or next(iter(member_errors), ErrorCode.NONE))
+    return LeaveGroupResponse(
+        error_code=error,
+        members=[
+            MemberResponse(member_id=leaver.member_id, group_instance_id=leaver.group_instance_id, error_code=code)
+            for leaver, code in zip(leavers, member_errors, strict=bool(member_errors))
+        ],
+    )

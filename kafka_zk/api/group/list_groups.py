@@ -1,0 +1,38 @@
+"""ListGroups (key 16, v0-5): the groups that this broker coordinates.
+
+v4 states · v5 types
+Source      KafkaApis.handleListGroupsRequest.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.coordinator.group.describing import CLASSIC
+from kafka_zk.protocol.messages.list_groups import (
+    LIST_GROUPS_REQUEST,
+    LIST_GROUPS_RESPONSE,
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+
+
+@api(LIST_GROUPS_REQUEST, LIST_GROUPS_RESPONSE)
+def list_groups(request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsResponse:
+    error, groups = ctx.services.group_coordinator.list_groups(request.states_filter, request.types_filter)
+    if not ctx.may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
+        groups = [group for group in groups if ctx.may(Operation.DESCRIBE, ResourceType.GROUP, group.group_id)]
+    return ListGroupsResponse(
+        error_code=error,
+        groups=[
+            ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type,
+                group_state=group.state,
+                group_type=CLASSIC,
+            )
+            for group in groups
+        ],
+    )

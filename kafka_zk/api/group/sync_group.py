@@ -1,0 +1,50 @@
+"""SyncGroup (key 14, v0-5): bring the assignment (the leader) and fetch one's own (everyone).
+
+v3 static members · v5 protocol type and name, which must then be there
+Source      KafkaApis.handleSyncGroupRequest.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.coordinator.group.actions import SyncResult
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import GroupAuthorizationFailed, InconsistentGroupProtocol
+from kafka_zk.protocol.messages.sync_group import (
+    SYNC_GROUP_REQUEST,
+    SYNC_GROUP_RESPONSE,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+
+PROTOCOL_REQUIRED_FROM = 5
+
+
+@api(SYNC_GROUP_REQUEST, SYNC_GROUP_RESPONSE)
+def sync_group(request: SyncGroupRequest, ctx: RequestContext) -> Pending[SyncGroupResponse]:
+    if ctx.api_version >= PROTOCOL_REQUIRED_FROM and (request.protocol_type is None or request.protocol_name is None):
+        raise InconsistentGroupProtocol
+    if not ctx.may(Operation.READ, ResourceType.GROUP, request.group_id):
+        raise GroupAuthorizationFailed
+    answer: Pending[SyncGroupResponse] = Pending()
+
+    def finish(synced: Pending[SyncResult]) -> None:
+        error, assignment, protocol_type, protocol_name = synced.value
+        answer.complete(
+            SyncGroupResponse(
+                error_code=error, protocol_type=protocol_type, protocol_name=protocol_name, assignment=assignment
+            )
+        )
+
+    ctx.services.group_coordinator.sync_group(
+        request.group_id,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        generation=request.generation_id,
+        protocol_type=request.protocol_type,
+        protocol_name=request.protocol_name,
+        assignments={each.member_id: bytes(each.assignment) for each in request.assignments},
+    ).on_complete(finish)
+    return answer

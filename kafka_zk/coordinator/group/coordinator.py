@@ -1,0 +1,403 @@
+"""GroupCoordinator: what the group APIs ask, answered by the groups that this broker coordinates.
+
+Role        Acts: finds the group, has the decision made, keeps the answer of those who wait.
+Invariants  Every request is checked against the partition's ownership first; every Pending handed out is settled.
+            Joining, syncing, leaving and heartbeats do not switch; committing does, while its batch is written.
+Source      Kafka 3.9 GroupCoordinator, GroupCoordinatorAdapter.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import gevent
+
+from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
+from kafka_zk.clock import Clock
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.coordinator.group.actions import (
+    NO_MEMBER_ID,
+    GroupRules,
+    JoinResult,
+    Step,
+    SyncResult,
+)
+from kafka_zk.coordinator.group.append_errors import COMMIT_ERRORS
+from kafka_zk.coordinator.group.describing import GroupDescription, GroupListing, describe, listing
+from kafka_zk.coordinator.group.gauges import register_gauges
+from kafka_zk.coordinator.group.group import Group
+from kafka_zk.coordinator.group.joining import Join, check_session_timeout, join_group
+from kafka_zk.coordinator.group.manager import GroupManager
+from kafka_zk.coordinator.group.membership import check_commit, delete, heartbeat, leave
+from kafka_zk.coordinator.group.offsets import OffsetAndMetadata
+from kafka_zk.coordinator.group.performer import Performer, Spawn
+from kafka_zk.coordinator.group.placement import partition_for
+from kafka_zk.coordinator.group.records import offset_key, offset_value
+from kafka_zk.coordinator.group.store import OffsetsLog
+from kafka_zk.coordinator.group.syncing import sync_group
+from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record.compression import Codec
+
+if TYPE_CHECKING:
+    from kafka_zk.metadata.cache import MetadataCache
+    from kafka_zk.replication.leadership import StopOrder
+    from kafka_zk.replication.manager import ReplicaManager
+    from kafka_zk.replication.partition import Partition
+
+MS_PER_MINUTE = 60_000
+OFFSETS_BASE_SEQUENCE = 0
+
+log_lines = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
+
+CommitCodes = dict[TopicPartition, ErrorCode]
+
+
+class Leaver(NamedTuple):
+    """One member of a LeaveGroup request."""
+
+    member_id: str
+    group_instance_id: str | None
+    reason: str
+
+
+class FetchedOffset(NamedTuple):
+    """One partition of an OffsetFetch: `value` is None where nothing is committed."""
+
+    error: ErrorCode
+    value: OffsetAndMetadata | None
+
+
+class GroupCoordinator:
+    """Serves once `startup` has run and a partition is loaded.
+
+    `offsets_partition_count()` gives the partitions of __consumer_offsets in ZooKeeper, None if the topic does not
+    exist yet; it may block and is asked once.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: BrokerConfig,
+        clock: Clock,
+        replica_manager: ReplicaManager,
+        metadata_cache: MetadataCache,
+        metrics: MetricsRegistry,
+        offsets_partition_count: Callable[[], int | None],
+        spawn: Spawn = gevent.spawn,
+        new_uuid: Callable[[], object] = uuid.uuid4,
+    ) -> None:
+        self._config = config
+        self._replica_manager = replica_manager
+        self._metadata_cache = metadata_cache
+        self._offsets_partition_count = offsets_partition_count
+        self._partition_count = config.offsets_topic_num_partitions
+        self._new_uuid = new_uuid
+        self._is_active = False
+        self._metadata_max_length = config.offset_metadata_max_bytes
+        self._log = OffsetsLog(
+            replica_manager,
+            clock,
+            required_acks=config.offsets_commit_required_acks,
+            timeout_ms=config.offsets_commit_timeout_ms,
+            codec=Codec(config.offsets_topic_compression_codec),
+        )
+        self._performer = Performer(
+            clock=clock,
+            rules=GroupRules(
+                min_session_timeout_ms=config.group_min_session_timeout_ms,
+                max_session_timeout_ms=config.group_max_session_timeout_ms,
+                initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
+                max_size=config.group_max_size,
+            ),
+            log=self._log,
+            partition_of=self.partition_for,
+            spawn=spawn,
+        )
+        self._manager = GroupManager(
+            clock=clock,
+            log=self._log,
+            performer=self._performer,
+            partition_of=self.partition_for,
+            retention_ms=config.offsets_retention_minutes * MS_PER_MINUTE,
+            check_interval_ms=config.offsets_retention_check_interval_ms,
+        )
+        register_gauges(metrics, self._manager)
+
+    # --- life --------------------------------------------------------------------------------------------------------
+
+    def startup(self) -> None:
+        """Blocks. Serve from now on, and hear of leadership and of deleted topics. Before the controller is started."""
+        count = self._offsets_partition_count()
+        if count is not None:
+            self._partition_count = count
+        self._replica_manager.on_leadership_change(self.on_leadership_change)
+        self._replica_manager.on_stop(self.on_stop)
+        self._metadata_cache.on_change(lambda _, deleted: self.handle_deleted_partitions(deleted))
+        self._manager.startup()
+        self._is_active = True
+        log_lines.info("[GroupCoordinator] Startup complete.")
+
+    def shutdown(self) -> None:
+        """Blocks. Answer nothing any more but COORDINATOR_NOT_AVAILABLE."""
+        self._is_active = False
+        self._manager.shutdown()
+        log_lines.info("[GroupCoordinator] Shutdown complete.")
+
+    # --- leadership --------------------------------------------------------------------------------------------------
+
+    def on_leadership_change(self, led: Sequence[Partition], followed: Sequence[Partition]) -> None:
+        """After each LeaderAndIsr. Does not switch."""
+        for partition in led:
+            topic, index = partition.topic_partition
+            if topic == GROUP_METADATA_TOPIC:
+                self._manager.elected(index, partition.leader_epoch)
+        for partition in followed:
+            topic, index = partition.topic_partition
+            if topic == GROUP_METADATA_TOPIC:
+                self._manager.resigned(index, partition.leader_epoch)
+
+    def on_stop(self, orders: Sequence[StopOrder]) -> None:
+        """After each StopReplica. Does not switch."""
+        for order in orders:
+            topic, index = order.topic_partition
+            if topic == GROUP_METADATA_TOPIC and order.delete:
+                self._manager.resigned(index, order.leader_epoch if order.leader_epoch >= 0 else None)
+
+    def handle_deleted_partitions(self, partitions: Collection[TopicPartition]) -> None:
+        """These exist no more, says the controller. Does not switch."""
+        self._manager.handle_deleted_partitions(partitions)
+
+    def partition_for(self, group_id: str) -> int:
+        """The partition of __consumer_offsets that keeps the group: its leader is the coordinator."""
+        return partition_for(group_id, self._partition_count)
+
+    def _check(self, group_id: str, *, may_be_empty: bool = False) -> ErrorCode:
+        """Whether this broker answers for the group."""
+        if not group_id and not may_be_empty:
+            return ErrorCode.INVALID_GROUP_ID
+        if not self._is_active:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return self._manager.ownership.check(self.partition_for(group_id))
+
+    # --- members -----------------------------------------------------------------------------------------------------
+
+    def new_member_id(self, client_id: str, group_instance_id: str | None) -> str:
+        return f"{client_id if group_instance_id is None else group_instance_id}-{self._new_uuid()}"
+
+    def join_group(self, group_id: str, join: Join) -> Pending[JoinResult]:
+        """The answer may take up to the rebalance timeout. Raises UnknownServerError for an impossible request."""
+        answer: Pending[JoinResult] = Pending()
+        error = self._check(group_id)
+        if error is ErrorCode.NONE:
+            error = check_session_timeout(join, self._performer.rules)
+        group = self._manager.groups.get(group_id)
+        if error is ErrorCode.NONE and group is None:
+            if join.member_id == NO_MEMBER_ID:
+                group = self._manager.groups[group_id] = Group(group_id)
+            else:
+                error = ErrorCode.UNKNOWN_MEMBER_ID
+        if error is not ErrorCode.NONE or group is None:
+            answer.complete(JoinResult(error, join.member_id))
+            return answer
+        joined = group
+        self._performer.decide(joined, lambda step: join_group(joined, join, answer.complete, step))
+        return answer
+
+    def sync_group(
+        self,
+        group_id: str,
+        *,
+        member_id: str,
+        group_instance_id: str | None,
+        generation: int,
+        protocol_type: str | None,
+        protocol_name: str | None,
+        assignments: Mapping[str, bytes],
+    ) -> Pending[SyncResult]:
+        """The answer waits for the leader's assignment."""
+        answer: Pending[SyncResult] = Pending()
+        error = self._check(group_id)
+        if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            # The assignment is not known yet; joining again gives the load the time it needs.
+            error = ErrorCode.REBALANCE_IN_PROGRESS
+        group = self._manager.groups.get(group_id)
+        if error is not ErrorCode.NONE or group is None:
+            answer.complete(SyncResult(error or ErrorCode.UNKNOWN_MEMBER_ID))
+            return answer
+        synced = group
+
+        def decision(step: Step) -> None:
+            sync_group(
+                synced,
+                member_id=member_id,
+                group_instance_id=group_instance_id,
+                generation=generation,
+                protocol_type=protocol_type,
+                protocol_name=protocol_name,
+                assignments=assignments,
+                reply=answer.complete,
+                step=step,
+            )
+
+        self._performer.decide(synced, decision)
+        return answer
+
+    def heartbeat(self, group_id: str, *, member_id: str, group_instance_id: str | None, generation: int) -> ErrorCode:
+        error = self._check(group_id)
+        if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            return ErrorCode.NONE  # Nothing is known yet that would speak against it.
+        group = self._manager.groups.get(group_id)
+        if error is not ErrorCode.NONE or group is None:
+            return error or ErrorCode.UNKNOWN_MEMBER_ID
+
+        def decision(step: Step) -> ErrorCode:
+            return heartbeat(
+                group, member_id=member_id, group_instance_id=group_instance_id, generation=generation, step=step
+            )
+
+        return self._performer.decide(group, decision)
+
+    def leave_group(self, group_id: str, leavers: Sequence[Leaver]) -> tuple[ErrorCode, list[ErrorCode]]:
+        """The code of the request, and one for each who leaves (none if the request failed)."""
+        error = self._check(group_id)
+        if error is not ErrorCode.NONE:
+            return error, []
+        group = self._manager.groups.get(group_id)
+        if group is None:
+            return ErrorCode.NONE, [ErrorCode.UNKNOWN_MEMBER_ID for _ in leavers]
+        if group.is_dead:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE, []
+
+        def decision(step: Step) -> list[ErrorCode]:
+            return [
+                leave(group, member_id=member_id, group_instance_id=instance, reason=reason, step=step)
+                for member_id, instance, reason in leavers
+            ]
+
+        return ErrorCode.NONE, self._performer.decide(group, decision)
+
+    # --- offsets -----------------------------------------------------------------------------------------------------
+
+    def commit_offsets(
+        self,
+        group_id: str,
+        *,
+        member_id: str,
+        group_instance_id: str | None,
+        generation: int,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+    ) -> Pending[CommitCodes]:
+        """Blocks while the batch is written. A code for each partition, once the offsets are replicated."""
+        answer: Pending[CommitCodes] = Pending()
+        error = self._check(group_id, may_be_empty=True)
+        group = self._manager.groups.get(group_id)
+        if error is ErrorCode.NONE and group is None:
+            if generation < 0:
+                group = self._manager.groups[group_id] = Group(group_id)
+            else:
+                error = ErrorCode.ILLEGAL_GENERATION
+        if error is ErrorCode.NONE and group is not None:
+            committing = group
+            error = self._performer.decide(
+                committing,
+                lambda step: check_commit(
+                    committing,
+                    member_id=member_id,
+                    group_instance_id=group_instance_id,
+                    generation=generation,
+                    is_transactional=False,
+                    step=step,
+                ),
+            )
+        if error is not ErrorCode.NONE or group is None:
+            answer.complete(dict.fromkeys(offsets, error))
+        else:
+            self._store_offsets(group, offsets, answer)
+        return answer
+
+    def _store_offsets(
+        self, group: Group, offsets: Mapping[TopicPartition, OffsetAndMetadata], answer: Pending[CommitCodes]
+    ) -> None:
+        """Blocks."""
+        accepted = {partition: value for partition, value in offsets.items() if self._may_store(value.metadata)}
+        codes = dict.fromkeys(offsets, ErrorCode.OFFSET_METADATA_TOO_LARGE)
+        if not accepted:
+            answer.complete(codes)
+            return
+
+        def done(code: ErrorCode, batch_offset: int) -> None:
+            if code is ErrorCode.NONE:
+                group.offsets.appended(accepted, batch_offset)
+            else:
+                group.offsets.failed(accepted)
+            codes.update(dict.fromkeys(accepted, COMMIT_ERRORS.get(code, code)))
+            answer.complete(codes)
+
+        group.offsets.begin(accepted)
+        records = [(offset_key(group.group_id, tp), offset_value(value)) for tp, value in accepted.items()]
+        self._log.append(self.partition_for(group.group_id), records, done, base_sequence=OFFSETS_BASE_SEQUENCE)
+
+    def _may_store(self, metadata: str) -> bool:
+        """The limit counts UTF-16 units, as the length of a Java string does."""
+        limit = self._metadata_max_length
+        return len(metadata) <= limit // 2 or len(metadata.encode("utf-16-le", "surrogatepass")) // 2 <= limit
+
+    def fetch_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition] | None, *, require_stable: bool
+    ) -> tuple[ErrorCode, dict[TopicPartition, FetchedOffset]]:
+        """The committed offsets, all of the group's where `partitions` is None."""
+        error = self._check(group_id, may_be_empty=True)
+        if error is not ErrorCode.NONE:
+            return error, {}
+        group = self._manager.groups.get(group_id)
+        if group is None or group.is_dead:
+            return error, {partition: FetchedOffset(ErrorCode.NONE, None) for partition in partitions or ()}
+        offsets = group.offsets
+        unstable = FetchedOffset(ErrorCode.UNSTABLE_OFFSET_COMMIT, None)
+        return error, {
+            partition: unstable
+            if require_stable and offsets.is_pending(partition)
+            else FetchedOffset(ErrorCode.NONE, offsets.get(partition))
+            for partition in (list(offsets.committed) if partitions is None else partitions)
+        }
+
+    # --- administration ----------------------------------------------------------------------------------------------
+
+    def describe_group(self, group_id: str) -> tuple[ErrorCode, GroupDescription]:
+        """A group that does not exist is described as dead."""
+        error = self._check(group_id, may_be_empty=True)
+        if error is not ErrorCode.NONE:
+            return error, GroupDescription()
+        return error, describe(self._manager.groups.get(group_id))
+
+    def list_groups(
+        self, states: Collection[str] = (), types: Collection[str] = ()
+    ) -> tuple[ErrorCode, list[GroupListing]]:
+        """The groups of this broker, only those in `states` and of `types` where these are given (in any case)."""
+        if not self._is_active:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE, []
+        loading = self._manager.ownership.is_loading
+        error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE
+        return error, listing(self._manager.groups.values(), states=states, types=types)
+
+    def delete_groups(self, group_ids: Iterable[str]) -> dict[str, ErrorCode]:
+        """Blocks. A code for each group."""
+        return {group_id: self._delete_group(group_id) for group_id in dict.fromkeys(group_ids)}
+
+    def _delete_group(self, group_id: str) -> ErrorCode:
+        error = self._check(group_id, may_be_empty=True)
+        if error is not ErrorCode.NONE:
+            return error
+        group = self._manager.groups.get(group_id)
+        if group is None:
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        error = self._performer.decide(group, lambda step: delete(group, step))
+        if error is ErrorCode.NONE:
+            self._manager.clean_up(group, group.offsets.remove_all())
+        return error

@@ -1,0 +1,190 @@
+"""GroupManager: the groups of this broker, as leadership of __consumer_offsets comes and goes.
+
+Role        Acts: loads and unloads partitions, removes what has expired, and knows every group in memory.
+Invariants  One greenlet does what blocks (loading, expiry, clean-up after deleted topics), one thing after the other.
+            Memory and log change together: what leaves memory gets its tombstones in the same turn.
+            A group is in memory only while its partition is owned, or about to be.
+Source      Kafka 3.9 GroupMetadataManager.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+
+import gevent
+from gevent.event import Event
+
+from kafka_zk.clock import Clock, Timer
+from kafka_zk.coordinator.group.expiry import expired_offsets
+from kafka_zk.coordinator.group.group import Group
+from kafka_zk.coordinator.group.membership import end_if_idle, loaded, unloaded
+from kafka_zk.coordinator.group.ownership import Load, Ownership
+from kafka_zk.coordinator.group.performer import Performer
+from kafka_zk.coordinator.group.records import group_key, offset_key
+from kafka_zk.coordinator.group.replay import LogReplay
+from kafka_zk.coordinator.group.store import OffsetsLog
+from kafka_zk.protocol.errors import BrokerError, DecodeError
+from kafka_zk.protocol.types import TopicPartition
+
+log_lines = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
+
+
+class GroupManager:
+    """`groups` by id. `retention_ms` and `check_interval_ms` rule the expiry of offsets."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        log: OffsetsLog,
+        performer: Performer,
+        partition_of: Callable[[str], int],
+        retention_ms: int,
+        check_interval_ms: int,
+    ) -> None:
+        self.groups: dict[str, Group] = {}
+        self.ownership = Ownership()
+        self._clock = clock
+        self._log = log
+        self._performer = performer
+        self._partition_of = partition_of
+        self._retention_ms = retention_ms
+        self._check_interval_ms = check_interval_ms
+        self._tasks: deque[Callable[[], None]] = deque()
+        self._has_task = Event()
+        self._worker: gevent.Greenlet[..., None] | None = None
+        self._timer: Timer | None = None
+
+    # --- life --------------------------------------------------------------------------------------------------------
+
+    def startup(self) -> None:
+        self._worker = gevent.spawn(self._work)
+        self._await_next_check()
+
+    def shutdown(self) -> None:
+        """Blocks. Stop loading and expiring; timers of groups fall silent."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker = None
+        self._performer.timers.stop_all()
+
+    def _work(self) -> None:
+        while True:
+            self._has_task.wait()
+            while self._tasks:
+                task = self._tasks.popleft()
+                try:
+                    task()
+                except Exception:
+                    log_lines.exception("[GroupMetadataManager] a background task failed")
+            self._has_task.clear()
+
+    def _later(self, task: Callable[[], None]) -> None:
+        self._tasks.append(task)
+        self._has_task.set()
+
+    # --- leadership --------------------------------------------------------------------------------------------------
+
+    def elected(self, partition: int, leader_epoch: int) -> None:
+        """This broker leads a partition: load it in the background. Does not switch."""
+        load = self.ownership.elected(partition, leader_epoch)
+        if load is not None:
+            log_lines.info("[GroupMetadataManager] Scheduling loading of offsets and group metadata: %s", load)
+            self._later(lambda: self._load(load))
+
+    def resigned(self, partition: int, leader_epoch: int | None) -> None:
+        """Another broker leads the partition: drop its groups at once. Does not switch."""
+        if not self.ownership.resigned(partition, leader_epoch):
+            return
+        mine = [group for group in self.groups.values() if self._partition_of(group.group_id) == partition]
+        for group in mine:
+            del self.groups[group.group_id]
+            self._performer.decide(group, lambda step, group=group: unloaded(group, step))  # type: ignore[misc]
+        log_lines.info("[GroupMetadataManager] Unloaded %d groups of __consumer_offsets-%d", len(mine), partition)
+
+    def _load(self, load: Load) -> None:
+        """Blocks."""
+        started_ms = self._clock.monotonic_ms()
+        try:
+            replay = LogReplay()
+            for batch in self._log.read(load.partition, lambda: self.ownership.is_current(load)):
+                replay.apply(batch)
+            groups, unknown = replay.groups(self._retention_ms, pause=lambda: gevent.sleep(0))
+        except (BrokerError, DecodeError) as error:
+            log_lines.error("[GroupMetadataManager] Error in the %s: %s", load, error, exc_info=error)
+            self.ownership.failed(load)
+            return
+        if not self.ownership.is_current(load):
+            log_lines.info("[GroupMetadataManager] The %s was overtaken", load)
+            return
+        for version, count in sorted(unknown.items()):
+            log_lines.warning(
+                "[GroupMetadataManager] Unknown message key version %d while loading __consumer_offsets-%d: "
+                "ignored %d records, which an upgraded broker may have written",
+                version,
+                load.partition,
+                count,
+            )
+        for group in groups:
+            if self.groups.setdefault(group.group_id, group) is group:
+                self._performer.decide(group, lambda step, group=group: loaded(group, step))  # type: ignore[misc]
+        self.ownership.loaded(load)
+        log_lines.info(
+            "[GroupMetadataManager] Finished the %s: %d records, %d groups, in %d milliseconds",
+            load,
+            replay.record_count,
+            len(groups),
+            self._clock.monotonic_ms() - started_ms,
+        )
+
+    # --- removal -----------------------------------------------------------------------------------------------------
+
+    def handle_deleted_partitions(self, partitions: Collection[TopicPartition]) -> None:
+        """Topics are gone: so are the offsets in them, in the background. Does not switch."""
+        gone = frozenset(partitions)
+        if gone and self.groups:
+            self._later(lambda: self._remove_offsets_of(gone))
+
+    def _remove_offsets_of(self, gone: frozenset[TopicPartition]) -> None:
+        """Blocks."""
+        count = sum(
+            self.clean_up(group, group.offsets.remove(gone.intersection(group.offsets.partitions)))
+            for group in list(self.groups.values())
+        )
+        log_lines.info("[GroupMetadataManager] Removed %d offsets associated with deleted partitions", count)
+
+    def _await_next_check(self) -> None:
+        self._timer = self._clock.call_at(self._clock.monotonic_ms() + self._check_interval_ms, self._check)
+
+    def _check(self) -> None:
+        self._later(self.remove_expired)
+        self._await_next_check()
+
+    def remove_expired(self) -> None:
+        """Blocks. Remove offsets that nobody wanted for too long, and groups that have nothing left."""
+        now_ms = self._clock.wall_ms()
+        count = 0
+        for group in list(self.groups.values()):
+            expired = expired_offsets(group, now_ms=now_ms, retention_ms=self._retention_ms)
+            count += self.clean_up(group, group.offsets.remove(expired))
+        if count:
+            log_lines.info("[GroupMetadataManager] Removed %d expired offsets", count)
+
+    def clean_up(self, group: Group, removed: Sequence[TopicPartition]) -> int:
+        """Blocks. Write the tombstones of `removed` offsets, and of the group if nothing holds it any longer.
+
+        Answers how many offsets were removed. A group of generation 0 never had a record of its own.
+        """
+        keys = [offset_key(group.group_id, partition) for partition in removed]
+        self._performer.decide(group, lambda step: end_if_idle(group, step))
+        if group.is_dead and self.groups.get(group.group_id) is group:
+            del self.groups[group.group_id]
+            if group.generation > 0:
+                keys.append(group_key(group.group_id))
+        if keys:
+            self._log.append_tombstones(self._partition_of(group.group_id), keys)
+        return len(removed)

@@ -1,0 +1,84 @@
+"""Of which partitions of __consumer_offsets this broker is the coordinator.
+
+Role        Pure state.
+Invariants  The leader epoch of a partition only grows: what belongs to an older one is ignored.
+            A partition is loading or owned, or neither; a load that was overtaken cannot end in ownership.
+Source      Kafka 3.9 GroupMetadataManager: ownedPartitions, loadingPartitions, maybeUpdateCoordinatorEpoch.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.protocol.errors import ErrorCode
+
+
+class Load:
+    """One attempt to load a partition. It is only good while it is the one that counts."""
+
+    __slots__ = ("leader_epoch", "partition")
+
+    def __init__(self, partition: int, leader_epoch: int) -> None:
+        self.partition = partition
+        self.leader_epoch = leader_epoch
+
+    def __repr__(self) -> str:
+        return f"load of __consumer_offsets-{self.partition} at epoch {self.leader_epoch}"
+
+
+class Ownership:
+    """By partition index."""
+
+    def __init__(self) -> None:
+        self._epochs: dict[int, int] = {}
+        self._owned: set[int] = set()
+        self._loading: dict[int, Load] = {}
+
+    @property
+    def is_loading(self) -> bool:
+        return bool(self._loading)
+
+    def owns(self, partition: int) -> bool:
+        return partition in self._owned
+
+    def check(self, partition: int) -> ErrorCode:
+        """NONE if this broker answers for the partition."""
+        if partition in self._owned:
+            return ErrorCode.NONE
+        if partition in self._loading:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return ErrorCode.NOT_COORDINATOR
+
+    def elected(self, partition: int, leader_epoch: int) -> Load | None:
+        """This broker leads the partition now. The load to be done; None where nothing is to load."""
+        if leader_epoch < self._epochs.get(partition, leader_epoch):
+            return None
+        self._epochs[partition] = leader_epoch
+        if partition in self._owned:
+            return None  # The leader stayed the same: what is in memory is newer than the log's readers know.
+        if partition in self._loading:
+            return None
+        load = self._loading[partition] = Load(partition, leader_epoch)
+        return load
+
+    def is_current(self, load: Load) -> bool:
+        return self._loading.get(load.partition) is load
+
+    def loaded(self, load: Load) -> None:
+        """The groups of a current load are in memory."""
+        assert self.is_current(load), f"{load} was overtaken"
+        del self._loading[load.partition]
+        self._owned.add(load.partition)
+
+    def failed(self, load: Load) -> None:
+        """The load ended without groups."""
+        if self.is_current(load):
+            del self._loading[load.partition]
+
+    def resigned(self, partition: int, leader_epoch: int | None) -> bool:
+        """This broker leads the partition no more (None: whatever the epoch); whether that is news."""
+        if leader_epoch is not None:
+            if leader_epoch < self._epochs.get(partition, leader_epoch):
+                return False
+            self._epochs[partition] = leader_epoch
+        self._loading.pop(partition, None)
+        self._owned.discard(partition)
+        return True

@@ -1,0 +1,95 @@
+"""Has a decision made and performs its actions.
+
+Role        Acts. Everything that changes a group comes through `decide`.
+Invariants  `decide` does not switch: records are appended by greenlets of their own, in the order of the decisions.
+            A record that was stored, or not, leads to the next decision.
+Source      The purgatories and callbacks of Kafka 3.9 GroupCoordinator; GroupMetadataManager.storeGroup.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from kafka_zk.clock import Clock
+from kafka_zk.coordinator.group.actions import (
+    Action,
+    AnswerJoin,
+    AnswerSync,
+    GroupRules,
+    Report,
+    StartTimer,
+    Step,
+    StopTimer,
+    StoreGroup,
+    TimerKey,
+)
+from kafka_zk.coordinator.group.append_errors import GROUP_RECORD_ERRORS
+from kafka_zk.coordinator.group.group import Group
+from kafka_zk.coordinator.group.membership import on_timer
+from kafka_zk.coordinator.group.records import group_key
+from kafka_zk.coordinator.group.store import OffsetsLog
+from kafka_zk.coordinator.group.syncing import on_group_stored
+from kafka_zk.coordinator.group.timers import GroupTimers
+from kafka_zk.protocol.errors import ErrorCode
+
+T = TypeVar("T")
+
+log_lines = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
+
+
+class Spawn(Protocol):
+    """gevent.spawn, or what a test has in its place."""
+
+    def __call__(self, function: Callable[..., None], /, *arguments: object) -> object: ...
+
+
+class Performer:
+    """`partition_of(group_id)` says where a group's records go."""
+
+    def __init__(
+        self, *, clock: Clock, rules: GroupRules, log: OffsetsLog, partition_of: Callable[[str], int], spawn: Spawn
+    ) -> None:
+        self._clock = clock
+        self.rules = rules
+        self._log = log
+        self._partition_of = partition_of
+        self._spawn = spawn
+        self.timers = GroupTimers(clock, self._on_timer)
+
+    def decide(self, group: Group, decision: Callable[[Step], T]) -> T:
+        """Let `decision` change the group, then do what it asks for. Does not switch."""
+        step = Step(self._clock.wall_ms(), self.rules)
+        answer = decision(step)
+        for action in step.actions:
+            self._perform(group, action)
+        return answer
+
+    def _perform(self, group: Group, action: Action) -> None:
+        match action:
+            case StartTimer(key, delay_ms):
+                self.timers.start(group, key, delay_ms)
+            case StopTimer(key):
+                self.timers.stop(group, key)
+            case AnswerJoin(join_reply, joined):
+                join_reply(joined)
+            case AnswerSync(sync_reply, synced):
+                sync_reply(synced)
+            case StoreGroup():
+                self._spawn(self._store, group, action)
+            case Report(text):
+                log_lines.info("[GroupCoordinator] %s", text)
+
+    def _store(self, group: Group, action: StoreGroup) -> None:
+        """Blocks."""
+
+        def done(code: ErrorCode, _: int) -> None:
+            error = GROUP_RECORD_ERRORS.get(code, code)
+            self.decide(group, lambda step: on_group_stored(group, action.what, error, step))
+
+        record = (group_key(group.group_id), action.value)
+        self._log.append(self._partition_of(group.group_id), [record], done)
+
+    def _on_timer(self, group: Group, key: TimerKey) -> None:
+        self.decide(group, lambda step: on_timer(group, key, step))

@@ -1,0 +1,143 @@
+"""Records of __consumer_offsets: keys and values between the group's terms and the declared messages.
+
+Role        Pure. The declarations are in protocol/messages/records.py.
+Invariants  Values are written as Kafka 3.9 writes them (version 3; 1 where an old client set an expiry) and read in
+            every version; keys of versions we do not know (the new group protocols') are told apart, not refused.
+Source      Kafka 3.9 GroupMetadataManager: offsetCommitKey, offsetCommitValue, groupMetadataKey, groupMetadataValue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafka_zk.coordinator.group.offsets import OffsetAndMetadata
+from kafka_zk.protocol.messages.records import (
+    GROUP_METADATA_KEY,
+    GROUP_METADATA_VALUE,
+    OFFSET_COMMIT_KEY,
+    OFFSET_COMMIT_VALUE,
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from kafka_zk.protocol.types import Buffer, TopicPartition
+from kafka_zk.protocol.versioned import decode_versioned, encode_versioned, payload_version
+
+if TYPE_CHECKING:
+    from kafka_zk.coordinator.group.group import Group
+
+OFFSET_KEY_VERSION = 1
+GROUP_KEY_VERSION = 2
+VALUE_VERSION = 3
+EXPIRING_OFFSET_VERSION = 1
+
+NO_TIMESTAMP = -1
+
+
+class OffsetKey(NamedTuple):
+    """Whose offset a record holds."""
+
+    group_id: str
+    partition: TopicPartition
+
+
+class GroupKey(NamedTuple):
+    """Which group's metadata a record holds."""
+
+    group_id: str
+
+
+class UnknownKey(NamedTuple):
+    """A key of a version that this broker does not know."""
+
+    version: int
+
+
+Key = OffsetKey | GroupKey | UnknownKey
+
+
+def offset_key(group_id: str, partition: TopicPartition) -> bytes:
+    key = OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition)
+    return encode_versioned(OFFSET_COMMIT_KEY, key, OFFSET_KEY_VERSION)
+
+
+def group_key(group_id: str) -> bytes:
+    return encode_versioned(GROUP_METADATA_KEY, GroupMetadataKey(group=group_id), GROUP_KEY_VERSION)
+
+
+def read_key(key: Buffer) -> Key:
+    """What a record is about. Raises DecodeError."""
+    version = payload_version(key)
+    if version == GROUP_KEY_VERSION:
+        return GroupKey(decode_versioned(GROUP_METADATA_KEY, key).group)
+    if version in OFFSET_COMMIT_KEY.versions:
+        found = decode_versioned(OFFSET_COMMIT_KEY, key)
+        return OffsetKey(found.group, TopicPartition(found.topic, found.partition))
+    return UnknownKey(version)
+
+
+def offset_value(offset: OffsetAndMetadata) -> bytes:
+    """An expiry can only be said in version 1, which in turn has no leader epoch."""
+    if offset.expire_timestamp is not None:
+        expiring = OffsetCommitValue(
+            offset=offset.offset,
+            metadata=offset.metadata,
+            commit_timestamp=offset.commit_timestamp,
+            expire_timestamp=offset.expire_timestamp,
+        )
+        return encode_versioned(OFFSET_COMMIT_VALUE, expiring, EXPIRING_OFFSET_VERSION)
+    value = OffsetCommitValue(
+        offset=offset.offset,
+        leader_epoch=offset.leader_epoch,
+        metadata=offset.metadata,
+        commit_timestamp=offset.commit_timestamp,
+    )
+    return encode_versioned(OFFSET_COMMIT_VALUE, value, VALUE_VERSION)
+
+
+def read_offset_value(value: Buffer, retention_ms: int) -> OffsetAndMetadata:
+    """Raises DecodeError. A version 1 value without an expiry gets the usual one, `retention_ms` after the commit."""
+    found = decode_versioned(OFFSET_COMMIT_VALUE, value)
+    expire: int | None = None
+    if payload_version(value) == EXPIRING_OFFSET_VERSION:
+        expire = found.expire_timestamp
+        if expire == NO_TIMESTAMP:
+            expire = found.commit_timestamp + retention_ms
+    return OffsetAndMetadata(found.offset, found.leader_epoch, found.metadata, found.commit_timestamp, expire)
+
+
+def group_value(group: Group, assignments: Mapping[str, bytes]) -> bytes:
+    """The group as it is now, with `assignments` by member id."""
+    protocol = group.protocol_name
+    members = []
+    for member in group.members.values():
+        assert protocol is not None, f"{group} has members but no protocol"
+        members.append(
+            MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.metadata(protocol),
+                assignment=assignments[member.member_id],
+            )
+        )
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation,
+        protocol=protocol,
+        leader=group.leader_id,
+        current_state_timestamp=NO_TIMESTAMP if group.state_timestamp_ms is None else group.state_timestamp_ms,
+        members=members,
+    )
+    return encode_versioned(GROUP_METADATA_VALUE, value, VALUE_VERSION)
+
+
+def read_group_value(value: Buffer) -> GroupMetadataValue:
+    """Raises DecodeError."""
+    return decode_versioned(GROUP_METADATA_VALUE, value)

@@ -1,0 +1,147 @@
+"""From the batches of one partition of __consumer_offsets to its groups.
+
+Role        Pure. `LogReplay` is fed the batches in order; `groups` then makes what is left into groups.
+Invariants  The log's order decides: a later record replaces an earlier one of its key, a tombstone removes it.
+            The offsets of a transaction count from its commit marker on, and never over those of a newer batch.
+Source      Kafka 3.9 GroupMetadataManager.doLoadGroupsAndOffsets, GroupMetadata.loadGroup.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kafka_zk.coordinator.group.group import Group
+from kafka_zk.coordinator.group.member import Member
+from kafka_zk.coordinator.group.offsets import Committed
+from kafka_zk.coordinator.group.records import (
+    NO_TIMESTAMP,
+    GroupKey,
+    OffsetKey,
+    UnknownKey,
+    read_group_value,
+    read_key,
+    read_offset_value,
+)
+from kafka_zk.coordinator.group.states import GroupState
+from kafka_zk.protocol.messages.records import GroupMetadataValue
+from kafka_zk.record.batch import Batch
+from kafka_zk.record.control import marker_of
+from kafka_zk.record.record import decode_records
+
+PAUSE_AFTER = 500
+"""Records decoded between two pauses: a few milliseconds."""
+
+
+class Stored(NamedTuple):
+    """The newest value of a key, and the base offset of its batch. Values are decoded only when they have won."""
+
+    batch_offset: int
+    value: bytes
+
+
+class LogReplay:
+    """What the log says so far, by raw key."""
+
+    def __init__(self) -> None:
+        self._latest: dict[bytes, Stored] = {}
+        self._transactions: dict[int, dict[bytes, Stored]] = {}
+        self.record_count = 0
+
+    def apply(self, batch: Batch) -> None:
+        """Take in the next batch. Raises what undecodable records raise."""
+        header = batch.header
+        if header.is_control:
+            self._end_transaction(batch)
+            return
+        open_transaction = self._transactions.setdefault(header.producer_id, {}) if header.is_transactional else None
+        target = self._latest if open_transaction is None else open_transaction
+        for record in decode_records(batch):
+            self.record_count += 1
+            if record.key is None:
+                continue
+            if record.value is None:
+                target.pop(record.key, None)
+            else:
+                target[record.key] = Stored(header.base_offset, record.value)
+
+    def _end_transaction(self, batch: Batch) -> None:
+        ended = self._transactions.pop(batch.header.producer_id, {})
+        marker = marker_of(batch)
+        if marker is None or not marker.is_commit:
+            return
+        for key, stored in ended.items():
+            known = self._latest.get(key)
+            if known is None or known.batch_offset < stored.batch_offset:
+                self._latest[key] = stored
+
+    def groups(self, retention_ms: int, pause: Callable[[], None] = lambda: None) -> tuple[list[Group], Counter[int]]:
+        """The groups, and how many records had a key of each version that we do not know. Raises DecodeError.
+
+        `pause` is called every now and then, so that the caller may let others run.
+        """
+        groups: dict[str, Group] = {}
+        unknown: Counter[int] = Counter()
+        offsets: list[tuple[OffsetKey, Committed]] = []
+        for count, (raw_key, stored) in enumerate(self._latest.items()):
+            if not count % PAUSE_AFTER:
+                pause()
+            key = read_key(raw_key)
+            if isinstance(key, GroupKey):
+                groups[key.group_id] = restored_group(key.group_id, read_group_value(stored.value))
+            elif isinstance(key, UnknownKey):
+                unknown[key.version] += 1
+            else:
+                offsets.append((key, _committed(stored, retention_ms)))
+        for key, committed in offsets:
+            _group_of(groups, key.group_id).offsets.restore(key.partition, committed)
+        for producer_id, pending in self._transactions.items():
+            for raw_key, stored in pending.items():
+                key = read_key(raw_key)
+                if isinstance(key, OffsetKey):
+                    _group_of(groups, key.group_id).offsets.restore_pending_transaction(
+                        producer_id, {key.partition: _committed(stored, retention_ms)}
+                    )
+        return list(groups.values()), unknown
+
+
+def _committed(stored: Stored, retention_ms: int) -> Committed:
+    return Committed(stored.batch_offset, read_offset_value(stored.value, retention_ms))
+
+
+def _group_of(groups: dict[str, Group], group_id: str) -> Group:
+    """A group that only keeps offsets has no record of its own."""
+    group = groups.get(group_id)
+    if group is None:
+        group = groups[group_id] = Group(group_id)
+    return group
+
+
+def restored_group(group_id: str, value: GroupMetadataValue) -> Group:
+    """The group that a record describes: stable if it has members, else empty."""
+    group = Group(group_id)
+    for stored in value.members:
+        subscription = bytes(stored.subscription)
+        # Version 0 has no rebalance timeout: there the session timeout served for both.
+        rebalance_timeout_ms = stored.session_timeout if stored.rebalance_timeout < 0 else stored.rebalance_timeout
+        member = Member(
+            member_id=stored.member_id,
+            group_instance_id=stored.group_instance_id,
+            client_id=stored.client_id,
+            client_host=stored.client_host,
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            session_timeout_ms=stored.session_timeout,
+            protocols=((value.protocol or "", subscription),),
+            assignment=bytes(stored.assignment),
+        )
+        group.add(member, value.protocol_type)
+    group.state = GroupState.STABLE if group.members else GroupState.EMPTY
+    group.protocol_type = value.protocol_type or None
+    group.generation = value.generation
+    group.protocol_name = value.protocol
+    group.leader_id = value.leader if value.leader in group.members else None
+    if value.current_state_timestamp != NO_TIMESTAMP:
+        group.state_timestamp_ms = value.current_state_timestamp
+    group.find_subscribed_topics()
+    return group

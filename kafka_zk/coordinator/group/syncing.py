@@ -1,0 +1,152 @@
+"""SyncGroup, and what follows once the group's record is stored or could not be.
+
+Role        Pure decisions on a group.
+Invariants  An assignment is valid, and seen by members, only once its record is in the log: one a generation.
+            What became of a record is ignored if the group has moved on meanwhile.
+Source      Kafka 3.9 GroupCoordinator.doSyncGroup, setAndPropagateAssignment, updateStaticMemberAndRebalance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafka_zk.coordinator.group.actions import (
+    NO_MEMBER_ID,
+    AnswerSync,
+    Assignment,
+    JoinResult,
+    Report,
+    StaticReplacement,
+    Step,
+    Stored,
+    StoreGroup,
+    SyncReply,
+    SyncResult,
+)
+from kafka_zk.coordinator.group.group import Group
+from kafka_zk.coordinator.group.rebalance import (
+    answer_syncs,
+    keep_alive,
+    maybe_prepare_rebalance,
+    reset_assignments,
+    synced,
+)
+from kafka_zk.coordinator.group.records import group_value
+from kafka_zk.coordinator.group.states import GroupState, Happening
+from kafka_zk.protocol.errors import ErrorCode
+
+
+def sync_group(
+    group: Group,
+    *,
+    member_id: str,
+    group_instance_id: str | None,
+    generation: int,
+    protocol_type: str | None,
+    protocol_name: str | None,
+    assignments: Mapping[str, bytes],
+    reply: SyncReply,
+    step: Step,
+) -> None:
+    """Decide a SyncGroup; `assignments` by member id come from the leader only. What is None is not checked."""
+    error = _check(group, member_id, group_instance_id, generation, protocol_type, protocol_name)
+    if error is not ErrorCode.NONE:
+        step.add(AnswerSync(reply, SyncResult(error)))
+        return
+    member = group.members[member_id]
+    synced(group, member_id, step)
+    if group.state is GroupState.STABLE:
+        result = SyncResult(ErrorCode.NONE, member.assignment, group.protocol_type, group.protocol_name)
+        step.add(AnswerSync(reply, result))
+        keep_alive(member, step)
+        return
+    member.sync_reply = reply
+    if group.leader_id == member_id:
+        # Members that the leader left out get an empty assignment, and a leader cannot assign to strangers.
+        complete = {each: assignments.get(each, b"") for each in group.members}
+        step.add(
+            Report(
+                f"Assignment received from leader {member_id} for group {group.group_id} for generation "
+                f"{group.generation}. The group has {len(group.members)} members"
+            )
+        )
+        step.add(StoreGroup(group_value(group, complete), Assignment(group.generation, complete)))
+
+
+def _check(
+    group: Group,
+    member_id: str,
+    group_instance_id: str | None,
+    generation: int,
+    protocol_type: str | None,
+    protocol_name: str | None,
+) -> ErrorCode:
+    if group.is_dead:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    error = group.check_member(member_id, group_instance_id)
+    if error is not ErrorCode.NONE:
+        return error
+    if generation != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    if protocol_type is not None and protocol_type != group.protocol_type:
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if protocol_name is not None and protocol_name != group.protocol_name:
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if group.state is GroupState.PREPARING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def on_group_stored(group: Group, what: Stored, error: ErrorCode, step: Step) -> None:
+    """The record of a StoreGroup is committed, or `error` says why not (in a member's terms)."""
+    if isinstance(what, Assignment):
+        _on_assignment_stored(group, what, error, step)
+    elif isinstance(what, StaticReplacement):
+        _on_replacement_stored(group, what, error, step)
+    elif error is not ErrorCode.NONE:
+        # A broker that loads the group finds its last members and waits for them in vain: harmless.
+        step.add(Report(f"Failed to write empty metadata for group {group.group_id}: {error.name}"))
+
+
+def _on_assignment_stored(group: Group, what: Assignment, error: ErrorCode, step: Step) -> None:
+    if group.state is not GroupState.COMPLETING_REBALANCE or group.generation != what.generation:
+        return
+    if error is not ErrorCode.NONE:
+        reset_assignments(group, error, step)
+        maybe_prepare_rebalance(group, f"Error {error.name} when storing group assignment during SyncGroup", step)
+        return
+    for member in group.members.values():
+        member.assignment = what.by_member.get(member.member_id, b"")
+    answer_syncs(group, ErrorCode.NONE, step)
+    group.move(Happening.ASSIGNED, step)
+
+
+def _on_replacement_stored(group: Group, what: StaticReplacement, error: ErrorCode, step: Step) -> None:
+    member = group.members.get(what.new_member_id)
+    if member is None or member.join_reply is not what.reply:
+        return  # Removed, replaced again, or part of a newer generation: it has its answer, or will get one.
+    if group.state is not GroupState.STABLE:
+        return  # It waits for the generation that is being prepared, like everyone.
+    if error is not ErrorCode.NONE:
+        refusal = JoinResult(
+            error, NO_MEMBER_ID, group.generation, group.protocol_type, group.protocol_name, what.old_leader_id
+        )
+        group.answer_join(member, refusal, step)
+        _revert(group, what, step)
+        return
+    if what.skips_assignment:
+        result = group.current_generation(what.new_member_id, skip_assignment=group.leader_id == what.new_member_id)
+    else:
+        # Named as leader, an old client would assign, and a stable group would not hear of it.
+        result = group.current_generation(what.new_member_id)._replace(leader_id=what.old_leader_id, members=())
+    group.answer_join(member, result, step)
+
+
+def _revert(group: Group, what: StaticReplacement, step: Step) -> None:
+    step.add(Report(f"Failed to persist the new member id of {what.group_instance_id} in group {group.group_id}"))
+    member = group.members[what.new_member_id]
+    group.update_protocols(member, what.old_protocols)
+    member.rebalance_timeout_ms = what.old_rebalance_timeout_ms
+    member.session_timeout_ms = what.old_session_timeout_ms
+    group.replace_static(member, what.old_member_id, step)
+    keep_alive(member, step)
