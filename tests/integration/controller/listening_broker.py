@@ -1,4 +1,7 @@
-"""A broker that only listens on a real socket, with a real ZooKeeper session and our controller beside it."""
+"""A broker that only listens on a real socket, with a real ZooKeeper session and our controller beside it.
+
+It hosts nothing. Besides what controllers send it answers what other brokers ask a controller.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,15 @@ from gevent.server import StreamServer
 
 from kafka_zk.clock import SystemClock
 from kafka_zk.config.endpoints import EndPoint
+from kafka_zk.controller import events
 from kafka_zk.controller.loop import KafkaController
 from kafka_zk.controller.settings import ControllerSettings
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.protocol.api_table import API_TABLE
 from kafka_zk.protocol.header import decode_request_header, encode_response_header, response_header_is_flexible
+from kafka_zk.protocol.messages.allocate_producer_ids import AllocateProducerIdsResponse
+from kafka_zk.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from kafka_zk.protocol.messages.controlled_shutdown import ControlledShutdownResponse
 from kafka_zk.zk.registration import register_broker
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import BrokerRegistration
@@ -60,8 +67,29 @@ class ListeningBroker:
             api = API_TABLE[header.api_key]
             request = api.request.decode(frame, header.api_version, header.body_position)
             self.headers.append((header.api_key, header.api_version, header.client_id))
-            response = self.told.receive(request)
+            response = self._answer(header.api_key, header.api_version, request)
             flexible = response_header_is_flexible(header.api_key, header.api_version)
             answer = encode_response_header(header.correlation_id, flexible)
             answer += api.response.encode(response, header.api_version)
             connection.sendall(struct.pack(">i", len(answer)) + answer)
+
+    def _answer(self, api_key: int, api_version: int, request: Any) -> Any:
+        match api_key:
+            case 7:
+                self.controller.submit(events.ControlledShutdown(request.broker_id, request.broker_epoch)).result()
+                return ControlledShutdownResponse()
+            case 18:
+                served = [API_TABLE[key].request for key in (4, 5, 6, 7, 18, 56, 67)]
+                return ApiVersionsResponse(
+                    api_keys=[
+                        ApiVersion(api_key=api.api_key, min_version=api.min_version, max_version=api.max_version)
+                        for api in served
+                    ]
+                )
+            case 56:
+                return self.controller.submit(events.AlterPartitionReceived(request, api_version)).result()
+            case 67:
+                event = events.AllocateProducerIds(request.broker_id, request.broker_epoch)
+                first, count = self.controller.submit(event).result()
+                return AllocateProducerIdsResponse(producer_id_start=first, producer_id_len=count)
+        return self.told.receive(request)
