@@ -157,7 +157,7 @@ class Fetches:
                 return True
             if params.leader_only and not partition.is_leader:
                 return True
-            if fetch.current_leader_epoch not in (-1, partition.leader_epoch):
+            if fetch.current_leader_epoch >= 0 and fetch.current_leader_epoch != partition.leader_epoch:
                 return True
             if end_offset(partition.log, params.up_to) != fetch.fetch_offset:
                 return True

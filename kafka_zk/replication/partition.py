@@ -141,8 +141,8 @@ class Partition:
     # --- who may use the log -----------------------------------------------------------------------------------------
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
-        """Fence readers that live in another epoch. -1 = the reader does not say."""
-        if current_leader_epoch == NO_EPOCH or current_leader_epoch == self.leader_epoch:
+        """Fence readers that live in another epoch. Below 0: the reader does not say."""
+        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
             return
         if current_leader_epoch < self.leader_epoch:
             raise FencedLeaderEpoch
@@ -356,7 +356,7 @@ class Partition:
         """What is known of a follower. A broker that is no replica is told that its view of the cluster is wrong."""
         follower = self.followers.get(broker_id)
         if follower is None:
-            raise NotLeaderOrFollower if current_leader_epoch == NO_EPOCH else UnknownLeaderEpoch
+            raise NotLeaderOrFollower if current_leader_epoch < 0 else UnknownLeaderEpoch
         return follower
 
     def follower_fetched(

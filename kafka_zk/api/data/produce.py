@@ -18,6 +18,7 @@ from kafka_zk.network.errors import CloseConnection
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import (
     BrokerError,
+    CorruptMessage,
     ErrorCode,
     InvalidRecord,
     InvalidTimestamp,
@@ -73,6 +74,9 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
                 if state is None or data.index not in state.partitions:
                     raise UnknownTopicOrPartition
                 entries.append((name, data.index, one_batch(data.records, api_version)))
+            except CorruptMessage:
+                # Kafka looks for transactional batches before anything else: what is no batch fails the whole request.
+                raise
             except BrokerError as error:
                 if refused is None:
                     refused = []
