@@ -2,7 +2,8 @@
 
 Role        Plain and synchronous. Used at load after a crash, after a truncation, and for a segment without its index.
 Invariants  The log is the truth; everything else can be made again from it. Recovery of a segment keeps every batch up
-            to the first that is torn, corrupt or out of range, and nothing behind it.
+            to the first that is torn, corrupt or out of range, and nothing behind it. Of two batches whose offsets
+            do not follow one another neither is kept.
 Source      LogSegment.recover, UnifiedLog.rebuildProducerState.
 """
 
@@ -40,22 +41,53 @@ def recover_segment(
     file_size = segment.file.size_bytes
     segment.restart()
     valid, breathed = 0, 0
+    pending: Batch | None = None
     try:
         for batch in segment.file.batches(0, file_size):
             _check(batch, segment)
-            segment.recovered(batch.header, valid)
-            _follow(batch, segment, producers, epochs)
-            valid += batch.size_bytes
+            if pending is not None:
+                _check_order(pending, batch)
+                _take_in(pending, valid, segment, producers, epochs)
+                valid += pending.size_bytes
+            pending = batch
             if valid - breathed > BREATHE_BYTES:
                 breathed = valid
                 breathe()
+    except DisorderedOffsets as error:
+        pending = None
+        _warn(segment, valid, error)
     except CorruptMessage as error:
-        segment_log.warning(
-            "Found invalid messages in log segment %s at byte offset %d. %s", segment.file.path, valid, error
-        )
+        _warn(segment, valid + (pending.size_bytes if pending else 0), error)
+    if pending is not None:
+        _take_in(pending, valid, segment, producers, epochs)
+        valid += pending.size_bytes
     segment.file.truncate(valid)
     segment.become_inactive()
     return file_size - valid
+
+
+class DisorderedOffsets(CorruptMessage):
+    """Two batches that cannot both be right: offsets are not under the crc, so either may be the damaged one."""
+
+
+def _warn(segment: LogSegment, position: int, error: CorruptMessage) -> None:
+    segment_log.warning(
+        "Found invalid messages in log segment %s at byte offset %d. %s", segment.file.path, position, error
+    )
+
+
+def _check_order(before: Batch, batch: Batch) -> None:
+    """Raises DisorderedOffsets."""
+    first = batch.header.base_offset if batch.header.magic >= 2 else batch.header.last_offset
+    if first < before.header.next_offset:
+        raise DisorderedOffsets(f"Offset {first} follows a batch that ends with offset {before.header.last_offset}")
+
+
+def _take_in(
+    batch: Batch, position: int, segment: LogSegment, producers: ProducerJournal, epochs: EpochJournal
+) -> None:
+    segment.recovered(batch.header, position)
+    _follow(batch, segment, producers, epochs)
 
 
 def _check(batch: Batch, segment: LogSegment) -> None:
