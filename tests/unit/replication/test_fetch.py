@@ -1,0 +1,291 @@
+"""Fetch, from the handler to slices of the log: limits, waiting, epochs, sessions, followers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.record import batches
+
+from .broker import Broker, answered, fetch_request, offsets_in, topic_id
+
+
+def code_of(response: Any) -> ErrorCode:
+    return ErrorCode(answered(response).error_code)
+
+
+@pytest.fixture
+def led(broker: Broker) -> Broker:
+    """Ten batches of one record each at offsets 0 to 9, all committed."""
+    broker.lead()
+    for _ in range(10):
+        broker.produce()
+    return broker
+
+
+def test_a_consumer_reads_what_is_committed(led: Broker) -> None:
+    answer = answered(led.fetch(4))
+    assert offsets_in(answer) == [4, 5, 6, 7, 8, 9]
+    assert (answer.high_watermark, answer.last_stable_offset, answer.log_start_offset) == (10, 10, 0)
+    assert answer.aborted_transactions is None
+
+
+def test_a_read_committed_consumer_gets_a_list_of_aborted_transactions(led: Broker) -> None:
+    answer = answered(led.fetch(4, isolation=1))
+    assert offsets_in(answer) == [4, 5, 6, 7, 8, 9]
+    assert answer.aborted_transactions == []
+
+
+def test_the_whole_batch_around_the_offset_is_returned(broker: Broker) -> None:
+    broker.lead()
+    broker.produce(5)
+    assert offsets_in(answered(broker.fetch(3))) == [0, 1, 2, 3, 4]
+
+
+def test_an_offset_outside_the_log_is_1_with_minus_one_everywhere(led: Broker) -> None:
+    for offset in (-1, 11):
+        answer = answered(led.fetch(offset))
+        assert answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        assert (answer.high_watermark, answer.last_stable_offset, answer.log_start_offset) == (-1, -1, -1)
+        assert answer.records == b""
+        assert answer.aborted_transactions is None
+
+
+def test_a_consumer_between_the_high_watermark_and_the_end_gets_nothing_yet(broker: Broker) -> None:
+    broker.lead(replicas=(1, 2))
+    broker.produce(3)
+    answer = answered(broker.fetch(1))
+    assert (answer.error_code, answer.high_watermark, offsets_in(answer)) == (0, 0, [])
+
+
+def test_rule_84_the_first_batch_is_returned_whole_however_large(led: Broker) -> None:
+    assert offsets_in(answered(led.fetch(0, max_bytes=1, partition_max_bytes=1))) == [0]
+
+
+def test_later_partitions_get_only_batches_that_fit(broker: Broker) -> None:
+    broker.update_metadata({"t": {0: 1, 1: 1}})
+    for index in (0, 1):
+        broker.lead(index=index)
+        broker.produce(1, index=index, size_bytes=100)
+    request = fetch_request(0, max_bytes=250)
+    request.topics[0].partitions.append(fetch_request(0, index=1).topics[0].partitions[0])
+    first, second = broker.call(request, 12).responses[0].partitions
+    assert offsets_in(first) == [0]
+    assert offsets_in(second) == []
+
+
+def test_limits_are_hard_up_to_version_2(led: Broker) -> None:
+    answer = answered(led.fetch(0, partition_max_bytes=10, version=2))
+    assert len(answer.records) <= 10 or isinstance(answer.records, bytes)
+
+
+def test_unknown_names_are_3_and_unknown_ids_are_100(led: Broker) -> None:
+    assert code_of(led.fetch(0, topic="nowhere")) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert code_of(led.fetch(0, index=4)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    answer = answered(led.fetch(0, topic="nowhere", by_id=True, version=13))
+    assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_ID
+    assert answer.aborted_transactions == []
+
+
+def test_topics_are_named_by_id_from_version_13(led: Broker) -> None:
+    response = led.fetch(0, by_id=True, version=13)
+    assert response.responses[0].topic_id == topic_id("t")
+    assert len(offsets_in(answered(response))) == 10
+
+
+def test_rule_41_epochs_are_checked_before_roles(broker: Broker) -> None:
+    broker.lead(replicas=(1, 2), epoch=5)
+    broker.order(replicas=(1, 2), leader=2, epoch=6, partition_epoch=1)
+    assert code_of(broker.fetch(0, leader_epoch=5, version=10)) is ErrorCode.FENCED_LEADER_EPOCH
+    assert code_of(broker.fetch(0, leader_epoch=7, version=10)) is ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert code_of(broker.fetch(0, leader_epoch=6, version=10)) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_rule_42_consumers_may_read_from_a_follower_from_version_11_only(broker: Broker) -> None:
+    broker.lead(replicas=(1, 2))
+    broker.order(replicas=(1, 2), leader=2, epoch=1, partition_epoch=1)
+    assert code_of(broker.fetch(0, version=10)) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert code_of(broker.fetch(0, version=11)) is ErrorCode.NONE
+
+
+def test_from_version_16_a_wrong_broker_names_the_leader(broker: Broker) -> None:
+    broker.update_metadata({"t": {0: 2}})
+    response = broker.fetch(0, by_id=True, version=16)
+    assert code_of(response) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert answered(response).current_leader.leader_id == 2
+    assert [node.node_id for node in response.node_endpoints] == [2]
+
+
+# --- waiting ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_fetch_at_the_end_waits_for_the_next_record(led: Broker) -> None:
+    pending = led.fetch(10, max_wait_ms=500)
+    assert isinstance(pending, Pending) and not pending.is_done
+    led.produce()
+    assert offsets_in(answered(pending)) == [10]
+
+
+def test_a_fetch_waits_until_min_bytes_are_there(led: Broker) -> None:
+    one = led.partition().leader_log().active.size_bytes // 10
+    pending = led.fetch(10, max_wait_ms=500, min_bytes=one * 3)
+    for _ in range(2):
+        led.produce()
+        assert not pending.is_done
+    led.produce()
+    assert offsets_in(answered(pending)) == [10, 11, 12]
+
+
+def test_at_the_end_of_max_wait_a_fetch_answers_with_what_there_is(led: Broker) -> None:
+    pending = led.fetch(10, max_wait_ms=500, min_bytes=10_000)
+    led.produce()
+    led.clock.advance(499)
+    assert not pending.is_done
+    led.clock.advance(1)
+    assert offsets_in(answered(pending)) == [10]
+
+
+def test_an_error_is_answered_without_waiting(led: Broker) -> None:
+    assert code_of(led.fetch(99, max_wait_ms=500)) is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_a_waiting_fetch_ends_when_leadership_moves(led: Broker) -> None:
+    pending = led.fetch(10, max_wait_ms=500, version=10)
+    led.order(replicas=(1, 2), leader=2, epoch=1, partition_epoch=1)
+    assert code_of(pending) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_waiting_consumer_is_woken_by_the_high_watermark_not_by_the_append(broker: Broker) -> None:
+    broker.lead(replicas=(1, 2))
+    pending = broker.fetch(0, max_wait_ms=500)
+    broker.produce()
+    assert not pending.is_done
+    broker.fetch(0, replica=2, by_id=True, version=17)
+    assert not pending.is_done
+    broker.fetch(1, replica=2, by_id=True, version=17)
+    assert offsets_in(answered(pending)) == [0]
+
+
+# --- sessions --------------------------------------------------------------------------------------------------------
+
+
+def test_an_incremental_fetch_answers_only_news(led: Broker) -> None:
+    first = led.fetch(10, session=(0, 0))
+    assert first.session_id > 0
+    assert len(first.responses) == 1
+    request = fetch_request(10, session=(first.session_id, 1))
+    request.topics = []
+    assert led.call(request, 12).responses == []
+    led.produce()
+    request = fetch_request(10, session=(first.session_id, 2))
+    request.topics = []
+    assert offsets_in(answered(led.call(request, 12))) == [10]
+
+
+def test_session_errors_stand_at_the_top_with_session_id_zero(led: Broker) -> None:
+    response = led.fetch(0, session=(5, 3))
+    assert (response.error_code, response.session_id, response.responses) == (70, 0, [])
+
+
+# --- followers -------------------------------------------------------------------------------------------------------
+
+
+def follower(broker: Broker, offset: int, **how: Any) -> Any:
+    return broker.fetch(offset, by_id=True, version=17, **{"replica": 2, **how})
+
+
+def test_a_follower_reads_up_to_the_log_end(broker: Broker) -> None:
+    broker.lead(replicas=(1, 2))
+    broker.produce(3)
+    answer = answered(follower(broker, 0))
+    assert offsets_in(answer) == [0, 1, 2]
+    assert answer.high_watermark == 0
+
+
+def test_a_stranger_that_fetches_as_a_follower_is_refused(broker: Broker) -> None:
+    broker.lead(replicas=(1, 2))
+    assert code_of(follower(broker, 0, replica=3)) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert code_of(follower(broker, 0, replica=3, leader_epoch=0)) is ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def test_rule_36_a_diverging_fetch_gets_no_records_and_is_no_progress(broker: Broker) -> None:
+    partition = broker.lead(replicas=(1, 2), epoch=3)
+    broker.produce(5)
+    broker.order(replicas=(1, 2), epoch=6, partition_epoch=1)
+    broker.produce(5)
+    answer = answered(follower(broker, 8, last_epoch=4))
+    assert (answer.error_code, answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset) == (0, 3, 5)
+    assert answer.records == b""
+    assert partition.followers[2].log_end_offset == -1
+    assert partition.high_watermark == 0
+
+
+def test_the_same_history_does_not_diverge(broker: Broker) -> None:
+    broker.lead(replicas=(1, 2), epoch=3)
+    broker.produce(5)
+    answer = answered(follower(broker, 5, last_epoch=3))
+    assert (answer.error_code, answer.diverging_epoch.epoch) == (0, -1)
+
+
+def test_an_epoch_that_the_leader_does_not_know_is_out_of_range(broker: Broker) -> None:
+    broker.lead(replicas=(1, 2), epoch=3)
+    assert code_of(follower(broker, 0, last_epoch=9)) is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_a_client_in_another_rack_is_sent_to_a_follower_in_its_own(tmp_path: Path) -> None:
+    selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    broker = Broker(tmp_path, {"replica.selector.class": selector})
+    broker.lead(replicas=(1, 2))
+    broker.produce(3)
+    follower(broker, 0)
+    follower(broker, 3)
+    elsewhere = answered(broker.fetch(0, rack="rack-2", max_wait_ms=500))
+    assert (elsewhere.preferred_read_replica, elsewhere.records) == (2, b"")
+    here = answered(broker.fetch(0, rack="rack-1"))
+    assert (here.preferred_read_replica, offsets_in(here)) == (-1, [0, 1, 2])
+    broker.close()
+
+
+# --- old versions ----------------------------------------------------------------------------------------------------
+
+
+def test_fetchers_of_old_versions_get_old_message_sets(led: Broker) -> None:
+    for version, magic in ((1, 0), (3, 1)):
+        answer = answered(led.fetch(4, version=version))
+        assert {batch.header.magic for batch in batches(answer.records)} == {magic}
+        assert [batch.header.base_offset for batch in batches(answer.records)] == [4, 5, 6, 7, 8, 9]
+
+
+def test_down_conversion_can_be_forbidden(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, overrides={"message.downconversion.enable": "false"})
+    broker.lead()
+    broker.produce()
+    assert code_of(broker.fetch(0, version=3)) is ErrorCode.UNSUPPORTED_VERSION
+    assert code_of(broker.fetch(0, version=4)) is ErrorCode.NONE
+    broker.close()
+
+
+def test_zstd_topics_need_version_10(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, overrides={"compression.type": "zstd"})
+    broker.lead()
+    broker.produce()
+    assert code_of(broker.fetch(0, version=9)) is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert code_of(broker.fetch(0, version=10)) is ErrorCode.NONE
+    broker.close()
+
+
+def test_every_slice_that_is_not_answered_is_given_back(led: Broker) -> None:
+    file = led.partition().leader_log().active.file
+    holders = file._holders
+    pending = led.fetch(0, max_wait_ms=500, min_bytes=1_000_000)
+    assert isinstance(pending, Pending)
+    led.produce()
+    assert file._holders == holders
+    led.clock.advance(500)
+    assert file._holders == holders + 1
+    offsets_in(answered(pending))
+    assert file._holders == holders

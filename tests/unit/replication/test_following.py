@@ -1,0 +1,226 @@
+"""A follower and its leader in one process: every byte goes through the codecs, none through a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gevent
+import pytest
+
+from kafka_zk.metadata.snapshot import Node
+from kafka_zk.network.errors import NetworkError
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.api_table import API_TABLE
+from kafka_zk.replication.partition import Partition
+
+from .broker import Broker, answered, fetch_request, offsets_in
+
+LEADER, FOLLOWER = 1, 2
+APIS = {f"{api.name}Request": api for api in API_TABLE.values()}
+
+
+class Wire:
+    """A connection to a broker in the same process. `cut` makes every further request fail."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._answer: Pending[Any] = Pending()
+        self.is_cut = False
+
+    def send(self, request: Any, api_version: int) -> Any:
+        if self.is_cut:
+            raise NetworkError("the wire is cut")
+        api = APIS[type(request).__name__]
+        received = api.request.decode(memoryview(api.request.encode(request, api_version)), api_version)
+        response = self._broker.call(received, api_version)
+        if isinstance(response, Pending):
+            self._answer = Pending()
+            response.on_complete(lambda done: self._answer.complete(done.value))
+            response = self._answer.result(10_000)
+        if self.is_cut:
+            raise NetworkError("the wire is cut")
+        parts = api.response.encode_parts(response, api_version)
+        data = b"".join(part if isinstance(part, bytes) else part.read() for part in parts)
+        return api.response.decode(memoryview(data), api_version)
+
+    def close(self) -> None:
+        self.is_cut = True
+        self._answer.fail(NetworkError("closed"))
+
+
+class Pair:
+    """Broker 1 leads, broker 2 follows, until a test decides otherwise."""
+
+    def __init__(self, path: Path) -> None:
+        self.wires: list[Wire] = []
+        self.leader = Broker(path / "1", broker_id=LEADER, connect=self._connect)
+        self.follower = Broker(path / "2", {"replica.fetch.backoff.ms": "1"}, broker_id=FOLLOWER, connect=self._connect)
+
+    def _connect(self, node: Node, client_id: str) -> Wire:
+        assert client_id.startswith("broker-")
+        wire = Wire(self.leader if node.id == LEADER else self.follower)
+        self.wires.append(wire)
+        return wire
+
+    def order(self, *, leader: int = LEADER, epoch: int = 0, isr: tuple[int, ...] = (1, 2)) -> None:
+        for broker in (self.leader, self.follower):
+            broker.update_metadata({"t": {0: leader}}, alive=(1, 2))
+            broker.order(replicas=(1, 2), isr=isr, leader=leader, epoch=epoch, partition_epoch=epoch)
+
+    @property
+    def led(self) -> Partition:
+        return self.leader.partition()
+
+    @property
+    def followed(self) -> Partition:
+        return self.follower.partition()
+
+    def close(self) -> None:
+        self.follower.close()
+        self.leader.close()
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Pair]:
+    made = Pair(tmp_path)
+    yield made
+    made.close()
+
+
+def eventually(pair: Pair, claim: Callable[[], bool]) -> None:
+    """Let the greenlets run until `claim` holds. Time goes on meanwhile: a leader holds an empty fetch for 500 ms."""
+    with gevent.Timeout(10):
+        while not claim():
+            gevent.sleep(0.001)
+            pair.leader.clock.advance(10)
+            pair.follower.clock.advance(10)
+
+
+def end_of(partition: Partition) -> int:
+    assert partition.log is not None
+    return partition.log.log_end_offset
+
+
+def bytes_of(broker: Broker) -> bytes:
+    log = broker.partition().log
+    assert log is not None
+    return b"".join(segment.file.read_at(0, segment.size_bytes) for segment in log.segments)
+
+
+def test_a_follower_copies_what_its_leader_has_byte_for_byte(pair: Pair) -> None:
+    pair.order()
+    for _ in range(5):
+        pair.leader.produce(3)
+    eventually(pair, lambda: end_of(pair.followed) == 15)
+    assert bytes_of(pair.follower) == bytes_of(pair.leader)
+
+
+def test_acks_all_is_answered_once_the_follower_has_the_records(pair: Pair) -> None:
+    pair.order()
+    pending = pair.leader.produce(3, acks=-1)
+    assert not pending.is_done
+    eventually(pair, lambda: bool(pending.is_done))
+    assert answered(pending).error_code == 0
+    assert end_of(pair.followed) == 3
+
+
+def test_the_followers_high_watermark_follows_the_leaders(pair: Pair) -> None:
+    pair.order()
+    pair.leader.produce(3, acks=-1)
+    eventually(pair, lambda: pair.followed.high_watermark == 3)
+    assert offsets_in(answered(pair.follower.fetch(0))) == [0, 1, 2]
+
+
+def test_a_consumer_that_waits_at_a_follower_is_woken(pair: Pair) -> None:
+    pair.order()
+    eventually(pair, lambda: bool(pair.wires))
+    pending = pair.follower.fetch(0, max_wait_ms=5_000)
+    pair.leader.produce(2)
+    eventually(pair, lambda: bool(pending.is_done))
+    assert offsets_in(answered(pending)) == [0, 1]
+
+
+def test_rule_32_after_a_failover_the_old_leader_drops_what_was_never_committed(pair: Pair) -> None:
+    pair.order()
+    pair.leader.produce(4, acks=-1)
+    eventually(pair, lambda: pair.followed.high_watermark == 4)
+    # The follower becomes the leader while the old one still takes records that nobody copied.
+    pair.follower.order(replicas=(1, 2), isr=(2,), leader=FOLLOWER, epoch=1, partition_epoch=1)
+    pair.leader.produce(7)
+    pair.follower.produce(2)
+    pair.order(leader=FOLLOWER, epoch=2, isr=(2,))
+    eventually(pair, lambda: end_of(pair.led) == 6)
+    assert bytes_of(pair.leader) == bytes_of(pair.follower)
+    assert not pair.led.is_leader
+
+
+def test_rule_33_after_several_failovers_the_logs_step_down_to_a_common_history(pair: Pair) -> None:
+    pair.order()
+    pair.leader.produce(3, acks=-1)
+    eventually(pair, lambda: pair.followed.high_watermark == 3)
+    pair.follower.order(replicas=(1, 2), isr=(2,), leader=FOLLOWER, epoch=1, partition_epoch=1)
+    pair.follower.produce(2)
+    for epoch in (2, 4):
+        pair.leader.order(replicas=(1, 2), isr=(1,), leader=LEADER, epoch=epoch, partition_epoch=epoch)
+        pair.leader.produce(5)
+    pair.order(leader=FOLLOWER, epoch=5, isr=(2,))
+    eventually(pair, lambda: end_of(pair.led) == 5)
+    assert bytes_of(pair.leader) == bytes_of(pair.follower)
+
+
+def test_rule_39_below_the_leaders_start_a_follower_begins_anew_there(pair: Pair) -> None:
+    pair.order(isr=(1,))
+    pair.leader.produce(5)
+    eventually(pair, lambda: end_of(pair.followed) == 5)
+    pair.follower.manager.fetchers.forget([pair.followed.topic_partition])
+    log = pair.led.leader_log()
+    for _ in range(4):
+        pair.leader.produce(5)
+    log.update_high_watermark(25)
+    log.truncate_fully_and_start_at(25)
+    pair.leader.produce(2)
+    pair.order(epoch=1, isr=(1,))
+    eventually(pair, lambda: end_of(pair.followed) == 27)
+    assert pair.followed.log is not None
+    assert pair.followed.log.log_start_offset == 25
+
+
+def test_a_lost_connection_is_made_again(pair: Pair) -> None:
+    pair.order()
+    pair.leader.produce(1)
+    eventually(pair, lambda: end_of(pair.followed) == 1)
+    pair.wires[-1].is_cut = True
+    pair.leader.produce(1)
+    eventually(pair, lambda: end_of(pair.followed) == 2)
+    assert len(pair.wires) >= 2
+
+
+def test_a_follower_that_is_stopped_takes_nothing_more(pair: Pair) -> None:
+    pair.order()
+    pair.leader.produce(1)
+    eventually(pair, lambda: end_of(pair.followed) == 1)
+    pair.follower.manager.fetchers.forget([pair.followed.topic_partition])
+    pair.follower.manager.fetchers.stop_idle()
+    pair.leader.produce(1)
+    gevent.sleep(0.01)
+    assert end_of(pair.followed) == 1
+
+
+def test_the_log_start_follows_the_leaders(pair: Pair) -> None:
+    pair.order()
+    pair.leader.produce(4, acks=-1)
+    eventually(pair, lambda: pair.followed.high_watermark == 4)
+    pair.led.leader_log().increment_log_start_offset(3)
+    pair.leader.produce(1)
+    eventually(pair, lambda: pair.followed.log is not None and pair.followed.log.log_start_offset == 3)
+
+
+def test_fetches_of_followers_are_sessions(pair: Pair) -> None:
+    pair.order()
+    pair.leader.produce(1)
+    eventually(pair, lambda: end_of(pair.followed) == 1)
+    (session,) = pair.leader.manager.fetch_sessions
+    assert session.privileged and session.uses_topic_ids
+    assert answered(pair.leader.call(fetch_request(0), 12)).error_code == 0
