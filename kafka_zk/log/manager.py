@@ -61,7 +61,7 @@ class LogManager:
         self._metrics = metrics
         self._on_log_dir_failure = on_log_dir_failure
         self._pools = LogPools()
-        self._open_segments = OpenSegments(segments_for(raise_descriptor_limit()))
+        self._open_segments = OpenSegments(limit=1)
         self._dirs = [DataDir(self._directory(Path(path), disk)) for path in config.log_dirs]
         self._opener = LogOpener(config, topic_config, clock, self._pools, chance or random.Random())
         self._logs: dict[TopicPartition, UnifiedLog] = {}
@@ -108,6 +108,7 @@ class LogManager:
         """
         if not self._is_locked:
             self.lock_and_read_identities()
+        self._open_segments.limit = segments_for(raise_descriptor_limit())
         started_ms = self._clock.monotonic_ms()
         log.info("Loading logs from log dirs %s", [str(data_dir.path) for data_dir in self._live()])
         for data_dir in self._live():

@@ -1,0 +1,302 @@
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from kafka_zk.clock import SimClock
+from kafka_zk.log.data_dir import DirectoryInUse
+from kafka_zk.log.files import clean_shutdown, names
+from kafka_zk.log.files.checkpoint import read_offsets
+from kafka_zk.log.files.disk import Disk
+from kafka_zk.log.files.meta_properties import MetaProperties
+from kafka_zk.log.manager import LogManager
+from kafka_zk.log.opening import InvalidLogDirectory
+from kafka_zk.protocol.errors import InconsistentTopicId, KafkaStorageError
+from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+from tests.unit.log.given import T0, manager_on, produced, topic_config, values
+
+A, B, C = TopicPartition("a", 0), TopicPartition("b", 0), TopicPartition("c", 0)
+MINUTE = 60_000
+ID = UUID(int=5)
+
+
+def started(*paths: Path, **options: object) -> LogManager:
+    manager = manager_on(*paths, **options)  # type: ignore[arg-type]
+    manager.startup()
+    return manager
+
+
+def create(manager: LogManager, *partitions: TopicPartition) -> None:
+    for partition in partitions:
+        manager.get_or_create_log(partition, topic_id=NULL_UUID, is_new=True)
+
+
+def append(manager: LogManager, partition: TopicPartition, *texts: str) -> None:
+    log = manager.get_log(partition)
+    assert log is not None
+    for text in texts:
+        log.append_as_leader(produced(text), leader_epoch=0)
+    log.update_high_watermark(log.log_end_offset)
+
+
+def crash(manager: LogManager) -> None:
+    for log in manager.all_logs():
+        log.flusher.wait()
+        for segment in log.segments:
+            segment.close_files()
+    manager.release()
+
+
+def test_what_was_appended_is_there_after_a_clean_restart(tmp_path: Path) -> None:
+    manager = started(tmp_path)
+    log = manager.get_or_create_log(A, topic_id=ID, is_new=True)
+    append(manager, A, "1", "2")
+    assert manager.get_or_create_log(A, topic_id=ID, is_new=False) is log
+    manager.shutdown()
+    assert clean_shutdown.exists(tmp_path)
+    assert read_offsets(tmp_path / names.RECOVERY_POINTS) == {A: 2}
+    again = started(tmp_path).get_log(A)
+    assert again is not None
+    assert (again.topic_id, again.high_watermark, values(again)) == (ID, 2, ["1", "2"])
+    assert not clean_shutdown.exists(tmp_path)
+
+
+def test_what_was_appended_is_there_after_a_crash(tmp_path: Path) -> None:
+    manager = started(tmp_path)
+    create(manager, A, B)
+    append(manager, A, "1", "2")
+    crash(manager)
+    manager = started(tmp_path)
+    log = manager.get_log(A)
+    assert log is not None
+    assert values(log) == ["1", "2"]
+    assert {each.topic_partition for each in manager.all_logs()} == {A, B}
+
+
+def test_a_topic_id_that_contradicts_the_stored_one_is_refused(tmp_path: Path) -> None:
+    manager = started(tmp_path)
+    manager.get_or_create_log(A, topic_id=ID, is_new=True)
+    with pytest.raises(InconsistentTopicId):
+        manager.get_or_create_log(A, topic_id=UUID(int=6), is_new=False)
+
+
+def test_new_partitions_go_to_the_directory_with_the_fewest(tmp_path: Path) -> None:
+    first, second = tmp_path / "1", tmp_path / "2"
+    manager = started(first, second)
+    create(manager, A, B, C, TopicPartition("d", 0))
+    assert sorted(path.name for path in first.glob("*-0")) == ["a-0", "c-0"]
+    assert sorted(path.name for path in second.glob("*-0")) == ["b-0", "d-0"]
+    assert manager.live_log_dirs() == [str(first), str(second)]
+
+
+def test_a_directory_is_used_by_one_process(tmp_path: Path) -> None:
+    started(tmp_path)
+    code = (
+        "import sys; from pathlib import Path; from tests.unit.log.given import manager_on\n"
+        "from kafka_zk.log.data_dir import DirectoryInUse\n"
+        "try: manager_on(Path(sys.argv[1])).startup()\n"
+        "except DirectoryInUse as error: print(error)"
+    )
+    other = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert other.stdout.strip() == (
+        f"Failed to acquire lock on file .lock in {tmp_path}. A Kafka instance in another process or thread is using "
+        "this directory."
+    )
+    assert issubclass(DirectoryInUse, Exception)
+
+
+def test_an_identity_is_written_into_every_directory_and_read_back(tmp_path: Path) -> None:
+    manager = manager_on(tmp_path / "1", tmp_path / "2")
+    assert set(manager.lock_and_read_identities().values()) == {None}
+    manager.write_identities(broker_id=4, cluster_id="c")
+    assert manager.lock_and_read_identities() == {
+        tmp_path / number / names.META_PROPERTIES: MetaProperties(4, "c") for number in ("1", "2")
+    }
+
+
+def test_a_directory_that_is_no_partition_stops_the_start(tmp_path: Path) -> None:
+    (tmp_path / "stuff").mkdir()
+    with pytest.raises(InvalidLogDirectory, match="'stuff' is not in the form of topic-partition"):
+        started(tmp_path)
+
+
+def test_a_partition_in_two_directories_stops_the_start(tmp_path: Path) -> None:
+    for folder in ("1", "2"):
+        (tmp_path / folder / "a-0").mkdir(parents=True)
+    with pytest.raises(InvalidLogDirectory, match="Duplicate log directories found"):
+        started(tmp_path / "1", tmp_path / "2")
+
+
+def test_files_and_stray_directories_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    stray = tmp_path / f"a-0.{'0' * 32}-stray"
+    stray.mkdir()
+    manager = started(tmp_path)
+    assert list(manager.all_logs()) == []
+    manager.shutdown()
+    assert stray.exists()
+    assert (tmp_path / "notes.txt").exists()
+
+
+def test_a_deleted_partition_is_gone_at_once_and_its_files_a_minute_later(tmp_path: Path) -> None:
+    clock = SimClock(wall_ms=T0)
+    manager = started(tmp_path, clock=clock)
+    create(manager, A, B)
+    append(manager, A, "old")
+    log = manager.get_log(A)
+    assert log is not None
+    manager.delete_log(A)
+    assert manager.get_log(A) is None
+    (renamed,) = tmp_path.glob("a-0.*-delete")
+    with pytest.raises(KafkaStorageError):
+        log.append_as_leader(produced("late"), leader_epoch=0)
+    create(manager, A)
+    append(manager, A, "new")
+    clock.advance(MINUTE - 1)
+    assert renamed.exists()
+    clock.advance(1)
+    assert not renamed.exists()
+    assert values(manager.get_log(A)) == ["new"]  # type: ignore[arg-type]
+
+
+def test_a_deletion_that_a_restart_interrupted_is_finished(tmp_path: Path) -> None:
+    manager = started(tmp_path)
+    create(manager, A)
+    manager.delete_log(A)
+    manager.shutdown()
+    clock = SimClock(wall_ms=T0)
+    manager = started(tmp_path, clock=clock)
+    assert list(manager.all_logs()) == []
+    clock.advance(MINUTE)
+    assert [path for path in tmp_path.iterdir() if path.is_dir()] == []
+
+
+def test_checkpoints_are_written_on_the_clock(tmp_path: Path) -> None:
+    clock = SimClock(wall_ms=T0)
+    manager = started(tmp_path, clock=clock)
+    create(manager, A)
+    append(manager, A, "1", "2", "3")
+    log = manager.get_log(A)
+    assert log is not None
+    log.flush()
+    log.increment_log_start_offset(1)
+    clock.advance(2 * MINUTE)
+    assert read_offsets(tmp_path / names.RECOVERY_POINTS) == {A: 3}
+    assert read_offsets(tmp_path / names.LOG_START_OFFSETS) == {A: 1}
+    manager.write_high_watermarks({A: 2})
+    assert read_offsets(tmp_path / names.HIGH_WATERMARKS) == {A: 2}
+    crash(manager)
+    log = started(tmp_path).get_log(A)
+    assert log is not None
+    assert (log.log_start_offset, log.high_watermark, values(log)) == (1, 2, ["2", "3"])
+
+
+def test_retention_runs_on_the_clock(tmp_path: Path) -> None:
+    clock = SimClock(wall_ms=T0)
+    manager = started(tmp_path, clock=clock, configs={"a": topic_config(retention_ms=MINUTE)})
+    create(manager, A, B)
+    append(manager, A, "1")
+    append(manager, B, "1")
+    clock.advance(10 * MINUTE)
+    assert [(str(log.topic_partition), log.log_start_offset) for log in manager.all_logs()] == [("a-0", 1), ("b-0", 0)]
+
+
+def test_flush_ms_syncs_on_the_clock(tmp_path: Path) -> None:
+    clock = SimClock(wall_ms=T0)
+    manager = manager_on(tmp_path, clock=clock, configs={"a": topic_config(flush_ms=1000)})
+    manager.startup()
+    create(manager, A, B)
+    append(manager, A, "1")
+    append(manager, B, "1")
+    clock.advance(30_000)
+    manager.flush_due_logs()
+    assert {log.topic_partition: log.recovery_point for log in manager.all_logs()} == {A: 1, B: 0}
+
+
+def test_a_changed_topic_config_holds_from_the_next_append_on(tmp_path: Path) -> None:
+    manager = started(tmp_path)
+    create(manager, A, B)
+    manager.update_topic_config("a", topic_config(segment_bytes=80))
+    for partition in (A, B):
+        append(manager, partition, "1", "2", "3")
+    assert [len(log.segments) for log in manager.all_logs()] == [3, 1]
+
+
+class DeadDirectory(Disk):
+    """From `die` on every change below a path fails."""
+
+    def __init__(self) -> None:
+        self.dead: Path | None = None
+
+    def pwrite(self, descriptor: int, data: bytes, position: int) -> int:  # type: ignore[override]
+        if self.dead is not None and Path(os.readlink(f"/proc/self/fd/{descriptor}")).is_relative_to(self.dead):
+            raise OSError(errno.EIO, "Input/output error")
+        return os.pwrite(descriptor, data, position)
+
+
+def test_a_failed_directory_takes_its_partitions_along_and_leaves_the_others(tmp_path: Path) -> None:
+    first, second = tmp_path / "1", tmp_path / "2"
+    disk, failed = DeadDirectory(), []
+    manager = started(first, second, disk=disk, on_failure=failed.append)
+    create(manager, A, B)
+    append(manager, A, "1")
+    append(manager, B, "1")
+    disk.dead = first
+    log = manager.get_log(A)
+    assert log is not None
+    with pytest.raises(KafkaStorageError):
+        log.append_as_leader(produced("2"), leader_epoch=0)
+    assert failed == [str(first)]
+    assert (manager.live_log_dirs(), manager.offline_log_dirs()) == ([str(second)], [str(first)])
+    assert manager.get_log(A) is None
+    append(manager, B, "2")
+    with pytest.raises(KafkaStorageError, match=r"Can not create log for c-0 because log directories .* are offline"):
+        manager.get_or_create_log(C, topic_id=NULL_UUID, is_new=False)
+    create(manager, C)
+    assert (second / "c-0").exists()
+    manager.shutdown()
+    assert clean_shutdown.exists(second)
+    assert not clean_shutdown.exists(first)
+
+
+def test_a_directory_that_cannot_be_used_at_start_is_offline_from_the_beginning(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    failed: list[str] = []
+    manager = started(tmp_path / "file", tmp_path / "good", on_failure=failed.append)
+    assert failed == [str(tmp_path / "file")]
+    create(manager, A)
+    with pytest.raises(KafkaStorageError, match="none of the specified log dirs"):
+        started(tmp_path / "file")
+
+
+@pytest.mark.parametrize("name", [names.RECOVERY_POINTS, names.LOG_START_OFFSETS, names.HIGH_WATERMARKS])
+def test_a_checkpoint_that_cannot_be_read_counts_as_empty(
+    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    manager = started(tmp_path)
+    create(manager, A)
+    append(manager, A, "1", "2")
+    manager.shutdown()
+    (tmp_path / name).write_text("rubbish")
+    log = started(tmp_path).get_log(A)
+    assert log is not None
+    assert values(log) == ["1", "2"]
+    assert f"Error occurred while reading {name}" in caplog.text
+
+
+def test_metrics_follow_the_logs(tmp_path: Path) -> None:
+    manager = started(tmp_path)
+    create(manager, A)
+    append(manager, A, "1", "2")
+    metrics = manager._metrics
+    gauge = metrics.find("kafka.log:type=Log,name=LogEndOffset", topic="a", partition=0)
+    assert gauge is not None
+    assert gauge.attributes() == {"Value": 2}
+    manager.delete_log(A)
+    assert metrics.find("kafka.log:type=Log,name=LogEndOffset", topic="a", partition=0) is None
