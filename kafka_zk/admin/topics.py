@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID, uuid4
 
 from kafka_zk.admin.assignment import Assignment, BrokerRack, assign_replicas
+from kafka_zk.admin.internal_topics import defaults_of
 from kafka_zk.admin.metadata_wait import MetadataWait
 from kafka_zk.admin.topic_rules import (
-    GROUP_METADATA_TOPIC,
-    TRANSACTION_STATE_TOPIC,
     check_assignment,
     check_collisions,
     check_name,
@@ -91,14 +90,11 @@ class TopicAdmin:
         config: BrokerConfig,
         metadata_cache: MetadataCache,
         clock: Clock,
-        internal_topic_configs: Callable[[str], Mapping[str, str]],
         chance: random.Random | None = None,
     ) -> None:
-        """`internal_topic_configs` gives the configs of __consumer_offsets and __transaction_state by name."""
         self._zk = zk
         self._config = config
         self._metadata_cache = metadata_cache
-        self._internal_topic_configs = internal_topic_configs
         self._chance = chance or random.Random()
         self._being_created: set[str] = set()
         self.waits = MetadataWait(metadata_cache, clock)
@@ -135,21 +131,12 @@ class TopicAdmin:
             raise UnknownTopicOrPartition
         self._being_created.add(name)
         try:
-            self.create(self._default_topic(name))
+            defaults = defaults_of(name, self._config)
+            self.create(NewTopic(name, defaults.partition_count, defaults.replication_factor, configs=defaults.configs))
         except TopicAlreadyExists:
             raise LeaderNotAvailable from None
         finally:
             self._being_created.discard(name)
-
-    def _default_topic(self, name: str) -> NewTopic:
-        config = self._config
-        if name == GROUP_METADATA_TOPIC:
-            counts = config.offsets_topic_num_partitions, config.offsets_topic_replication_factor
-        elif name == TRANSACTION_STATE_TOPIC:
-            counts = config.transaction_state_log_num_partitions, config.transaction_state_log_replication_factor
-        else:
-            return NewTopic(name, config.num_partitions, config.default_replication_factor)
-        return NewTopic(name, *counts, configs=self._internal_topic_configs(name))
 
     def _assign(self, topic: NewTopic) -> Assignment:
         config = self._config

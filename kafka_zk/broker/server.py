@@ -17,10 +17,12 @@ from gevent.event import Event
 
 from kafka_zk.admin.config_changes import ConfigChangeListener
 from kafka_zk.admin.configs import ConfigAdmin
+from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
 from kafka_zk.admin.topics import TopicAdmin
 from kafka_zk.api import all as all_apis
 from kafka_zk.api.context import Services
 from kafka_zk.api.dispatch import Dispatcher
+from kafka_zk.api.registry import REGISTRY
 from kafka_zk.broker import logs
 from kafka_zk.broker.advertised import advertised_endpoints, registration
 from kafka_zk.broker.controlled_shutdown import leave_cluster
@@ -34,6 +36,7 @@ from kafka_zk.config.topic import LogConfig
 from kafka_zk.controller.channel import socket_connect
 from kafka_zk.controller.loop import KafkaController
 from kafka_zk.controller.settings import ControllerSettings
+from kafka_zk.coordinator.group.coordinator import GroupCoordinator
 from kafka_zk.coordinator.transaction.producer_ids import ProducerIdManager
 from kafka_zk.log.manager import LogManager
 from kafka_zk.metadata.cache import MetadataCache
@@ -52,8 +55,12 @@ from kafka_zk.zk.entity_configs import entity_config, entity_configs
 from kafka_zk.zk.errors import ZkError
 from kafka_zk.zk.registration import check_endpoints_free, generate_broker_id, register_broker
 from kafka_zk.zk.session import ZkClient
-from kafka_zk.zk.topics import topic_names
+from kafka_zk.zk.session_metrics import measure
+from kafka_zk.zk.topics import topic_assignment, topic_names
 from kafka_zk.zk.znodes import entity_path
+
+WARM_KEYS = (18, 3, 0, 1, 2, 10, 11, 14, 12, 8, 9)
+"""ApiVersions, Metadata, Produce, Fetch, ListOffsets and what a consumer of a group asks: most clients begin so."""
 
 log = logging.getLogger("kafka.server.KafkaServer")
 
@@ -130,8 +137,9 @@ class KafkaServer:
         self._build_replication()
         self._start_network()
         self._register()
-        self._start_controller()
         self._start_coordinators()
+        self._start_controller()
+        self._fill_services()
         self._follow_configs()
         self._socket_server.enable_processing()
         gevent.spawn(self._warm_up)
@@ -156,6 +164,7 @@ class KafkaServer:
             max_in_flight=config.zookeeper_max_in_flight_requests,
         )
         log.info("[KafkaServer id=%d] Connecting to zookeeper on %s", self.broker_id, config.zookeeper_connect)
+        measure(self._zk, self.metrics, self.clock)
         self._zk.start()
         self._stop_later("ZooKeeper session", self._zk.close)
         create_top_level_paths(self._zk)
@@ -287,14 +296,22 @@ class KafkaServer:
         self._stop_later("controller", self._controller.shutdown)
 
     def _start_coordinators(self) -> None:
-        self._topic_admin = TopicAdmin(
-            self._zk, self.config, self._metadata_cache, self.clock, self._internal_topic_configs
-        )
+        self._topic_admin = TopicAdmin(self._zk, self.config, self._metadata_cache, self.clock)
         self._stop_later("topic requests that wait", self._topic_admin.waits.shutdown)
-        self._fill_services()
+        self._group_coordinator = GroupCoordinator(
+            config=self.config,
+            clock=self.clock,
+            replica_manager=self._replica_manager,
+            metadata_cache=self._metadata_cache,
+            metrics=self.metrics,
+            offsets_partition_count=self._offsets_partition_count,
+        )
+        self._group_coordinator.startup()
+        self._stop_later("group coordinator", self._group_coordinator.shutdown)
 
-    def _internal_topic_configs(self, topic: str) -> Mapping[str, str]:
-        return {}
+    def _offsets_partition_count(self) -> int | None:
+        topic = topic_assignment(self._zk, GROUP_METADATA_TOPIC)
+        return None if topic is None else len(topic.partitions)
 
     def _fill_services(self) -> None:
         services = self.services
@@ -307,6 +324,7 @@ class KafkaServer:
         services.metadata_cache = self._metadata_cache
         services.log_manager = self._log_manager
         services.replica_manager = self._replica_manager
+        services.group_coordinator = self._group_coordinator
         services.controller = self._controller
         services.topic_admin = self._topic_admin
         services.config_admin = ConfigAdmin(self._zk, self._metadata_cache, self.config, self.broker_id, logs.levels)
@@ -349,7 +367,14 @@ class KafkaServer:
             log.exception("[KafkaServer id=%d] The controller could not be told of the failure", self.broker_id)
 
     def _warm_up(self) -> None:
-        """Compile the codecs that the first clients will need, in idle time."""
+        """Compile the codecs that the first clients will need, one at a time, while nobody asks for anything."""
+        for key in WARM_KEYS:
+            served = REGISTRY.get(key)
+            if served is not None:
+                version = served.request.max_version
+                gevent.idle()
+                served.request.decoder(version)
+                served.response.encoder(version)
 
     @property
     def endpoints(self) -> tuple[EndPoint, ...]:
