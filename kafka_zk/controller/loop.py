@@ -50,6 +50,9 @@ _LOGGER = logging.getLogger("kafka.controller.KafkaController")
 
 NOBODY = -1
 
+SHUTDOWN_GRACE_S = 2.0
+"""How long the event being handled may still take when the broker stops."""
+
 
 class KafkaController:
     """The controller of one broker."""
@@ -102,8 +105,11 @@ class KafkaController:
         """Blocks. Stop; /controller goes when the ZooKeeper session is closed."""
         if self._greenlet is not None:
             self._mailbox.clear_and_put(events.Shutdown())
-            self._greenlet.join()
+            self._greenlet.join(SHUTDOWN_GRACE_S)
+            # Still there? Then it waits for a ZooKeeper that does not answer (KAFKA-9189).
+            self._greenlet.kill()
             self._greenlet = None
+            self._resign()
         self.leader_waits.shutdown()
 
     @property

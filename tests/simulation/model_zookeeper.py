@@ -173,6 +173,7 @@ class ModelZkClient:
 
     def __init__(self, server: ModelZooKeeper) -> None:
         self.server = server
+        self.is_secure = False
         self.generation = 1
         self.session_id = server.open_session()
         self.previous_session_id = 0

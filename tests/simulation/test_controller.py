@@ -4,10 +4,12 @@ import json
 import uuid
 from pathlib import Path
 
+import gevent
+import gevent.event
 import pytest
 
 from kafka_zk.config.endpoints import EndPoint
-from kafka_zk.controller import events
+from kafka_zk.controller import events, loop
 from kafka_zk.protocol.api_table import API_TABLE
 from kafka_zk.protocol.errors import BrokerNotAvailable, NotController, StaleBrokerEpoch, StaleControllerEpoch
 from kafka_zk.protocol.header import decode_request_header
@@ -121,6 +123,20 @@ def test_a_deposed_controller_writes_nothing_more_and_resigns_at_its_next_write(
     cluster.settle()
     assert cluster.state("t") == before
     assert not cluster.exists("/brokers/topics/u/partitions/0/state")
+
+
+def test_a_controller_stops_although_zookeeper_does_not_answer(cluster, monkeypatch):
+    monkeypatch.setattr(loop, "SHUTDOWN_GRACE_S", 0.01)
+    cluster.zookeeper.switch = gevent.event.Event().wait
+    cluster.controller.enable_default_unclean_election()
+    pending = cluster.controller.submit(events.AllocateProducerIds(1, cluster.brokers[1].epoch))
+    member = cluster.members[1]
+    gevent.sleep(0)
+    with gevent.Timeout(5):
+        member.controller.shutdown()
+    assert not member.controller.is_active
+    assert not pending.is_done or pending.error is not None
+    cluster.zookeeper.switch = lambda: None
 
 
 # Topics
