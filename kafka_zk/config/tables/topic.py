@@ -48,7 +48,7 @@ _ROWS: tuple[Config, ...] = (
            read_by="log.unified_log"),
     Config("flush.ms", LONG, MAX_LONG, at_least(0), MEDIUM,
            "Longest time that a record stays unsynced.",
-           broker_keys=("log.flush.interval.ms", "log.flush.scheduler.interval.ms",)),
+           broker_keys=("log.flush.interval.ms", "log.flush.scheduler.interval.ms",), read_by="log.manager"),
     Config("follower.replication.throttled.replicas", LIST, [], THROTTLED_REPLICAS, MEDIUM,
            "Replicas throttled as followers, as partition:broker, or * for all."),
     Config("index.interval.bytes", INT, 4 * KIB, at_least(0), MEDIUM,
