@@ -1,0 +1,77 @@
+"""Bootstrap servers: `host:port` texts checked, names resolved.
+
+Role        Acts: asks the resolver.
+Source      ClientUtils.parseAndValidateAddresses, Utils.getHost and getPort.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import socket
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kafka_zk.config.errors import ConfigException
+
+BOOTSTRAP_SERVERS = "bootstrap.servers"
+_HOST_AND_PORT = re.compile(r"^(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
+
+log = logging.getLogger("org.apache.kafka.clients.ClientUtils")
+
+
+class Address(NamedTuple):
+    """Where a broker listens: a name or a literal address, and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+def bootstrap_addresses(urls: Sequence[str]) -> list[Address]:
+    """Those of the bootstrap servers whose names resolve. Blocks. Raises ConfigException if none is left."""
+    addresses = []
+    for url in urls:
+        if not url:
+            continue
+        address = parse_address(url)
+        if resolve(address):
+            addresses.append(address)
+        else:
+            log.warning(
+                "Couldn't resolve server %s from %s as DNS resolution failed for %s",
+                url,
+                BOOTSTRAP_SERVERS,
+                address.host,
+            )
+    if not addresses:
+        raise ConfigException(f"No resolvable bootstrap urls given in {BOOTSTRAP_SERVERS}")
+    return addresses
+
+
+def parse_address(url: str) -> Address:
+    """`host:port`, `[::1]:9092` or `PLAINTEXT://host:port`. Raises ConfigException."""
+    match = _HOST_AND_PORT.match(url)
+    if match is None:
+        raise ConfigException(f"Invalid url in {BOOTSTRAP_SERVERS}: {url}")
+    host, port = match[1], int(match[2])
+    if port > 65535:
+        raise ConfigException(f"Invalid port in {BOOTSTRAP_SERVERS}: {url}")
+    return Address(host, port)
+
+
+def resolve(address: Address) -> list[tuple[int, tuple[str, int]]]:
+    """Blocks. Socket family and address of every entry the resolver has, IPv4 first as in Java; none if it has none."""
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except socket.gaierror:
+        return []
+    found.sort(key=lambda entry: entry[0] != socket.AF_INET)
+    return [(entry[0], entry[4]) for entry in found]  # type: ignore[misc]  # four values for IPv6: socket.connect takes them
+
+
+def java_text(host: str, address: str) -> str:
+    """`name/address` as Java prints a resolved host; a literal address has no name."""
+    return f"{'' if host == address else host}/{address}"

@@ -1,0 +1,357 @@
+"""AdminClient: topics, configs, reassignments and the cluster itself, asked and changed over the wire.
+
+Role        Acts, through `Calls`. Each method is one call, over after default.api.timeout.ms at the latest.
+Invariants  What changes topics goes to the controller, what changes a broker's own configuration to that broker.
+            Errors of single topics or resources are raised as `BrokerError`, the first one in the answer's order.
+            Messages are imported where they are used: a tool pays for what it asks.
+Source      KafkaAdminClient.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
+
+from kafka_zk.client.admin_results import (
+    ClusterDescription,
+    ConfigChange,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    Node,
+    PartitionReassignment,
+    ResourceType,
+    TopicDescription,
+    TopicListing,
+    topic_description,
+)
+from kafka_zk.client.calls import Calls
+from kafka_zk.client.cluster import Cluster
+from kafka_zk.client.config import ClientConfig
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.tables.admin import ADMIN_KEYS
+from kafka_zk.protocol.errors import ErrorCode, UnsupportedVersion, error_class_for
+from kafka_zk.protocol.messages.metadata import (
+    METADATA_REQUEST,
+    METADATA_RESPONSE,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from kafka_zk.protocol.types import TopicPartition
+
+_client_numbers = itertools.count(1)
+
+
+class AdminClient:
+    """A client for administration. Close it, or use it in a `with`."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        """Blocks (resolves names).
+
+        Raises ConfigException for a value that is wrong by itself, UnsupportedSecurity, KafkaException with the cause
+        for the rest.
+        """
+        config = ClientConfig(ADMIN_KEYS, properties)
+        client_id = config.text("client.id") or f"adminclient-{next(_client_numbers)}"
+        config.refuse_security()
+        try:
+            config.check_timeouts()
+            self._cluster = Cluster(config, client_id=client_id, log_prefix=f"AdminClient clientId={client_id}")
+        except (ConfigException, KafkaException) as error:
+            raise KafkaException("Failed to create new KafkaAdminClient") from error
+        self._calls = Calls(self._cluster, config)
+        self._request_timeout_ms = config.integer("request.timeout.ms")
+
+    def __enter__(self) -> AdminClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._cluster.close()
+
+    # --- topics ------------------------------------------------------------------------------------------------------
+
+    def list_topics(self, *, internal: bool = False) -> list[TopicListing]:
+        """Blocks. All topics of the cluster, with Kafka's `internal` ones or without, in the order of the answer."""
+        answer = self._metadata("listTopics", None)
+        return [
+            TopicListing(topic.name or "", topic.topic_id, topic.is_internal)
+            for topic in answer.topics
+            if internal or not topic.is_internal
+        ]
+
+    def describe_topics(self, names: Sequence[str]) -> dict[str, TopicDescription]:
+        """Blocks. Raises UnknownTopicOrPartition and the like."""
+        wanted = [MetadataRequestTopic(name=name) for name in names]
+        return {topic.name: topic for topic in self._describe_topics(wanted)}
+
+    def describe_topics_by_id(self, ids: Sequence[UUID]) -> dict[UUID, TopicDescription]:
+        """Blocks. Raises UnknownTopicId and the like."""
+        wanted = [MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in ids]
+        return {topic.topic_id: topic for topic in self._describe_topics(wanted)}
+
+    def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> None:
+        """Blocks. Raises TopicAlreadyExists, InvalidReplicationFactor ..."""
+        from kafka_zk.protocol.messages import create_topics as messages
+
+        def build(version: int) -> messages.CreateTopicsRequest:
+            if validate_only and version == 0:
+                raise UnsupportedVersion("validateOnly is not supported in version 0")
+            return messages.CreateTopicsRequest(
+                topics=[_creatable(topic) for topic in topics],
+                timeout_ms=self._request_timeout_ms,
+                validate_only=validate_only,
+            )
+
+        def check(answer: messages.CreateTopicsResponse) -> None:
+            for topic in answer.topics:
+                _raise_for(topic.error_code, topic.error_message)
+
+        def _creatable(topic: NewTopic) -> messages.CreatableTopic:
+            return messages.CreatableTopic(
+                name=topic.name,
+                num_partitions=-1 if topic.partition_count is None else topic.partition_count,
+                replication_factor=-1 if topic.replication_factor is None else topic.replication_factor,
+                assignments=[
+                    messages.CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
+                    for index, replicas in topic.assignment.items()
+                ],
+                configs=[messages.CreatableTopicConfig(name=name, value=text) for name, text in topic.configs.items()],
+            )
+
+        self._calls.to_controller(
+            "createTopics", messages.CREATE_TOPICS_REQUEST, messages.CREATE_TOPICS_RESPONSE, build, check
+        )
+
+    def delete_topics(self, names: Sequence[str]) -> None:
+        """Blocks. Raises UnknownTopicOrPartition, TopicDeletionDisabled ..."""
+        from kafka_zk.protocol.messages import delete_topics as messages
+
+        def build(version: int) -> messages.DeleteTopicsRequest:
+            by_state = version >= 6
+            return messages.DeleteTopicsRequest(
+                topics=[messages.DeleteTopicState(name=name) for name in names] if by_state else [],
+                topic_names=[] if by_state else list(names),
+                timeout_ms=self._request_timeout_ms,
+            )
+
+        def check(answer: messages.DeleteTopicsResponse) -> None:
+            for topic in answer.responses:
+                _raise_for(topic.error_code, topic.error_message)
+
+        self._calls.to_controller(
+            "deleteTopics", messages.DELETE_TOPICS_REQUEST, messages.DELETE_TOPICS_RESPONSE, build, check
+        )
+
+    def create_partitions(
+        self, counts: Mapping[str, int], assignments: Mapping[str, Sequence[Sequence[int]]] | None = None
+    ) -> None:
+        """Blocks. Let topics grow to `counts` partitions, the new ones on brokers as `assignments` says, where it does.
+
+        Raises InvalidPartitions, InvalidReplicaAssignment ...
+        """
+        from kafka_zk.protocol.messages import create_partitions as messages
+
+        given = assignments or {}
+
+        def build(_: int) -> messages.CreatePartitionsRequest:
+            return messages.CreatePartitionsRequest(
+                topics=[
+                    messages.CreatePartitionsTopic(
+                        name=name,
+                        count=count,
+                        assignments=None
+                        if name not in given
+                        else [messages.CreatePartitionsAssignment(broker_ids=list(ids)) for ids in given[name]],
+                    )
+                    for name, count in counts.items()
+                ],
+                timeout_ms=self._request_timeout_ms,
+            )
+
+        def check(answer: messages.CreatePartitionsResponse) -> None:
+            for topic in answer.results:
+                _raise_for(topic.error_code, topic.error_message)
+
+        self._calls.to_controller(
+            "createPartitions", messages.CREATE_PARTITIONS_REQUEST, messages.CREATE_PARTITIONS_RESPONSE, build, check
+        )
+
+    def _describe_topics(self, wanted: list[MetadataRequestTopic]) -> list[TopicDescription]:
+        if not wanted:
+            return []
+        answer = self._metadata("describeTopics", wanted)
+        for topic in answer.topics:
+            _raise_for(topic.error_code, None)
+        live = {broker.node_id for broker in answer.brokers}
+        return [topic_description(topic, live) for topic in answer.topics]
+
+    def _metadata(self, call: str, topics: list[MetadataRequestTopic] | None) -> MetadataResponse:
+        def build(version: int) -> MetadataRequest:
+            if version < 4 and topics is not None:
+                raise UnsupportedVersion("MetadataRequest versions older than 4 would create missing topics")
+            # All topics: null, but in version 0 an empty list.
+            wanted = [] if topics is None and version == 0 else topics
+            return MetadataRequest(topics=wanted, allow_auto_topic_creation=version < 4)
+
+        answer = self._calls.to_any_node(call, METADATA_REQUEST, METADATA_RESPONSE, build)
+        self._cluster.learn(answer)
+        return answer
+
+    # --- configs -----------------------------------------------------------------------------------------------------
+
+    def describe_configs(
+        self, resources: Sequence[ConfigResource], *, synonyms: bool = False
+    ) -> dict[ConfigResource, list[ConfigEntry]]:
+        """Blocks. All configs of topics and brokers, in the order of the answer. Raises UnknownTopicOrPartition ..."""
+        from kafka_zk.protocol.messages import describe_configs as messages
+
+        if not resources:
+            return {}
+
+        def build(_: int) -> messages.DescribeConfigsRequest:
+            return messages.DescribeConfigsRequest(
+                resources=[
+                    messages.DescribeConfigsResource(
+                        resource_type=resource.type, resource_name=resource.name, configuration_keys=None
+                    )
+                    for resource in resources
+                ],
+                include_synonyms=synonyms,
+            )
+
+        def check(answer: messages.DescribeConfigsResponse) -> None:
+            for result in answer.results:
+                _raise_for(result.error_code, result.error_message)
+
+        request, response = messages.DESCRIBE_CONFIGS_REQUEST, messages.DESCRIBE_CONFIGS_RESPONSE
+        node_id = _node_of(resources)
+        if node_id is None:
+            answer = self._calls.to_any_node("describeConfigs", request, response, build, check)
+        else:
+            answer = self._calls.to_node(node_id, "describeBrokerConfigs", request, response, build, check)
+        return {
+            ConfigResource(ResourceType(result.resource_type), result.resource_name): [
+                ConfigEntry(
+                    entry.name,
+                    entry.value,
+                    entry.config_source,
+                    entry.is_sensitive,
+                    entry.read_only,
+                    [(synonym.name, synonym.value, synonym.source) for synonym in entry.synonyms],
+                )
+                for entry in result.configs
+            ]
+            for result in answer.results
+        }
+
+    def incremental_alter_configs(
+        self, changes: Mapping[ConfigResource, Sequence[ConfigChange]], *, validate_only: bool = False
+    ) -> None:
+        """Blocks. Change single keys, leaving the others as they are. Raises InvalidConfig ..."""
+        from kafka_zk.protocol.messages import incremental_alter_configs as messages
+
+        def build(_: int) -> messages.IncrementalAlterConfigsRequest:
+            return messages.IncrementalAlterConfigsRequest(
+                resources=[
+                    messages.AlterConfigsResource(
+                        resource_type=resource.type,
+                        resource_name=resource.name,
+                        configs=[
+                            messages.AlterableConfig(
+                                name=change.name, config_operation=change.operation, value=change.value
+                            )
+                            for change in wanted
+                        ],
+                    )
+                    for resource, wanted in changes.items()
+                ],
+                validate_only=validate_only,
+            )
+
+        def check(answer: messages.IncrementalAlterConfigsResponse) -> None:
+            for result in answer.responses:
+                _raise_for(result.error_code, result.error_message)
+
+        request, response = messages.INCREMENTAL_ALTER_CONFIGS_REQUEST, messages.INCREMENTAL_ALTER_CONFIGS_RESPONSE
+        node_id = _node_of(changes)
+        if node_id is None:
+            self._calls.to_controller("incrementalAlterConfigs", request, response, build, check)
+        else:
+            self._calls.to_node(node_id, "incrementalAlterConfigs", request, response, build, check)
+
+    # --- the cluster -------------------------------------------------------------------------------------------------
+
+    def list_partition_reassignments(
+        self, partitions: Sequence[TopicPartition] | None = None
+    ) -> dict[TopicPartition, PartitionReassignment]:
+        """Blocks. The reassignments under way among `partitions` (None: all). Raises ClusterAuthorizationFailed ..."""
+        from kafka_zk.protocol.messages import list_partition_reassignments as messages
+
+        def build(_: int) -> messages.ListPartitionReassignmentsRequest:
+            by_topic: dict[str, list[int]] = {}
+            for topic, partition in partitions or ():
+                by_topic.setdefault(topic, []).append(partition)
+            wanted = [
+                messages.ListPartitionReassignmentsTopics(name=name, partition_indexes=indexes)
+                for name, indexes in by_topic.items()
+            ]
+            return messages.ListPartitionReassignmentsRequest(
+                timeout_ms=self._request_timeout_ms, topics=None if partitions is None else wanted
+            )
+
+        def check(answer: messages.ListPartitionReassignmentsResponse) -> None:
+            _raise_for(answer.error_code, answer.error_message)
+
+        answer = self._calls.to_controller(
+            "listPartitionReassignments",
+            messages.LIST_PARTITION_REASSIGNMENTS_REQUEST,
+            messages.LIST_PARTITION_REASSIGNMENTS_RESPONSE,
+            build,
+            check,
+        )
+        return {
+            TopicPartition(topic.name, partition.partition_index): PartitionReassignment(
+                partition.replicas, partition.adding_replicas, partition.removing_replicas
+            )
+            for topic in answer.topics
+            for partition in topic.partitions
+        }
+
+    def describe_cluster(self) -> ClusterDescription:
+        """Blocks. Id, controller and living brokers."""
+        from kafka_zk.protocol.messages import describe_cluster as messages
+
+        def check(answer: messages.DescribeClusterResponse) -> None:
+            _raise_for(answer.error_code, answer.error_message)
+
+        answer = self._calls.to_any_node(
+            "listNodes",
+            messages.DESCRIBE_CLUSTER_REQUEST,
+            messages.DESCRIBE_CLUSTER_RESPONSE,
+            lambda _: messages.DescribeClusterRequest(),
+            check,
+        )
+        nodes = [Node(broker.broker_id, broker.host, broker.port, broker.rack) for broker in answer.brokers]
+        return ClusterDescription(answer.cluster_id, answer.controller_id, nodes)
+
+
+def _node_of(resources: Iterable[ConfigResource]) -> int | None:
+    """The broker that alone knows these resources; None when any broker does. Raises ValueError for a mixture."""
+    owners = {
+        int(resource.name) if resource.type is not ResourceType.TOPIC and resource.name else None
+        for resource in resources
+    }
+    if len(owners) > 1:
+        raise ValueError("one call is about one broker, or about what every broker knows")
+    return owners.pop() if owners else None
+
+
+def _raise_for(error_code: int, message: str | None) -> None:
+    if error_code != ErrorCode.NONE:
+        raise error_class_for(error_code)(message)

@@ -1,0 +1,133 @@
+"""One call of a client: tried again, at another broker if need be, until its time is over.
+
+Role        Acts, through `Cluster`. The policy of repeating is here and nowhere else.
+Invariants  Only failures that may pass are tried again: no connection, a lost one, a controller that moved. Other codes
+            are the answer, retriable or not, as in Kafka's own admin client.
+            The wait doubles from retry.backoff.ms up to retry.backoff.max.ms.
+            A call that may not be repeated once it was sent does not exist: what admin calls do is the same twice.
+Source      KafkaAdminClient.Call.fail, ControllerNodeProvider, TimeoutProcessor.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from kafka_zk.client.cluster import Cluster, NoNode
+from kafka_zk.client.config import ClientConfig
+from kafka_zk.client.errors import DisconnectException, TimeoutException
+from kafka_zk.protocol.errors import BrokerError, NotController
+from kafka_zk.protocol.message import Message
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+
+NODE_WAIT_S = 0.05
+"""How long to wait before looking for a node again: the first reconnect.backoff.ms."""
+
+log = logging.getLogger("org.apache.kafka.clients.admin.KafkaAdminClient")
+
+
+class Calls:
+    """Calls to one cluster, with one client's patience."""
+
+    def __init__(self, cluster: Cluster, config: ClientConfig) -> None:
+        self._cluster = cluster
+        self._config = config
+
+    def to_any_node(
+        self,
+        name: str,
+        request: Message[Request],
+        response: Message[Response],
+        build: Callable[[int], Request],
+        check: Callable[[Response], None] | None = None,
+    ) -> Response:
+        """Blocks. Send `build(version)` to any broker; `check` raises what the answer says is wrong."""
+        return self._run(name, self._cluster.any_node, request, response, build, check)
+
+    def to_controller(
+        self,
+        name: str,
+        request: Message[Request],
+        response: Message[Response],
+        build: Callable[[int], Request],
+        check: Callable[[Response], None] | None = None,
+    ) -> Response:
+        """Blocks. Send it to the controller, wherever that is."""
+        return self._run(name, self._cluster.controller, request, response, build, check)
+
+    def to_node(
+        self,
+        node_id: int,
+        name: str,
+        request: Message[Request],
+        response: Message[Response],
+        build: Callable[[int], Request],
+        check: Callable[[Response], None] | None = None,
+    ) -> Response:
+        """Blocks. Send it to one broker."""
+        return self._run(
+            name, lambda deadline_s: self._cluster.node(node_id, deadline_s), request, response, build, check
+        )
+
+    def _run(
+        self,
+        name: str,
+        find_node: Callable[[float], int],
+        request: Message[Request],
+        response: Message[Response],
+        build: Callable[[int], Request],
+        check: Callable[[Response], None] | None,
+    ) -> Response:
+        deadline_s = time.monotonic() + self._config.integer("default.api.timeout.ms") / 1000
+        tries = 0
+        retries = self._config.integer("retries")
+        while True:
+            try:
+                node_id = find_node(deadline_s)
+            except (DisconnectException, TimeoutException) as error:
+                self._wait_for_node(name, deadline_s, error)
+                continue
+            try:
+                answer = self._cluster.send(node_id, request, response, build, deadline_s=deadline_s)
+                if check is not None:
+                    check(answer)
+                return answer
+            except (DisconnectException, TimeoutException, BrokerError) as error:
+                tries += 1
+                if isinstance(error, NotController):
+                    self._cluster.forget_controller()
+                elif isinstance(error, BrokerError):
+                    raise
+                if tries > retries:
+                    raise
+                self._wait_for_retry(name, tries, deadline_s, error)
+
+    def _wait_for_node(self, name: str, deadline_s: float, error: Exception) -> None:
+        left_s = deadline_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutException(f"Timed out waiting for a node assignment. Call: {name}") from None
+        # A cluster that is between two controllers answers at once: it is not to be asked without pause.
+        pause_s = NODE_WAIT_S if isinstance(error, NoNode) else self._backoff_s(1)
+        time.sleep(min(left_s, pause_s))
+
+    def _wait_for_retry(self, name: str, tries: int, deadline_s: float, error: Exception) -> None:
+        wait_s = self._backoff_s(tries)
+        left_s = deadline_s - time.monotonic()
+        if wait_s >= left_s:
+            now_ms = time.time_ns() // 1_000_000
+            raise TimeoutException(
+                f"Call(callName={name}, deadlineMs={now_ms + int(left_s * 1000)}, tries={tries}, "
+                f"nextAllowedTryMs={now_ms + int(wait_s * 1000)}) timed out at {now_ms} after {tries} attempt(s)"
+            ) from error
+        log.debug("Call %s failed: %s. Beginning retry #%s", name, error, tries)
+        time.sleep(wait_s)
+
+    def _backoff_s(self, tries: int) -> float:
+        first_ms, longest_ms = self._config.integer("retry.backoff.ms"), self._config.integer("retry.backoff.max.ms")
+        wait_ms: float = min(first_ms * 2 ** min(tries - 1, 30), longest_ms)
+        return wait_ms * random.uniform(0.8, 1.2) / 1000

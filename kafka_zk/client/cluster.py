@@ -1,0 +1,184 @@
+"""The cluster as one client reaches it: bootstrap servers first, then nodes by id, one connection each.
+
+Role        Acts. Synchronous and used from one thread. Finds the controller, follows it when it moves.
+Invariants  A node is named by the id in the metadata; bootstrap servers have the ids -1, -2 ...
+            After a failed attempt a node is left alone for reconnect.backoff.ms, doubled up to
+            reconnect.backoff.max.ms.
+Source      AdminMetadataManager, NetworkClient.leastLoadedNode, ClusterConnectionStates.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from kafka_zk.client.addresses import BOOTSTRAP_SERVERS, Address, bootstrap_addresses
+from kafka_zk.client.config import ClientConfig
+from kafka_zk.client.connection import ConnectFailed, Connection
+from kafka_zk.client.errors import DisconnectException, TimeoutException
+from kafka_zk.protocol.message import Message
+from kafka_zk.protocol.messages.metadata import METADATA_REQUEST, METADATA_RESPONSE, MetadataRequest, MetadataResponse
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+
+NO_CONTROLLER = -1
+
+log = logging.getLogger("org.apache.kafka.clients.NetworkClient")
+
+
+class NoNode(DisconnectException):
+    """No node that could take the request can be reached just now."""
+
+
+class Cluster:
+    """Connections to the brokers of one cluster."""
+
+    def __init__(self, config: ClientConfig, *, client_id: str, log_prefix: str) -> None:
+        """Blocks (resolves names). Raises ConfigException."""
+        self._config = config
+        self._client_id = client_id
+        self._log_prefix = log_prefix
+        addresses = bootstrap_addresses(config.texts(BOOTSTRAP_SERVERS))
+        self._nodes: dict[int, Address] = {-1 - index: address for index, address in enumerate(addresses)}
+        self._connections: dict[int, Connection] = {}
+        self._failures: dict[int, int] = {}
+        self._retry_at_s: dict[int, float] = {}
+        self._controller_id: int | None = None
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    # --- who is asked ------------------------------------------------------------------------------------------------
+
+    def any_node(self, deadline_s: float) -> int:
+        """Blocks. A node with an open connection, the one already open where there is one. Raises NoNode."""
+        for node_id in self._connections:
+            return node_id
+        for node_id in random.sample(list(self._nodes), len(self._nodes)):
+            if self._may_try(node_id) and self._open(node_id, deadline_s):
+                return node_id
+        raise NoNode("no broker can be reached")
+
+    def controller(self, deadline_s: float) -> int:
+        """Blocks. The controller, with an open connection. Raises NoNode while there is none."""
+        if self._controller_id is None:
+            self.refresh(deadline_s)
+        controller_id = self._controller_id
+        if controller_id is None or controller_id not in self._nodes:
+            self._controller_id = None
+            raise NoNode("the cluster has no controller")
+        if not self._may_try(controller_id) or not self._open(controller_id, deadline_s):
+            self._controller_id = None
+            raise NoNode("the controller cannot be reached")
+        return controller_id
+
+    def node(self, node_id: int, deadline_s: float) -> int:
+        """Blocks. The broker `node_id`, with an open connection. Raises NoNode while it cannot be reached."""
+        if node_id not in self._nodes:
+            self.refresh(deadline_s)
+        if node_id not in self._nodes or not self._may_try(node_id) or not self._open(node_id, deadline_s):
+            raise NoNode(f"broker {node_id} cannot be reached")
+        return node_id
+
+    def forget_controller(self) -> None:
+        """The next `controller` asks the cluster again."""
+        self._controller_id = None
+
+    def refresh(self, deadline_s: float) -> None:
+        """Blocks. Learn brokers and controller from any node. Raises NoNode, DisconnectException, TimeoutException."""
+        node_id = self.any_node(deadline_s)
+        # No topics: an empty list. (In version 0 it would mean all; that is still right, only longer.)
+        answer = self.send(
+            node_id, METADATA_REQUEST, METADATA_RESPONSE, lambda _: MetadataRequest(topics=[]), deadline_s=deadline_s
+        )
+        self.learn(answer)
+
+    def learn(self, answer: MetadataResponse) -> None:
+        """Take brokers and controller from a metadata answer."""
+        if not answer.brokers:
+            return
+        known = {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}
+        for node_id, address in self._nodes.items():
+            if node_id >= 0 and known.get(node_id) != address:
+                self._drop(node_id)
+        # Kafka's client leaves the bootstrap connection too once it knows the brokers; ours keeps it while it is open.
+        bootstrap = {node_id: address for node_id, address in self._nodes.items() if node_id in self._connections}
+        self._nodes = {**bootstrap, **known}
+        self._controller_id = answer.controller_id if answer.controller_id != NO_CONTROLLER else None
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    def send(
+        self,
+        node_id: int,
+        request: Message[Request],
+        response: Message[Response],
+        build: Callable[[int], Request],
+        *,
+        deadline_s: float,
+    ) -> Response:
+        """Blocks. Send `build(version)` to a node that `any_node` or `controller` named, and return its answer.
+
+        Raises UnsupportedVersion, DisconnectException, TimeoutException (after request.timeout.ms or at the deadline).
+        """
+        connection = self._connections[node_id]
+        version = connection.version_for(request)
+        request_deadline_s = time.monotonic() + self._config.integer("request.timeout.ms") / 1000
+        try:
+            return connection.send(
+                request, response, build(version), version=version, deadline_s=min(deadline_s, request_deadline_s)
+            )
+        except (DisconnectException, TimeoutException):
+            self._drop(node_id)
+            raise
+
+    def _open(self, node_id: int, deadline_s: float) -> bool:
+        """Whether there is a connection to the node now."""
+        if node_id in self._connections:
+            return True
+        config = self._config
+        try:
+            self._connections[node_id] = Connection(
+                self._nodes[node_id],
+                client_id=self._client_id,
+                setup_timeout_ms=config.integer("socket.connection.setup.timeout.ms"),
+                deadline_s=min(deadline_s, time.monotonic() + config.integer("request.timeout.ms") / 1000),
+                send_buffer_bytes=config.integer("send.buffer.bytes"),
+                receive_buffer_bytes=config.integer("receive.buffer.bytes"),
+            )
+        except (DisconnectException, TimeoutException) as error:
+            self._note_failure(node_id, error)
+            return False
+        self._failures.pop(node_id, None)
+        return True
+
+    def _note_failure(self, node_id: int, error: Exception) -> None:
+        if isinstance(error, ConnectFailed):
+            log.warning(
+                "[%s] Connection to node %s (%s) could not be established. Node may not be available.",
+                self._log_prefix,
+                node_id,
+                error.address,
+            )
+        else:
+            log.warning("[%s] Connection to node %s failed: %s", self._log_prefix, node_id, error)
+        failures = self._failures.get(node_id, 0)
+        self._failures[node_id] = failures + 1
+        config = self._config
+        wait_ms = min(config.integer("reconnect.backoff.ms") * 2**failures, config.integer("reconnect.backoff.max.ms"))
+        # A fifth of chance keeps many clients from coming back all at once.
+        self._retry_at_s[node_id] = time.monotonic() + wait_ms * random.uniform(0.8, 1.2) / 1000
+
+    def _may_try(self, node_id: int) -> bool:
+        return node_id in self._connections or time.monotonic() >= self._retry_at_s.get(node_id, 0.0)
+
+    def _drop(self, node_id: int) -> None:
+        connection = self._connections.pop(node_id, None)
+        if connection is not None:
+            connection.close()

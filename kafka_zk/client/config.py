@@ -1,0 +1,73 @@
+"""A client's configuration: a properties file checked against the declared keys.
+
+Role        Pure but for its warnings. One `ClientConfig` a client, whatever its kind.
+Invariants  Nothing that protects data is ignored: a security protocol other than PLAINTEXT stops the client.
+            A key nobody has declared is named in a warning and means nothing.
+Source      AbstractConfig, AdminClientConfig; config/tables holds the keys.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from kafka_zk.client.errors import UnsupportedSecurity
+from kafka_zk.config.declaration import ConfigTable
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.values import ConfigValue
+
+PLAINTEXT = "PLAINTEXT"
+
+log = logging.getLogger("org.apache.kafka.clients.ClientConfig")
+
+
+class ClientConfig:
+    """Checked values by Kafka's names."""
+
+    def __init__(self, keys: ConfigTable, properties: Mapping[str, str]) -> None:
+        """Raises ConfigException for a wrong value."""
+        self._given = frozenset(properties)
+        self._values = keys.parse_all(properties)
+        unknown = sorted(name for name in properties if name not in keys)
+        if unknown:
+            log.warning("These configurations '[%s]' were supplied but are not used yet.", ", ".join(unknown))
+
+    def refuse_security(self) -> None:
+        """Raise UnsupportedSecurity for protection that we cannot give yet."""
+        protocol = self.text("security.protocol").upper()
+        if protocol != PLAINTEXT:
+            raise UnsupportedSecurity(
+                f"security.protocol={protocol} cannot be used: this client speaks {PLAINTEXT} only, "
+                "SSL and SASL are not supported yet."
+            )
+
+    def check_timeouts(self) -> None:
+        """Raise ConfigException unless a call may last as long as one request of it."""
+        request_ms = self.integer("request.timeout.ms")
+        if self.integer("default.api.timeout.ms") >= request_ms:
+            return
+        if "default.api.timeout.ms" in self._given:
+            raise ConfigException(
+                "The specified value of default.api.timeout.ms must be no smaller than the value of request.timeout.ms."
+            )
+        log.warning("Overriding the default value for default.api.timeout.ms with the request timeout %s", request_ms)
+        self._values["default.api.timeout.ms"] = request_ms
+
+    def integer(self, name: str) -> int:
+        """The value of a key that is a whole number."""
+        value = self._values[name]
+        assert isinstance(value, int), f"{name} is no integer"
+        return value
+
+    def text(self, name: str) -> str:
+        """The value of a key that is a text; empty when it has none."""
+        value = self._values[name]
+        assert value is None or isinstance(value, str), f"{name} is no text"
+        return value or ""
+
+    def texts(self, name: str) -> list[str]:
+        """The value of a key that is a list."""
+        value: ConfigValue = self._values[name]
+        if not isinstance(value, list):
+            raise ConfigException(f"Invalid value {value} for configuration {name}: Expected a comma separated list.")
+        return value

@@ -1,0 +1,88 @@
+"""What can go wrong on the client's side, and the names that Java gives to every error.
+
+Role        Pure. An error that came over the wire is a `BrokerError`; what only a client can meet is below.
+Invariants  `java_name` of any error is the class that Apache's clients throw in its place: tools print it, and
+            scripts look for it.
+Source      Kafka 3.9 org.apache.kafka.common.errors, Errors (which class stands for which code).
+"""
+
+from __future__ import annotations
+
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.protocol.errors import BrokerError
+
+ERRORS_PACKAGE = "org.apache.kafka.common.errors."
+
+# Codes whose class is not simply named after them.
+_CLASS_OF_CODE = {
+    "UNKNOWN_SERVER_ERROR": "UnknownServerException",
+    "CORRUPT_MESSAGE": "CorruptRecordException",
+    "REQUEST_TIMED_OUT": "TimeoutException",
+    "MESSAGE_TOO_LARGE": "RecordTooLargeException",
+    "STALE_CONTROLLER_EPOCH": "ControllerMovedException",
+    "OFFSET_METADATA_TOO_LARGE": "OffsetMetadataTooLarge",
+    "NETWORK_EXCEPTION": "NetworkException",
+    "INVALID_TOPIC_EXCEPTION": "InvalidTopicException",
+    "RECORD_LIST_TOO_LARGE": "RecordBatchTooLargeException",
+    "TOPIC_AUTHORIZATION_FAILED": "TopicAuthorizationException",
+    "GROUP_AUTHORIZATION_FAILED": "GroupAuthorizationException",
+    "CLUSTER_AUTHORIZATION_FAILED": "ClusterAuthorizationException",
+    "TOPIC_ALREADY_EXISTS": "TopicExistsException",
+    "INVALID_CONFIG": "InvalidConfigurationException",
+    "OUT_OF_ORDER_SEQUENCE_NUMBER": "OutOfOrderSequenceException",
+    "DUPLICATE_SEQUENCE_NUMBER": "DuplicateSequenceException",
+    "INVALID_PRODUCER_ID_MAPPING": "InvalidPidMappingException",
+    "INVALID_TRANSACTION_TIMEOUT": "InvalidTxnTimeoutException",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "TransactionalIdAuthorizationException",
+    "KAFKA_STORAGE_ERROR": "KafkaStorageException",
+    "SASL_AUTHENTICATION_FAILED": "SaslAuthenticationException",
+    "DELEGATION_TOKEN_AUTH_DISABLED": "DelegationTokenDisabledException",
+    "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED": "UnsupportedByAuthenticationException",
+    "DELEGATION_TOKEN_AUTHORIZATION_FAILED": "DelegationTokenAuthorizationException",
+    "NON_EMPTY_GROUP": "GroupNotEmptyException",
+    "PRINCIPAL_DESERIALIZATION_FAILURE": "PrincipalDeserializationException",
+    "FETCH_SESSION_TOPIC_ID_ERROR": "FetchSessionTopicIdException",
+}
+_OUTSIDE_THE_PACKAGE = {"INVALID_RECORD": "org.apache.kafka.common.InvalidRecordException"}
+
+
+class KafkaException(Exception):
+    """A client's failure that has no code on the wire."""
+
+    java_class = "org.apache.kafka.common.KafkaException"
+
+
+class TimeoutException(KafkaException):
+    """The time for a call is over."""
+
+    java_class = ERRORS_PACKAGE + "TimeoutException"
+
+
+class DisconnectException(KafkaException):
+    """The connection was closed, or none could be made, before the answer came. Trying again may help."""
+
+    java_class = ERRORS_PACKAGE + "DisconnectException"
+
+
+class UnsupportedSecurity(KafkaException):
+    """The configuration asks for protection that this client cannot give yet."""
+
+
+def java_name(error: BaseException) -> str:
+    """The full name of the class that Java's clients throw for `error`."""
+    given = getattr(error, "java_class", None)
+    if isinstance(given, str):
+        return given
+    if isinstance(error, BrokerError):
+        return java_name_of_code(error.code.name)
+    if isinstance(error, ConfigException):
+        return "org.apache.kafka.common.config.ConfigException"
+    return f"{type(error).__module__}.{type(error).__qualname__}"
+
+
+def java_name_of_code(code_name: str) -> str:
+    """INVALID_CONFIG -> org.apache.kafka.common.errors.InvalidConfigurationException."""
+    if code_name in _OUTSIDE_THE_PACKAGE:
+        return _OUTSIDE_THE_PACKAGE[code_name]
+    plain = "".join(word.capitalize() for word in code_name.split("_")) + "Exception"
+    return ERRORS_PACKAGE + _CLASS_OF_CODE.get(code_name, plain)

@@ -1,0 +1,127 @@
+"""What Java prints without being asked: exceptions with their causes, log lines, hash maps in their own order.
+
+Role        Printing for all tools. Scripts compare these texts, so they are Apache's; only
+            the stack frames are left out.
+Source      Throwable.printStackTrace, Kafka's tools-log4j.properties, java.util.HashMap.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import string
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from kafka_zk.client.errors import KafkaException, java_name
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.protocol.errors import BrokerError
+
+_BASE64_URL = frozenset(string.ascii_letters + string.digits + "-_")
+
+
+class JavaError(Exception):
+    """An error that only Java's standard classes name, such as an illegal argument."""
+
+    def __init__(self, message: str | None, java_class: str) -> None:
+        super().__init__(*(() if message is None else (message,)))
+        self.java_class = java_class
+
+
+def illegal_argument(message: str) -> JavaError:
+    return JavaError(message, "java.lang.IllegalArgumentException")
+
+
+def stack_trace(error: BaseException) -> str:
+    """`Class: message`, then a line for each cause."""
+    lines = [_headline(error)]
+    cause = error.__cause__
+    while isinstance(cause, JavaError | KafkaException | ConfigException | BrokerError):
+        lines.append(f"Caused by: {_headline(cause)}")
+        cause = cause.__cause__
+    return "\n".join(lines) + "\n"
+
+
+def _headline(error: BaseException) -> str:
+    name = java_name(error)
+    return f"{name}: {error}" if error.args else name
+
+
+def log_error(logger: str, text: str) -> None:
+    """One ERROR line on stderr."""
+    print_log_line("ERROR", text, logger)
+
+
+def print_log_line(level: str, text: str, logger: str) -> None:
+    """A line on stderr as the tools' log4j writes it."""
+    now = time.time()
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now))
+    print(f"[{stamp},{int(now * 1000) % 1000:03}] {level} {text} ({logger})", file=sys.stderr)
+
+
+class _Warnings(logging.Handler):
+    """Log lines on the present stderr, in the tools' log4j form."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print_log_line("WARN" if record.levelno < logging.ERROR else "ERROR", record.getMessage(), record.name)
+
+
+def show_warnings() -> None:
+    """Print warnings of the clients as Apache's tools do; below WARN they say nothing."""
+    logger = logging.getLogger()
+    if not any(isinstance(handler, _Warnings) for handler in logger.handlers):
+        logger.addHandler(_Warnings(logging.WARNING))
+
+
+def hash_order(names: Iterable[str], capacity: int = 16) -> list[str]:
+    """The order in which a java.util.HashMap, made for `capacity` entries, walks over `names` put into it in turn."""
+    given = list(dict.fromkeys(names))
+    return [given[index] for index in _bucket_order([_spread(string_hash(name)) for name in given], capacity)]
+
+
+def _bucket_order(hashes: Sequence[int], capacity: int) -> list[int]:
+    buckets = 1
+    while buckets < capacity:
+        buckets *= 2
+    while len(hashes) > buckets * 0.75:
+        buckets *= 2
+    # Entries of one bucket stay in the order they came in; sorting is stable.
+    return sorted(range(len(hashes)), key=lambda index: hashes[index] & (buckets - 1))
+
+
+def _spread(value: int) -> int:
+    return value ^ (value >> 16)
+
+
+def string_hash(text: str) -> int:
+    """String.hashCode, as an unsigned number."""
+    value = 0
+    encoded = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(encoded[::2], encoded[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value
+
+
+def java_uuid(text: str) -> UUID:
+    """Uuid.fromString. Raises ValueError with Java's words for what is wrong."""
+    if len(text) > 24:
+        raise ValueError(f"Input string with prefix `{text[:24]}` is too long to be decoded as a base64 UUID")
+    bare = text.rstrip("=") if len(text) % 4 == 0 else text
+    for character in bare:
+        if character not in _BASE64_URL:
+            if character == "=":
+                raise ValueError("Input byte array has wrong 4-byte ending unit")
+            raise ValueError(f"Illegal base64 character {ord(character):x}")
+    if len(bare) == 1:
+        raise ValueError("Input byte[] should at least have 2 bytes for base64 bytes")
+    if len(bare) % 4 == 1:
+        raise ValueError("Last unit does not have enough valid bits")
+    data = base64.urlsafe_b64decode(bare + "=" * (-len(bare) % 4))
+    if len(data) != 16:
+        raise ValueError(
+            f"Input string `{text}` decoded as {len(data)} bytes, "
+            "which is not equal to the expected 16 bytes of a base64-encoded UUID"
+        )
+    return UUID(bytes=data)

@@ -1,0 +1,163 @@
+"""Command-line options as Apache's tools read them.
+
+Role        Pure. A tool declares its options once, parses its arguments, and checks what goes together.
+Invariants  `--opt value`, `--opt=value` and `-opt value` mean the same; an option that takes a value takes the next
+            argument whatever it looks like; an empty `--opt=` takes the next argument too. `--` ends the options.
+            Other words are allowed and mean nothing. Types are checked when a value is asked for, not before.
+            Abbreviations are refused, as Apache's tools refuse them.
+Source      jopt-simple 5.0.4 OptionParser; Kafka 3.9 CommandDefaultOptions, CommandLineUtils.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+VERSION_TEXT = "3.9.1"
+
+
+class OptionError(Exception):
+    """The arguments cannot be read. `java_class` is what Apache's parser throws."""
+
+    def __init__(self, message: str, java_class: str) -> None:
+        super().__init__(message)
+        self.java_class = f"joptsimple.{java_class}"
+
+
+class UsageError(Exception):
+    """The arguments do not make sense together: the tool prints this sentence and its usage."""
+
+
+class VersionAsked(Exception):
+    """The tool prints the version and ends well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option; `takes_value` of any text, which `integer` may ask to be a number."""
+
+    name: str
+    takes_value: bool = False
+
+
+class Options:
+    """The options of one run."""
+
+    def __init__(self, declared: Iterable[Option], arguments: Sequence[str]) -> None:
+        """Raises OptionError."""
+        self._declared = {option.name: option for option in declared}
+        self._found: dict[str, list[str]] = {}
+        self.arguments = list(arguments)
+        rest = iter(self.arguments)
+        for argument in rest:
+            if argument == "--":
+                break
+            if argument.startswith("--"):
+                self._take(argument[2:], rest)
+            elif argument.startswith("-") and argument != "-":
+                self._take_short(argument[1:], rest)
+
+    def _take(self, text: str, rest: Iterator[str]) -> None:
+        name, _, value = text.partition("=")
+        option = self._declared.get(name)
+        if option is None:
+            raise _unrecognized(name)
+        given = self._found.setdefault(name, [])
+        if option.takes_value:
+            given.append(value or self._next_of(name, rest))
+
+    def _take_short(self, text: str, rest: Iterator[str]) -> None:
+        """One dash: the whole word may be an option; else each letter must be one, and no tool has such."""
+        if text.partition("=")[0] in self._declared:
+            self._take(text, rest)
+        else:
+            raise _unrecognized(text[0])
+
+    @staticmethod
+    def _next_of(name: str, rest: Iterator[str]) -> str:
+        value = next(rest, None)
+        if value is None:
+            raise OptionError(f"Option {name} requires an argument", "OptionMissingRequiredArgumentException")
+        return value
+
+    # --- what was given ----------------------------------------------------------------------------------------------
+
+    def has(self, name: str) -> bool:
+        assert name in self._declared, f"{name} is not declared"
+        return name in self._found
+
+    def text(self, name: str) -> str | None:
+        """The value of an option that may be given once; None when it was not. Raises OptionError for a second one."""
+        values = self.texts(name)
+        if len(values) > 1:
+            raise OptionError(
+                f"Found multiple arguments for option {name}, but you asked for only one",
+                "MultipleArgumentsForOptionException",
+            )
+        return values[0] if values else None
+
+    def texts(self, name: str) -> list[str]:
+        """Every value of an option that may be repeated."""
+        assert self._declared[name].takes_value, f"{name} takes no value"
+        return self._found.get(name, [])
+
+    def integer(self, name: str) -> int | None:
+        """The same as a Java int. Raises OptionError."""
+        text = self.text(name)
+        if text is None:
+            return None
+        try:
+            return java_integer(text)
+        except ValueError as error:
+            raise OptionError(
+                f"Cannot parse argument '{text}' of option {name}", "OptionArgumentConversionException"
+            ) from error
+
+    # --- what goes together ------------------------------------------------------------------------------------------
+
+    def check_help_or_version(self, *, without_arguments: str, help_text: str) -> None:
+        """Raise UsageError with the tool's description when help is needed, VersionAsked for --version."""
+        if not self.arguments:
+            raise UsageError(without_arguments)
+        if self.has("help"):
+            raise UsageError(help_text)
+        if self.has("version"):
+            raise VersionAsked
+
+    def require(self, *names: str) -> None:
+        """Raise UsageError unless all of `names` were given."""
+        for name in names:
+            if not self.has(name):
+                raise UsageError(f'Missing required argument "[{name}]"')
+
+    def refuse_beside(self, used: str, refused: Iterable[str]) -> None:
+        """Raise UsageError if `used` was given and one of `refused` too."""
+        if not self.has(used):
+            return
+        for name in refused:
+            if self.has(name):
+                raise UsageError(f'Option "[{used}]" can\'t be used with option "[{name}]"')
+
+    def refuse_combination(self, used: Sequence[str], refused: str, advice: str) -> None:
+        """Raise UsageError if all of `used` were given and `refused` too."""
+        if all(map(self.has, used)) and self.has(refused):
+            names = ", ".join(f"[{name}]" for name in used)
+            raise UsageError(f'Option combination "[{names}]" can\'t be used with option "[{refused}]"{advice}')
+
+
+def java_integer(text: str) -> int:
+    """Integer.parseInt. Raises ValueError with Java's message."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if digits.isascii() and digits.isdigit() and -(2**31) <= int(text) < 2**31:
+        return int(text)
+    raise ValueError(f'For input string: "{text}"')
+
+
+def usage_of(tool: str) -> str:
+    """The option table of a tool, from its data file."""
+    return files("kafka_zk.tools").joinpath(f"{tool}-usage.txt").read_text("utf-8")
+
+
+def _unrecognized(name: str) -> OptionError:
+    return OptionError(f"{name} is not a recognized option", "UnrecognizedOptionException")

@@ -1,0 +1,77 @@
+"""kafka-topics.sh: create, list, describe, alter and delete topics.
+
+`--bootstrap-server` asks brokers as Apache Kafka 3.9's tool does; the legacy `--zookeeper host:port[/chroot]` reads and
+writes ZooKeeper itself as that of 2.8 did. Options, texts, streams and exit codes are Apache's.
+Source: org.apache.kafka.tools.TopicCommand (3.9), kafka.admin.TopicCommand (2.8).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.tools.java_output import JavaError, log_error, show_warnings, stack_trace
+from kafka_zk.tools.options import VERSION_TEXT, OptionError, Options, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.topics_options import OPTIONS, check_for_bootstrap_server
+
+LOGGER = "org.apache.kafka.tools.TopicCommand"
+FAILURE_TEXT = "Error while executing topic command : "
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if _wants_zookeeper(given):
+        from kafka_zk.tools import topics_zookeeper
+
+        return topics_zookeeper.main(given)
+    try:
+        return _main(given)
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        print(usage_of("topics"), end="", file=sys.stderr)
+    except (OptionError, JavaError, ConfigException, KafkaException) as error:
+        print(error, file=sys.stderr)
+        print(stack_trace(error), file=sys.stderr)
+    except VersionAsked:
+        print(VERSION_TEXT)
+        return 0
+    return 1
+
+
+def _wants_zookeeper(arguments: Sequence[str]) -> bool:
+    return any(argument.lstrip("-").partition("=")[0] == "zookeeper" and argument[0] == "-" for argument in arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    options = Options(OPTIONS, arguments)
+    check_for_bootstrap_server(options)
+    show_warnings()
+    from kafka_zk.client.admin import AdminClient
+    from kafka_zk.tools import topics_bootstrap
+
+    with AdminClient(_properties(options)) as admin:
+        try:
+            topics_bootstrap.run(options, admin)
+        except (OptionError, JavaError, ConfigException, KafkaException, BrokerError) as error:
+            print(f"{FAILURE_TEXT}{error}")
+            log_error(LOGGER, stack_trace(error))
+            return 1
+    return 0
+
+
+def _properties(options: Options) -> dict[str, str]:
+    properties = {}
+    path = options.text("command-config")
+    if path is not None:
+        from kafka_zk.tools.command_config import read_command_config
+
+        properties = read_command_config(path)
+    properties["bootstrap.servers"] = options.text("bootstrap-server") or ""
+    return properties
+
+
+if __name__ == "__main__":
+    sys.exit(main())
