@@ -22,7 +22,6 @@ from kafka_zk.log import removal, rolling, truncation
 from kafka_zk.log.epoch_journal import EpochJournal
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names, partition_metadata
-from kafka_zk.log.files.transaction_index import AbortedTransaction
 from kafka_zk.log.flusher import Flusher
 from kafka_zk.log.leader_epoch_cache import EpochEnd, LeaderEpochCache
 from kafka_zk.log.loader import LoadedLog
@@ -33,17 +32,15 @@ from kafka_zk.log.roll import MAX_RELATIVE_OFFSET
 from kafka_zk.log.rules import validation_rules
 from kafka_zk.log.segment import UNKNOWN, LogSegment
 from kafka_zk.log.turn import Turn
+from kafka_zk.log.writing import POOLED_BYTES, follow_producer, write
 from kafka_zk.protocol.errors import InconsistentTopicId, KafkaStorageError, OffsetOutOfRange
 from kafka_zk.protocol.types import NULL_UUID, Buffer, TopicPartition, uuid_to_base64
-from kafka_zk.record.batch import CODEC_MASK, Batch, BatchHeader
-from kafka_zk.record.control import EndTransactionMarker, marker_of
+from kafka_zk.record.batch import CODEC_MASK, Batch
+from kafka_zk.record.control import marker_of
 from kafka_zk.record.produced import Origin, ValidatedBatch
 from kafka_zk.record.record import decode_records
 from kafka_zk.record.types import Record
 from kafka_zk.record.validation import assign_offsets, check_replicated, validate
-
-POOLED_BYTES = 32 * 1024
-"""From here on a thread writes and decompresses: the hand-off (20 to 43 us) is then small against the loop's gain."""
 
 
 class AppendInfo(NamedTuple):
@@ -100,7 +97,6 @@ class UnifiedLog:
         self.jitter_below = jitter_below
         self.active = loaded.segments.active
         self._state = producers.state
-        self._monotonic_ms = log_dir.clock.monotonic_ms
         self._latest_epoch: int | None = None
         """The epoch that appends carry while nothing about epochs changes; None when that is not known."""
         self.apply_config(config)
@@ -173,9 +169,9 @@ class UnifiedLog:
                     self._state.check_marker(header, marker, first_offset)
             else:
                 self._state.check(header, first_offset, origin)
-        self._write(segment, records, size, last_offset, max_timestamp, last_offset)
+        write(self, segment, records, size, last_offset, max_timestamp, last_offset)
         if has_producer:
-            self._follow_producer(segment, header, first_offset, marker)
+            follow_producer(self, segment, header, first_offset, marker)
         self._state.map_end_offset = self.log_end_offset = last_offset + 1
         return AppendInfo(
             first_offset, last_offset, log_append_time_ms, self.log_start_offset, max_timestamp, is_duplicate=False
@@ -203,71 +199,15 @@ class UnifiedLog:
         size, last_offset = len(data), last.last_offset
         now_ms = self.log_dir.clock.wall_ms()
         segment = self._room_for(size, first.base_offset, last_offset, newest.max_timestamp, now_ms)
-        self._write(segment, data, size, last_offset, newest.max_timestamp, newest.last_offset)
+        write(self, segment, data, size, last_offset, newest.max_timestamp, newest.last_offset)
         for batch in batches:
             if batch.header.has_producer_id:
                 marker = marker_of(batch) if batch.header.is_control else None
-                self._follow_producer(segment, batch.header, batch.header.base_offset, marker)
+                follow_producer(self, segment, batch.header, batch.header.base_offset, marker)
         self._state.map_end_offset = self.log_end_offset = last_offset + 1
         return AppendInfo(
             first.base_offset, last_offset, -1, self.log_start_offset, newest.max_timestamp, is_duplicate=False
         )
-
-    def _write(
-        self, segment: LogSegment, data: Buffer, size: int, last_offset: int, max_timestamp: int, offset_of_max: int
-    ) -> None:
-        """Write and index one append. Switches only if the caller has the turn."""
-        log_dir = self.log_dir
-        if not segment.is_tracked:
-            log_dir.open_segments.track(segment)
-        try:
-            if size < POOLED_BYTES and not segment.is_flushing and not (log_dir.inline_from_ms and log_dir.must_pool()):
-                before = self._monotonic_ms()
-                segment.file.write(data)
-                log_dir.wrote_inline(self._monotonic_ms() - before)
-            else:
-                self._write_pooled(segment, data)
-            segment.appended(size, last_offset, max_timestamp, offset_of_max)
-        except OSError as error:
-            raise log_dir.fail(
-                f"Error while appending records to {self.topic_partition} in dir {log_dir.path}", error
-            ) from error
-
-    def _write_pooled(self, segment: LogSegment, data: Buffer) -> None:
-        assert self.turn.is_taken, "a pooled write without the log's turn"
-        file, pools = segment.file, self.log_dir.pools
-        file.retain()
-        try:
-            pools.run_to_end(pools.append, file.write, data)
-        except OSError:
-            raise
-        except BaseException:
-            # The greenlet was killed: what the thread has written meanwhile belongs to no append.
-            file.cut_back()
-            raise
-        finally:
-            file.release()
-
-    def _follow_producer(
-        self, segment: LogSegment, header: BatchHeader, first_offset: int, marker: EndTransactionMarker | None
-    ) -> None:
-        """Take in what was just written; an abort marker also goes to the segment's transaction index."""
-        state = self._state
-        if not header.is_control:
-            state.update(header, first_offset)
-        elif marker is not None:
-            completed = state.update_marker(header, marker, first_offset + header.last_offset_delta)
-            if completed is not None:
-                if completed.is_aborted:
-                    entry = AbortedTransaction(
-                        completed.producer_id,
-                        completed.first_offset,
-                        completed.last_offset,
-                        state.last_stable_offset_after(completed),
-                    )
-                    with self.log_dir.guard(f"Error while writing the transaction index of {self.topic_partition}"):
-                        segment.transaction_index.append(entry)
-                state.complete(completed)
 
     def _as_appended_before(self, first_offset: int, last_offset: int, timestamp: int) -> AppendInfo:
         return AppendInfo(first_offset, last_offset, timestamp, self.log_start_offset, timestamp, is_duplicate=True)
@@ -432,7 +372,9 @@ class UnifiedLog:
                 f"{self.topic_partition}, but log already contained topic ID {uuid_to_base64(self.topic_id)}"
             )
         with self.log_dir.guard(f"Error while writing the topic id of {self.topic_partition}"):
-            partition_metadata.write(self.directory / names.PARTITION_METADATA, topic_id, self.log_dir.disk)
+            path = self.directory / names.PARTITION_METADATA
+            partition_metadata.write(path, topic_id, self.log_dir.disk, durable=False)
+        self.log_dir.pools.sync_soon(path, self.log_dir.disk.sync_path)
         self.topic_id = topic_id
 
     def remove_expired_producers(self, now_ms: int) -> None:

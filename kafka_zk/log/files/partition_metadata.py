@@ -47,13 +47,14 @@ def decode(content: bytes, path: Path) -> UUID:
 
 
 def read(path: Path) -> UUID | None:
-    """The topic id; None when there is no file. Raises MalformedPartitionMetadata, OSError."""
+    """The topic id; None without a file, or when a power cut left it empty. MalformedPartitionMetadata, OSError."""
     try:
-        return decode(path.read_bytes(), path)
+        content = path.read_bytes()
     except FileNotFoundError:
         return None
+    return decode(content, path) if content else None
 
 
-def write(path: Path, topic_id: UUID, disk: Disk = DISK) -> None:
+def write(path: Path, topic_id: UUID, disk: Disk = DISK, *, durable: bool = True) -> None:
     """Replace the file. Raises OSError."""
-    disk.replace_file(path, encode(topic_id))
+    disk.replace_file(path, encode(topic_id), durable=durable)

@@ -10,7 +10,8 @@ from gevent.event import Event
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names
 from kafka_zk.log.files.segment_file import SegmentFile
-from kafka_zk.log.unified_log import POOLED_BYTES, UnifiedLog
+from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.log.writing import POOLED_BYTES
 from kafka_zk.protocol.errors import (
     CorruptMessage,
     InconsistentTopicId,
