@@ -1,0 +1,115 @@
+"""The two brokers under test, each a process of its own on the same ZooKeeper, under one face."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from pathlib import Path
+
+from kafka_zk.protocol.messages.api_versions import API_VERSIONS_REQUEST, ApiVersionsRequest
+from kafka_zk.protocol.messages.create_topics import (
+    CREATE_TOPICS_REQUEST,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from kafka_zk.protocol.messages.list_offsets import (
+    LIST_OFFSETS_REQUEST,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from kafka_zk.protocol.messages.metadata import METADATA_REQUEST, MetadataRequest, MetadataRequestTopic
+from tests.support.apache import ApacheBroker
+from tests.support.broker import OurBroker
+from tests.support.processes import wait_until
+from tests.support.raw_client import ConnectionClosed, RawClient
+
+LATEST = -1
+# What kafka-run-class.sh and kafka-server-start.sh give a broker; the tests' own options are for a fast start.
+APACHE_JVM = ("-server", "-Xms1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
+              "-XX:+ExplicitGCInvokesConcurrent", "-Djava.awt.headless=true")  # fmt: skip
+TEST_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+OVERRIDES = {"auto.create.topics.enable": "false", "queued.max.requests": "500"}
+COMPILED_LINE = "Record walker: compiled"
+
+
+class Broker:
+    """One broker that serves. `ready_s` is the time from its start to the first Metadata answer that names it."""
+
+    def __init__(self, name: str, process: OurBroker | ApacheBroker) -> None:
+        self.name = name
+        self._process = process
+        self.ready_s = 0.0
+
+    def start(self) -> None:
+        started = time.monotonic()
+        self._process.start()
+        wait_until(self._is_ready, f"{self.name} serves")
+        self.ready_s = time.monotonic() - started
+
+    def stop(self) -> None:
+        self._process.stop()
+
+    @property
+    def port(self) -> int:
+        return self._process.port
+
+    @property
+    def pid(self) -> int:
+        return self._process.process.pid
+
+    def runs_compiled_walker(self) -> bool:
+        """What our broker says of itself; the pure twin would make every figure meaningless."""
+        return COMPILED_LINE in self._process.process.output()
+
+    def _is_ready(self) -> bool:
+        try:
+            with RawClient(self._process.bootstrap) as client:
+                return bool(client.send(METADATA_REQUEST, MetadataRequest(topics=[]), 9).brokers)
+        except (OSError, ConnectionClosed, struct.error):
+            return False
+
+    def create_topic(self, name: str, partition_count: int) -> None:
+        """Create it, and wait until each partition has a leader."""
+        # Nothing may roll or be deleted while it is measured.
+        configs = [CreatableTopicConfig(name="retention.ms", value="-1")]
+        topic = CreatableTopic(name=name, num_partitions=partition_count, replication_factor=1, configs=configs)
+        with RawClient(self._process.bootstrap) as client:
+            answer = client.send(CREATE_TOPICS_REQUEST, CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 5)
+            assert not answer.topics[0].error_code, (self.name, answer)
+            wanted = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+
+            def is_led() -> bool:
+                (found,) = client.send(METADATA_REQUEST, wanted, 9).topics
+                return len(found.partitions) == partition_count and all(not p.error_code for p in found.partitions)
+
+            wait_until(is_led, f"{name} is led")
+
+    def record_count(self, topic: str, partition_count: int) -> int:
+        """The records in all partitions of a topic that nothing was deleted from."""
+        partitions = [ListOffsetsPartition(partition_index=index, timestamp=LATEST) for index in range(partition_count)]
+        request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=partitions)])
+        with RawClient(self._process.bootstrap) as client:
+            (answer,) = client.send(LIST_OFFSETS_REQUEST, request, 5).topics
+        assert not any(partition.error_code for partition in answer.partitions), (self.name, answer)
+        return sum(partition.offset for partition in answer.partitions)
+
+    def open_connections(self, count: int) -> list[socket.socket]:
+        """Connections that have each had one ApiVersions answered, and then say nothing."""
+        clients = [RawClient(self._process.bootstrap) for _ in range(count)]
+        for client in clients:
+            client.send(API_VERSIONS_REQUEST, ApiVersionsRequest(), 2)
+        return [client._socket for client in clients]
+
+
+def our_broker(folder: Path, zookeeper: str) -> Broker:
+    return Broker("kafka_zk", OurBroker(folder, f"{zookeeper}/ours", overrides=OVERRIDES))
+
+
+def apache_broker(folder: Path, zookeeper: str) -> Broker:
+    broker = ApacheBroker(folder, f"{zookeeper}/apache", overrides=OVERRIDES, heap="1g", jvm_options=APACHE_JVM)
+    command = broker.process.command
+    command[:] = [word for word in command if word not in TEST_JVM]
+    return Broker("Apache 3.9.1", broker)
