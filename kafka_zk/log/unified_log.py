@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 from uuid import UUID
 
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log import removal, rolling, truncation
+from kafka_zk.log.append_info import NOTHING_APPENDED, AppendInfo
 from kafka_zk.log.epoch_journal import EpochJournal
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names, partition_metadata
@@ -42,19 +43,7 @@ from kafka_zk.record.record import decode_records
 from kafka_zk.record.types import Record
 from kafka_zk.record.validation import assign_offsets, check_replicated, validate
 
-
-class AppendInfo(NamedTuple):
-    """What an append did. `log_append_time_ms` is -1 with CreateTime; both offsets are -1 when nothing came."""
-
-    first_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
-    max_timestamp: int
-    is_duplicate: bool
-
-
-NOTHING_APPENDED = AppendInfo(-1, -1, -1, -1, -1, is_duplicate=False)
+__all__ = ["AppendInfo", "UnifiedLog"]
 
 
 class UnifiedLog:
