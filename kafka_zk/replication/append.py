@@ -131,7 +131,7 @@ class Appender:
             metrics.messages_in(info.last_offset - info.first_offset + 1)
             metrics.total_produce_requests(1)
             appended.append(partition)
-            if required_acks == ACKS_ALL and (partition.followers or info.last_offset >= partition.high_watermark):
+            if required_acks == ACKS_ALL and (partition.followers or not partition.is_leader):
                 uncommitted = True
         if self._watched_fetches or self._watched_produces:
             for partition in appended:

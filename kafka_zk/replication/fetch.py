@@ -142,7 +142,7 @@ class Fetches:
     def _is_enough(self, params: FetchParams, reads: Sequence[PartitionRead]) -> bool:
         size_bytes = 0
         for answer in reads:
-            if answer.answers_at_once:
+            if answer.answers_at_once or answer.is_on_older_segment:
                 return True
             size_bytes += answer.size_bytes
         return size_bytes >= params.min_bytes

@@ -123,6 +123,11 @@ class Fetcher:
         return self._endpoint.node
 
     @property
+    def is_dead(self) -> bool:
+        """Whether its greenlet ended without being told to."""
+        return self._greenlet is not None and self._greenlet.dead and not self._stopped
+
+    @property
     def is_idle(self) -> bool:
         return not self._followed
 

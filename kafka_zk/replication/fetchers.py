@@ -52,7 +52,7 @@ class FetcherManager:
         name = "kafka.server:type=ReplicaFetcherManager,clientId=Replica,name="
         metrics.gauge(f"{name}MaxLag", self.max_lag_records)
         metrics.gauge(f"{name}FailedPartitionsCount", lambda: sum(len(f.failed) for f in self._fetchers.values()))
-        metrics.gauge(f"{name}DeadThreadCount", lambda: 0)
+        metrics.gauge(f"{name}DeadThreadCount", lambda: sum(f.is_dead for f in self._fetchers.values()))
 
     def follow(self, partitions: Sequence[Partition]) -> None:
         """Blocks. Fetch these from their leaders. A leader without the inter-broker listener cannot be followed."""

@@ -29,7 +29,8 @@ from kafka_zk.protocol.messages.alter_partition import (
     RequestTopicData,
 )
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
-from kafka_zk.replication.partition import CommittedIsr, IsrChange, Partition
+from kafka_zk.replication.isr_proposals import CommittedIsr, IsrChange, take_answer
+from kafka_zk.replication.partition import Partition
 
 RETRY_MS = 50
 
@@ -58,7 +59,7 @@ class IsrChanges:
     def submit(self, partition: Partition, change: IsrChange) -> None:
         """Send `change` as soon as may be. A partition whose earlier change still waits is told to try later."""
         if change.topic_partition in self._waiting:
-            partition.isr_change_answered(change, OperationNotAttempted())
+            take_answer(partition, change, OperationNotAttempted())
             return
         self._waiting[change.topic_partition] = (partition, change)
         self._send()
@@ -88,7 +89,7 @@ class IsrChanges:
                 answered.append((partition, change, answer))
         self._in_flight = False
         for partition, change, answer in answered:
-            partition.isr_change_answered(change, answer)
+            take_answer(partition, change, answer)
         self._send()
 
     def _retry(self) -> None:

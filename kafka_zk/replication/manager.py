@@ -31,6 +31,7 @@ from kafka_zk.replication.fetchers import Connect, FetcherManager
 from kafka_zk.replication.gauges import register_gauges
 from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.isr_changes import ControllerRequests, IsrChanges
+from kafka_zk.replication.isr_proposals import shrink_if_due
 from kafka_zk.replication.leadership import Leadership, LeadershipListener, StopListener, StopOrder
 from kafka_zk.replication.partition import Partition, PartitionSurroundings
 from kafka_zk.replication.purgatory import Purgatory
@@ -188,7 +189,7 @@ class ReplicaManager:
 
     def _shrink_isrs(self) -> None:
         for partition in self.hosted:
-            partition.maybe_shrink_isr()
+            shrink_if_due(partition)
 
     def checkpoint_high_watermarks(self) -> None:
         """Blocks. Write the high watermark of every hosted log to its directory's checkpoint."""

@@ -5,18 +5,15 @@ Role        Passive: called by whoever came (a producer's connection, a follower
 Invariants  The leader epoch and the partition epoch never go back.
             The high watermark moves only through `maybe_advance_high_watermark` while leading, through the fetcher
             while following; it is never above the log end offset.
-            Every ISR change goes through the controller; its answer counts only if no leadership change came between.
-Source      Kafka 3.9 Partition.scala: makeLeader, makeFollower, appendRecordsToLeader, updateFollowerFetchState,
-            maybeExpandIsr, maybeShrinkIsr, submitAlterPartition.
+Source      Kafka 3.9 Partition.scala: makeLeader, makeFollower, appendRecordsToLeader, updateFollowerFetchState.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 from gevent.event import Event
 
@@ -24,7 +21,6 @@ from kafka_zk.clock import Clock
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.metrics.topic_metrics import TopicMetrics
 from kafka_zk.protocol.errors import (
-    BrokerError,
     ErrorCode,
     FencedLeaderEpoch,
     NotEnoughReplicas,
@@ -32,10 +28,11 @@ from kafka_zk.protocol.errors import (
     UnknownLeaderEpoch,
 )
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
-from kafka_zk.protocol.types import NULL_UUID, Buffer, TopicPartition
+from kafka_zk.protocol.types import Buffer, TopicPartition
 from kafka_zk.replication.follower_state import FollowerState
 from kafka_zk.replication.high_watermark import next_high_watermark
-from kafka_zk.replication.isr import Isr, effective_min_isr, may_join, without_laggards
+from kafka_zk.replication.isr import Isr, effective_min_isr
+from kafka_zk.replication.isr_proposals import IsrChange, expand_if_caught_up
 
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import AppendInfo, UnifiedLog
@@ -45,37 +42,6 @@ NO_EPOCH = -1
 ACKS_ALL = -1
 
 log_lines = logging.getLogger("kafka.cluster.Partition")
-
-# The controller refused, and did not change anything: back to what is committed.
-_NOT_APPLIED = (ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA)
-
-# We are behind the controller. What is in flight stays in force until its LeaderAndIsr tells us more.
-_OUTDATED = (
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.UNKNOWN_TOPIC_ID,
-    ErrorCode.FENCED_LEADER_EPOCH,
-    ErrorCode.INVALID_UPDATE_VERSION,
-    ErrorCode.INVALID_REQUEST,
-    ErrorCode.NEW_LEADER_ELECTED,
-)
-
-
-class IsrChange(NamedTuple):
-    """An ISR that a leader asks the controller for. `partition_epoch`: the version of the state it is based on."""
-
-    topic_partition: TopicPartition
-    topic_id: UUID
-    leader_epoch: int
-    partition_epoch: int
-    members: tuple[int, ...]
-
-
-class CommittedIsr(NamedTuple):
-    """The controller's answer to an IsrChange."""
-
-    leader_epoch: int
-    partition_epoch: int
-    members: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -98,9 +64,9 @@ class Partition:
 
     __slots__ = (
         "_appending",
-        "_around",
         "_no_appends",
         "adding_replicas",
+        "around",
         "assigned_replicas",
         "epoch_start_offset",
         "followers",
@@ -117,7 +83,7 @@ class Partition:
 
     def __init__(self, topic_partition: TopicPartition, around: PartitionSurroundings, metrics: TopicMetrics) -> None:
         self.topic_partition = topic_partition
-        self._around = around
+        self.around = around
         self.metrics = metrics
         self.log: UnifiedLog | None = None
         self.is_leader = False
@@ -171,7 +137,7 @@ class Partition:
         """
         if self._is_outdated(state):
             return False
-        around = self._around
+        around = self.around
         is_new_leader = not self.is_leader
         is_new_epoch = state.leader_epoch > self.leader_epoch
         self._let_appends_end()
@@ -238,7 +204,7 @@ class Partition:
         log_lines.info(
             "[Partition %s broker=%d] Skipped leader epoch %d: its partition epoch %d is older than %d",
             self.topic_partition,
-            self._around.broker_id,
+            self.around.broker_id,
             state.leader_epoch,
             state.partition_epoch,
             self.partition_epoch,
@@ -249,7 +215,7 @@ class Partition:
         self.assigned_replicas = tuple(state.replicas)
         self.adding_replicas = tuple(state.adding_replicas)
         self.removing_replicas = tuple(state.removing_replicas)
-        own_id = self._around.broker_id
+        own_id = self.around.broker_id
         self.followers = {
             broker_id: self.followers.get(broker_id) or FollowerState(broker_id)
             for broker_id in state.replicas
@@ -307,7 +273,7 @@ class Partition:
         """Move the high watermark as far as the rules allow; whether it moved."""
         log = self.log
         assert log is not None and self.is_leader
-        around = self._around
+        around = self.around
         advanced = next_high_watermark(
             current=log.high_watermark,
             log_end_offset=log.log_end_offset,
@@ -340,7 +306,7 @@ class Partition:
             log_lines.info(
                 "[Partition %s broker=%d] Unexpected offset in append: the batch at %d holds the log start offset %d",
                 self.topic_partition,
-                self._around.broker_id,
+                self.around.broker_id,
                 error.first_offset,
                 start_offset,
             )
@@ -363,7 +329,7 @@ class Partition:
         self, follower: FollowerState, *, fetch_offset: int, log_start_offset: int, leader_end_offset: int
     ) -> None:
         """A follower of the current epoch asked for `fetch_offset`; `leader_end_offset` was taken before the read."""
-        around = self._around
+        around = self.around
         now_ms = around.clock.monotonic_ms()
         end_offset_before = follower.log_end_offset
         start_offset_before = follower.log_start_offset
@@ -373,7 +339,7 @@ class Partition:
             leader_end_offset=leader_end_offset,
             now_ms=now_ms,
         )
-        self._maybe_expand_isr(follower)
+        expand_if_caught_up(self, follower)
         moved = follower.log_end_offset != end_offset_before and self.maybe_advance_high_watermark()
         if moved or follower.log_start_offset != start_offset_before:
             around.wake(self)
@@ -382,108 +348,9 @@ class Partition:
         """The lowest log start offset of this leader and its followers on live brokers."""
         lowest = self.leader_log().log_start_offset
         for follower in self.followers.values():
-            if self._around.is_alive(follower.broker_id):
+            if self.around.is_alive(follower.broker_id):
                 lowest = min(lowest, follower.log_start_offset)
         return lowest
-
-    # --- ISR changes -------------------------------------------------------------------------------------------------
-
-    def maybe_shrink_isr(self) -> None:
-        """Propose an ISR without the members that have lagged for replica.lag.time.max.ms."""
-        log = self.log
-        if not self.is_leader or log is None:
-            return
-        around = self._around
-        remaining = without_laggards(
-            self.isr,
-            self.followers.values(),
-            leader_id=around.broker_id,
-            leader_end_offset=log.log_end_offset,
-            now_ms=around.clock.monotonic_ms(),
-            max_lag_ms=around.replica_lag_time_max_ms,
-        )
-        if remaining is not None:
-            log_lines.info(
-                "[Partition %s broker=%d] Shrinking ISR from %s to %s. Leader: (highWatermark: %d, endOffset: %d).",
-                self.topic_partition,
-                around.broker_id,
-                _csv(self.isr.committed),
-                _csv(remaining),
-                log.high_watermark,
-                log.log_end_offset,
-            )
-            self._propose(remaining)
-
-    def _maybe_expand_isr(self, follower: FollowerState) -> None:
-        log = self.log
-        if log is None or self.epoch_start_offset is None or follower.broker_id in self.isr.committed:
-            return
-        if may_join(
-            self.isr,
-            follower,
-            is_eligible=self._around.is_alive(follower.broker_id),
-            high_watermark=log.high_watermark,
-            epoch_start_offset=self.epoch_start_offset,
-        ):
-            self._propose((*self.isr.committed, follower.broker_id))
-
-    def _propose(self, members: tuple[int, ...]) -> None:
-        self.isr.propose(members)
-        self._send_proposal()
-
-    def _send_proposal(self) -> None:
-        assert self.isr.proposed is not None and self.log is not None
-        change = IsrChange(
-            self.topic_partition,
-            self.log.topic_id or NULL_UUID,
-            self.leader_epoch,
-            self.partition_epoch,
-            self.isr.proposed,
-        )
-        self._around.alter_isr(self, change)
-
-    def isr_change_answered(self, change: IsrChange, answer: CommittedIsr | BrokerError) -> None:
-        """The controller answered. Nothing counts if leadership, or the proposal, changed meanwhile (rule 23)."""
-        if not self.is_leader or change.leader_epoch != self.leader_epoch or change.members != self.isr.proposed:
-            return
-        if isinstance(answer, BrokerError):
-            self._isr_change_refused(answer)
-        elif answer.leader_epoch != self.leader_epoch or answer.partition_epoch < self.partition_epoch:
-            self._around.on_isr_update_failed()
-        else:
-            self._isr_change_committed(answer)
-
-    def _isr_change_committed(self, answer: CommittedIsr) -> None:
-        around = self._around
-        grew = len(answer.members) > len(self.isr.committed)
-        self.isr.settle(answer.members)
-        self.partition_epoch = answer.partition_epoch
-        log_lines.info(
-            "[Partition %s broker=%d] ISR updated to %s and version updated to %d",
-            self.topic_partition,
-            around.broker_id,
-            _csv(answer.members),
-            answer.partition_epoch,
-        )
-        (around.on_isr_expanded if grew else around.on_isr_shrunk)()
-        # A smaller ISR may have been all that the high watermark waited for (rule 24).
-        self.maybe_advance_high_watermark()
-        around.wake(self)
-
-    def _isr_change_refused(self, error: BrokerError) -> None:
-        around = self._around
-        around.on_isr_update_failed()
-        log_lines.info(
-            "[Partition %s broker=%d] Failed to alter partition to %s: %s",
-            self.topic_partition,
-            around.broker_id,
-            _csv(self.isr.proposed or ()),
-            error.code.name,
-        )
-        if error.code in _NOT_APPLIED:
-            self.isr.cancel()
-        elif error.code not in _OUTDATED:
-            self._send_proposal()
 
     # --- what operators see ------------------------------------------------------------------------------------------
 
@@ -503,7 +370,3 @@ class Partition:
             "" if log is None else f" lso={log.last_stable_offset} hw={log.high_watermark} leo={log.log_end_offset}"
         )
         return f"{self.topic_partition} leader={self.leader_id} epoch={self.leader_epoch} isr={self.isr}{offsets}"
-
-
-def _csv(members: Sequence[int] | Collection[int]) -> str:
-    return ",".join(map(str, members))

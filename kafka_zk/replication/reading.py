@@ -96,6 +96,7 @@ def read(
         return answer
     result = log.read(offset, max_bytes=max_bytes, up_to=up_to, min_one=min_one)
     answer.hold(result.slices, result.size_bytes, result.aborted_transactions if committed_only else None)
+    answer.is_on_older_segment = offset < log.active.base_offset <= up_to
     if not min_one and not params.allows_partial_batch and 0 < result.size_bytes == max_bytes:
         _drop_if_partial(log, answer)
     return answer

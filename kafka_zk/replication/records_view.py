@@ -119,7 +119,8 @@ class PartitionRead:
     """What one partition answers. On errors the offsets are -1.
 
     `aborted_transactions` is None unless the reader is READ_COMMITTED. `leader_end_offset` is the log end offset from
-    before the read: what a follower must have reached to count as caught up.
+    before the read: what a follower must have reached to count as caught up. `is_on_older_segment`: more lies in a
+    newer segment, and no waiting will bring it into this read.
     """
 
     __slots__ = (
@@ -128,6 +129,7 @@ class PartitionRead:
         "diverging_epoch",
         "error",
         "high_watermark",
+        "is_on_older_segment",
         "last_stable_offset",
         "leader_end_offset",
         "log_start_offset",
@@ -154,6 +156,7 @@ class PartitionRead:
         self.leader_end_offset = leader_end_offset
         self.diverging_epoch = diverging_epoch
         self.preferred_read_replica = preferred_read_replica
+        self.is_on_older_segment = False
         self.slices: Sequence[FileSlice] = ()
         self.size_bytes = 0
         self._aborted: Callable[[], Sequence[AbortedTransaction]] | None = None

@@ -50,6 +50,7 @@ Result = AppendInfo | AppendFailure
 # Shared by all answers: encoders only read them, and making them costs.
 _NO_RECORD_ERRORS: list[BatchIndexAndErrorMessage] = []
 _NO_LEADER = LeaderIdAndEpoch()
+_NO_ENDPOINTS: list[NodeEndpoint] = []
 
 
 @api(PRODUCE_REQUEST, PRODUCE_RESPONSE)
@@ -89,7 +90,12 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
         internal_topics_allowed=ctx.client_id == ADMIN_CLIENT_ID,
     )
     if type(results) is list:
-        return _answer(request, ctx, results, refused)
+        if refused is not None:
+            results = _merged(results, refused)
+        if request.acks == 0:
+            _close_if_failed(results, ctx)
+            return None
+        return _response(request, ctx, results)
     assert isinstance(results, Pending)
     pending: Pending[ProduceResponse] = Pending()
 
@@ -98,20 +104,6 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
 
     results.on_complete(finish)
     return pending
-
-
-def _answer(
-    request: ProduceRequest,
-    ctx: RequestContext,
-    results: list[Result],
-    refused: list[tuple[int, AppendFailure]] | None,
-) -> ProduceResponse | None:
-    if refused is not None:
-        results = _merged(results, refused)
-    if request.acks == 0:
-        _close_if_failed(results, ctx)
-        return None
-    return _response(request, ctx, results)
 
 
 def _merged(results: list[Result], refused: list[tuple[int, AppendFailure]] | None) -> list[Result]:
@@ -137,32 +129,33 @@ def _close_if_failed(results: Iterable[Result], ctx: RequestContext) -> None:
 def _response(request: ProduceRequest, ctx: RequestContext, results: list[Result]) -> ProduceResponse:
     leaders: CurrentLeaders | None = None
     responses: list[TopicProduceResponse] = []
-    remaining = iter(results)
+    position = 0
     for topic in request.topic_data:
         name = topic.name
         partitions: list[PartitionProduceResponse] = []
         for data in topic.partition_data:
-            index = data.index
-            result = next(remaining)
+            result = results[position]
+            position += 1
             if type(result) is AppendFailure:
                 if leaders is None:
                     leaders = CurrentLeaders(ctx)
-                partitions.append(_failed(name, index, result, ctx.api_version, leaders))
+                partitions.append(_failed(name, data.index, result, ctx.api_version, leaders))
                 continue
             assert not isinstance(result, AppendFailure)
+            first_offset, _, log_append_time_ms, log_start_offset, _, _ = result
             partitions.append(
                 PartitionProduceResponse(
-                    index=index,
+                    index=data.index,
                     error_code=0,
-                    base_offset=result.first_offset,
-                    log_append_time_ms=result.log_append_time_ms,
-                    log_start_offset=result.log_start_offset,
+                    base_offset=first_offset,
+                    log_append_time_ms=log_append_time_ms,
+                    log_start_offset=log_start_offset,
                     record_errors=_NO_RECORD_ERRORS,
                     current_leader=_NO_LEADER,
                 )
             )
         responses.append(TopicProduceResponse(name=name, partition_responses=partitions))
-    response = ProduceResponse(responses=responses)
+    response = ProduceResponse(responses=responses, node_endpoints=_NO_ENDPOINTS)
     if leaders is not None and leaders.nodes and ctx.api_version >= LEADERS_FROM:
         response.node_endpoints = [
             NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)

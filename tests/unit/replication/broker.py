@@ -9,6 +9,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 import kafka_zk.api.all as all_apis
 from kafka_zk.api.context import RequestContext, Services
+from kafka_zk.api.registry import HandledApi
 from kafka_zk.clock import SimClock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
@@ -124,14 +125,17 @@ class Broker:
         """The handler's answer: a response, a Pending, or None."""
         name = type(request).__name__
         served = next(api for api in self.registry if api.request.name == name)
+        return served.handler(request, self.context(served, api_version, client_id=client_id))
+
+    def context(self, served: HandledApi, api_version: int, *, client_id: str = "test") -> RequestContext:
+        """The surroundings of one request. The connection is only what handlers see of one."""
         client: Any = SimpleNamespace(
             received_ns=self.clock.monotonic_ms() * 1_000_000,
             principal="User:ANONYMOUS",
             client_host="127.0.0.1",
             listener_name=LISTENER,
         )
-        ctx = RequestContext(served.key, api_version, 1, client_id, client, self.services)
-        return served.handler(request, ctx)
+        return RequestContext(served.key, api_version, 1, client_id, client, self.services)
 
     # --- what the controller says ------------------------------------------------------------------------------------
 

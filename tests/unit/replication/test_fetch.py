@@ -149,6 +149,16 @@ def test_at_the_end_of_max_wait_a_fetch_answers_with_what_there_is(led: Broker) 
     assert offsets_in(answered(pending)) == [10]
 
 
+def test_a_fetch_in_an_older_segment_does_not_wait_for_what_cannot_come(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, overrides={"segment.bytes": "200"})
+    broker.lead()
+    for _ in range(3):
+        broker.produce(1, size_bytes=80)
+    assert offsets_in(answered(broker.fetch(0, max_wait_ms=500, min_bytes=100_000))) == [0]
+    assert isinstance(broker.fetch(2, max_wait_ms=500, min_bytes=100_000), Pending)
+    broker.close()
+
+
 def test_an_error_is_answered_without_waiting(led: Broker) -> None:
     assert code_of(led.fetch(99, max_wait_ms=500)) is ErrorCode.OFFSET_OUT_OF_RANGE
 
