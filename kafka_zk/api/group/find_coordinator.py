@@ -24,6 +24,7 @@ from kafka_zk.protocol.errors import (
     GroupAuthorizationFailed,
     InvalidRequest,
     TransactionalIdAuthorizationFailed,
+    error_class_for,
 )
 from kafka_zk.protocol.messages.find_coordinator import (
     FIND_COORDINATOR_REQUEST,
@@ -44,6 +45,10 @@ SUCCESS_MESSAGE = "NONE"
 log = logging.getLogger("kafka.server.KafkaApis")
 
 
+class _UnknownKeyType(InvalidRequest):
+    """Neither a group nor anything else that has a coordinator."""
+
+
 class _Found(NamedTuple):
     node: Node
     error: BrokerError | None
@@ -56,7 +61,7 @@ def find_coordinator(request: FindCoordinatorRequest, ctx: RequestContext) -> Fi
         node, error = _find(request.key, request.key_type, ctx)
         return FindCoordinatorResponse(
             error_code=ErrorCode.NONE if error is None else error.code,
-            error_message=SUCCESS_MESSAGE if error is None else str(type(error)()),
+            error_message=SUCCESS_MESSAGE if error is None else str(error_class_for(error.code)()),
             node_id=node.id,
             host=node.host,
             port=node.port,
@@ -74,7 +79,8 @@ def _coordinator(key: str, found: _Found) -> Coordinator:
         host=node.host,
         port=node.port,
         error_code=ErrorCode.NONE if error is None else error.code,
-        error_message="" if error is None else str(type(error)()),
+        # Only what fails the whole request says why; the types of keys are known before the keys are looked at.
+        error_message=str(error) if isinstance(error, _UnknownKeyType) else "",
     )
 
 
@@ -92,8 +98,10 @@ def _coordinator_of(key: str, key_type: int, ctx: RequestContext) -> Node:
         if not ctx.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
             raise ClusterAuthorizationFailed
         raise CoordinatorNotAvailable
-    if key_type != GROUP:
+    if key_type == SHARE:
         raise InvalidRequest
+    if key_type != GROUP:
+        raise _UnknownKeyType
     if not ctx.may(Operation.DESCRIBE, ResourceType.GROUP, key):
         raise GroupAuthorizationFailed
     cache = ctx.services.metadata_cache

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
-from kafka_zk.api.group.instance_id import check_group_instance_id
 from kafka_zk.api.registry import api
 from kafka_zk.coordinator.group.actions import JoinResult
 from kafka_zk.coordinator.group.joining import Join
@@ -30,7 +29,6 @@ SKIP_ASSIGNMENT_FROM = 9
 
 @api(JOIN_GROUP_REQUEST, JOIN_GROUP_RESPONSE)
 def join_group(request: JoinGroupRequest, ctx: RequestContext) -> Pending[JoinGroupResponse]:
-    check_group_instance_id(request.group_instance_id)
     if not ctx.may(Operation.READ, ResourceType.GROUP, request.group_id):
         raise GroupAuthorizationFailed
     answer: Pending[JoinGroupResponse] = Pending()

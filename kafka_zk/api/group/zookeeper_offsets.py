@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafka_zk.api.context import RequestContext
-from kafka_zk.protocol.errors import BrokerError, ErrorCode
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, UnknownServerError
 from kafka_zk.protocol.messages.offset_commit import OffsetCommitRequestPartition
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk.errors import NoNode
@@ -25,6 +25,8 @@ def commit(
 def _commit_one(
     group_id: str, partition: TopicPartition, wanted: OffsetCommitRequestPartition, ctx: RequestContext
 ) -> ErrorCode:
+    if not group_id:
+        return ErrorCode.UNKNOWN_SERVER_ERROR  # No znode has an empty name.
     if len(wanted.committed_metadata or "") > ctx.services.config.offset_metadata_max_bytes:
         return ErrorCode.OFFSET_METADATA_TOO_LARGE
     path = ConsumerOffsetZNode.path(group_id, partition)
@@ -41,7 +43,9 @@ def _commit_one(
 
 
 def fetch(group_id: str, partition: TopicPartition, ctx: RequestContext) -> int | None:
-    """Blocks. The offset, None where there is none."""
+    """Blocks. The offset, None where there is none. Raises what ZooKeeper fails with."""
+    if not group_id:
+        raise UnknownServerError("no znode has an empty name")
     try:
         data, stat = ctx.services.zk.get(ConsumerOffsetZNode.path(group_id, partition))
     except NoNode:
