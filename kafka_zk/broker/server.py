@@ -290,6 +290,7 @@ class KafkaServer:
             clock=self.clock,
             metrics=self.metrics,
             connect=socket_connect(settings),
+            metadata_cache=self._metadata_cache,
             register_broker=self._register,
         )
         self._controller.startup()
@@ -345,8 +346,12 @@ class KafkaServer:
     def _on_topic_overrides(self, topic: str, overrides: Mapping[str, str]) -> None:
         if self._topic_overrides.get(topic) == overrides:
             return
+        had_unclean_election = self._topic_config(topic).unclean_leader_election_enable
         self._topic_overrides[topic] = dict(overrides)
-        self._log_manager.update_topic_config(topic, LogConfig.from_overrides(self.config, overrides))
+        config = LogConfig.from_overrides(self.config, overrides)
+        self._log_manager.update_topic_config(topic, config)
+        if config.unclean_leader_election_enable and not had_unclean_election:
+            self._controller.enable_topic_unclean_election(topic)
 
     # --- while it runs -----------------------------------------------------------------------------------------------
 

@@ -47,16 +47,16 @@ def problem_with_replicas(
         return InvalidReplicaAssignment("Empty replica list specified in partition reassignment.")
     if len(set(target)) < len(target):
         return InvalidReplicaAssignment(
-            f"Duplicate replica ids in partition reassignment replica list: Buffer({listed})"
+            f"Duplicate replica ids in partition reassignment replica list: ArrayBuffer({listed})"
         )
     if any(replica < 0 for replica in target):
-        return InvalidReplicaAssignment(f"Invalid broker id in replica list: Buffer({listed})")
+        return InvalidReplicaAssignment(f"Invalid broker id in replica list: ArrayBuffer({listed})")
     added = context.assignment(partition).reassign_to(target).adding
     live = context.live_broker_ids()
     if not set(added) <= set(live):
         return InvalidReplicaAssignment(
             "Replica assignment has brokers that are not alive. Replica list: "
-            f"Buffer({', '.join(map(str, added))}), live broker list: Set({', '.join(map(str, live))})"
+            f"ArrayBuffer({', '.join(map(str, added))}), live broker list: Set({', '.join(map(str, live))})"
         )
     return None
 

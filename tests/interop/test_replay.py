@@ -7,13 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.replay import configs, data, topics
+from tests.interop.replay import cluster, configs, data, topics
 from tests.interop.replay.scenario import Answers, Exchange, World, play
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.zookeeper import ZooKeeperServer
 
-SCENARIOS = {"topics": topics.EXCHANGES, "configs": configs.EXCHANGES, "data": data.EXCHANGES}
+SCENARIOS = {
+    "topics": topics.EXCHANGES,
+    "configs": configs.EXCHANGES,
+    "data": data.EXCHANGES,
+    "cluster": cluster.EXCHANGES,
+}
 
 
 @pytest.fixture(scope="module", params=SCENARIOS)

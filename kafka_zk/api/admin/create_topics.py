@@ -94,7 +94,9 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
 
 
 def _result(created: CreatedTopic, ctx: RequestContext) -> CreatableTopicResult:
-    result = CreatableTopicResult(name=created.name, topic_id=created.topic_id, error_code=ErrorCode.NONE, error_message=None)
+    result = CreatableTopicResult(
+        name=created.name, topic_id=created.topic_id, error_code=ErrorCode.NONE, error_message=None
+    )
     if not ctx.may(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, created.name):
         result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         result.configs = None

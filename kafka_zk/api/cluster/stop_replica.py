@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from kafka_zk.api.cluster.orders import check_order
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.protocol.errors import StaleBrokerEpoch, StaleControllerEpoch
 from kafka_zk.protocol.messages.stop_replica import (
     STOP_REPLICA_REQUEST,
     STOP_REPLICA_RESPONSE,
@@ -24,10 +25,14 @@ from kafka_zk.replication.leadership import NO_EPOCH, StopOrder
 @api(STOP_REPLICA_REQUEST, STOP_REPLICA_RESPONSE)
 def stop_replica(request: StopReplicaRequest, ctx: RequestContext) -> StopReplicaResponse:
     """Blocks while fetchers stop and logs are renamed."""
-    check_order(ctx, request.broker_epoch)
-    codes = ctx.services.replica_manager.stop_replicas(
-        list(_orders(request)), controller_epoch=request.controller_epoch, controller_id=request.controller_id
-    )
+    try:
+        check_order(ctx, request.broker_epoch)
+        codes = ctx.services.replica_manager.stop_replicas(
+            list(_orders(request)), controller_epoch=request.controller_epoch, controller_id=request.controller_id
+        )
+    except (StaleBrokerEpoch, StaleControllerEpoch) as error:
+        # The whole order is refused; unlike other failures, this one does not name the partitions.
+        return StopReplicaResponse(error_code=error.code)
     return StopReplicaResponse(
         partition_errors=[
             StopReplicaPartitionError(topic_name=tp.topic, partition_index=tp.partition, error_code=code)
