@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from uuid import UUID
 
@@ -180,11 +181,12 @@ def test_while_a_thread_writes_the_log_end_does_not_move(place: Place, monkeypat
 def test_a_killed_append_leaves_nothing_behind(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     log = place.open(topic_config(max_message_bytes=10_000_000))
     append(log, "a")
-    started = Event()
+    started, may_write = Event(), threading.Event()
     write = SegmentFile.write
 
     def slow_write(file: SegmentFile, data: memoryview) -> None:
         wake.send()
+        may_write.wait()
         write(file, data)
 
     hub = gevent.get_hub()
@@ -193,10 +195,14 @@ def test_a_killed_append_leaves_nothing_behind(place: Place, monkeypatch: pytest
     monkeypatch.setattr(SegmentFile, "write", slow_write)
     killed = gevent.spawn(append, log, "x" * POOLED_BYTES)
     started.wait()
-    killed.kill()
+    killed.kill(block=False)
+    waiting = gevent.spawn(append, log, "b")
+    gevent.sleep(0)
+    assert not killed.dead  # the thread still writes: nobody else may
+    assert not waiting.dead
+    may_write.set()
+    gevent.joinall([killed, waiting])
     wake.stop()
-    monkeypatch.undo()
-    append(log, "b")
     assert values(log) == ["a", "b"]
 
 
