@@ -6,7 +6,7 @@ Source      TopicCommand.parseTopicConfigsToBeAdded, LogConfig.validate without 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.tables.topic import TOPIC_KEYS
@@ -25,9 +25,7 @@ def check_overrides(overrides: Mapping[str, str]) -> None:
             "if the inter.broker.protocol.version is 3.0 or newer. This configuration is deprecated and it will be "
             "removed in Apache Kafka 4.0."
         )
-    for name in hash_order(overrides):
-        if name not in TOPIC_KEYS:
-            raise InvalidConfig(f"Unknown topic config name: {name}")
+    check_names(overrides)
     values = TOPIC_KEYS.parse_all(overrides)
     shortest, longest = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
     if not isinstance(shortest, int) or not isinstance(longest, int):
@@ -36,3 +34,10 @@ def check_overrides(overrides: Mapping[str, str]) -> None:
         raise InvalidConfig(
             f"conflict topic config setting min.compaction.lag.ms ({shortest}) > max.compaction.lag.ms ({longest})"
         )
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raise InvalidConfig for a name that no topic config has."""
+    for name in hash_order(names):
+        if name not in TOPIC_KEYS:
+            raise InvalidConfig(f"Unknown topic config name: {name}")

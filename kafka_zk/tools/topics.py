@@ -24,9 +24,9 @@ FAILURE_TEXT = "Error while executing topic command : "
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if _wants_zookeeper(given):
-        from kafka_zk.tools import topics_zookeeper
+        from kafka_zk.tools.topics_zookeeper import main as main_with_zookeeper
 
-        return topics_zookeeper.main(given)
+        return main_with_zookeeper(given)
     try:
         return _main(given)
     except UsageError as error:

@@ -43,7 +43,13 @@ _WITHOUT_VALUE = (
     "version",
 )
 OPTIONS = (*(Option(name, True) for name in _WITH_VALUE), *(Option(name) for name in _WITHOUT_VALUE))
-ZOOKEEPER_OPTIONS = (*OPTIONS, Option("zookeeper", True), Option("disable-rack-aware"), Option("force"))
+_SINCE_2_8 = ("topic-id", "partition-size-limit-per-response")
+ZOOKEEPER_OPTIONS = (
+    *(option for option in OPTIONS if option.name not in _SINCE_2_8),
+    Option("zookeeper", True),
+    Option("disable-rack-aware"),
+    Option("force"),
+)
 
 WITHOUT_ARGUMENTS = "Create, delete, describe, or change a topic."
 HELP = "This tool helps to create, delete, describe, or change a topic."
