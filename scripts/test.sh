@@ -25,6 +25,17 @@ done
 "$here/setup.sh" embedded dev
 bin="$PWD/.venv/bin"
 
+# Apache Kafka, the oracle of the interop suite, comes through Maven.
+if [[ " ${suites[*]} " == *" interop "* ]] && ! command -v mvn >/dev/null; then
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "test.sh: installing Maven (Debian package maven)"
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq maven >/dev/null
+  else
+    echo "test.sh: the interop suite needs Maven (mvn), and this user cannot install it" >&2
+    exit 1
+  fi
+fi
+
 say() { printf '\n== %s\n' "$*"; }
 
 style() {

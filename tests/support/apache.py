@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kafka_zk.zk.embedded import find_java
 from tests.support.processes import ChildProcess, accepts_connections, free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -45,10 +46,15 @@ def classpath() -> str:
     return f"{CACHE}/libs/*"
 
 
+@functools.cache
+def _java_launcher() -> Path:
+    return find_java().launcher
+
+
 def java(main_class: str, *arguments: str, heap: str = "256m", log_level: str = "WARN") -> list[str]:
     """The command line that runs a class of Apache's."""
     return [
-        "java",
+        str(_java_launcher()),
         f"-Xmx{heap}",
         *JVM_OPTIONS,
         "-cp",
