@@ -145,7 +145,7 @@ class LogOpener:
 
     def _report(self, opened: UnifiedLog, number: int, total: int, data_dir: DataDir) -> None:
         log.info(
-            "Completed load of %r with %d segments, local-log-start-offset %d and log-end-offset %d "
+            "Completed load of %s with %d segments, local-log-start-offset %d and log-end-offset %d "
             "(%d/%d completed in %s)",
             opened.topic_partition,
             len(opened.segments),
