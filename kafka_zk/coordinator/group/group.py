@@ -20,6 +20,7 @@ from kafka_zk.coordinator.group.actions import (
     JoinReply,
     JoinResult,
     Step,
+    SyncReply,
     SyncResult,
 )
 from kafka_zk.coordinator.group.member import Member, Protocols
@@ -56,6 +57,8 @@ class Group:
         self.awaiting_join_count = 0
         self.new_member_added = False
         self.initial_join: InitialJoin | None = None
+        self.assigned_generation: int | None = None
+        """The generation whose assignment is on its way to the log; a second one for it would contradict the first."""
         self.subscribed_topics: frozenset[str] | None = None
         """What the members of a consumer group read; None where that cannot be told."""
         self.offsets = GroupOffsets()
@@ -81,7 +84,7 @@ class Group:
 
     # --- members -----------------------------------------------------------------------------------------------------
 
-    def add(self, member: Member, protocol_type: str, reply: JoinReply | None = None) -> None:
+    def add(self, member: Member, protocol_type: str) -> None:
         """Take `member` in; the first one brings the type of protocol and leads."""
         assert member.member_id not in self.members, f"{member} is a member of {self.group_id} already"
         if not self.members:
@@ -93,8 +96,6 @@ class Group:
             self.static_members[member.group_instance_id] = member.member_id
         self._count_support(member.protocols, 1)
         self.pending_members.discard(member.member_id)
-        if reply is not None:
-            self.park_join(member, reply)
 
     def remove(self, member_id: str, step: Step) -> None:
         """Forget a member or a pending id. What still waits of it is told that it is unknown.
@@ -147,10 +148,19 @@ class Group:
 
     # --- parked requests ---------------------------------------------------------------------------------------------
 
-    def park_join(self, member: Member, reply: JoinReply) -> None:
-        if member.join_reply is None:
-            self.awaiting_join_count += 1
+    def park_join(self, member: Member, reply: JoinReply, step: Step) -> None:
+        """Let a join of `member` wait. An older one is the same client's, which asked again: it is sent away.
+
+        Differs from Kafka, here and in `park_sync`: there the older request never gets an answer.
+        """
+        self.answer_join(member, JoinResult(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id), step)
+        self.awaiting_join_count += 1
         member.join_reply = reply
+
+    def park_sync(self, member: Member, reply: SyncReply, step: Step) -> None:
+        """Let a sync of `member` wait, in the place of an older one."""
+        self.answer_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS), step)
+        member.sync_reply = reply
 
     def answer_join(self, member: Member, result: JoinResult, step: Step) -> bool:
         """Answer the parked join of `member`; False if there is none."""

@@ -127,7 +127,7 @@ def _join_with_id(group: Group, join: Join, reply: JoinReply, step: Step) -> Non
         step.add(AnswerJoin(reply, group.current_generation(join.member_id)))
     else:
         why = f"Member {member.member_id} joining during {group.state.value}; client reason: {join.reason}"
-        _update(group, member, join, reply)
+        _update(group, member, join, reply, step)
         maybe_prepare_rebalance(group, why, step)
 
 
@@ -156,19 +156,20 @@ def _add(group: Group, member_id: str, join: Join, reply: JoinReply, step: Step)
     )
     if group.state is GroupState.PREPARING_REBALANCE and group.generation == 0:
         group.new_member_added = True
-    group.add(member, join.protocol_type, reply)
+    group.add(member, join.protocol_type)
+    group.park_join(member, reply, step)
     step.add(StartTimer(session_timer(member_id), NEW_MEMBER_JOIN_TIMEOUT_MS))
     maybe_prepare_rebalance(
         group, f"Adding new member {member_id} with group instance id {join.group_instance_id}; {join.reason}", step
     )
 
 
-def _update(group: Group, member: Member, join: Join, reply: JoinReply) -> None:
-    """Take over what the request says; its wait replaces an older one, whose client has given up."""
+def _update(group: Group, member: Member, join: Join, reply: JoinReply, step: Step) -> None:
+    """Take over what the request says, and let it wait."""
     group.update_protocols(member, join.protocols)
     member.rebalance_timeout_ms = join.rebalance_timeout_ms
     member.session_timeout_ms = join.session_timeout_ms
-    group.park_join(member, reply)
+    group.park_join(member, reply, step)
 
 
 def _replace_static(group: Group, member: Member, join: Join, reply: JoinReply, step: Step) -> None:
@@ -186,7 +187,7 @@ def _replace_static(group: Group, member: Member, join: Join, reply: JoinReply, 
         reply=reply,
     )
     group.replace_static(member, join.new_member_id, step)
-    _update(group, member, join, reply)
+    _update(group, member, join, reply, step)
     keep_alive(member, step)
     step.add(
         Report(

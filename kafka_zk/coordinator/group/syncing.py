@@ -60,8 +60,9 @@ def sync_group(
         step.add(AnswerSync(reply, result))
         keep_alive(member, step)
         return
-    member.sync_reply = reply
-    if group.leader_id == member_id:
+    group.park_sync(member, reply, step)
+    if group.leader_id == member_id and group.assigned_generation != group.generation:
+        group.assigned_generation = group.generation
         # Members that the leader left out get an empty assignment, and a leader cannot assign to strangers.
         complete = {each: assignments.get(each, b"") for each in group.members}
         step.add(
@@ -109,6 +110,8 @@ def on_group_stored(group: Group, what: Stored, error: ErrorCode, step: Step) ->
 
 
 def _on_assignment_stored(group: Group, what: Assignment, error: ErrorCode, step: Step) -> None:
+    if group.assigned_generation == what.generation:
+        group.assigned_generation = None
     if group.state is not GroupState.COMPLETING_REBALANCE or group.generation != what.generation:
         return
     if error is not ErrorCode.NONE:
