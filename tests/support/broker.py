@@ -50,16 +50,24 @@ class OurBroker:
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> OurBroker:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._port_file.unlink(missing_ok=True)
-        text = "".join(f"{key}={value}\n" for key, value in self._properties.items())
-        (self.folder / "server.properties").write_text(text)
-        self.process.start()
+        self._launch()
         self.process.wait_ready(self._port_file.exists, "our broker serves")
         self.port = int(self._port_file.read_text())
         # After a kill the same clients must find it again.
         self._properties["listeners"] = f"PLAINTEXT://127.0.0.1:{self.port}"
         return self
+
+    def run_to_its_end(self, timeout_s: float = 60) -> int:
+        """For a start that must fail: its exit code."""
+        self._launch()
+        return self.process.wait(timeout_s)
+
+    def _launch(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._port_file.unlink(missing_ok=True)
+        text = "".join(f"{key}={value}\n" for key, value in self._properties.items())
+        (self.folder / "server.properties").write_text(text)
+        self.process.start()
 
     def stop(self) -> int | None:
         return self.process.stop()

@@ -23,19 +23,32 @@ class Writer:
     acknowledged: dict[int, bytes] = field(default_factory=dict)
     """Values by their offsets."""
     sent: set[bytes] = field(default_factory=set)
+    pause_s: float = 0.0
+    """Between two batches."""
+    _asked_to_stop: threading.Event = field(default_factory=threading.Event)
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name=f"writer-{self.partition}", daemon=True)
         self._thread.start()
 
+    @property
+    def is_writing(self) -> bool:
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Let it finish the batch at hand."""
+        self._asked_to_stop.set()
+        self.join()
+
     def join(self) -> None:
+        """Wait until its connection has ended."""
         self._thread.join(30)
         assert not self._thread.is_alive(), "the connection outlived its broker"
 
     def _run(self) -> None:
         try:
             with RawClient(self.bootstrap, timeout_s=20) as client:
-                while True:
+                while not self._asked_to_stop.wait(self.pause_s):
                     self._write(client)
         except (ConnectionClosed, OSError):
             return

@@ -75,6 +75,15 @@ class ChildProcess:
 
         wait_until(ready_or_dead, what, timeout_s)
 
+    def wait(self, timeout_s: float = 60) -> int:
+        """Until it ends by itself; the exit code."""
+        assert self._process is not None
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"{self.command} did not end in {timeout_s} s\n{self.output()}") from None
+
     def stop(self, how: signal.Signals = signal.SIGTERM, timeout_s: float = 60) -> int | None:
         """End it with `how`, the hard way when that takes longer than `timeout_s`; the exit code or None."""
         if self._process is None:
