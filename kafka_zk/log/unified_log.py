@@ -111,6 +111,8 @@ class UnifiedLog:
             validated = pools.run_to_end(pools.append, validate, records, self._rules, now_ms, origin)
         else:
             validated = validate(records, self._rules, now_ms, origin)
+        # What is written may be larger than what came: the topic's own codec is not the producer's.
+        size = len(validated[0])
         if self.turn.is_taken or size >= POOLED_BYTES or self.log_dir.inline_from_ms or self.active.is_flushing:
             with self.turn:
                 info = self._append_produced(validated, leader_epoch, now_ms, origin)

@@ -75,6 +75,14 @@ def test_a_topic_with_a_codec_of_its_own_recompresses(place: Place) -> None:
     assert values(log) == ["same text"] * 50
 
 
+def test_a_batch_that_grows_over_the_bound_when_recompressed_is_written_by_a_thread(place: Place) -> None:
+    log = place.open(topic_config(compression_type="uncompressed"))
+    small = produced("x" * (2 * POOLED_BYTES), codec=Codec.GZIP)
+    assert len(small) < POOLED_BYTES
+    log.append_as_leader(small, leader_epoch=0)
+    assert values(log) == ["x" * (2 * POOLED_BYTES)]
+
+
 def test_a_batch_that_repeats_an_earlier_one_is_answered_with_its_offsets(place: Place) -> None:
     log = place.open()
     append(log, "x")
