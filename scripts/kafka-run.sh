@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Runs one module of kafka_zk.tools; the other scripts come here.
 #
-#   kafka-run.sh MODULE [-daemon] [ARGUMENT...]
+#   kafka-run.sh MODULE [ARGUMENT...]
 #
 # Takes the .venv beside this folder, else the Python whose package kafka_zk is installed. Works from any folder.
-# -daemon puts the process into the background; what it prints goes to $LOG_DIR/MODULE.out.
 set -euo pipefail
 
 home="$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")"
@@ -27,7 +26,7 @@ find_python() {
 }
 
 if [ $# -eq 0 ]; then
-  sed -n 's/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed -n '2,7p' >&2
+  sed -n 's/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed -n '2,5p' >&2
   exit 2
 fi
 module="$1"
@@ -41,12 +40,4 @@ fi
 export LOG_DIR
 
 # -P keeps the working folder off the module path: a file called queue.py there must not get in the way.
-command=("$python" -P -X frozen_modules=on -m "kafka_zk.tools.$module")
-
-if [ "${1:-}" = "-daemon" ]; then
-  shift
-  mkdir -p "$LOG_DIR"
-  nohup "${command[@]}" "$@" >"$LOG_DIR/$module.out" 2>&1 </dev/null &
-  exit 0
-fi
-exec "${command[@]}" "$@"
+exec "$python" -P -X frozen_modules=on -m "kafka_zk.tools.$module" "$@"

@@ -32,7 +32,7 @@ API_VERSIONS_KEY = 18
 FETCH_KEY = 1
 ADD_PARTITIONS_TO_TXN_KEY = 24
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.server.KafkaApis")
 
 _now = time.monotonic_ns
 _SIZE_AND_ID = Struct(">ii")

@@ -21,7 +21,7 @@ T = TypeVar("T")
 P = TypeVar("P")
 R = TypeVar("R")
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.server.KafkaApis")
 
 
 def per_partition(

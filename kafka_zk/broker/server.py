@@ -26,7 +26,7 @@ from kafka_zk.api.registry import REGISTRY
 from kafka_zk.broker import logs
 from kafka_zk.broker.advertised import advertised_endpoints, registration
 from kafka_zk.broker.controlled_shutdown import leave_cluster
-from kafka_zk.broker.identity import check_identity, new_cluster_id, stored_broker_id
+from kafka_zk.broker.identity import IdentityMismatch, check_identity, new_cluster_id, stored_broker_id
 from kafka_zk.broker.session_file import SessionFile
 from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.broker import BrokerConfig
@@ -38,7 +38,10 @@ from kafka_zk.controller.loop import KafkaController
 from kafka_zk.controller.settings import ControllerSettings
 from kafka_zk.coordinator.group.coordinator import GroupCoordinator
 from kafka_zk.coordinator.transaction.producer_ids import ProducerIdManager
+from kafka_zk.log.data_dir import DirectoryInUse
+from kafka_zk.log.files.meta_properties import MalformedMetaProperties
 from kafka_zk.log.manager import LogManager
+from kafka_zk.log.opening import InvalidLogDirectory
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.controller_channel import ControllerChannel
 from kafka_zk.metadata.snapshot import Node
@@ -49,6 +52,7 @@ from kafka_zk.network.channel import BrokerChannel
 from kafka_zk.network.request_metrics import RequestMetrics
 from kafka_zk.network.server import SocketServer
 from kafka_zk.network.settings import SocketServerSettings
+from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.replication.manager import ReplicaManager
 from kafka_zk.zk.cluster import create_or_get_cluster_id, create_top_level_paths, features, report_log_dir_failure
 from kafka_zk.zk.entity_configs import entity_config, entity_configs
@@ -61,6 +65,18 @@ from kafka_zk.zk.znodes import entity_path
 
 WARM_KEYS = (18, 3, 0, 1, 2, 10, 11, 14, 12, 8, 9)
 """ApiVersions, Metadata, Produce, Fetch, ListOffsets and what a consumer of a group asks: most clients begin so."""
+
+START_FAILURES = (
+    BrokerError,
+    IdentityMismatch,
+    DirectoryInUse,
+    InvalidLogDirectory,
+    MalformedMetaProperties,
+    OSError,
+)
+"""What prevents a start without being a bug of ours: its text tells the operator everything."""
+
+FIRST_METADATA_WAIT_S = 3.0
 
 log = logging.getLogger("kafka.server.KafkaServer")
 
@@ -80,6 +96,7 @@ class KafkaServer:
         self._stopping = False
         self._stopped = Event()
         self._is_running = False
+        self._serves_replicas = False
 
     # --- life --------------------------------------------------------------------------------------------------------
 
@@ -142,6 +159,7 @@ class KafkaServer:
         self._fill_services()
         self._follow_configs()
         self._socket_server.enable_processing()
+        self._await_first_metadata()
         gevent.spawn(self._warm_up)
 
     def _start_metrics(self) -> None:
@@ -239,6 +257,7 @@ class KafkaServer:
             on_log_dir_failure=self._report_log_dir_failure,
         )
         self._replica_manager.startup()
+        self._serves_replicas = True
         self._stop_later("replica manager", self._replica_manager.shutdown)
 
     def _connect_to_controller(self, node: Node) -> BrokerChannel:
@@ -353,9 +372,24 @@ class KafkaServer:
         if config.unclean_leader_election_enable and not had_unclean_election:
             self._controller.enable_topic_unclean_election(topic)
 
+    def _await_first_metadata(self) -> None:
+        """Blocks until the controller has shown us the cluster, for a while.
+
+        Clients of librdkafka that find no broker in their first answer do not ask again for a long time: whoever waits
+        for `started` must not be one of them. Without a controller we start all the same.
+        """
+        shown = Event()
+        self._metadata_cache.on_change(lambda topics, partitions: shown.set())
+        if not self._metadata_cache.is_alive(self.broker_id):
+            shown.wait(FIRST_METADATA_WAIT_S)
+
     # --- while it runs -----------------------------------------------------------------------------------------------
 
     def _on_log_dir_failure(self, directory: str) -> None:
+        if not self._serves_replicas:
+            # Found broken while we start: no replica is in service yet, and the log manager ends the start when no
+            # directory is left. The controller learns of it from our answer to LeaderAndIsr.
+            return
         self._replica_manager.handle_log_dir_failure(directory)
 
     def _report_log_dir_failure(self, directory: str) -> None:

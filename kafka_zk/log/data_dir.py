@@ -25,7 +25,7 @@ log = logging.getLogger("kafka.log.LogManager")
 
 
 class DirectoryInUse(Exception):
-    """Another process uses a log directory."""
+    """Another process uses a log directory, or the configuration names it twice."""
 
 
 class DataDir:

@@ -21,7 +21,7 @@ from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log import log_metrics
-from kafka_zk.log.data_dir import DataDir
+from kafka_zk.log.data_dir import DataDir, DirectoryInUse
 from kafka_zk.log.files import clean_shutdown, meta_properties, names
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.files.meta_properties import MetaProperties
@@ -79,6 +79,8 @@ class LogManager:
 
         Raises DirectoryInUse, MalformedMetaProperties, KafkaStorageError when no directory is usable.
         """
+        if len({data_dir.path.resolve() for data_dir in self._dirs}) < len(self._dirs):
+            raise DirectoryInUse(f"Duplicate log directory found: {self._dir_list()}")
         found: dict[Path, MetaProperties | None] = {}
         for data_dir in self._dirs:
             try:
@@ -89,8 +91,8 @@ class LogManager:
                 data_dir.directory.fail(f"Failed to create or validate data directory {data_dir.path}", error)
         if not found:
             raise KafkaStorageError(
-                f"Shutdown broker because none of the specified log dirs from "
-                f"{', '.join(self._config.log_dirs)} can be created or validated"
+                f"Shutdown broker because none of the specified log dirs from {self._dir_list()} "
+                "can be created or validated"
             )
         self._is_locked = True
         return found
@@ -113,6 +115,8 @@ class LogManager:
         log.info("Loading logs from log dirs %s", [str(data_dir.path) for data_dir in self._live()])
         for data_dir in self._live():
             self._load(data_dir)
+        if not self._live():
+            raise KafkaStorageError(f"Shutdown broker because all log dirs in {self._dir_list()} have failed")
         log.info("Loaded %d logs in %dms", len(self._logs), self._clock.monotonic_ms() - started_ms)
         self._start_tasks()
 
@@ -370,6 +374,9 @@ class LogManager:
         data_dir.unlock()
         log.warning("Stopping serving logs in dir %s", path)
         self._on_log_dir_failure(path)
+
+    def _dir_list(self) -> str:
+        return ", ".join(self._config.log_dirs)
 
     def _live(self) -> list[DataDir]:
         return [data_dir for data_dir in self._dirs if not data_dir.directory.is_offline]

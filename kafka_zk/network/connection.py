@@ -31,7 +31,7 @@ MAX_UNANSWERED = 32
 
 ANONYMOUS = "User:ANONYMOUS"
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.network.SocketServer")
 
 Parts = list[Part]
 """One answer as it goes out: its size prefix, then its bytes and file slices. Empty: the request has no answer."""

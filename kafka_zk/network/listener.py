@@ -36,7 +36,7 @@ ACCEPT_PAUSE_S = 1.0
 
 OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.network.SocketServer")
 
 
 class Listener:

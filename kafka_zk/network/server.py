@@ -32,10 +32,11 @@ from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.network.transport import PlainTransport, Transport
 
 READ_POOL_THREADS = 4
+CONTROL_PLANE_QUEUE_SIZE = 20
 MAX_REAP_INTERVAL_MS = 1000
 MIN_REAP_INTERVAL_MS = 10
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("kafka.network.SocketServer")
 
 
 class SocketServer:
@@ -79,7 +80,8 @@ class SocketServer:
                 listener = self._listener(endpoint)
                 listener.open()
                 self._listeners[endpoint.listener_name] = listener
-                log.info("%s Created data-plane acceptor for endpoint : %s", self._log_prefix, endpoint)
+                plane = "control" if self._is_control_plane(endpoint) else "data"
+                log.info("%s Created %s-plane acceptor for endpoint : %s", self._log_prefix, plane, endpoint)
         except Exception:
             self.stop()
             raise
@@ -133,20 +135,23 @@ class SocketServer:
 
     def _listener(self, endpoint: EndPoint) -> Listener:
         # The controller's requests must not queue behind those of clients: its own plane has places of its own.
-        is_control_plane = endpoint.listener_name == self.settings.control_plane_listener
+        requests = RequestChannel(CONTROL_PLANE_QUEUE_SIZE) if self._is_control_plane(endpoint) else self.requests
         return Listener(
             endpoint,
             self.settings,
             handler=self._handler,
             buffers=self._buffers,
             turns=self._turns,
-            requests=RequestChannel(self.settings.queued_max_requests) if is_control_plane else self.requests,
+            requests=requests,
             quotas=self.quotas,
             rate=self.rate,
             transport_for=self._plain_transport,
             on_slot_change=self._slot_change,
             log_prefix=self._log_prefix,
         )
+
+    def _is_control_plane(self, endpoint: EndPoint) -> bool:
+        return endpoint.listener_name == self.settings.control_plane_listener
 
     def _plain_transport(self, sock: socket.socket, parking: Parking) -> Transport:
         return PlainTransport(sock, parking, self._read_pool)

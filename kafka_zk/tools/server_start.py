@@ -1,4 +1,4 @@
-"""kafka-server-start.sh: run one broker until it is told to stop.
+"""kafka-server-start.sh [-daemon] server.properties [--override key=value]...: run one broker until it is told to stop.
 
 Role        Reads the arguments and the properties file, sets up logging, runs the server, turns signals into a clean
             stop. Exit codes are Apache's: 1 for a start that failed, 128 + the signal's number for a stop by signal.
@@ -16,14 +16,18 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from kafka_zk import __version__
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.properties import apply_overrides, read_file
+from kafka_zk.tools.background import log_dir, start_module
 
 KAFKA_VERSION = "3.9.1"
 USAGE = "USAGE: kafka-server-start.sh [-daemon] server.properties [--override property=value]*"
+MODULE = "kafka_zk.tools.server_start"
+DAEMON_OUTPUT = "kafkaServer.out"
 THREAD_SWITCH_INTERVAL_S = 0.0005
 
 log = logging.getLogger("kafka.Kafka$")
@@ -36,21 +40,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("Also: --port-file FILE writes the first listener's real port there once the broker serves; --version",
               file=sys.stderr)  # fmt: skip
         return 0 if arguments else 1
-    if arguments[0] == "--version":
+    if "--version" in arguments:
         print(f"{KAFKA_VERSION} (kafka_zk {__version__})")
         return 0
+    if arguments[0] == "-daemon":
+        return _start_in_background(arguments[1:])
     options = _parse(arguments)
     from kafka_zk.broker.logs import start_logging
 
-    logging_system = start_logging()
+    logging_system = start_logging({**os.environ, "LOG_DIR": str(log_dir())})
     try:
         return _run(options)
     finally:
         logging_system.close()
 
 
+def run() -> NoReturn:
+    """`main` as a program. Daemon threads of gevent's pools must not keep a stopped broker alive."""
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def _start_in_background(arguments: Sequence[str]) -> int:
+    try:
+        start_module(MODULE, arguments, output=DAEMON_OUTPUT)
+    except OSError as error:
+        print(f"The broker cannot be started in the background: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Apache's exit code for wrong arguments is 1."""
+        print(f"{USAGE}\n{message}", file=sys.stderr)
+        sys.exit(1)
+
+
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="kafka-server-start.sh", usage=USAGE.removeprefix("USAGE: "), add_help=False)
+    parser = _Parser(prog="kafka-server-start.sh", add_help=False, allow_abbrev=False)
     parser.add_argument("properties")
     parser.add_argument("--override", action="append", default=[], metavar="property=value")
     parser.add_argument("--port-file", type=Path)
@@ -73,7 +103,7 @@ def _run(options: argparse.Namespace) -> int:
 def _serve(config: BrokerConfig, port_file: Path | None) -> int:
     import gevent
 
-    from kafka_zk.broker.server import KafkaServer
+    from kafka_zk.broker.server import START_FAILURES, KafkaServer
     from kafka_zk.record import WALKER
 
     # bench/ refuses to measure a broker that runs the pure one.
@@ -95,8 +125,13 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
     except Exception as error:
         if received:
             return 128 + received[0]
-        log.error("[KafkaServer id=%d] Fatal error during KafkaServer startup. Prepare to shutdown",
-                  config.broker_id, exc_info=error)  # fmt: skip
+        is_clear = isinstance(error, START_FAILURES)
+        log.error(
+            "[KafkaServer id=%d] Fatal error during KafkaServer startup. Prepare to shutdown%s",
+            config.broker_id,
+            f": {error}" if is_clear else "",
+            exc_info=None if is_clear else error,
+        )
         log.error("Exiting Kafka due to fatal exception during startup.")
         return 1
     gc.collect()
@@ -121,8 +156,4 @@ def _raise_open_files_limit() -> None:
 
 
 if __name__ == "__main__":
-    status = main()
-    # Daemon threads of gevent's pools must not keep a stopped broker alive.
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
+    run()

@@ -1,29 +1,22 @@
 """zookeeper-server-start.sh [-daemon] zookeeper.properties: run Apache ZooKeeper's own server.
 
 In the foreground this process becomes the server; with -daemon the server goes on alone, its output in
-LOG_DIR/zookeeper_start.out. Either way LOG_DIR/zookeeper-PID.pid remembers it for zookeeper-server-stop.sh.
+LOG_DIR/zookeeper.out. Either way LOG_DIR/zookeeper-PID.pid remembers it for zookeeper-server-stop.sh.
 Source: zookeeper-server-start.sh, kafka-run-class.sh.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from kafka_zk.zk.embedded import PROJECT, NotFoundOnThisMachineError, server_command
+from kafka_zk.tools.background import log_dir, start
+from kafka_zk.zk.embedded import NotFoundOnThisMachineError, server_command
 
 USAGE = "USAGE: zookeeper-server-start.sh [-daemon] zookeeper.properties"
-DAEMON_OUTPUT = "zookeeper_start.out"
-
-
-def log_dir() -> Path:
-    """Where server logs go: LOG_DIR, else `logs` beside the scripts, else `logs` here (an installed package)."""
-    if configured := os.environ.get("LOG_DIR"):
-        return Path(configured)
-    return (PROJECT if (PROJECT / "scripts").is_dir() else Path.cwd()) / "logs"
+DAEMON_OUTPUT = "zookeeper.out"
 
 
 def pid_file(folder: Path, pid: int) -> Path:
@@ -45,12 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     folder = log_dir()
     if daemon:
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / DAEMON_OUTPUT).open("wb") as output:
-            server = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-            )
-        _remember(folder, server.pid)
+        _remember(folder, start(command, output=DAEMON_OUTPUT))
         return 0
     _remember(folder, os.getpid())
     return os.execv(command[0], command)

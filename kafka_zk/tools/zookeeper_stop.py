@@ -12,7 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
-from kafka_zk.tools.zookeeper_start import log_dir
+from kafka_zk.tools.background import log_dir
 from kafka_zk.zk.embedded import SERVER_CLASS
 
 

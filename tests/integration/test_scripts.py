@@ -21,7 +21,6 @@ TELLING_PYTHON = """#!/bin/sh
 [ "$2" = -c ] && exit "${FOUND:-0}"
 echo "$@"
 echo "LOG_DIR=$LOG_DIR"
-[ -z "$DONE" ] || echo >"$DONE"
 """
 
 
@@ -80,28 +79,6 @@ def test_it_says_so_when_kafka_zk_is_nowhere(installed: Path):
     assert result.returncode == 1
     assert "kafka_zk was not found" in result.stderr
     assert "setup.sh" in result.stderr
-
-
-def test_a_daemon_leaves_its_output_in_the_log_directory(installed: Path):
-    logs, done = installed / "logs", installed / "done"
-    os.mkfifo(done)
-    result = run(
-        installed / "home" / "scripts" / "kafka-server-start.sh",
-        "-daemon",
-        "server.properties",
-        home=installed,
-        LOG_DIR=str(logs),
-        DONE=str(done),
-    )
-    assert (result.returncode, result.stdout) == (0, "")
-    # The script does not wait for what it started; the named pipe does.
-    subprocess.run(["cat", str(done)], check=True, capture_output=True, timeout=10)
-    assert (
-        (logs / "server_start.out")
-        .read_text()
-        .splitlines()[0]
-        .endswith("kafka_zk.tools.server_start server.properties")
-    )
 
 
 @pytest.mark.parametrize(

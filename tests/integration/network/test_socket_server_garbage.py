@@ -32,7 +32,7 @@ def test_garbage_ends_its_connection_with_one_line(kind: str, caplog: pytest.Log
         bad.send_raw(GARBAGE[kind])
         assert bad.is_closed()
         assert good.ask(b"e") == b"e"
-        (line,) = [record for record in caplog.records if record.name.startswith("kafka_zk.network")]
+        (line,) = [record for record in caplog.records if record.name.startswith("kafka.network")]
         assert line.levelno == logging.WARNING
         assert "Unexpected error from /127.0.0.1 (channelId=127.0.0.1:" in line.getMessage()
         assert "Invalid receive (size = " in line.getMessage()
