@@ -1,0 +1,218 @@
+"""The coordinator on real logs: what it wrote it finds again, and it answers only for what it leads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gevent
+import pytest
+
+from kafka_zk.coordinator.group.coordinator import GroupCoordinator, Leaver
+from kafka_zk.coordinator.group.joining import Join
+from kafka_zk.coordinator.group.offsets import OffsetAndMetadata
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record import batches, decode_records
+from tests.unit.coordinator.scene import RANGE
+from tests.unit.replication.broker import Broker
+
+OFFSETS = "__consumer_offsets"
+TP = TopicPartition("t", 0)
+GROUP = "g"
+MINUTE_MS = 60_000
+
+
+def wait(until: Callable[[], bool]) -> None:
+    """Let the background greenlet work; it needs no time, only turns."""
+    for _ in range(1000):
+        if until():
+            return
+        gevent.sleep(0.001)
+    raise AssertionError("the background task did not end")
+
+
+class Coordinated:
+    """A broker with one partition of __consumer_offsets, and its coordinator."""
+
+    def __init__(self, path: Path, **properties: str) -> None:
+        self.broker = Broker(path, {"group.initial.rebalance.delay.ms": "0", **properties})
+        self.coordinator = GroupCoordinator(
+            config=self.broker.config,
+            clock=self.broker.clock,
+            replica_manager=self.broker.manager,
+            metadata_cache=self.broker.cache,
+            metrics=self.broker.metrics,
+            offsets_partition_count=lambda: 1,
+            spawn=lambda function, *arguments: function(*arguments),
+        )
+        self.coordinator.startup()
+
+    def close(self) -> None:
+        self.coordinator.shutdown()
+        self.broker.close()
+
+    def lead(self, epoch: int = 0) -> None:
+        self.broker.lead(OFFSETS, epoch=epoch, partition_epoch=epoch)
+        wait(lambda: self.fetch()[0] is not ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+    def follow(self, epoch: int) -> None:
+        self.broker.order(OFFSETS, epoch=epoch, partition_epoch=epoch, leader=2, replicas=(2, 1))
+
+    def commit(self, offset: int, *, generation: int = -1, member_id: str = "", metadata: str = "m") -> ErrorCode:
+        value = OffsetAndMetadata(offset, 0, metadata, self.broker.clock.wall_ms())
+        answer = self.coordinator.commit_offsets(
+            GROUP, member_id=member_id, group_instance_id=None, generation=generation, offsets={TP: value}
+        )
+        return answer.value[TP]
+
+    def fetch(self, stable: bool = False) -> tuple[ErrorCode, int | None]:
+        error, found = self.coordinator.fetch_offsets(GROUP, [TP], require_stable=stable)
+        value = found[TP].value if found else None
+        return error, None if value is None else value.offset
+
+    def member(self) -> str:
+        """A stable group of one; its member."""
+        join = Join("", "m", None, "c", "/h", 10_000, 10_000, "consumer", RANGE)
+        joined = self.coordinator.join_group(GROUP, join)
+        self.broker.clock.advance(0)
+        synced = self.coordinator.sync_group(
+            GROUP,
+            member_id="m",
+            group_instance_id=None,
+            generation=joined.value.generation,
+            protocol_type="consumer",
+            protocol_name="range",
+            assignments={"m": b"all"},
+        )
+        assert synced.value.assignment == b"all"
+        return "m"
+
+    def records(self) -> list[tuple[bytes | None, bytes | None]]:
+        log: Any = self.broker.partition(OFFSETS).log
+        result = log.read(0, max_bytes=1 << 20, up_to=log.log_end_offset, min_one=True)
+        data = b"".join(piece.read() for piece in result.slices)
+        for piece in result.slices:
+            piece.release()
+        return [(record.key, record.value) for batch in batches(data) for record in decode_records(batch)]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Coordinated]:
+    coordinated = Coordinated(tmp_path)
+    yield coordinated
+    coordinated.close()
+
+
+def test_nobody_coordinates_what_is_not_led_here(made: Coordinated):
+    assert made.commit(5) is ErrorCode.NOT_COORDINATOR
+    assert made.fetch()[0] is ErrorCode.NOT_COORDINATOR
+    assert made.coordinator.describe_group(GROUP)[0] is ErrorCode.NOT_COORDINATOR
+
+
+def test_while_loading_members_are_asked_for_patience(made: Coordinated):
+    made.broker.lead(OFFSETS)
+    assert made.commit(5) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert made.coordinator.list_groups()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    beat = made.coordinator.heartbeat(GROUP, member_id="m", group_instance_id=None, generation=1)
+    assert beat is ErrorCode.NONE
+    synced = made.coordinator.sync_group(
+        GROUP,
+        member_id="m",
+        group_instance_id=None,
+        generation=1,
+        protocol_type=None,
+        protocol_name=None,
+        assignments={},
+    )
+    assert synced.value.error is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_committed_offsets_are_found_again_after_the_leader_moved_away_and_back(made: Coordinated):
+    made.lead()
+    assert made.commit(5) is ErrorCode.NONE and made.fetch() == (ErrorCode.NONE, 5)
+    made.follow(epoch=1)
+    assert made.fetch()[0] is ErrorCode.NOT_COORDINATOR
+    made.lead(epoch=2)
+    assert made.fetch() == (ErrorCode.NONE, 5)
+
+
+def test_committed_offsets_and_groups_are_found_again_after_a_restart(tmp_path: Path):
+    first = Coordinated(tmp_path)
+    first.lead()
+    first.member()
+    assert first.commit(5, generation=1, member_id="m") is ErrorCode.NONE
+    first.close()
+    second = Coordinated(tmp_path)
+    second.lead(epoch=1)
+    assert second.fetch() == (ErrorCode.NONE, 5)
+    _, described = second.coordinator.describe_group(GROUP)
+    assert described.state == "Stable" and described.members[0].assignment == b"all"
+    beat = second.coordinator.heartbeat(GROUP, member_id="m", group_instance_id=None, generation=1)
+    assert beat is ErrorCode.NONE, "the member did not notice"
+    second.close()
+
+
+def test_metadata_that_is_too_large_is_refused_and_leaves_nothing_pending(made: Coordinated):
+    """KAFKA-16371."""
+    made.lead()
+    assert made.commit(5, metadata="x" * 4097) is ErrorCode.OFFSET_METADATA_TOO_LARGE
+    assert made.commit(6, metadata="x" * 4096) is ErrorCode.NONE
+    assert made.commit(7, metadata="\N{GRINNING FACE}" * 2049) is ErrorCode.OFFSET_METADATA_TOO_LARGE
+    assert made.fetch(stable=True) == (ErrorCode.NONE, 6)
+
+
+def test_a_group_is_deleted_with_tombstones_for_all_it_had(made: Coordinated):
+    made.lead()
+    member = made.member()
+    made.commit(5, generation=1, member_id=member)
+    assert made.coordinator.delete_groups([GROUP]) == {GROUP: ErrorCode.NON_EMPTY_GROUP}
+    made.coordinator.leave_group(GROUP, [Leaver(member, None, "done")])
+    assert made.coordinator.delete_groups([GROUP]) == {GROUP: ErrorCode.NONE}
+    assert made.coordinator.delete_groups([GROUP]) == {GROUP: ErrorCode.GROUP_ID_NOT_FOUND}
+    keys = {key for key, _ in made.records()}
+    assert {key for key, value in made.records()[-2:] if value is None} == keys
+    made.follow(epoch=1)
+    made.lead(epoch=2)
+    assert made.coordinator.describe_group(GROUP)[1].state == "Dead"
+
+
+def test_offsets_of_a_deleted_topic_get_tombstones(made: Coordinated):
+    made.lead()
+    made.commit(5)
+    made.coordinator.handle_deleted_partitions([TP, TopicPartition("other", 1)])
+    wait(lambda: made.fetch() == (ErrorCode.NONE, None))
+    assert made.records()[-1][1] is None
+    assert made.coordinator.list_groups() == (ErrorCode.NONE, []), "nothing held the group any longer"
+
+
+def test_offsets_expire_when_their_time_has_come(tmp_path: Path):
+    made = Coordinated(
+        tmp_path, **{"offsets.retention.minutes": "2", "offsets.retention.check.interval.ms": str(MINUTE_MS)}
+    )
+    made.lead()
+    made.commit(5)
+    made.broker.clock.advance(MINUTE_MS)
+    gevent.sleep(0)
+    assert made.fetch() == (ErrorCode.NONE, 5)
+    made.broker.clock.advance(MINUTE_MS)
+    wait(lambda: made.fetch() == (ErrorCode.NONE, None))
+    assert made.records()[-1][1] is None
+    made.close()
+
+
+def test_the_coordinator_answers_nothing_before_its_start_and_after_its_end(made: Coordinated):
+    made.lead()
+    made.coordinator.shutdown()
+    assert made.commit(5) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert made.coordinator.list_groups()[0] is ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_the_members_of_a_coordinator_that_moves_are_told_so(made: Coordinated):
+    made.lead()
+    made.member()
+    other = made.coordinator.join_group(GROUP, Join("", "n", None, "c", "/h", 10_000, 10_000, "consumer", RANGE))
+    assert not other.is_done
+    made.follow(epoch=1)
+    assert other.value.error is ErrorCode.NOT_COORDINATOR
