@@ -26,6 +26,8 @@ Request = TypeVar("Request")
 Response = TypeVar("Response")
 
 NO_CONTROLLER = -1
+GRACE_S = 0.5
+"""Added to request.timeout.ms: a broker that was given the same time answers at the end of it, which tells more."""
 
 log = logging.getLogger("org.apache.kafka.clients.NetworkClient")
 
@@ -129,7 +131,7 @@ class Cluster:
         """
         connection = self._connections[node_id]
         version = connection.version_for(request)
-        request_deadline_s = time.monotonic() + self._config.integer("request.timeout.ms") / 1000
+        request_deadline_s = time.monotonic() + self._config.integer("request.timeout.ms") / 1000 + GRACE_S
         try:
             return connection.send(
                 request, response, build(version), version=version, deadline_s=min(deadline_s, request_deadline_s)
@@ -166,6 +168,8 @@ class Cluster:
                 node_id,
                 error.address,
             )
+        elif isinstance(error, TimeoutException):
+            log.info("[%s] No connection to node %s in time", self._log_prefix, node_id)
         else:
             log.warning("[%s] Connection to node %s failed: %s", self._log_prefix, node_id, error)
         failures = self._failures.get(node_id, 0)

@@ -168,11 +168,11 @@ class Connection:
 
 def _connect(address: Address, setup_timeout_ms: int, deadline_s: float) -> socket.socket:
     """Try the host's addresses in turn."""
-    failure = ConnectFailed(f"{address.host}:{address.port}", "the name does not resolve")
+    failure = ConnectFailed(str(address), "the name does not resolve")
     for family, target in resolve(address):
         left = min(setup_timeout_ms / 1000, deadline_s - time.monotonic())
         if left <= 0:
-            break
+            raise TimeoutException("There was no time left to connect.")
         attempt = socket.socket(family, socket.SOCK_STREAM)
         attempt.settimeout(left)
         try:

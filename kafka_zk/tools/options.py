@@ -14,15 +14,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
+from kafka_zk.tools.java_output import JavaError
+
 VERSION_TEXT = "3.9.1"
 
 
-class OptionError(Exception):
-    """The arguments cannot be read. `java_class` is what Apache's parser throws."""
+class OptionError(JavaError):
+    """The arguments cannot be read; the class is the one that Apache's parser throws."""
 
     def __init__(self, message: str, java_class: str) -> None:
-        super().__init__(message)
-        self.java_class = f"joptsimple.{java_class}"
+        super().__init__(message, f"joptsimple.{java_class}")
+
+
+def _reflection_error(message: str) -> JavaError:
+    """What jopt-simple meets when it calls Integer.valueOf: it goes through reflection, and says so."""
+    cause = JavaError(message, "java.lang.NumberFormatException")
+    error = JavaError(f"{cause.java_class}: {message}", "joptsimple.internal.ReflectionException")
+    error.__cause__ = cause
+    return error
 
 
 class UsageError(Exception):
@@ -112,7 +121,7 @@ class Options:
         except ValueError as error:
             raise OptionError(
                 f"Cannot parse argument '{text}' of option {name}", "OptionArgumentConversionException"
-            ) from error
+            ) from _reflection_error(str(error))
 
     # --- what goes together ------------------------------------------------------------------------------------------
 

@@ -18,13 +18,6 @@ FORMAT_VERSION = "message.format.version"
 
 def check_overrides(overrides: Mapping[str, str]) -> None:
     """Raise InvalidConfig for an unknown name or a contradiction, ConfigException for a wrong value."""
-    if FORMAT_VERSION in overrides:
-        print(
-            f"WARNING: The configuration {FORMAT_VERSION}={overrides[FORMAT_VERSION]} is specified. This configuration "
-            "will be ignored if the version is newer than the inter.broker.protocol.version specified in the broker or "
-            "if the inter.broker.protocol.version is 3.0 or newer. This configuration is deprecated and it will be "
-            "removed in Apache Kafka 4.0."
-        )
     check_names(overrides)
     values = TOPIC_KEYS.parse_all(overrides)
     shortest, longest = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
@@ -33,6 +26,13 @@ def check_overrides(overrides: Mapping[str, str]) -> None:
     if shortest > longest:
         raise InvalidConfig(
             f"conflict topic config setting min.compaction.lag.ms ({shortest}) > max.compaction.lag.ms ({longest})"
+        )
+    if FORMAT_VERSION in overrides:
+        print(
+            f"WARNING: The configuration {FORMAT_VERSION}={overrides[FORMAT_VERSION]} is specified. This configuration "
+            "will be ignored if the version is newer than the inter.broker.protocol.version specified in the broker or "
+            "if the inter.broker.protocol.version is 3.0 or newer. This configuration is deprecated and it will be "
+            "removed in Apache Kafka 4.0."
         )
 
 

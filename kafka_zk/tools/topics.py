@@ -14,7 +14,7 @@ from kafka_zk.client.errors import KafkaException
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.tools.java_output import JavaError, log_error, show_warnings, stack_trace
-from kafka_zk.tools.options import VERSION_TEXT, OptionError, Options, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.options import VERSION_TEXT, Options, UsageError, VersionAsked, usage_of
 from kafka_zk.tools.topics_options import OPTIONS, check_for_bootstrap_server
 
 LOGGER = "org.apache.kafka.tools.TopicCommand"
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(error, file=sys.stderr)
         print(usage_of("topics"), end="", file=sys.stderr)
-    except (OptionError, JavaError, ConfigException, KafkaException) as error:
+    except (JavaError, ConfigException, KafkaException) as error:
         print(error, file=sys.stderr)
         print(stack_trace(error), file=sys.stderr)
     except VersionAsked:
@@ -55,7 +55,7 @@ def _main(arguments: Sequence[str]) -> int:
     with AdminClient(_properties(options)) as admin:
         try:
             topics_bootstrap.run(options, admin)
-        except (OptionError, JavaError, ConfigException, KafkaException, BrokerError) as error:
+        except (JavaError, ConfigException, KafkaException, BrokerError) as error:
             print(f"{FAILURE_TEXT}{error}")
             log_error(LOGGER, stack_trace(error))
             return 1

@@ -16,7 +16,7 @@ from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition, uuid_to_base64
 from kafka_zk.tools import topics_zookeeper_changes as changes
 from kafka_zk.tools.java_output import JavaError, hash_order, illegal_argument, log_error, stack_trace
-from kafka_zk.tools.options import VERSION_TEXT, OptionError, Options, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.options import VERSION_TEXT, Options, UsageError, VersionAsked, usage_of
 from kafka_zk.tools.topics_options import (
     PARTITION_REPORTS,
     ZOOKEEPER_OPTIONS,
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
     except UsageError as error:
         print(error, file=sys.stderr)
         print(usage_of("topics-zookeeper"), end="", file=sys.stderr)
-    except (OptionError, JavaError, ZkError) as error:
+    except (JavaError, ZkError) as error:
         print(f'Exception in thread "main" {_trace(error)}', end="", file=sys.stderr)
     except VersionAsked:
         print(VERSION_TEXT)
@@ -73,7 +73,7 @@ def _run(options: Options, connect: str) -> int:
         raise JavaError(str(error), "kafka.zookeeper.ZooKeeperClientTimeoutException") from None
     try:
         _act(options, zk)
-    except (OptionError, JavaError, ConfigException, BrokerError) as error:
+    except (JavaError, ConfigException, BrokerError) as error:
         print(f"{FAILURE_TEXT}{error}")
         log_error(LOGGER, _trace(error))
         return 1

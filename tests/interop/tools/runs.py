@@ -1,0 +1,89 @@
+"""The same command lines given to one of Apache's tools and to ours, and what they print made comparable."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.support.apache import ToolRun, java
+
+HARNESS = Path(__file__).with_name("ToolRuns.java")
+# The console appender must write to whatever System.err is at the time.
+LOG4J = """log4j.rootLogger=WARN, stderr
+log4j.appender.stderr=org.apache.log4j.ConsoleAppender
+log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
+log4j.appender.stderr.layout.ConversionPattern=[%d] %p %m (%c)%n
+log4j.appender.stderr.Target=System.err
+log4j.appender.stderr.follow=true
+"""
+
+Arguments = Sequence[str]
+
+
+def run_apache(main_class: str, command_lines: Sequence[Arguments], folder: Path) -> list[ToolRun]:
+    """Run Apache's tool with each command line in turn, in one virtual machine."""
+    lines, log4j = folder / "command-lines", folder / "log4j.properties"
+    lines.write_text("".join("\t".join(arguments) + "\n" for arguments in command_lines))
+    log4j.write_text(LOG4J)
+    command = java(str(HARNESS), main_class, str(lines))
+    command = [f"-Dlog4j.configuration=file:{log4j}" if part.startswith("-Dlog4j") else part for part in command]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    runs = []
+    for line in done.stdout.splitlines():
+        code, out, err = line.split(" ")
+        runs.append(ToolRun(int(code), _decode(out), _decode(err)))
+    assert len(runs) == len(command_lines), done.stderr
+    return runs
+
+
+def _decode(text: str) -> str:
+    return base64.b64decode(text[1:]).decode()
+
+
+def run_ours(main: Callable[[Sequence[str]], int], command_lines: Sequence[Arguments]) -> list[ToolRun]:
+    """Run our tool the same way, in this process."""
+    return [run_once(main, arguments) for arguments in command_lines]
+
+
+def run_once(main: Callable[[Sequence[str]], int], arguments: Arguments) -> ToolRun:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(arguments)
+    return ToolRun(code, out.getvalue(), err.getvalue())
+
+
+_CHOSEN_BY_CHANCE = (
+    (re.compile(r"TopicId: [A-Za-z0-9_-]{22}"), "TopicId: <id>"),
+    (re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]"), "[<time>]"),
+    # Java shows where in its source it was; we have no such lines.
+    (re.compile(r"^\tat .*\n", re.MULTILINE), ""),
+    (re.compile(r"^\t\.\.\. \d+ more\n", re.MULTILINE), ""),
+    # Apache's client connects in a thread of its own: whether and how often it says so is a race.
+    (re.compile(r"^\[<time>\] WARN .* Connection to node .* could not be established.*\n", re.MULTILINE), ""),
+)
+
+
+def comparable(run: ToolRun) -> ToolRun:
+    """The run without what differs between two runs of one tool."""
+    return ToolRun(run.exit_code, _plain(run.stdout), _plain(run.stderr))
+
+
+def _plain(text: str) -> str:
+    for pattern, replacement in _CHOSEN_BY_CHANCE:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def differences(command_lines: Sequence[Arguments], theirs: Sequence[ToolRun], ours: Sequence[ToolRun]) -> list[str]:
+    """One text for each command line whose two runs differ."""
+    return [
+        f"{' '.join(arguments)}\n  Apache: {comparable(their)}\n  ours:   {comparable(our)}"
+        for arguments, their, our in zip(command_lines, theirs, ours, strict=True)
+        if comparable(their) != comparable(our)
+    ]
