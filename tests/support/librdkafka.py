@@ -1,0 +1,149 @@
+"""Clients of librdkafka (confluent-kafka) for tests: made short, closed at the end, and heard when they report an error."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+PATIENCE_S = 30
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+Header = tuple[str, bytes | None]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A record as a client hands it over or gets it back. No timestamp: the client's clock."""
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: tuple[Header, ...] = ()
+    timestamp_ms: int | None = None
+
+
+def as_written(message: Message, *, with_timestamp: bool = False) -> Written:
+    assert message.error() is None, message.error()
+    headers = tuple((name, value) for name, value in message.headers() or ())
+    return Written(message.value(), message.key(), headers, message.timestamp()[1] if with_timestamp else None)
+
+
+class Librdkafka:
+    """Makes the clients of one broker. `errors` is whatever their error callbacks were told."""
+
+    _topics = itertools.count(1)
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.errors: list[KafkaError] = []
+        self.admin = AdminClient(self._settings({}))
+        self._consumers: list[Consumer] = []
+
+    def close(self) -> None:
+        for consumer in self._consumers:
+            consumer.close()
+
+    def producer(self, **settings: object) -> Producer:
+        return Producer(self._settings(settings))
+
+    def consumer(self, **settings: object) -> Consumer:
+        """Without a group of its own it commits nothing and starts at the beginning."""
+        defaults: dict[str, object] = {
+            "group.id": "nobody",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 100,
+        }
+        consumer = Consumer(defaults | self._settings(settings))
+        self._consumers.append(consumer)
+        return consumer
+
+    def leave(self, consumer: Consumer) -> None:
+        self._consumers.remove(consumer)
+        consumer.close()
+
+    def topic(self, partitions: int = 1, **configs: object) -> str:
+        """A new topic; `max_message_bytes=10` is its config max.message.bytes."""
+        name = f"topic-{next(self._topics)}"
+        given = {key.replace("_", "."): str(value) for key, value in configs.items()}
+        created = self.admin.create_topics([NewTopic(name, partitions, 1, config=given)], operation_timeout=PATIENCE_S)
+        created[name].result(PATIENCE_S)
+        return name
+
+    def write(self, topic: str, records: Iterable[Written], **settings: object) -> list[Message]:
+        """Produce; every record must be acknowledged. The delivery reports, in the order they came."""
+        reports = self.try_to_write(topic, records, **settings)
+        refused = {str(report.error()) for report in reports if report.error() is not None}
+        assert not refused, refused
+        return reports
+
+    def try_to_write(
+        self, topic: str, records: Iterable[Written], *, partition: int | None = None, **settings: object
+    ) -> list[Message]:
+        """Produce and wait for every report, good or bad."""
+        reports: list[Message] = []
+        producer = self.producer(**settings)
+        for record in records:
+            optional: dict[str, Any] = {} if partition is None else {"partition": partition}
+            if record.timestamp_ms is not None:
+                optional["timestamp"] = record.timestamp_ms
+            while True:
+                try:
+                    producer.produce(
+                        topic,
+                        record.value,
+                        record.key,
+                        headers=list(record.headers),
+                        on_delivery=lambda _, message: reports.append(message),
+                        **optional,
+                    )
+                    break
+                except BufferError:
+                    producer.poll(0.1)
+        assert producer.flush(PATIENCE_S) == 0, f"records never acknowledged; errors: {self.errors}"
+        return reports
+
+    def read(self, topic: str, count: int, *, partition: int = 0, **settings: object) -> list[Message]:
+        """The first `count` messages of a partition."""
+        consumer = self.consumer(**settings)
+        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
+        messages = take(consumer, count)
+        self.leave(consumer)
+        return messages
+
+    def _settings(self, settings: dict[str, Any]) -> dict[str, Any]:
+        named = {key.replace("_", "."): value for key, value in settings.items()}
+        return {
+            "bootstrap.servers": self.bootstrap,
+            "error_cb": self.errors.append,
+            "log_level": 3,
+            "broker.address.family": "v4",
+            **named,
+        }
+
+
+def take(consumer: Consumer, count: int) -> list[Message]:
+    """Exactly `count` messages, or a failure that says how many came."""
+    messages: list[Message] = []
+    while len(messages) < count:
+        found = consumer.consume(count - len(messages), PATIENCE_S)
+        assert found, f"only {len(messages)} of {count} messages in {PATIENCE_S} s"
+        messages += found
+    return messages
+
+
+def poll_until(consumers: Sequence[Consumer], condition: Any, rounds: int = 600) -> list[Message]:
+    """Poll all in turn until the condition holds; what they read meanwhile."""
+    messages = []
+    for _ in range(rounds):
+        for consumer in consumers:
+            message = consumer.poll(0.05)
+            if message is not None:
+                messages.append(message)
+        if condition():
+            return messages
+    raise AssertionError(f"not so after {rounds} rounds")
