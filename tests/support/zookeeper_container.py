@@ -10,9 +10,9 @@ import os
 import subprocess
 from collections.abc import Callable
 
+import docker
 from docker.errors import APIError, DockerException, ImageNotFound
 
-import docker
 from tests.support.apache import PROJECT
 from tests.support.processes import free_port, wait_until
 from tests.support.zookeeper import MAX_SESSION_TIMEOUT_MS, TICK_MS, answers
