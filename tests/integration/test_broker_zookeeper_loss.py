@@ -1,4 +1,4 @@
-"""ZooKeeper goes away, ends sessions or is missing: the broker goes on serving, comes back by itself, or says why not."""
+"""ZooKeeper goes away, ends sessions or is missing: the broker serves on, comes back by itself, or says why not."""
 
 from __future__ import annotations
 

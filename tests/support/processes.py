@@ -51,6 +51,15 @@ class ChildProcess:
         return self._process.pid
 
     @property
+    def resident_bytes(self) -> int:
+        """Memory of the process that is in RAM."""
+        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    @property
+    def open_files(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    @property
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 

@@ -20,9 +20,23 @@ class ConnectionClosed(Exception):
 class RawClient:
     """A plain connection to `host:port`, and nothing remembered between requests."""
 
-    def __init__(self, bootstrap: str, client_id: str = "raw", timeout_s: float = 30) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        client_id: str = "raw",
+        timeout_s: float = 30,
+        receive_buffer_bytes: int | None = None,
+    ) -> None:
         host, _, port = bootstrap.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=timeout_s)
+        self._socket = socket.socket()
+        if receive_buffer_bytes is not None:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        self._socket.settimeout(timeout_s)
+        try:
+            self._socket.connect((host, int(port)))
+        except OSError:
+            self._socket.close()
+            raise
         self._client_id = client_id
         self._correlation_ids = itertools.count(1)
 

@@ -1,0 +1,193 @@
+"""Garbage, crowds and idlers on the port of a whole broker: the others do not notice, and memory stays what it was."""
+
+from __future__ import annotations
+
+import random
+import resource
+import socket
+import statistics
+import struct
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+
+import pytest
+
+from kafka_zk.protocol.messages import api_versions, fetch
+from tests.support import wire
+from tests.support.broker import OurBroker
+from tests.support.processes import wait_until
+from tests.support.raw_client import RawClient
+from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
+
+TOPIC = "crowd"
+CROWD = 1000
+KILOBYTE = 1 << 10
+MEGABYTE = 1 << 20
+MAX_REQUEST_BYTES = 104_857_600
+
+GARBAGE = {
+    "an HTTP request": b"GET / HTTP/1.1\r\nHost: broker:9092\r\nUser-Agent: curl/8\r\n\r\n",
+    "a TLS hello": bytes.fromhex("16030100c8010000c40303") + bytes(200),
+    "a negative size": struct.pack(">i", -1) + b"abc",
+    "an oversized frame": struct.pack(">i", MAX_REQUEST_BYTES + 1) + b"abc",
+    "random bytes": b"\xff" + random.Random(5).randbytes(300),
+    "an unknown api key": struct.pack(">ihhih", 10, 999, 0, 1, -1),
+    "an unknown version": struct.pack(">ihhih", 10, 0, 99, 1, -1),
+    "an empty frame": struct.pack(">i", 0),
+    "a body that ends too early": struct.pack(">ihhih", 10, 0, 7, 1, -1),
+    "a body of random bytes": struct.pack(">ihhih", 310, 1, 11, 1, -1) + random.Random(6).randbytes(300),
+}
+REFUSALS = ("closing connection: ", "Closing socket for ")
+
+
+@pytest.fixture(scope="module")
+def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurBroker]:
+    limit, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    # With the default backlog of 50 some of a thousand connects are sent again after a second.
+    overrides = {"socket.listen.backlog.size": "1024"}
+    running = OurBroker(tmp_path_factory.mktemp("crowd"), fresh_chroot(zookeeper, "crowd"), overrides=overrides).start()
+    with RawClient(running.bootstrap) as client:
+        wire.create_topic(client, TOPIC)
+    yield running
+    running.kill()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+
+
+def connect(broker: OurBroker, *, receive_buffer_bytes: int | None = None) -> socket.socket:
+    connection = socket.socket()
+    if receive_buffer_bytes is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+    connection.settimeout(20)
+    connection.connect(("127.0.0.1", broker.port))
+    return connection
+
+
+def is_closed_by_the_broker(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def refusals(broker: OurBroker) -> list[str]:
+    return [line for line in broker.process.output().splitlines() if any(words in line for words in REFUSALS)]
+
+
+def produce_times_ms(client: RawClient, count: int = 100) -> list[float]:
+    times = []
+    for _ in range(count):
+        began = time.perf_counter()
+        wire.write(client, TOPIC, [b"value"], acks=-1)
+        times.append((time.perf_counter() - began) * 1000)
+    return times
+
+
+def assert_nobody_waits(times_ms: Sequence[float]) -> None:
+    # Generous: other work shares the machine. Whoever stalls the loop stalls it for far longer.
+    assert statistics.median(times_ms) < 20
+    assert max(times_ms) < 1000
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_garbage_ends_its_connection_with_one_line_and_no_one_elses(broker: OurBroker, kind: str) -> None:
+    before = broker.process.output()
+    lines_before = len(refusals(broker))
+    with RawClient(broker.bootstrap) as other, closing(connect(broker)) as bad:
+        wire.write(other, TOPIC, [b"before"])
+        host, port = bad.getsockname()
+        bad.sendall(GARBAGE[kind])
+        assert is_closed_by_the_broker(bad)
+        wire.write(other, TOPIC, [b"after"])
+    wait_until(lambda: len(refusals(broker)) > lines_before, "the refusal is logged")
+    said = broker.process.output()[len(before) :]
+    (line,) = [line for line in said.splitlines() if f"-{host}:{port}-" in line]
+    assert " WARN " in line or " ERROR " in line
+    assert "Traceback" not in said
+
+
+def test_a_flood_of_garbage_costs_a_line_each_and_no_memory(broker: OurBroker) -> None:
+    chance = random.Random(7)
+    lines_before = len(refusals(broker))
+    with RawClient(broker.bootstrap) as other:
+        produce_times_ms(other)
+        resident = broker.process.resident_bytes
+        times_ms: list[float] = []
+        for _ in range(20):
+            with ExitStack() as crowd:
+                for _ in range(50):
+                    bad = crowd.enter_context(closing(connect(broker)))
+                    bad.sendall(b"\xff" + chance.randbytes(200))
+                times_ms += produce_times_ms(other, 5)
+        wait_until(lambda: len(refusals(broker)) >= lines_before + 1000, "all are refused")
+        assert len(refusals(broker)) == lines_before + 1000
+        assert_nobody_waits(times_ms)
+        assert broker.process.resident_bytes - resident < 10 * MEGABYTE
+
+
+def test_a_frame_in_two_halves_with_a_pause_between_is_a_frame(broker: OurBroker) -> None:
+    request = struct.pack(">ihhih", 10, 18, 0, 77, -1)
+    with RawClient(broker.bootstrap) as other, closing(connect(broker)) as slow:
+        for cut in range(1, len(request)):
+            slow.sendall(request[:cut])
+            wire.write(other, TOPIC, [b"in between"])
+            slow.sendall(request[cut:])
+            size, correlation_id = struct.unpack(">ii", slow.recv(8, socket.MSG_WAITALL))
+            assert correlation_id == 77
+            slow.recv(size - 4, socket.MSG_WAITALL)
+
+
+def test_half_open_connections_by_the_thousand_cost_little_and_delay_nobody(broker: OurBroker) -> None:
+    with RawClient(broker.bootstrap) as other, ExitStack() as crowd:
+        produce_times_ms(other)
+        resident, files = broker.process.resident_bytes, broker.process.open_files
+        half_open = [crowd.enter_context(closing(connect(broker))) for _ in range(CROWD)]
+        for connection in half_open:
+            # Announced: 100 MB. Sent: a few bytes of a produce.
+            connection.sendall(struct.pack(">ihhi", MAX_REQUEST_BYTES, 0, 9, 1))
+        wait_until(lambda: broker.process.open_files >= files + CROWD, "all are accepted")
+        assert_nobody_waits(produce_times_ms(other))
+        grown = broker.process.resident_bytes - resident
+        assert grown < CROWD * 60 * KILOBYTE, f"{grown / CROWD / KILOBYTE:.1f} KB a connection"
+        crowd.close()
+        wait_until(lambda: broker.process.open_files <= files, "the broker has closed its ends")
+        assert_nobody_waits(produce_times_ms(other))
+
+
+def test_a_thousand_clients_that_have_asked_and_wait_cost_less_than_60_kb_each(broker: OurBroker) -> None:
+    with RawClient(broker.bootstrap) as other, ExitStack() as crowd:
+        produce_times_ms(other)
+        resident = broker.process.resident_bytes
+        clients = [crowd.enter_context(RawClient(broker.bootstrap)) for _ in range(CROWD)]
+        for client in clients:
+            client.send(api_versions.API_VERSIONS_REQUEST, api_versions.ApiVersionsRequest(), 3)
+        assert_nobody_waits(produce_times_ms(other))
+        grown = broker.process.resident_bytes - resident
+        assert grown < CROWD * 60 * KILOBYTE, f"{grown / CROWD / KILOBYTE:.1f} KB a connection"
+
+
+def test_a_slow_reader_of_a_big_fetch_holds_up_nobody_and_gets_every_byte(broker: OurBroker) -> None:
+    topic, batch = "slow-reader", random.Random(8).randbytes(900 * KILOBYTE)
+    with RawClient(broker.bootstrap) as other:
+        wire.create_topic(other, topic)
+        for _ in range(20):
+            wire.write(other, topic, [batch])
+        with ExitStack() as crowd:
+            slow = [crowd.enter_context(RawClient(broker.bootstrap, receive_buffer_bytes=4096)) for _ in range(10)]
+            resident = broker.process.resident_bytes
+            request = wire.fetch_request(topic, 0, max_bytes=20 * MEGABYTE)
+            for reader in slow:
+                reader.post(fetch.FETCH_REQUEST, request, 11)
+            assert_nobody_waits(produce_times_ms(other))
+            assert [record.value for record in wire.read(other, topic)] == [batch] * 20
+            assert broker.process.resident_bytes - resident < 10 * MEGABYTE
+            answer = fetch.FETCH_RESPONSE.decode(slow[0].receive_frame(), 11, 4)
+            assert [record.value for record in wire.fetched(answer)[1]] == [batch] * 20
+
+
+def test_the_limit_of_open_files_is_raised_as_far_as_the_system_allows(broker: OurBroker) -> None:
+    with open(f"/proc/{broker.process.pid}/limits") as limits:
+        (line,) = [line for line in limits if line.startswith("Max open files")]
+    _, soft, hard = line.rsplit(maxsplit=3)[0:3]
+    assert soft == hard
