@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import struct
 import time
 from pathlib import Path
@@ -96,12 +95,14 @@ class Broker:
         assert not any(partition.error_code for partition in answer.partitions), (self.name, answer)
         return sum(partition.offset for partition in answer.partitions)
 
-    def open_connections(self, count: int) -> list[socket.socket]:
+    def open_connections(self, count: int) -> list[RawClient]:
         """Connections that have each had one ApiVersions answered, and then say nothing."""
-        clients = [RawClient(self._process.bootstrap) for _ in range(count)]
-        for client in clients:
-            client.send(API_VERSIONS_REQUEST, ApiVersionsRequest(), 2)
-        return [client._socket for client in clients]
+        clients: list[RawClient] = []
+        for _ in range(count):
+            # One after the other: a full listen backlog would cost each of them a second.
+            clients.append(RawClient(self._process.bootstrap))
+            clients[-1].send(API_VERSIONS_REQUEST, ApiVersionsRequest(), 2)
+        return clients
 
 
 def our_broker(folder: Path, zookeeper: str) -> Broker:

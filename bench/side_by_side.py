@@ -149,12 +149,12 @@ def _result(outcome: Outcome, cpu_s: float, payload_bytes: int) -> Result:
 def idle_connection_kb(broker: Broker) -> float:
     """Resident memory of the broker for each of 1,000 open connections that say nothing."""
     before = resident_mb(broker.pid)
-    sockets = broker.open_connections(IDLE_CONNECTION_COUNT)
+    clients = broker.open_connections(IDLE_CONNECTION_COUNT)
     try:
         return max(0.0, resident_mb(broker.pid) - before) * 1024 / IDLE_CONNECTION_COUNT
     finally:
-        for sock in sockets:
-            sock.close()
+        for client in clients:
+            client.close()
 
 
 def _topic_name(load: Load) -> str:

@@ -1,6 +1,7 @@
 """Request metrics per API, as Kafka times them: how many, how large, and where the time went.
 
-Role        The hot path appends one tuple a request to a list; `fold` does the arithmetic once a second.
+Role        The hot path appends one tuple a request to a list; `fold` does the arithmetic twenty times a second:
+            within one second the rows would outgrow the processor's cache.
 Row         (api_version, size_bytes, received_ns, started_ns, handled_ns, completed_ns, throttle_ms, stamp), all times
             monotonic. `stamp` is shared by the answers that leave together: [sending started, sent], zeros until then.
 Invariants  Queue + local + remote + response queue + send time is the total time. A request without an answer counts
@@ -104,7 +105,7 @@ class RequestMetrics:
         self._times: dict[str, ApiTimes] = {}
         for name in (*(api.name for api in API_TABLE.values()), *VARIANTS):
             self.of(name)
-        metrics.on_fold(self.fold)
+        metrics.on_gather(self.fold)
 
     def of(self, name: str) -> ApiTimes:
         """The metrics of a request name, the same object each time."""

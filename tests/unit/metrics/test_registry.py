@@ -137,3 +137,19 @@ def test_fold_some_does_one_part_and_says_that_more_is_waiting():
 def test_every_request_name_is_listed_once():
     assert len(REQUEST_NAMES) == len(set(REQUEST_NAMES)) == 65
     assert list(REQUEST_NAMES) == sorted(REQUEST_NAMES)
+
+
+def test_gathering_leaves_the_metrics_themselves_for_the_fold():
+    registry = MetricsRegistry(SimClock())
+    rows = [1, 2, 3]
+
+    def gather(now_ms: int) -> bool:
+        rows.pop()
+        return bool(rows)
+
+    registry.on_gather(gather)
+    registry.on_fold(lambda now_ms: pytest.fail("a gather is no fold"))
+    assert registry.gather_some()
+    assert registry.gather_some()
+    assert not registry.gather_some()
+    assert rows == []
