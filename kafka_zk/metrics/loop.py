@@ -9,7 +9,6 @@ import gevent
 
 from kafka_zk.metrics.registry import MetricsRegistry
 
-
 GATHERS_A_FOLD = 20
 
 

@@ -6,6 +6,7 @@ import time
 
 import gevent
 
+from kafka_zk.network.connection import BYTES_A_TURN, REQUESTS_A_TURN
 from tests.integration.network.harness import Script, answer, connect, serving
 
 
@@ -60,7 +61,7 @@ def test_at_most_32_requests_of_a_connection_wait_for_their_answers() -> None:
         script.wait_handled(33 + 18)
 
 
-def test_a_connection_with_much_to_do_lets_others_in_after_four_requests() -> None:
+def test_a_connection_with_much_to_do_lets_others_in_after_a_turn() -> None:
     script = Script()
     with serving(script) as server:
         greedy, modest = connect(server), connect(server)
@@ -69,8 +70,20 @@ def test_a_connection_with_much_to_do_lets_others_in_after_four_requests() -> No
         greedy.send(*[b"eg%d" % n for n in range(500)])
         modest.send(b"em")
         script.wait_handled(501)
-        assert script.handled.index(b"em") <= 3 * 4
+        assert script.handled.index(b"em") <= 3 * REQUESTS_A_TURN
         assert [greedy.receive() for _ in range(500)] == [b"eg%d" % n for n in range(500)]
+
+
+def test_large_requests_end_a_turn_by_their_bytes() -> None:
+    script = Script()
+    with serving(script) as server:
+        greedy, modest = connect(server), connect(server)
+        assert modest.ask(b"e-first") == b"e-first"
+        script.handled.clear()
+        greedy.send(*[b"0%d" % n + bytes(BYTES_A_TURN // 4) for n in range(8)])
+        modest.send(b"em")
+        script.wait_handled(9)
+        assert script.handled.index(b"em") <= 4
 
 
 def test_a_muted_client_gets_its_answer_at_once_and_the_next_one_later() -> None:
