@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import base64
 import logging
+import os
 import string
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
 from kafka_zk.client.errors import KafkaException, java_name
@@ -73,6 +74,20 @@ def show_warnings() -> None:
     logger = logging.getLogger()
     if not any(isinstance(handler, _Warnings) for handler in logger.handlers):
         logger.addHandler(_Warnings(logging.WARNING))
+
+
+def run_as_program(main: Callable[[], int]) -> int:
+    """The exit code of `main`; a reader that has gone and Ctrl-C end a tool without a word, as they end Java's."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is left in the buffer would fail again when Python closes it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return code
 
 
 def hash_order(names: Iterable[str], capacity: int = 16) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError
-from kafka_zk.tools.java_output import JavaError, log_error, show_warnings, stack_trace
+from kafka_zk.tools.java_output import JavaError, log_error, run_as_program, show_warnings, stack_trace
 from kafka_zk.tools.options import VERSION_TEXT, Options, UsageError, VersionAsked, usage_of
 from kafka_zk.tools.topics_options import OPTIONS, check_for_bootstrap_server
 
@@ -74,4 +74,4 @@ def _properties(options: Options) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_as_program(main))

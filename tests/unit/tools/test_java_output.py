@@ -1,0 +1,92 @@
+"""What Java prints without being asked."""
+
+from __future__ import annotations
+
+import re
+from uuid import UUID
+
+import pytest
+
+from kafka_zk.client.errors import KafkaException, java_name
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.protocol.errors import (
+    InvalidConfig,
+    InvalidRecord,
+    RequestTimedOut,
+    TopicAlreadyExists,
+    UnknownServerError,
+)
+from kafka_zk.tools.java_output import hash_order, illegal_argument, java_uuid, log_error, stack_trace, string_hash
+
+
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        (TopicAlreadyExists(), "org.apache.kafka.common.errors.TopicExistsException"),
+        (InvalidConfig(), "org.apache.kafka.common.errors.InvalidConfigurationException"),
+        (RequestTimedOut(), "org.apache.kafka.common.errors.TimeoutException"),
+        (UnknownServerError(), "org.apache.kafka.common.errors.UnknownServerException"),
+        (InvalidRecord(), "org.apache.kafka.common.InvalidRecordException"),
+        (ConfigException(), "org.apache.kafka.common.config.ConfigException"),
+        (KafkaException(), "org.apache.kafka.common.KafkaException"),
+        (illegal_argument(""), "java.lang.IllegalArgumentException"),
+    ],
+)
+def test_an_error_has_the_name_of_javas_class(error: Exception, name: str) -> None:
+    assert java_name(error) == name
+
+
+def test_a_trace_names_every_cause() -> None:
+    error = KafkaException("outer")
+    error.__cause__ = ConfigException("inner")
+    assert stack_trace(error) == (
+        "org.apache.kafka.common.KafkaException: outer\n"
+        "Caused by: org.apache.kafka.common.config.ConfigException: inner\n"
+    )
+
+
+def test_a_log_line_has_log4js_form(capsys: pytest.CaptureFixture[str]) -> None:
+    log_error("a.Logger", "text")
+    assert re.fullmatch(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] ERROR text \(a\.Logger\)\n", capsys.readouterr().err)
+
+
+def test_a_strings_hash_is_javas() -> None:
+    assert string_hash("") == 0
+    assert string_hash("hello") == 99162322
+    assert string_hash("Aa") == string_hash("BB") == 2112
+
+
+def test_names_come_in_the_order_of_javas_hash_map() -> None:
+    # As a describe of all topics by Apache's tool showed them.
+    assert hash_order(["defaults", "t.2", "t1", "t4", "t5"], 5) == ["t4", "t.2", "t5", "defaults", "t1"]
+
+
+def test_names_of_one_bucket_keep_their_order() -> None:
+    assert hash_order(["BB", "x", "Aa"], 2).index("BB") < hash_order(["BB", "x", "Aa"], 2).index("Aa")
+    assert hash_order(["Aa", "x", "BB"], 2).index("Aa") < hash_order(["Aa", "x", "BB"], 2).index("BB")
+
+
+def test_a_topic_id_is_read_as_java_reads_it() -> None:
+    assert java_uuid("AAAAAAAAAAAAAAAAAAAAAQ") == java_uuid("AAAAAAAAAAAAAAAAAAAAAQ==") == UUID(int=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("A" * 25, f"Input string with prefix `{'A' * 24}` is too long to be decoded as a base64 UUID"),
+        ("AAAA+", "Illegal base64 character 2b"),
+        ("x", "Input byte[] should at least have 2 bytes for base64 bytes"),
+        ("AAAAA", "Last unit does not have enough valid bits"),
+        ("AAAA=A", "Input byte array has wrong 4-byte ending unit"),
+        (
+            "AAAA",
+            (
+                "Input string `AAAA` decoded as 3 bytes, "
+                "which is not equal to the expected 16 bytes of a base64-encoded UUID"
+            ),
+        ),
+    ],
+)
+def test_a_wrong_topic_id_is_refused_in_javas_words(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        java_uuid(text)
