@@ -66,7 +66,13 @@ class OffsetsLog:
         except BrokerError:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
             return
-        result = self._append(partition, records, self._required_acks, base_sequence)
+        try:
+            result = self._append(partition, records, self._required_acks, base_sequence)
+        except Exception:
+            # A bug of ours; without an answer the group would wait for this record for ever.
+            log_lines.exception("Error while appending %d records to partition %d", len(records), partition)
+            done(ErrorCode.UNKNOWN_SERVER_ERROR, -1)
+            return
         if isinstance(result, Pending):
             result.on_complete(lambda settled: _tell(done, settled.value[0]))
         else:

@@ -1,0 +1,142 @@
+"""The handlers of the group APIs: what they refuse, and where they put the refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_zk.coordinator.group.states import TRANSITIONS, GroupState, Happening, next_state
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import BrokerError, ErrorCode
+from kafka_zk.protocol.messages.delete_groups import DeleteGroupsRequest
+from kafka_zk.protocol.messages.describe_groups import DescribeGroupsRequest
+from kafka_zk.protocol.messages.find_coordinator import FindCoordinatorRequest
+from kafka_zk.protocol.messages.heartbeat import HeartbeatRequest
+from kafka_zk.protocol.messages.join_group import JoinGroupRequest
+from kafka_zk.protocol.messages.leave_group import LeaveGroupRequest
+from kafka_zk.protocol.messages.list_groups import ListGroupsRequest
+from kafka_zk.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafka_zk.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from kafka_zk.protocol.messages.sync_group import SyncGroupRequest
+from tests.unit.coordinator.test_coordinator_log import GROUP, OFFSETS, Coordinated
+
+TRANSACTION_KEY = 1
+
+
+class Denying:
+    """Allows everything but what is listed by name."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def may(self, principal: str, host: str, operation: int, resource_type: int, name: str) -> bool:
+        return name not in self.names
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Coordinated]:
+    coordinated = Coordinated(tmp_path)
+    coordinated.broker.services.group_coordinator = coordinated.coordinator
+    coordinated.lead()
+    coordinated.broker.update_metadata({"t": {0: 1}, OFFSETS: {0: 1}})
+    yield coordinated
+    coordinated.close()
+
+
+def commit_request(topic: str = "t") -> OffsetCommitRequest:
+    wanted = OffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="")
+    return OffsetCommitRequest(group_id=GROUP, topics=[OffsetCommitRequestTopic(name=topic, partitions=[wanted])])
+
+
+def fetch_request() -> OffsetFetchRequest:
+    return OffsetFetchRequest(group_id=GROUP, topics=[OffsetFetchRequestTopic(name="t", partition_indexes=[0])])
+
+
+def settled(answer: Any) -> Any:
+    return answer.value if isinstance(answer, Pending) else answer
+
+
+@pytest.mark.parametrize("version", range(1, 7))
+def test_a_transactional_id_is_refused_for_good(made: Coordinated, version: int):
+    request = FindCoordinatorRequest(key="txn", key_type=TRANSACTION_KEY, coordinator_keys=["txn"])
+    answer = made.broker.call(request, version)
+    found = answer if version < 4 else answer.coordinators[0]
+    assert found.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED and found.node_id == -1
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_the_coordinator_is_the_leader_of_the_groups_partition(made: Coordinated, version: int):
+    answer = made.broker.call(FindCoordinatorRequest(key=GROUP, coordinator_keys=[GROUP]), version)
+    found = answer if version < 4 else answer.coordinators[0]
+    assert (found.error_code, found.node_id, found.port) == (0, 1, 9001)
+
+
+@pytest.mark.parametrize(
+    "request_of_group",
+    [
+        JoinGroupRequest(group_id=GROUP),
+        SyncGroupRequest(group_id=GROUP),
+        HeartbeatRequest(group_id=GROUP),
+        LeaveGroupRequest(group_id=GROUP),
+        commit_request(),
+    ],
+    ids=lambda request: type(request).__name__,
+)
+def test_whoever_may_not_read_the_group_takes_no_part_in_it(made: Coordinated, request_of_group: Any):
+    made.broker.services.authorizer = Denying(GROUP)
+    with pytest.raises(BrokerError) as refused:
+        made.broker.call(request_of_group, 2)
+    assert refused.value.code is ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+
+def test_whoever_may_not_see_the_group_is_told_so_where_the_version_has_a_place(made: Coordinated):
+    made.broker.services.authorizer = Denying(GROUP)
+    refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    assert made.broker.call(fetch_request(), 2).error_code == refused
+    old = made.broker.call(fetch_request(), 1)
+    assert (old.error_code, old.topics[0].partitions[0].error_code) == (0, refused)
+    assert made.broker.call(DescribeGroupsRequest(groups=[GROUP]), 3).groups[0].error_code == refused
+    assert made.broker.call(DeleteGroupsRequest(groups_names=[GROUP, "x"]), 1).results[0].error_code == refused
+
+
+def test_topics_that_may_not_be_seen_are_refused_or_left_out(made: Coordinated):
+    assert settled(made.broker.call(commit_request(), 2)).topics[0].partitions[0].error_code == 0
+    made.broker.services.authorizer = Denying("t")
+    refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert settled(made.broker.call(commit_request(), 2)).topics[0].partitions[0].error_code == refused
+    line = made.broker.call(fetch_request(), 2).topics[0].partitions[0]
+    assert (line.error_code, line.committed_offset) == (refused, -1)
+    assert made.broker.call(OffsetFetchRequest(group_id=GROUP, topics=None), 2).topics == []
+
+
+def test_groups_that_may_not_be_seen_are_not_listed(made: Coordinated):
+    settled(made.broker.call(commit_request(), 2))
+    assert [group.group_id for group in made.broker.call(ListGroupsRequest(), 4).groups] == [GROUP]
+    made.broker.services.authorizer = Denying("kafka-cluster", GROUP)
+    assert made.broker.call(ListGroupsRequest(), 4).groups == []
+
+
+def test_an_old_client_keeps_its_offset_for_as_long_as_it_asks(made: Coordinated):
+    request = commit_request()
+    request.retention_time_ms = 1_000
+    settled(made.broker.call(request, 2))
+    _, stored = made.records()[-1]
+    assert stored is not None and stored[:2] == b"\0\1"
+    assert int.from_bytes(stored[-8:], "big") == made.broker.clock.wall_ms() + 1_000
+
+
+@pytest.mark.parametrize("state", GroupState)
+@pytest.mark.parametrize("happening", Happening)
+def test_what_is_not_in_the_table_cannot_happen(state: GroupState, happening: Happening):
+    if happening in TRANSITIONS[state]:
+        assert next_state(state, happening) is TRANSITIONS[state][happening]
+    else:
+        with pytest.raises(AssertionError):
+            next_state(state, happening)
