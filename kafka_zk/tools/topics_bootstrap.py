@@ -23,12 +23,14 @@ from kafka_zk.protocol.errors import ClusterAuthorizationFailed, TopicAlreadyExi
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition, uuid_to_base64
 from kafka_zk.tools.java_output import hash_order, illegal_argument, java_uuid
 from kafka_zk.tools.options import Options
-from kafka_zk.tools.topics_options import PARTITION_REPORTS, configs, names_matching, replica_assignment
-
-COLLISION_WARNING = (
-    "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. "
-    "To avoid issues it is best to use either, but not both."
+from kafka_zk.tools.topics_options import (
+    COLLISION_WARNING,
+    PARTITION_REPORTS,
+    configs,
+    names_matching,
+    replica_assignment,
 )
+
 REPLICATION_FACTOR_MAX = 32767
 MIN_ISR = "min.insync.replicas"
 

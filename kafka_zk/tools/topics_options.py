@@ -54,6 +54,11 @@ ZOOKEEPER_OPTIONS = (
 WITHOUT_ARGUMENTS = "Create, delete, describe, or change a topic."
 HELP = "This tool helps to create, delete, describe, or change a topic."
 USE_CONFIGS_TOOL = " (the kafka-configs CLI supports altering topic configs with a --bootstrap-server option)"
+COLLISION_WARNING = (
+    "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. "
+    "To avoid issues it is best to use either, but not both."
+)
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 # An option beside any other action than these means nothing.
 _ACTIONS_OF = {
     "config": ("alter", "create"),
@@ -98,7 +103,8 @@ def check_for_zookeeper(options: Options) -> None:
         options.require("topic")
     if options.has("create") and not options.has("replica-assignment"):
         options.require("partitions", "replication-factor")
-    options.refuse_beside("zookeeper", ("under-min-isr-partitions", "at-min-isr-partitions"))
+    for report in ("under-min-isr-partitions", "at-min-isr-partitions"):
+        options.refuse_beside(report, ("zookeeper",))
     _refuse_beside_other_actions(options, "config")
     options.refuse_beside("delete-config", _other_actions("alter"))
     _check_common(options)
@@ -190,9 +196,6 @@ def names_matching(topics: Sequence[str], pattern: str | None, *, exclude_intern
     """Those of `topics` that --topic asks for: a regular expression, commas meaning or. Raises JavaError."""
     chosen = topics if pattern is None else _matching(topics, pattern)
     return [topic for topic in chosen if not (exclude_internal and topic in INTERNAL_TOPICS)]
-
-
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
 
 def _matching(topics: Sequence[str], pattern: str) -> list[str]:

@@ -24,7 +24,7 @@ from kafka_zk.protocol.errors import (
 from kafka_zk.tools.java_output import JavaError, illegal_argument
 from kafka_zk.tools.options import Options
 from kafka_zk.tools.topic_configs import check_names, check_overrides
-from kafka_zk.tools.topics_options import INTERNAL_TOPICS, configs, replica_assignment
+from kafka_zk.tools.topics_options import COLLISION_WARNING, INTERNAL_TOPICS, configs, replica_assignment
 from kafka_zk.zk.entity_configs import announce_config_change, entity_config
 from kafka_zk.zk.errors import NodeExists, NoNode
 from kafka_zk.zk.registration import live_brokers
@@ -38,10 +38,6 @@ from kafka_zk.zk.znodes import (
     TopicZNode,
 )
 
-COLLISION_WARNING = (
-    "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. "
-    "To avoid issues it is best to use either, but not both."
-)
 PARTITIONS_WARNING = (
     "WARNING: If partitions are increased for a topic that has a key, "
     "the partition logic or ordering of the messages will be affected"
