@@ -179,5 +179,6 @@ def test_the_partitioner_of_the_client_decides_and_the_broker_keeps(kafka: Librd
 def test_a_transactional_producer_is_told_that_there_are_no_transactions_yet(broker: OurBroker) -> None:
     clients = Librdkafka(broker.bootstrap)
     producer = clients.producer(transactional_id="t", transaction_timeout_ms=5_000)
-    with pytest.raises(KafkaException):
+    with pytest.raises(KafkaException) as refused:
         producer.init_transactions(PATIENCE_S)
+    assert refused.value.args[0].code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED

@@ -1,4 +1,4 @@
-"""Clients of librdkafka (confluent-kafka) for tests: made short, closed at the end, and heard when they report an error."""
+"""Clients of librdkafka (confluent-kafka) for tests: short to make, closed at the end, heard when they report an error."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ class Librdkafka:
         consumer.close()
 
     def topic(self, partitions: int = 1, **configs: object) -> str:
-        """A new topic; `max_message_bytes=10` is its config max.message.bytes."""
+        """A new topic; `max_message_bytes=10` is its config max.message.bytes. It keeps records of any age."""
         name = f"topic-{next(self._topics)}"
-        given = {key.replace("_", "."): str(value) for key, value in configs.items()}
+        given = {"retention.ms": "-1"} | {key.replace("_", "."): str(value) for key, value in configs.items()}
         created = self.admin.create_topics([NewTopic(name, partitions, 1, config=given)], operation_timeout=PATIENCE_S)
         created[name].result(PATIENCE_S)
         return name
@@ -116,7 +116,7 @@ class Librdkafka:
         return messages
 
     def _settings(self, settings: dict[str, Any]) -> dict[str, Any]:
-        named = {key.replace("_", "."): value for key, value in settings.items()}
+        named = {key if key == "on_commit" else key.replace("_", "."): value for key, value in settings.items()}
         return {
             "bootstrap.servers": self.bootstrap,
             "error_cb": self.errors.append,
