@@ -48,10 +48,9 @@ class LogDirectory:
         self.inline_from_ms = 0
         self._on_failure = on_failure
 
-    def wrote_inline(self, took_ms: int) -> None:
-        """Note how long a write on the loop took."""
-        if took_ms > SLOW_WRITE_MS:
-            self.inline_from_ms = self.clock.monotonic_ms() + POOLED_FOR_MS
+    def stalled(self) -> None:
+        """A write on the loop took longer than SLOW_WRITE_MS."""
+        self.inline_from_ms = self.clock.monotonic_ms() + POOLED_FOR_MS
 
     def must_pool(self) -> bool:
         """Whether small writes go to the pool, too. Asked only while `inline_from_ms` is not 0."""
@@ -64,7 +63,7 @@ class LogDirectory:
         """Take the directory offline; the error that its users get."""
         if not self.is_offline:
             self.is_offline = True
-            log.error("%s: %s", message, error, exc_info=error)
+            log.error("%s: %s", message, error)
             self._on_failure(str(self.path))
         return KafkaStorageError(message)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_zk.log.files.transaction_index import AbortedTransaction
+from kafka_zk.log.log_directory import SLOW_WRITE_MS
 from kafka_zk.log.segment import LogSegment
 from kafka_zk.protocol.types import Buffer
 from kafka_zk.record.batch import BatchHeader
@@ -39,9 +40,11 @@ def write(
         log_dir.open_segments.track(segment)
     try:
         if size < POOLED_BYTES and not segment.is_flushing and not (log_dir.inline_from_ms and log_dir.must_pool()):
-            before = log_dir.clock.monotonic_ms()
+            now_ms = log_dir.clock.monotonic_ms
+            started_ms = now_ms()
             segment.file.write(data)
-            log_dir.wrote_inline(log_dir.clock.monotonic_ms() - before)
+            if now_ms() - started_ms > SLOW_WRITE_MS:
+                log_dir.stalled()
         else:
             _write_pooled(log, segment, data)
         segment.appended(size, last_offset, max_timestamp, offset_of_max)

@@ -36,7 +36,7 @@ class Disk:
         """Write all of `data` at `position`. Raises OSError; a short write counts as a full disk."""
         written = self.pwrite(descriptor, data, position)
         if written != len(data):
-            raise OSError(errno.ENOSPC, f"short write: {written} of {len(data)} bytes")
+            raise short_write(written, len(data))
 
     def replace_file(self, path: Path, content: bytes, *, durable: bool = True) -> None:
         """Put `content` in the place of `path` at once: readers see the old or the new file, never a part.
@@ -64,6 +64,11 @@ class Disk:
         except FileNotFoundError:
             return False
         return True
+
+
+def short_write(written: int, wanted: int) -> OSError:
+    """The error that stands for a write which the disk took only a part of."""
+    return OSError(errno.ENOSPC, f"short write: {written} of {wanted} bytes")
 
 
 DISK = Disk()

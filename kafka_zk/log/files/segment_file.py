@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafka_zk.log.files.disk import DISK, Disk
+from kafka_zk.log.files.disk import DISK, Disk, short_write
 from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.protocol.types import Buffer
 from kafka_zk.record.batch import HEADER_SIZE, LOG_OVERHEAD, Batch, BatchHeader, batch_size, read_header
@@ -71,9 +71,13 @@ class SegmentFile:
 
         Touches no state but the file's, so a pool thread may run it while the log's FIFO keeps others away.
         """
-        descriptor = self.fileno()
+        self.was_used = True
+        descriptor = self._descriptor if self._descriptor >= 0 else self.fileno()
         try:
-            self._disk.write_whole(descriptor, data, self.size_bytes)
+            # Disk.write_whole without its call: this is every produce.
+            written = self.pwrite(descriptor, data, self.size_bytes)
+            if written != len(data):
+                raise short_write(written, len(data))
         except OSError:
             self.cut_back()
             raise

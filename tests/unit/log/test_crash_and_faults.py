@@ -361,7 +361,7 @@ def test_any_failing_call_takes_the_directory_offline(tmp_path: Path, action: Ca
 def test_after_a_slow_write_the_directory_writes_in_a_thread_for_a_while(place: Place) -> None:
     log = place.open()
     log.append_as_leader(produced("a"), leader_epoch=0)
-    place.directory.wrote_inline(took_ms=3)
+    place.directory.stalled()
     assert place.directory.must_pool()
     log.append_as_leader(produced("b"), leader_epoch=0)
     place.clock.advance(100)
