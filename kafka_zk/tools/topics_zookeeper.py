@@ -15,7 +15,7 @@ from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition, uuid_to_base64
 from kafka_zk.tools import topics_zookeeper_changes as changes
-from kafka_zk.tools.java_output import JavaError, hash_order, illegal_argument, log_error, stack_trace
+from kafka_zk.tools.java_output import JavaError, hash_order, illegal_argument, log_error, show_warnings, stack_trace
 from kafka_zk.tools.options import VERSION_TEXT, Options, UsageError, VersionAsked, usage_of
 from kafka_zk.tools.topics_options import (
     PARTITION_REPORTS,
@@ -49,6 +49,7 @@ class LookingZkClient(ZkClient):
 
 
 def main(arguments: Sequence[str]) -> int:
+    show_warnings()
     try:
         options = Options(ZOOKEEPER_OPTIONS, arguments)
         check_one_connection(options)
