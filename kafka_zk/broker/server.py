@@ -14,6 +14,7 @@ from pathlib import Path
 
 import gevent
 from gevent.event import Event
+from greenlet import greenlet
 
 from kafka_zk.admin.config_changes import ConfigChangeListener
 from kafka_zk.admin.configs import ConfigAdmin
@@ -93,6 +94,7 @@ class KafkaServer:
         self.cluster_id = ""
         self.services = Services()
         self._stops: list[tuple[str, Callable[[], object]]] = []
+        self._starting: greenlet | None = None
         self._stopping = False
         self._stopped = Event()
         self._is_running = False
@@ -101,18 +103,28 @@ class KafkaServer:
     # --- life --------------------------------------------------------------------------------------------------------
 
     def startup(self) -> None:
-        """Blocks. Come up and serve; raises what prevents it, with nothing left running."""
+        """Blocks. Come up and serve; raises what prevents it, with nothing left running.
+
+        A `shutdown` meanwhile ends it: GreenletExit is raised.
+        """
+        self._starting = gevent.getcurrent()
         try:
             self._start_parts()
         except BaseException:
+            self._starting = None
             self.shutdown()
             raise
+        self._starting = None
         self._is_running = True
         log.info("[KafkaServer id=%d] started", self.broker_id)
 
     def shutdown(self) -> None:
         """Blocks. Stop everything that was started, in reverse order."""
-        if self._stopping:
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            # It may wait for ZooKeeper, or recover logs, for minutes. It stops what it has started so far itself.
+            gevent.kill(starting)
+        if self._stopping or starting is not None:
             self._stopped.wait()
             return
         self._stopping = True
@@ -183,8 +195,8 @@ class KafkaServer:
         )
         log.info("[KafkaServer id=%d] Connecting to zookeeper on %s", self.broker_id, config.zookeeper_connect)
         measure(self._zk, self.metrics, self.clock)
-        self._zk.start()
         self._stop_later("ZooKeeper session", self._zk.close)
+        self._zk.start()
         create_top_level_paths(self._zk)
         self.cluster_id = create_or_get_cluster_id(self._zk, new_cluster_id())
         log.info("[KafkaServer id=%d] Cluster ID = %s", self.broker_id, self.cluster_id)

@@ -122,9 +122,9 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
         gevent.signal_handler(number, stop, number)
     try:
         server.startup()
+    except gevent.GreenletExit:
+        return _exit_code(received)
     except Exception as error:
-        if received:
-            return 128 + received[0]
         is_clear = isinstance(error, START_FAILURES)
         log.error(
             "[KafkaServer id=%d] Fatal error during KafkaServer startup. Prepare to shutdown%s",
@@ -138,7 +138,16 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
     gc.freeze()
     if port_file is not None:
         _write_port(port_file, server.port())
-    server.await_shutdown()
+    try:
+        server.await_shutdown()
+    except gevent.GreenletExit:
+        # The signal came at the very end of the start.
+        server.shutdown()
+    return _exit_code(received)
+
+
+def _exit_code(received: Sequence[int]) -> int:
+    """Without a signal the broker gave up by itself."""
     return 128 + received[0] if received else 1
 
 

@@ -88,6 +88,12 @@ class ConnectionTimeout(ZkError):
     keeper_code = "ConnectionLoss"
 
 
+class InvalidConnectString(ZkError):
+    """zookeeper.connect names no server, or not as host:port."""
+
+    keeper_code = "BadArguments"
+
+
 class ConnectionClosed(ZkError):
     """This client has been closed."""
 

@@ -15,7 +15,7 @@ from kazoo.client import KazooClient
 from kazoo.handlers.gevent import SequentialGeventHandler
 from kazoo.retry import KazooRetry
 
-from kafka_zk.zk.errors import ConnectionTimeout
+from kafka_zk.zk.errors import ConnectionTimeout, InvalidConnectString
 
 RECONNECT_DELAY_S = 0.1
 MAX_RECONNECT_DELAY_S = 1.0
@@ -53,14 +53,19 @@ def _ready_now(readers: Sequence[Any], writers: Sequence[Any]) -> list[tuple[int
 
 
 def kazoo_client(connect: str, session_timeout_ms: int, session: tuple[int, bytes] | None = None) -> KazooClient:
+    """A client that is not connected yet. Raises InvalidConnectString."""
     retry = KazooRetry(max_tries=-1, delay=RECONNECT_DELAY_S, max_delay=MAX_RECONNECT_DELAY_S, sleep_func=gevent.sleep)
-    return KazooClient(
-        connect,
-        timeout=session_timeout_ms / 1000,
-        client_id=session,
-        handler=LoopHandler(),
-        connection_retry=retry,
-    )
+    try:
+        return KazooClient(
+            connect,
+            timeout=session_timeout_ms / 1000,
+            client_id=session,
+            handler=LoopHandler(),
+            connection_retry=retry,
+        )
+    except ValueError as error:
+        detail = f"Invalid value {connect} for configuration zookeeper.connect: {error}"
+        raise InvalidConnectString(detail=detail) from error
 
 
 def close_session(connect: str, session_id: int, password: bytes, *, timeout_ms: int = 6_000) -> None:

@@ -50,7 +50,7 @@ class OurBroker:
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> OurBroker:
-        self._launch()
+        self.launch()
         self.process.wait_ready(self._port_file.exists, "our broker serves")
         self.port = int(self._port_file.read_text())
         # After a kill the same clients must find it again.
@@ -59,10 +59,11 @@ class OurBroker:
 
     def run_to_its_end(self, timeout_s: float = 60) -> int:
         """For a start that must fail: its exit code."""
-        self._launch()
+        self.launch()
         return self.process.wait(timeout_s)
 
-    def _launch(self) -> None:
+    def launch(self) -> None:
+        """Start it, and wait for nothing."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._port_file.unlink(missing_ok=True)
         text = "".join(f"{key}={value}\n" for key, value in self._properties.items())
