@@ -147,6 +147,14 @@ class KafkaServer:
         """Blocks until `shutdown` has ended."""
         self._stopped.wait()
 
+    def await_known(self, timeout_ms: int) -> bool:
+        """Blocks. Until the controller has told this broker of itself: only then do clients find anybody here."""
+        known = Event()
+        self._metadata_cache.on_change(
+            lambda *_: known.set() if self._metadata_cache.is_alive(self.broker_id) else None
+        )
+        return self._metadata_cache.is_alive(self.broker_id) or bool(known.wait(timeout_ms / 1000))
+
     def port(self, listener_name: str | None = None) -> int:
         """The bound port of a listener, of the first one when none is named."""
         return self._socket_server.bound_port(listener_name or self.config.listeners[0].listener_name)
@@ -408,7 +416,7 @@ class KafkaServer:
         """Tell the controller, which moves the leaders away; with no directory left there is nothing to live for."""
         gevent.spawn(self._tell_controller_of_failure)
         if not self._log_manager.live_log_dirs():
-            log.critical("[KafkaServer id=%d] Shutdown broker because all log dirs have failed", self.broker_id)
+            log.critical("Shutdown broker because all log dirs in %s have failed", ", ".join(self.config.log_dirs))
             gevent.spawn(self.shutdown)
 
     def _tell_controller_of_failure(self) -> None:

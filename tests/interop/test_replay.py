@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.replay import cluster, configs, data, topics
+from tests.interop.replay import cluster, configs, data, groups, topics
 from tests.interop.replay.scenario import Answers, Exchange, World, play
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
