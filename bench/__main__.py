@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import sys
 import tempfile
@@ -56,6 +57,10 @@ def _options() -> argparse.Namespace:
 def _run(brokers: list[Broker], loads: list[Load], options: argparse.Namespace) -> int:
     print(f"{time.strftime('%Y-%m-%d %H:%M')}, Python {platform.python_version()}, {platform.machine()}, "
           f"{_cpu_model()}")  # fmt: skip
+    # An installed package has its byte code; a checkout has it from the second start on, unless told not to keep it.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    brokers[0].start()
+    brokers[0].stop()
     for broker in brokers:
         broker.start()
     if not brokers[0].runs_compiled_walker():
