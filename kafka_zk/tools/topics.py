@@ -73,5 +73,10 @@ def _properties(options: Options) -> dict[str, str]:
     return properties
 
 
+def run() -> int:
+    """`main` as a program."""
+    return run_as_program(main)
+
+
 if __name__ == "__main__":
-    sys.exit(run_as_program(main))
+    sys.exit(run())

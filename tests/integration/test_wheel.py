@@ -1,20 +1,24 @@
-"""A wheel holds everything a user without a checkout needs."""
+"""A wheel holds everything a user without a checkout needs, and runs without one."""
 
+import os
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from kafka_zk.config.shipped import NAMES
+from kafka_zk.record import WALKER
+from tests.support.processes import wait_until
 
 PROJECT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The names inside a wheel built from the committed and changed files of this tree, not from its leftovers."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from the committed and changed files of this tree, not from its leftovers."""
     source, wheels = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheels")
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -31,7 +35,39 @@ def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps"]
     subprocess.run([*pip, "--wheel-dir", str(wheels), str(source)], check=True)
     (wheel,) = wheels.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel_names(wheel: Path) -> set[str]:
     return set(zipfile.ZipFile(wheel).namelist())
+
+
+@pytest.fixture(scope="module")
+def commands(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The commands of a fresh environment, its path with a space in it, that has the wheel and what it depends on."""
+    environment = tmp_path_factory.mktemp("fresh environment") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+    python = environment / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python)]
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", str(wheel)], check=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    # The dependencies are those of the present environment. An editable kafka_zk is not among them: files that a path
+    # file names are not searched for path files of their own.
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return python.parent
+
+
+def run(command: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(command), *arguments],
+        cwd="/",
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def test_a_wheel_holds_the_configuration_files(wheel_names: set[str]):
@@ -46,3 +82,34 @@ def test_a_wheel_holds_the_types(wheel_names: set[str]):
 
 def test_a_wheel_holds_no_tests(wheel_names: set[str]):
     assert not [name for name in wheel_names if name.startswith("tests/")]
+
+
+def test_an_installed_wheel_runs_without_the_checkout(commands: Path):
+    code = "import kafka_zk, kafka_zk.record; print(kafka_zk.__file__, kafka_zk.record.WALKER)"
+    where, walker = run(commands / "python", "-c", code).stdout.rsplit(maxsplit=1)
+    assert Path(where).is_relative_to(commands.parent)
+    assert walker == WALKER, "the compiled module is in the wheel where a compiler was found"
+
+
+def test_an_installed_broker_starts_in_the_background_is_asked_by_an_installed_tool_and_stops(
+    commands: Path, tmp_path: Path, zookeeper_connect: str
+):
+    # No other broker of this machine has this id; the stop command looks at all of them.
+    node_id, port_file, output = 918_273, tmp_path / "port", tmp_path / "logs" / "kafkaServer.out"
+    (tmp_path / "server.properties").write_text(
+        f"broker.id={node_id}\nbroker.id.generation.enable=false\nlisteners=PLAINTEXT://127.0.0.1:0\n"
+        f"zookeeper.connect={zookeeper_connect}\nlog.dirs={tmp_path}/data\n"
+    )
+    arguments = ("-daemon", str(tmp_path / "server.properties"), "--port-file", str(port_file))
+    started = run(commands / "kafka-server-start", *arguments, LOG_DIR=str(tmp_path / "logs"))
+    assert (started.returncode, started.stdout, started.stderr) == (0, "", "")
+    try:
+        wait_until(port_file.exists, "the installed broker serves")
+        bootstrap = ("--bootstrap-server", f"127.0.0.1:{port_file.read_text().strip()}")
+        created = run(commands / "kafka-topics", *bootstrap, "--create", "--topic", "flights")
+        assert created.stdout == "Created topic flights.\n", created.stderr
+        assert run(commands / "kafka-topics", *bootstrap, "--list").stdout == "flights\n"
+    finally:
+        stopped = run(commands / "kafka-server-stop", f"--node-id={node_id}")
+    assert stopped.returncode == 0, output.read_text()
+    wait_until(lambda: "shut down completed" in output.read_text(), "the broker has stopped")
