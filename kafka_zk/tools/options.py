@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 from kafka_zk.tools.java_output import JavaError
 
@@ -165,6 +164,8 @@ def java_integer(text: str) -> int:
 
 def usage_of(tool: str) -> str:
     """The option table of a tool, from its data file."""
+    from importlib.resources import files  # a tenth of what a run takes; most runs print no usage
+
     return files("kafka_zk.tools").joinpath(f"{tool}-usage.txt").read_text("utf-8")
 
 

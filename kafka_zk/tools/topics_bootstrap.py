@@ -6,6 +6,7 @@ Source      TopicCommand.TopicService, DescribeOptions.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
@@ -19,7 +20,15 @@ from kafka_zk.client.admin_results import (
     TopicDescription,
     TopicPartitionInfo,
 )
-from kafka_zk.protocol.errors import ClusterAuthorizationFailed, TopicAlreadyExists, UnsupportedVersion
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    ClusterAuthorizationFailed,
+    LeaderNotAvailable,
+    TopicAlreadyExists,
+    UnknownTopicOrPartition,
+    UnsupportedVersion,
+)
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition, uuid_to_base64
 from kafka_zk.tools.java_output import hash_order, illegal_argument, java_uuid
 from kafka_zk.tools.options import Options
@@ -32,6 +41,7 @@ from kafka_zk.tools.topics_options import (
 )
 
 REPLICATION_FACTOR_MAX = 32767
+NEWS_WAIT_S, NEWS_PAUSE_S = 1.0, 0.02
 MIN_ISR = "min.insync.replicas"
 
 
@@ -55,7 +65,25 @@ def _create(options: Options, admin: AdminClient) -> None:
         if options.has("if-not-exists"):
             return
         raise
+    _wait_until_known(topic.name, admin)
     print(f"Created topic {topic.name}.")
+
+
+def _wait_until_known(name: str, admin: AdminClient) -> None:
+    """Blocks for a second at most. Until the broker we talk to has heard of a topic that the controller has made.
+
+    Apache's tool takes longer to start than the news takes to travel; with ours the next command might come too soon.
+    """
+    deadline_s = time.monotonic() + NEWS_WAIT_S
+    while time.monotonic() < deadline_s:
+        try:
+            admin.describe_topics([name])
+        except (UnknownTopicOrPartition, LeaderNotAvailable):
+            time.sleep(NEWS_PAUSE_S)
+        except (BrokerError, KafkaException):
+            return
+        else:
+            return
 
 
 def _new_topic(options: Options) -> NewTopic:

@@ -14,7 +14,6 @@ from collections.abc import Collection, Sequence
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition, uuid_to_base64
-from kafka_zk.tools import topics_zookeeper_changes as changes
 from kafka_zk.tools.java_output import JavaError, hash_order, illegal_argument, log_error, show_warnings, stack_trace
 from kafka_zk.tools.options import VERSION_TEXT, Options, UsageError, VersionAsked, usage_of
 from kafka_zk.tools.topics_options import (
@@ -26,6 +25,7 @@ from kafka_zk.tools.topics_options import (
 )
 from kafka_zk.zk.entity_configs import entity_configs
 from kafka_zk.zk.errors import ConnectionTimeout, NoNode, ZkError
+from kafka_zk.zk.registration import live_broker_ids
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.topics import partition_leaderships, topic_assignments, topic_names, topics_marked_for_deletion
 from kafka_zk.zk.znodes import PartitionLeadership, PartitionReplicas, TopicAssignment
@@ -91,24 +91,36 @@ def _trace(error: BaseException) -> str:
 
 
 def _act(options: Options, zk: ZkClient) -> None:
+    if options.has("list"):
+        _list(_topics(options, zk), zk)
+    elif options.has("describe"):
+        names = _topics(options, zk)
+        _require_topics(names, options)
+        _describe(names, options, zk)
+    else:
+        _change(options, zk)
+
+
+def _change(options: Options, zk: ZkClient) -> None:
+    from kafka_zk.tools import topics_zookeeper_changes as changes
+
     if options.has("create"):
         changes.create(options, zk)
         return
     names = _topics(options, zk)
-    if options.has("list"):
-        _list(names, zk)
-        return
     # 2.8 reads the values of --alter before it looks whether there is such a topic.
     change = changes.read_change(options) if options.has("alter") else None
-    pattern = options.text("topic")
-    if pattern is not None and not names and not options.has("if-exists"):
-        raise illegal_argument(f"Topic '{pattern}' does not exist as expected")
-    if change is not None:
-        changes.alter(names, change, zk)
-    elif options.has("delete"):
+    _require_topics(names, options)
+    if change is None:
         changes.delete(names, zk)
     else:
-        _describe(names, options, zk)
+        changes.alter(names, change, zk)
+
+
+def _require_topics(found: Sequence[str], options: Options) -> None:
+    pattern = options.text("topic")
+    if pattern is not None and not found and not options.has("if-exists"):
+        raise illegal_argument(f"Topic '{pattern}' does not exist as expected")
 
 
 def _topics(options: Options, zk: ZkClient) -> list[str]:
@@ -135,7 +147,7 @@ def _list(names: Sequence[str], zk: ZkClient) -> None:
 
 
 def _describe(names: Sequence[str], options: Options, zk: ZkClient) -> None:
-    live = {broker.broker_id for broker in changes.live_broker_racks(zk)}
+    live = _live_broker_ids(zk)
     marked = set(topics_marked_for_deletion(zk))
     assignments = topic_assignments(zk, names)
     configs = entity_configs(zk, [f"topics/{name}" for name in names])
@@ -159,6 +171,13 @@ def _describe(names: Sequence[str], options: Options, zk: ZkClient) -> None:
             leadership = leaderships.get(TopicPartition(name, index))
             if _shows(options, leadership, replicas, live):
                 print(_partition_line(name, index, replicas, leadership) + mark)
+
+
+def _live_broker_ids(zk: ZkClient) -> set[int]:
+    try:
+        return set(live_broker_ids(zk))
+    except NoNode:
+        return set()
 
 
 def _topic_line(name: str, topic: TopicAssignment, overrides: dict[str, str]) -> str:
