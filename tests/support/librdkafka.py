@@ -1,4 +1,4 @@
-"""Clients of librdkafka (confluent-kafka) for tests: short to make, closed at the end, heard when they report an error."""
+"""Clients of librdkafka (confluent-kafka): short to make, closed at the end, heard when they report an error."""
 
 from __future__ import annotations
 
