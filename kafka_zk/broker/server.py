@@ -147,14 +147,6 @@ class KafkaServer:
         """Blocks until `shutdown` has ended."""
         self._stopped.wait()
 
-    def await_known(self, timeout_ms: int) -> bool:
-        """Blocks. Until the controller has told this broker of itself: only then do clients find anybody here."""
-        known = Event()
-        self._metadata_cache.on_change(
-            lambda *_: known.set() if self._metadata_cache.is_alive(self.broker_id) else None
-        )
-        return self._metadata_cache.is_alive(self.broker_id) or bool(known.wait(timeout_ms / 1000))
-
     def port(self, listener_name: str | None = None) -> int:
         """The bound port of a listener, of the first one when none is named."""
         return self._socket_server.bound_port(listener_name or self.config.listeners[0].listener_name)

@@ -29,8 +29,6 @@ USAGE = "USAGE: kafka-server-start.sh [-daemon] server.properties [--override pr
 MODULE = "kafka_zk.tools.server_start"
 DAEMON_OUTPUT = "kafkaServer.out"
 THREAD_SWITCH_INTERVAL_S = 0.0005
-KNOWN_TIMEOUT_MS = 10_000
-"""How long the port file waits for a controller; without one the broker still serves what it led before."""
 
 log = logging.getLogger("kafka.Kafka$")
 
@@ -139,8 +137,6 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
     gc.collect()
     gc.freeze()
     if port_file is not None:
-        # Whoever waits for the file wants to use the broker, not only to reach it.
-        server.await_known(KNOWN_TIMEOUT_MS)
         _write_port(port_file, server.port())
     try:
         server.await_shutdown()
