@@ -281,7 +281,7 @@ class AdminClient:
         request, response = messages.INCREMENTAL_ALTER_CONFIGS_REQUEST, messages.INCREMENTAL_ALTER_CONFIGS_RESPONSE
         node_id = _node_of(changes)
         if node_id is None:
-            self._calls.to_controller("incrementalAlterConfigs", request, response, build, check)
+            self._calls.to_any_node("incrementalAlterConfigs", request, response, build, check)
         else:
             self._calls.to_node(node_id, "incrementalAlterConfigs", request, response, build, check)
 
