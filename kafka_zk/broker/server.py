@@ -28,6 +28,7 @@ from kafka_zk.broker import logs
 from kafka_zk.broker.advertised import advertised_endpoints, registration
 from kafka_zk.broker.controlled_shutdown import leave_cluster
 from kafka_zk.broker.identity import IdentityMismatch, check_identity, new_cluster_id, stored_broker_id
+from kafka_zk.broker.measures import BrokerMeasures, BrokerState
 from kafka_zk.broker.session_file import SessionFile
 from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.broker import BrokerConfig
@@ -89,6 +90,7 @@ class KafkaServer:
         self.config = config
         self.clock = clock or SystemClock()
         self.metrics = MetricsRegistry(self.clock)
+        self._measures = BrokerMeasures(self.metrics)
         self.broker_id = config.broker_id
         self.broker_epoch = -1
         self.cluster_id = ""
@@ -116,6 +118,7 @@ class KafkaServer:
             raise
         self._starting = None
         self._is_running = True
+        self._measures.state = BrokerState.RUNNING
         log.info("[KafkaServer id=%d] started", self.broker_id)
 
     def shutdown(self) -> None:
@@ -130,9 +133,11 @@ class KafkaServer:
         self._stopping = True
         log.info("[KafkaServer id=%d] shutting down", self.broker_id)
         if self._is_running:
+            self._measures.state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
             leave_cluster(
                 self._controller_channel, self.config, broker_id=self.broker_id, broker_epoch=self.broker_epoch
             )
+        self._measures.state = BrokerState.SHUTTING_DOWN
         while self._stops:
             name, stop = self._stops.pop()
             try:
@@ -140,6 +145,7 @@ class KafkaServer:
             except Exception:
                 log.exception("[KafkaServer id=%d] Error while stopping the %s", self.broker_id, name)
         self._is_running = False
+        self._measures.state = BrokerState.NOT_RUNNING
         log.info("[KafkaServer id=%d] shut down completed", self.broker_id)
         self._stopped.set()
 
@@ -158,12 +164,21 @@ class KafkaServer:
 
     def _start_parts(self) -> None:
         log.info("[KafkaServer id=%d] starting", self.broker_id)
+        started_ms = self.clock.wall_ms()
+        self._measures.state = BrokerState.STARTING
         for warning in start_up_warnings(self.config):
             log.warning(warning)
         self._start_metrics()
         self._connect_zookeeper()
         self._start_logs()
         self._build_replication()
+        self._measures.joined(
+            self.metrics,
+            broker_id=self.broker_id,
+            cluster_id=self.cluster_id,
+            started_ms=started_ms,
+            cache=self._metadata_cache,
+        )
         self._start_network()
         self._register()
         self._start_coordinators()
@@ -180,7 +195,7 @@ class KafkaServer:
         self._stop_later("metrics loop", loop.stop)
         port = self.config.kafka_zk_metrics_port
         if port is not None:
-            server = MetricsServer(self.metrics, host="", port=port)
+            server = MetricsServer(self.metrics, host=self.config.kafka_zk_metrics_host, port=port)
             server.start()
             self._stop_later("metrics end point", server.stop)
             log.info("[KafkaServer id=%d] Metrics are served on port %d", self.broker_id, server.port)
@@ -219,6 +234,7 @@ class KafkaServer:
         self._session_file = SessionFile(Path(self._log_manager.live_log_dirs()[0]))
         self._session_file.end_previous(self.config.zookeeper_connect)
         self._load_topic_overrides()
+        self._measures.state = BrokerState.RECOVERY
         self._log_manager.startup()
         self._stop_later("log manager", self._log_manager.shutdown)
 

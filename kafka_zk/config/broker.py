@@ -33,12 +33,14 @@ class BrokerConfig(BrokerAttributes):
     `values`     every declared key with its parsed value, before anything is resolved.
     `layers`     where each text came from.
     `kafka_zk_metrics_port`  our own key: port of the Prometheus end point, None for none, 0 for any free port.
+    `kafka_zk_metrics_host`  our own key: its address, "" for every interface.
     """
 
     originals: dict[str, str]
     values: dict[str, ConfigValue]
     layers: Layers
     kafka_zk_metrics_port: int | None
+    kafka_zk_metrics_host: str
 
     def __init__(self, layers: Layers) -> None:
         """Raises ConfigException with Kafka's message, UnsupportedConfig for what is unsafe to ignore."""
@@ -186,6 +188,7 @@ class BrokerConfig(BrokerAttributes):
         self.max_connections_per_ip_overrides = {host: _count(text) for host, text in overrides.items()}
         port = self.originals.get("kafka_zk.metrics.port", "")
         parsed = OWN_KEYS["kafka_zk.metrics.port"].parse(port) if port.strip() else -1
+        self.kafka_zk_metrics_host = self.originals.get("kafka_zk.metrics.host", "").strip()
         self.kafka_zk_metrics_port = parsed if isinstance(parsed, int) and parsed >= 0 else None
 
 

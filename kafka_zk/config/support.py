@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_zk.config.declaration import INT, LOW, Config, ConfigTable
+from kafka_zk.config.declaration import INT, LOW, STRING, Config, ConfigTable
 from kafka_zk.config.errors import UnsupportedConfig, invalid_value
 from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from kafka_zk.config.validators import between
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 OWN_KEYS = ConfigTable((
     Config("kafka_zk.metrics.port", INT, None, between(-1, 65535), LOW,
            "Port of the Prometheus end point; 0 takes any free port, -1 or absent switches it off.",
+           read_by="broker.server"),
+    Config("kafka_zk.metrics.host", STRING, "", None, LOW,
+           "Address of the Prometheus end point. Empty is every interface, as for JMX, because Prometheus mostly "
+           "scrapes from another machine; localhost keeps the metrics on this one.",
            read_by="broker.server"),
 ))
 
@@ -59,6 +63,7 @@ _MEANT_FOR_THREADS = (
     "kafka.metrics.polling.interval.secs",
     "num.io.threads",
     "num.network.threads",
+    "num.recovery.threads.per.data.dir",
     "producer.purgatory.purge.interval.requests",
 )
 # Of a key that is refused, what passed asks for nothing.

@@ -70,6 +70,8 @@ class Flusher:
             return  # The directory is offline by now and has said so.
 
     def _sync(self, segment: LogSegment) -> None:
+        log_dir = self._log.log_dir
+        began_ms = log_dir.clock.monotonic_ms()
         segment.is_flushing = True
         segment.file.retain()
         try:
@@ -77,6 +79,7 @@ class Flusher:
         finally:
             segment.file.release()
             segment.is_flushing = False
+        log_dir.flushed(log_dir.clock.monotonic_ms() - began_ms)
 
     def _run(self, function: Callable[..., None], *arguments: object) -> None:
         pools = self._log.log_dir.pools

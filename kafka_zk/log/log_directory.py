@@ -38,6 +38,7 @@ class LogDirectory:
         on_failure: Callable[[str], None],
         open_segments: OpenSegments,
         disk: Disk = DISK,
+        note_flush_ms: Callable[[int], None] | None = None,
     ) -> None:
         self.path = path
         self.clock = clock
@@ -47,10 +48,16 @@ class LogDirectory:
         self.is_offline = False
         self.inline_from_ms = 0
         self._on_failure = on_failure
+        self._note_flush_ms = note_flush_ms
 
     def stalled(self) -> None:
         """A write on the loop took longer than SLOW_WRITE_MS."""
         self.inline_from_ms = self.clock.monotonic_ms() + POOLED_FOR_MS
+
+    def flushed(self, took_ms: int) -> None:
+        """Note how long the sync of a segment took."""
+        if self._note_flush_ms is not None:
+            self._note_flush_ms(took_ms)
 
     def must_pool(self) -> bool:
         """Whether small writes go to the pool, too. Asked only while `inline_from_ms` is not 0."""

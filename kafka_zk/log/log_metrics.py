@@ -1,11 +1,11 @@
 """The log's metrics under Kafka's names.
 
-Source      UnifiedLog.newMetrics, LogManager's gauges.
+Source      UnifiedLog.newMetrics, LogManager's gauges, LogFlushStats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from kafka_zk.log.data_dir import DataDir
@@ -16,6 +16,11 @@ from kafka_zk.protocol.types import TopicPartition
 _LOG = "kafka.log:type=Log"
 _MANAGER = "kafka.log:type=LogManager"
 _PER_LOG = ("NumLogSegments", "LogStartOffset", "LogEndOffset", "Size")
+
+
+def flush_timer(metrics: MetricsRegistry) -> Callable[[int], None]:
+    """What takes the milliseconds of each sync of a segment."""
+    return metrics.timer("kafka.log:type=LogFlushStats,name=LogFlushRateAndTimeMs").update
 
 
 def register_log(metrics: MetricsRegistry, log: UnifiedLog) -> None:

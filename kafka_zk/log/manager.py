@@ -62,6 +62,7 @@ class LogManager:
         self._on_log_dir_failure = on_log_dir_failure
         self._pools = LogPools()
         self._open_segments = OpenSegments(limit=1)
+        self._note_flush_ms = log_metrics.flush_timer(metrics)
         self._dirs = [DataDir(self._directory(Path(path), disk)) for path in config.log_dirs]
         self._opener = LogOpener(config, topic_config, clock, self._pools, chance or random.Random())
         self._logs: dict[TopicPartition, UnifiedLog] = {}
@@ -358,6 +359,7 @@ class LogManager:
             on_failure=self._directory_failed,
             open_segments=self._open_segments,
             disk=disk,
+            note_flush_ms=self._note_flush_ms,
         )
 
     def _directory_failed(self, path: str) -> None:

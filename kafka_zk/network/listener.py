@@ -90,6 +90,8 @@ class Listener:
                 f"Socket server failed to bind to {host or '0.0.0.0'}:{port}: {error.strerror}."
             ) from error
         self._watcher = get_hub().loop.io(self._socket.fileno(), READ)
+        shown_host = f"[{host}]" if ":" in host else host or "0.0.0.0"
+        log.info("Awaiting socket connections on %s:%d.", shown_host, self.port)
 
     @property
     def port(self) -> int:

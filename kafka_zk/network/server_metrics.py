@@ -56,6 +56,9 @@ class SocketServerMetrics:
         metrics.gauge(f"{sockets}NetworkProcessorAvgIdlePercent", self._idle.ratio)
         metrics.gauge(f"{sockets}MemoryPoolAvailable", lambda: UNBOUNDED_POOL)
         metrics.gauge(f"{sockets}MemoryPoolUsed", lambda: 0)
+        # The one greenlet loop does the work of Kafka's network threads and of its request handlers.
+        handlers = "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent"
+        metrics.gauge(handlers, self._idle.ratio)
         metrics.gauge("kafka.network:type=Processor,name=IdlePercent", self._idle.ratio, networkProcessor=0)
         rates = iter(self._rates)
         for listener in listeners:

@@ -18,13 +18,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from kafka_zk import __version__
+from kafka_zk import KAFKA_VERSION, __version__
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.properties import apply_overrides, read_file
 from kafka_zk.tools.background import log_dir, start_module
 
-KAFKA_VERSION = "3.9.1"
 USAGE = "USAGE: kafka-server-start.sh [-daemon] server.properties [--override property=value]*"
 MODULE = "kafka_zk.tools.server_start"
 DAEMON_OUTPUT = "kafkaServer.out"
