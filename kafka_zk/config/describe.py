@@ -26,6 +26,46 @@ from kafka_zk.config.values import java_text
 _LISTENER_KEY = re.compile(r"listener\.name\.[^.]*\.(.*)")
 _UNKNOWN_TYPE = 0
 
+_TOPIC_KEYS_IN_ORDER = (
+    "compression.type",
+    "remote.log.delete.on.disable",
+    "leader.replication.throttled.replicas",
+    "remote.storage.enable",
+    "message.downconversion.enable",
+    "min.insync.replicas",
+    "segment.jitter.ms",
+    "remote.log.copy.disable",
+    "local.retention.ms",
+    "cleanup.policy",
+    "flush.ms",
+    "follower.replication.throttled.replicas",
+    "compression.lz4.level",
+    "segment.bytes",
+    "retention.ms",
+    "compression.gzip.level",
+    "flush.messages",
+    "compression.zstd.level",
+    "message.format.version",
+    "max.compaction.lag.ms",
+    "file.delete.delay.ms",
+    "max.message.bytes",
+    "min.compaction.lag.ms",
+    "message.timestamp.type",
+    "local.retention.bytes",
+    "preallocate",
+    "min.cleanable.dirty.ratio",
+    "index.interval.bytes",
+    "unclean.leader.election.enable",
+    "retention.bytes",
+    "delete.retention.ms",
+    "message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms",
+    "segment.ms",
+    "message.timestamp.difference.max.ms",
+    "segment.index.bytes",
+)
+"""The order of a Java hash map in which Apache lists a topic's keys: its tools print them as they come."""
+
 
 class ConfigSource(IntEnum):
     """Where a value comes from, as the wire says it."""
@@ -86,9 +126,14 @@ def describe_broker_defaults(config: BrokerConfig, names: Iterable[str] | None =
 def describe_topic(
     config: BrokerConfig, overrides: Mapping[str, str], names: Iterable[str] | None = None
 ) -> list[ConfigEntry]:
-    """Every key of a topic with `overrides`, or those in `names`, sorted."""
+    """Every key of a topic with `overrides`, or those in `names`, in Apache's order."""
     topic = LogConfig.from_overrides(config, overrides)
-    return [_topic_entry(config, topic, TOPIC_KEYS[name]) for name in _chosen(TOPIC_KEYS, names)]
+    wanted = None if names is None else set(names)
+    return [
+        _topic_entry(config, topic, TOPIC_KEYS[name])
+        for name in _TOPIC_KEYS_IN_ORDER
+        if wanted is None or name in wanted
+    ]
 
 
 def _topic_entry(config: BrokerConfig, topic: LogConfig, row: Config) -> ConfigEntry:
