@@ -29,11 +29,17 @@ class SessionFile:
         self._path = log_dir / NAME
 
     def remember(self, zk: ZkClient) -> None:
-        """Write down the present session of `zk`. Raises OSError."""
+        """Write down the present session of `zk`.
+
+        A directory that fails must not keep the broker out of the cluster: without the file a successor merely waits.
+        """
         session = {"session_id": zk.session_id, "password": zk.session_password.hex()}
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(session, file)
+        try:
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                json.dump(session, file)
+        except OSError as error:
+            log.warning("The ZooKeeper session cannot be written down, after a kill it must time out: %s", error)
 
     def forget(self) -> None:
         """The session has been ended in order."""

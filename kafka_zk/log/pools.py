@@ -40,14 +40,17 @@ class LogPools:
         A greenlet that is killed meanwhile still waits for the thread to end: the thread uses files and buffers that
         are somebody else's afterwards.
         """
-        result = pool.spawn(function, *arguments)
+        result = pool.spawn(_outcome, function, *arguments)
         try:
-            return cast(T, result.get())
+            value, error = cast(tuple[T, Exception | None], result.get())
         except BaseException:
             while not result.ready():
                 with suppress(BaseException):
                     result.wait()
             raise
+        if error is not None:
+            raise error
+        return value
 
     def sync_soon(self, path: Path, sync: Callable[[Path], None]) -> None:
         """Have `sync(path)` run in the background, once for all who asked meanwhile. Its OSError is logged only:
@@ -66,9 +69,17 @@ class LogPools:
             path, sync = next(iter(self._to_sync.items()))
             del self._to_sync[path]
             try:
-                self.maintenance.apply(sync, (path,))
+                self.run_to_end(self.maintenance, sync, path)
             except FileNotFoundError:
                 continue  # The partition was deleted meanwhile.
             except OSError:
                 log.exception("Failed to sync %s", path)
         self._syncer = None
+
+
+def _outcome(function: Callable[..., T], *arguments: object) -> tuple[T | None, Exception | None]:
+    """In a thread. gevent prints the traceback of every exception that leaves one, whoever handles it: none does."""
+    try:
+        return function(*arguments), None
+    except Exception as error:
+        return None, error

@@ -147,7 +147,9 @@ class PlainTransport:
         position, left = piece.position, piece.size_bytes
         while left:
             if left >= POOLED_BYTES or piece.is_cold:
-                sent = self._pool.apply(_send_chunks, (self._socket.fileno(), piece, position, left))
+                sent, closed = self._pool.apply(_send_chunks, (self._socket.fileno(), piece, position, left))
+                if closed is not None:
+                    raise closed
             else:
                 sent = _send_chunk(self._socket.fileno(), piece, position, left)
             position += sent
@@ -156,16 +158,22 @@ class PlainTransport:
                 self._parking.wait_writable()
 
 
-def _send_chunks(out_fileno: int, piece: FileSlice, position: int, left: int) -> int:
-    """In a pool thread: as much as the socket takes without waiting."""
+def _send_chunks(out_fileno: int, piece: FileSlice, position: int, left: int) -> tuple[int, PeerClosed | None]:
+    """In a pool thread: as much as the socket takes without waiting.
+
+    Returns why it ended early instead of raising it: gevent prints the traceback of what leaves a thread.
+    """
     total = 0
-    while left:
-        sent = _send_chunk(out_fileno, piece, position + total, left)
-        total += sent
-        left -= sent
-        if not sent:
-            break
-    return total
+    try:
+        while left:
+            sent = _send_chunk(out_fileno, piece, position + total, left)
+            total += sent
+            left -= sent
+            if not sent:
+                break
+    except PeerClosed as closed:
+        return total, closed
+    return total, None
 
 
 def _send_chunk(out_fileno: int, piece: FileSlice, position: int, left: int) -> int:

@@ -12,8 +12,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 
 import pytest
+from crc32c import crc32c
 
-from kafka_zk.protocol.messages import api_versions, fetch
+from kafka_zk.protocol.messages import api_versions, fetch, produce
+from kafka_zk.record.batch import CRC_AT, CRC_FROM, HEADER_SIZE
+from kafka_zk.record.builder import build_batch
+from kafka_zk.record.compression import Codec
+from kafka_zk.record.record import Record
 from tests.support import wire
 from tests.support.broker import OurBroker
 from tests.support.processes import wait_until
@@ -141,17 +146,17 @@ def test_a_frame_in_two_halves_with_a_pause_between_is_a_frame(broker: OurBroker
 def test_half_open_connections_by_the_thousand_cost_little_and_delay_nobody(broker: OurBroker) -> None:
     with RawClient(broker.bootstrap) as other, ExitStack() as crowd:
         produce_times_ms(other)
-        resident, files = broker.process.resident_bytes, broker.process.open_files
+        resident, sockets = broker.process.resident_bytes, broker.process.open_sockets
         half_open = [crowd.enter_context(closing(connect(broker))) for _ in range(CROWD)]
         for connection in half_open:
             # Announced: 100 MB. Sent: a few bytes of a produce.
             connection.sendall(struct.pack(">ihhi", MAX_REQUEST_BYTES, 0, 9, 1))
-        wait_until(lambda: broker.process.open_files >= files + CROWD, "all are accepted")
+        wait_until(lambda: broker.process.open_sockets >= sockets + CROWD, "all are accepted")
         assert_nobody_waits(produce_times_ms(other))
         grown = broker.process.resident_bytes - resident
         assert grown < CROWD * 60 * KILOBYTE, f"{grown / CROWD / KILOBYTE:.1f} KB a connection"
         crowd.close()
-        wait_until(lambda: broker.process.open_files <= files, "the broker has closed its ends")
+        wait_until(lambda: broker.process.open_sockets <= sockets, "the broker has closed its ends")
         assert_nobody_waits(produce_times_ms(other))
 
 
@@ -184,6 +189,38 @@ def test_a_slow_reader_of_a_big_fetch_holds_up_nobody_and_gets_every_byte(broker
             assert broker.process.resident_bytes - resident < 10 * MEGABYTE
             answer = fetch.FETCH_RESPONSE.decode(slow[0].receive_frame(), 11, 4)
             assert [record.value for record in wire.fetched(answer)[1]] == [batch] * 20
+
+
+def test_readers_that_leave_in_the_middle_of_a_big_fetch_leave_no_trace(broker: OurBroker) -> None:
+    topic = "leavers"
+    with RawClient(broker.bootstrap) as other:
+        wire.create_topic(other, topic)
+        for _ in range(10):
+            wire.write(other, topic, [bytes(900 * KILOBYTE)])
+        before, sockets = broker.process.output(), broker.process.open_sockets
+        for _ in range(20):
+            with RawClient(broker.bootstrap, receive_buffer_bytes=4096) as leaver:
+                leaver.post(fetch.FETCH_REQUEST, wire.fetch_request(topic, 0, max_bytes=20 * MEGABYTE), 11)
+                leaver.receive_exactly(1000)
+        wait_until(lambda: broker.process.open_sockets <= sockets, "the broker has closed its ends")
+        assert len(list(wire.read(other, topic))) == 10
+        assert broker.process.output() == before
+
+
+def test_a_batch_that_does_not_decompress_is_refused_without_a_trace(broker: OurBroker) -> None:
+    # Large and compressed: a thread looks into it.
+    records = [Record(0, 0, None, random.Random(9).randbytes(200 * KILOBYTE), [])]
+    good = build_batch(records, codec=Codec.GZIP)
+    broken = good[:HEADER_SIZE] + bytes(byte ^ 0x55 for byte in good[HEADER_SIZE:])
+    struct.pack_into(">I", broken, CRC_AT, crc32c(broken[CRC_FROM:]))
+    request = wire.produce_request(TOPIC, [])
+    request.topic_data[0].partition_data[0].records = broken
+    with RawClient(broker.bootstrap) as client:
+        before = broker.process.output()
+        answer = client.send(produce.PRODUCE_REQUEST, request, 9)
+        assert answer.responses[0].partition_responses[0].error_code != 0
+        wire.write(client, TOPIC, [b"afterwards"])
+        assert "Traceback" not in broker.process.output()[len(before) :]
 
 
 def test_the_limit_of_open_files_is_raised_as_far_as_the_system_allows(broker: OurBroker) -> None:

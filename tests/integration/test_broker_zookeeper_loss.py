@@ -98,6 +98,20 @@ def test_a_broker_whose_session_was_ended_registers_in_a_new_epoch_and_is_contro
     assert "Traceback" not in broker.process.output()
 
 
+def test_a_session_that_cannot_be_written_down_does_not_keep_the_broker_out(
+    broker: OurBroker, zookeeper: ZooKeeperServer, zookeeper_connect: str
+) -> None:
+    epoch = znodes.broker_epoch(zookeeper_connect)
+    assert epoch is not None
+    session_id, password = session_of(broker)
+    (broker.log_dir / SESSION_FILE).unlink()
+    (broker.log_dir / SESSION_FILE).mkdir()
+    expire_session(zookeeper, session_id, password)
+    wait_for_epoch_after(epoch, zookeeper_connect)
+    assert_works(broker, "after-the-session")
+    assert "The ZooKeeper session cannot be written down" in broker.process.output()
+
+
 def test_a_broker_stops_cleanly_while_zookeeper_is_away(
     broker: OurBroker, zookeeper: ZooKeeperServer, zookeeper_connect: str
 ) -> None:

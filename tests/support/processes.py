@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 POLL_S = 0.02
@@ -56,8 +57,12 @@ class ChildProcess:
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
     @property
-    def open_files(self) -> int:
-        return len(os.listdir(f"/proc/{self.pid}/fd"))
+    def open_sockets(self) -> int:
+        found = 0
+        for descriptor in Path(f"/proc/{self.pid}/fd").iterdir():
+            with suppress(FileNotFoundError):
+                found += os.readlink(descriptor).startswith("socket:")
+        return found
 
     @property
     def is_running(self) -> bool:

@@ -72,10 +72,10 @@ class RawClient:
         self._socket.sendall(struct.pack(">i", len(frame)) + frame)
 
     def receive_frame(self) -> bytes:
-        (size,) = struct.unpack(">i", self._read(4))
-        return self._read(size)
+        (size,) = struct.unpack(">i", self.receive_exactly(4))
+        return self.receive_exactly(size)
 
-    def _read(self, size: int) -> bytes:
+    def receive_exactly(self, size: int) -> bytes:
         received = bytearray()
         while len(received) < size:
             try:
