@@ -88,18 +88,32 @@ def produce_request(
 
 
 def try_produce(
-    client: RawClient, topic: str, values: Sequence[bytes], *, partition: int = 0, acks: int = 1
+    client: RawClient,
+    topic: str,
+    values: Sequence[bytes],
+    *,
+    partition: int = 0,
+    acks: int = 1,
+    timestamp: int | None = None,
 ) -> tuple[ErrorCode, int]:
     """The error code and the base offset of one batch."""
-    request = produce_request(topic, values, partition=partition, acks=acks)
+    request = produce_request(topic, values, partition=partition, acks=acks, timestamp=timestamp)
     answer = client.send(produce.PRODUCE_REQUEST, request, 9)
     result = answer.responses[0].partition_responses[0]
     return ErrorCode(result.error_code), result.base_offset
 
 
-def write(client: RawClient, topic: str, values: Sequence[bytes], *, partition: int = 0, acks: int = 1) -> int:
+def write(
+    client: RawClient,
+    topic: str,
+    values: Sequence[bytes],
+    *,
+    partition: int = 0,
+    acks: int = 1,
+    timestamp: int | None = None,
+) -> int:
     """The base offset of one batch that must succeed."""
-    code, base_offset = try_produce(client, topic, values, partition=partition, acks=acks)
+    code, base_offset = try_produce(client, topic, values, partition=partition, acks=acks, timestamp=timestamp)
     assert code is ErrorCode.NONE, code
     return base_offset
 
