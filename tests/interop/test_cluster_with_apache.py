@@ -1,0 +1,179 @@
+"""Our broker and Apache's, members of one cluster: either may be controller, leader or follower."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import NewTopic
+
+from tests.support.apache import ApacheBroker, run_tool
+from tests.support.broker import OurBroker
+from tests.support.librdkafka import CODECS, PATIENCE_S, Librdkafka, Written, as_written
+from tests.support.zookeeper import eventually, plain_client
+
+APACHE, OURS = 1, 2
+SHARED = {
+    "offsets.topic.replication.factor": "2",
+    "default.replication.factor": "2",
+    "replica.lag.time.max.ms": "5000",
+    "zookeeper.session.timeout.ms": "3000",
+    "leader.imbalance.check.interval.seconds": "3600",
+}
+RECORDS = [Written(b"text " * 10 + b"%d" % number, b"%d" % number, (("h", None),)) for number in range(300)]
+
+
+class Cluster:
+    """One broker of each kind; who is started first becomes the controller."""
+
+    def __init__(self, folder: Path, zookeeper_connect: str, *, controller: int) -> None:
+        self.brokers: dict[int, ApacheBroker | OurBroker] = {
+            APACHE: ApacheBroker(folder / "apache", zookeeper_connect, broker_id=APACHE, overrides=SHARED),
+            OURS: OurBroker(folder / "ours", zookeeper_connect, broker_id=OURS, overrides=SHARED),
+        }
+        self.brokers[controller].start()
+        self.zk = plain_client(zookeeper_connect)
+        eventually(lambda: self.controller == controller)
+        for broker_id in {APACHE, OURS} - {controller}:
+            self.brokers[broker_id].start()
+        self.clients = {broker_id: Librdkafka(broker.bootstrap) for broker_id, broker in self.brokers.items()}
+        self.wait_for_members(APACHE, OURS)
+
+    def close(self) -> None:
+        for broker in self.brokers.values():
+            broker.kill()
+        self.zk.stop()
+        self.zk.close()
+
+    @property
+    def controller(self) -> int | None:
+        if not self.zk.exists("/controller"):
+            return None
+        return int(json.loads(self.zk.get("/controller")[0])["brokerid"])
+
+    def wait_for_members(self, *broker_ids: int) -> None:
+        """Every one of the brokers knows them all."""
+        for broker_id in broker_ids:
+            admin = self.clients[broker_id].admin
+            eventually(lambda admin=admin: set(admin.list_topics(timeout=PATIENCE_S).brokers) == set(broker_ids), 60)
+
+    def state(self, topic: str, partition: int = 0) -> tuple[int, set[int]]:
+        """The leader and the ISR, as ZooKeeper has them."""
+        path = f"/brokers/topics/{topic}/partitions/{partition}/state"
+        if not self.zk.exists(path):
+            return -1, set()
+        state = json.loads(self.zk.get(path)[0])
+        return int(state["leader"]), set(state["isr"])
+
+    def wait_for(self, topic: str, leader: int, isr: set[int], partition: int = 0) -> None:
+        eventually(lambda: self.state(topic, partition) == (leader, isr), 60)
+
+    def create(self, topic: str, assignment: list[list[int]], **configs: str) -> None:
+        given = {key.replace("_", "."): value for key, value in configs.items()}
+        new = NewTopic(topic, len(assignment), replica_assignment=assignment, config=given)
+        # By whichever broker: a client is sent on to the controller.
+        self.clients[APACHE].admin.create_topics([new], operation_timeout=PATIENCE_S)[topic].result(PATIENCE_S)
+        for partition, replicas in enumerate(assignment):
+            self.wait_for(topic, replicas[0], set(replicas), partition)
+
+    def segments(self, broker_id: int, topic: str, partition: int = 0) -> bytes:
+        """The bytes of a replica's log."""
+        folder = self.brokers[broker_id].log_dir / f"{topic}-{partition}"
+        return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
+
+    def read(self, via: int, topic: str, count: int, partition: int = 0) -> list[Written]:
+        return [as_written(message) for message in self.clients[via].read(topic, count, partition=partition)]
+
+
+@pytest.fixture(params=[APACHE, OURS], ids=["apache-controls", "we-control"])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path, zookeeper_connect: str) -> Iterator[Cluster]:
+    made = Cluster(tmp_path, zookeeper_connect, controller=request.param)
+    yield made
+    made.close()
+
+
+def test_a_cluster_of_both_replicates_serves_and_survives(cluster: Cluster) -> None:
+    first_controller = cluster.controller
+    assert first_controller is not None
+
+    # Ours is the only replica; whichever broker the clients know, they are sent to the leader.
+    cluster.create("only-ours", [[OURS]])
+    for via in (APACHE, OURS):
+        cluster.clients[via].write("only-ours", RECORDS, enable_idempotence=True)
+    assert cluster.read(APACHE, "only-ours", 2 * len(RECORDS)) == RECORDS * 2
+
+    # Each leads one partition and follows in the other, whatever the codec; the logs are equal byte for byte.
+    cluster.create("both", [[APACHE, OURS], [OURS, APACHE]], min_insync_replicas="2")
+    for partition, leader in enumerate((APACHE, OURS)):
+        for codec in CODECS:
+            cluster.clients[leader].write("both", RECORDS, partition=partition, acks="all", compression_type=codec)
+        total = len(CODECS) * len(RECORDS)
+        assert cluster.read(OURS, "both", total, partition) == RECORDS * len(CODECS)
+        eventually(lambda p=partition: cluster.segments(APACHE, "both", p) == cluster.segments(OURS, "both", p))
+        assert len(cluster.segments(OURS, "both", partition)) > 10_000
+
+    # A group keeps its place in __consumer_offsets, whoever coordinates it.
+    check_group(cluster, "both")
+
+    # The follower or leader that is not controller leaves in an orderly way, and comes back into the ISR.
+    other = OURS if first_controller == APACHE else APACHE
+    cluster.brokers[other].stop()
+    for partition in range(2):
+        cluster.wait_for("both", first_controller, {first_controller}, partition)
+    cluster.brokers[other].start()
+    for partition in range(2):
+        cluster.wait_for("both", first_controller, {APACHE, OURS}, partition)
+
+    # Leadership goes back to the preferred replicas when a tool asks.
+    elect = ("org.apache.kafka.tools.LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions")
+    run = run_tool(*elect, "--bootstrap-server", cluster.brokers[APACHE].bootstrap)
+    assert run.exit_code == 0, run
+    cluster.wait_for("both", APACHE, {APACHE, OURS}, 0)
+    cluster.wait_for("both", OURS, {APACHE, OURS}, 1)
+
+    # The controller is killed: the other takes over control and leadership, with every record.
+    cluster.brokers[first_controller].kill()
+    eventually(lambda: cluster.controller == other, 60)
+    for partition in range(2):
+        cluster.wait_for("both", other, {other}, partition)
+    survivors = Librdkafka(cluster.brokers[other].bootstrap)
+    total = len(CODECS) * len(RECORDS)
+    for partition in range(2):
+        read = [as_written(message) for message in survivors.read("both", total, partition=partition)]
+        assert read == RECORDS * len(CODECS)
+    survivors.admin.create_topics([NewTopic("later", 1, 1)], operation_timeout=PATIENCE_S)["later"].result(PATIENCE_S)
+    survivors.write("later", RECORDS)
+
+    # It comes back as a follower of the one that took over.
+    cluster.brokers[first_controller].start()
+    for partition in range(2):
+        cluster.wait_for("both", other, {APACHE, OURS}, partition)
+    producer_side = Librdkafka(cluster.brokers[first_controller].bootstrap)
+    for partition in range(2):
+        producer_side.write("both", RECORDS, partition=partition, acks="all")
+        eventually(lambda p=partition: cluster.segments(APACHE, "both", p) == cluster.segments(OURS, "both", p))
+
+    # Topics are deleted on both.
+    deleted = survivors.admin.delete_topics(["both", "only-ours"], operation_timeout=PATIENCE_S)
+    for future in deleted.values():
+        future.result(PATIENCE_S)
+    eventually(lambda: not {"both", "only-ours"} & set(cluster.zk.get_children("/brokers/topics")), 60)
+    for broker in cluster.brokers.values():
+        assert not [path for path in broker.log_dir.glob("both-*") if not path.name.endswith("-delete")]
+
+
+def check_group(cluster: Cluster, topic: str) -> None:
+    for via in (APACHE, OURS):
+        consumer = cluster.clients[via].consumer(group_id="g", session_timeout_ms=6_000)
+        consumer.subscribe([topic])
+        eventually(lambda consumer=consumer: consumer.poll(0.2) is not None, 60)
+        consumer.commit(asynchronous=False)
+        cluster.clients[via].leave(consumer)
+    described = run_tool(
+        *("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--describe", "--group", "g"),
+        *("--bootstrap-server", cluster.brokers[OURS].bootstrap),
+    )
+    assert described.exit_code == 0, described
+    assert sum(line.startswith("g ") for line in described.stdout.splitlines()) >= 1
