@@ -30,6 +30,7 @@ from kafka_zk.broker.controlled_shutdown import leave_cluster
 from kafka_zk.broker.identity import IdentityMismatch, check_identity, new_cluster_id, stored_broker_id
 from kafka_zk.broker.measures import BrokerMeasures, BrokerState
 from kafka_zk.broker.session_file import SessionFile
+from kafka_zk.broker.state_dump import describe_state
 from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.endpoints import EndPoint
@@ -152,6 +153,14 @@ class KafkaServer:
     def await_shutdown(self) -> None:
         """Blocks until `shutdown` has ended."""
         self._stopped.wait()
+
+    def log_state(self) -> None:
+        """Write to the log what this broker is doing, for a person to read."""
+        if not self._is_running:
+            log.info("[KafkaServer id=%d] State: %s", self.broker_id, "stopping" if self._stopping else "starting")
+            return
+        state = describe_state(self.services, self._socket_server, broker_epoch=self.broker_epoch)
+        log.info("[KafkaServer id=%d] State:\n%s\n", self.broker_id, state)
 
     def port(self, listener_name: str | None = None) -> int:
         """The bound port of a listener, of the first one when none is named."""

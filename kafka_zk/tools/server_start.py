@@ -119,6 +119,7 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         gevent.signal_handler(number, stop, number)
+    gevent.signal_handler(signal.SIGUSR1, server.log_state)
     try:
         server.startup()
     except gevent.GreenletExit:
