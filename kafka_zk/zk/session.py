@@ -3,11 +3,10 @@
 Role        Acts, through kazoo on the gevent loop. One client a broker; every access to ZooKeeper goes through it.
 Invariants  A connection loss is never reported: the operation is sent again once connected, for ever. So a write may
             have been applied and still answer NodeExists or BadVersion; who cares reads again.
-            `generation` grows as soon as the loss of the session is known, before anything else runs. A write belongs
-            to the generation it started in and is never sent in another one. After a loss nothing is written until
-            `resume`, except by calls that name the new generation (the registration).
-            Listeners run in kazoo's greenlets and only set flags; one greenlet of ours does what follows from them.
-Source      kafka.zookeeper.ZooKeeperClient, KafkaZkClient.retryRequestsUntilConnected; KAFKA-5473, 6879, 13461.
+            A write belongs to the generation it started in and is never sent in another one. After a loss nothing is
+            written until `resume`, except by calls that name the new generation (the registration).
+            What the loss of a connection or a session sets off is in session_life.py.
+Source      kafka.zookeeper.ZooKeeperClient, KafkaZkClient.retryRequestsUntilConnected.
 """
 
 from __future__ import annotations
@@ -16,11 +15,9 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import gevent
-from gevent.event import Event
 from gevent.lock import BoundedSemaphore
 from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, KazooException, SessionExpiredError
-from kazoo.protocol.states import EventType, KazooState, KeeperState, WatchedEvent
+from kazoo.protocol.states import EventType, KeeperState, WatchedEvent
 
 from kafka_zk.zk import kazoo_calls
 from kafka_zk.zk.errors import ConnectionClosed, ConnectionTimeout, NodeExists, NoNode, SessionExpired, ZkError
@@ -28,11 +25,10 @@ from kafka_zk.zk.kazoo_calls import AclFor, Request, WatchCallback
 from kafka_zk.zk.kazoo_loop import close_session as close_session
 from kafka_zk.zk.kazoo_loop import kazoo_client
 from kafka_zk.zk.operations import ANY_VERSION, ANYONE_ALL, Acl, Create, Delete, Operation, SetData, Stat
+from kafka_zk.zk.session_life import SessionLife, returned
 from kafka_zk.zk.watches import Kind, MarkDirty, Side, Watch, Watches
 
 log = logging.getLogger("kafka.zookeeper.ZooKeeperClient")
-
-RETRY_DELAY_S = 1.0
 
 NodeData = tuple[bytes | None, Stat]
 
@@ -59,24 +55,11 @@ class ZkClient:
         self._connection_timeout_ms = session_timeout_ms if connection_timeout_ms is None else connection_timeout_ms
         self._acl_for = acl_for
         self._kazoo = kazoo_client(connect, session_timeout_ms)
-        self._kazoo.add_listener(self._on_state)
+        self._life = SessionLife(self._kazoo, self._set_watches_again)
         self._in_flight = BoundedSemaphore(max_in_flight)
         self._watches = Watches()
-        self._hooks: list[tuple[Callable[[], None], Callable[[int], None]]] = []
-        self._state_listeners: list[Callable[[str], None]] = []
         self._now_ms: Callable[[], int] | None = None
         self._note_latency: Callable[[int], None] = _ignored
-        self._connected = Event()
-        self._connection = 0
-        self._last_session_id = 0
-        self._changed = Event()
-        self._closed = False
-        self._keeper: gevent.Greenlet[..., None] | None = None
-        self.generation = 1
-        """Grows with every session that replaces a lost one."""
-        self.previous_session_id = 0
-        """The lost session before the present one, 0 if none: its ephemeral znodes may linger."""
-        self._warned_generation = self._registered_generation = self._writable_generation = 1
 
     # -- life of the session
 
@@ -89,20 +72,15 @@ class ZkClient:
         if not self._kazoo.start_async().wait(self._connection_timeout_ms / 1000):
             self.close()
             raise ConnectionTimeout(detail="Timed out waiting for connection while in state: CONNECTING")
-        self._keeper = gevent.spawn(self._keep)
+        self._life.keep()
         if self._kazoo.chroot and self.exists("/") is None:
             self._create_chroot()
 
     def close(self) -> None:
         """Blocks. End the session: its ephemeral znodes go at once. Waiting calls raise ConnectionClosed."""
-        if self._closed:
-            return
-        self._closed = True
-        self._connected.set()
-        if self._keeper is not None:
-            self._keeper.kill()
-        self._kazoo.stop()
-        self._kazoo.close()
+        if self._life.end():
+            self._kazoo.stop()
+            self._kazoo.close()
 
     def _create_chroot(self) -> None:
         # Znodes above the chroot are out of this session's sight.
@@ -120,6 +98,16 @@ class ZkClient:
         return self._acl_for is not open_to_everyone
 
     @property
+    def generation(self) -> int:
+        """Grows with every session that replaces a lost one."""
+        return self._life.generation
+
+    @property
+    def previous_session_id(self) -> int:
+        """The lost session before the present one, 0 if none: its ephemeral znodes may linger."""
+        return self._life.previous_session_id
+
+    @property
     def session_id(self) -> int:
         """0 while there is no session."""
         return int(self._kazoo.client_id[0]) if self._kazoo.client_id else 0
@@ -132,14 +120,14 @@ class ZkClient:
     @property
     def state(self) -> str:
         """CONNECTED, CONNECTING, AUTH_FAILED or CLOSED: what Kafka's SessionState gauge shows."""
-        if self._closed:
+        if self._life.is_over:
             return "CLOSED"
         shown = {KeeperState.CONNECTED, KeeperState.AUTH_FAILED}
         return str(self._kazoo.client_state) if self._kazoo.client_state in shown else "CONNECTING"
 
     def on_state_change(self, listener: Callable[[str], None]) -> None:
         """Call `listener("CONNECTED" | "DISCONNECTED" | "EXPIRED")` at each change; it must not block."""
-        self._state_listeners.append(listener)
+        self._life.add_listener(listener)
 
     def time_requests(self, now_ms: Callable[[], int], note_latency: Callable[[int], None]) -> None:
         """Call `note_latency` with the milliseconds each request took, by the clock `now_ms`."""
@@ -152,12 +140,11 @@ class ZkClient:
         `after` may write by naming that generation. It is called again after a second when it raised. When every
         `after` has returned, everyone may write again.
         """
-        self._hooks.append((before, after))
+        self._life.add_hooks(before, after)
 
     def resume(self, generation: int) -> None:
         """Let everyone write again: this broker is registered in `generation`."""
-        if generation == self.generation:
-            self._writable_generation = generation
+        self._life.resume(generation)
 
     # -- reads; a watched path has its watch set by each of them
 
@@ -289,7 +276,7 @@ class ZkClient:
 
     def _saw(self, path: str, side: Side, stat: Stat | None) -> None:
         if watch := self._watches.find(path, side):
-            watch.saw(stat, connection=self._connection)
+            watch.saw(stat, connection=self._life.connection)
 
     def _on_data_event(self, event: WatchedEvent) -> None:
         self._on_event(event, Side.DATA)
@@ -302,11 +289,25 @@ class ZkClient:
         if event.type != EventType.NONE and (watch := self._watches.find(event.path, side)):
             watch.notify()
 
+    def _set_watches_again(self) -> None:
+        """Blocks. ZooKeeper has forgotten all watches with the last connection."""
+        connection = self._life.connection
+        lost = [watch for watch in self._watches if watch.last_seen is not None and watch.connection != connection]
+        answers = self._run([self._request_to_set(watch) for watch in lost])
+        for watch, answer in zip(lost, answers, strict=True):
+            stat = answer[1] if isinstance(answer, tuple) and not isinstance(answer, Stat) else answer
+            if watch.set_again(None if isinstance(stat, ZkError) else stat, connection=connection):
+                returned(watch.notify)
+
+    def _request_to_set(self, watch: Watch) -> Request:
+        make = kazoo_calls.exists if watch.side is Side.DATA else kazoo_calls.children
+        return make(watch.path, self._watcher(watch.path, watch.side))
+
     # -- requests
 
     def _write(self, requests: Sequence[Request], generation: int | None) -> list[Any]:
         if generation is None:
-            if self._writable_generation != self.generation:
+            if not self._life.may_write:
                 raise SessionExpired(detail="The session has expired and the broker is not registered in the new one")
             generation = self.generation
         return self._run(requests, generation)
@@ -320,7 +321,7 @@ class ZkClient:
         results: list[Any] = [None] * len(requests)
         unanswered = list(range(len(requests)))
         while unanswered:
-            self._connected.wait()
+            self._life.connected.wait()
             sent = [(index, self._send(requests[index], generation)) for index in unanswered]
             unanswered = []
             for index, answer in sent:
@@ -357,71 +358,10 @@ class ZkClient:
         return answer
 
     def _refuse_if_over(self, generation: int | None) -> None:
-        if self._closed:
+        if self._life.is_over:
             raise ConnectionClosed(detail="The ZooKeeper client is closed")
         if generation is not None and generation != self.generation:
             raise SessionExpired(detail=f"The session of generation {generation} has expired")
-
-    # -- what follows from connections that come and go
-
-    def _on_state(self, state: str) -> None:
-        """Called by kazoo in its connection greenlet: must not block."""
-        if self._closed:
-            return
-        if state == KazooState.CONNECTED:
-            self._connection += 1
-            if self._last_session_id != self.session_id:
-                self.previous_session_id, self._last_session_id = self._last_session_id, self.session_id
-            self._connected.set()
-        else:
-            self._connected.clear()
-        if state == KazooState.LOST:
-            self.generation += 1
-        self._changed.set()
-        shown = {KazooState.CONNECTED: "CONNECTED", KazooState.SUSPENDED: "DISCONNECTED", KazooState.LOST: "EXPIRED"}
-        for listener in self._state_listeners:
-            listener(shown[state])
-
-    def _keep(self) -> None:
-        while True:
-            self._changed.wait()
-            self._changed.clear()
-            generation = self.generation
-            if self._warned_generation != generation:
-                log.info("Session expired.")
-                self._warned_generation = generation
-                for before, _ in self._hooks:
-                    _returned(before)
-            if self._kazoo.client_state in (KeeperState.CLOSED, KeeperState.AUTH_FAILED):
-                # kazoo gives up when it is refused; Kafka tries again.
-                gevent.sleep(RETRY_DELAY_S)
-                self._kazoo.start_async()
-            elif self._connected.is_set():
-                self._follow_up(generation)
-
-    def _follow_up(self, generation: int) -> None:
-        if self._registered_generation != generation:
-            returned = [_returned(after, generation) for _, after in self._hooks]
-            if not all(returned):
-                gevent.spawn_later(RETRY_DELAY_S, self._changed.set)
-                return
-            self._registered_generation = generation
-            self.resume(generation)
-        self._set_watches_again()
-
-    def _set_watches_again(self) -> None:
-        """Blocks. ZooKeeper has forgotten all watches with the last connection."""
-        connection = self._connection
-        lost = [watch for watch in self._watches if watch.last_seen is not None and watch.connection != connection]
-        answers = self._run([self._request_to_set(watch) for watch in lost])
-        for watch, answer in zip(lost, answers, strict=True):
-            stat = answer[1] if isinstance(answer, tuple) and not isinstance(answer, Stat) else answer
-            if watch.set_again(None if isinstance(stat, ZkError) else stat, connection=connection):
-                _returned(watch.notify)
-
-    def _request_to_set(self, watch: Watch) -> Request:
-        make = kazoo_calls.exists if watch.side is Side.DATA else kazoo_calls.children
-        return make(watch.path, self._watcher(watch.path, watch.side))
 
 
 def _ignored(latency_ms: int) -> None:
@@ -432,13 +372,3 @@ def _value(answer: Any) -> Any:
     if isinstance(answer, ZkError):
         raise answer
     return answer
-
-
-def _returned(hook: Callable[..., None], *arguments: int) -> bool:
-    """Whether a hook or listener came back without an error; an error is logged and must not end the keeper."""
-    try:
-        hook(*arguments)
-    except Exception:
-        log.exception("Error in %r, called after a session or connection was lost", hook)
-        return False
-    return True
