@@ -11,7 +11,8 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-from kafka_zk.tools.zookeeper_commands import COMMANDS, CommandError, Shell, usage
+from kafka_zk.tools.zookeeper_commands import COMMANDS, usage
+from kafka_zk.tools.zookeeper_shell_session import CommandError, Shell
 
 TLS_OPTION = "-zk-tls-config-file"
 SCRIPT_USAGE = "USAGE: zookeeper-shell.sh zookeeper_host:port[/path] [-zk-tls-config-file file] [args...]"
