@@ -27,23 +27,29 @@ class SessionFile:
 
     def __init__(self, log_dir: Path) -> None:
         self._path = log_dir / NAME
+        self._written: str | None = None
 
     def remember(self, zk: ZkClient) -> None:
         """Write down the present session of `zk`.
 
         A directory that fails must not keep the broker out of the cluster: without the file a successor merely waits.
         """
-        session = {"session_id": zk.session_id, "password": zk.session_password.hex()}
+        session = json.dumps({"session_id": zk.session_id, "password": zk.session_password.hex()})
         try:
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "w") as file:
-                json.dump(session, file)
+                file.write(session)
+            self._written = session
         except OSError as error:
             log.warning("The ZooKeeper session cannot be written down, after a kill it must time out: %s", error)
 
     def forget(self) -> None:
-        """The session has been ended in order."""
-        self._path.unlink(missing_ok=True)
+        """The session has been ended in order. The file of a successor, which may have come already, stays."""
+        try:
+            if self._written is not None and self._path.read_text() == self._written:
+                self._path.unlink()
+        except OSError as error:
+            log.warning("Cannot remove %s: %s", self._path, error)
 
     def end_previous(self, connect: str) -> None:
         """Blocks. End the session of a predecessor that was killed, if there is one."""
@@ -60,5 +66,3 @@ class SessionFile:
             close_session(connect, session_id, password)
         except ConnectionTimeout as error:
             log.warning("The earlier session could not be ended: %s", error)
-            return
-        self.forget()
