@@ -30,6 +30,7 @@ from kafka_zk.broker.controlled_shutdown import leave_cluster
 from kafka_zk.broker.identity import IdentityMismatch, check_identity, new_cluster_id, stored_broker_id
 from kafka_zk.broker.measures import BrokerMeasures, BrokerState
 from kafka_zk.broker.session_file import SessionFile
+from kafka_zk.broker.session_watch import SessionWatch
 from kafka_zk.broker.state_dump import describe_state
 from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.broker import BrokerConfig
@@ -97,6 +98,7 @@ class KafkaServer:
         self.cluster_id = ""
         self.services = Services()
         self._stops: list[tuple[str, Callable[[], object]]] = []
+        self._session_file: SessionFile | None = None
         self._starting: greenlet | None = None
         self._stopping = False
         self._stopped = Event()
@@ -219,11 +221,22 @@ class KafkaServer:
         )
         log.info("[KafkaServer id=%d] Connecting to zookeeper on %s", self.broker_id, config.zookeeper_connect)
         measure(self._zk, self.metrics, self.clock)
-        self._stop_later("ZooKeeper session", self._zk.close)
+        self._session_watch = SessionWatch(
+            config.zookeeper_connect, session_timeout_ms=config.zookeeper_session_timeout_ms
+        )
+        self._stop_later("watch over the ZooKeeper session", self._session_watch.release)
+        self._stop_later("ZooKeeper session", self._end_session)
         self._zk.start()
         create_top_level_paths(self._zk)
         self.cluster_id = create_or_get_cluster_id(self._zk, new_cluster_id())
         log.info("[KafkaServer id=%d] Cluster ID = %s", self.broker_id, self.cluster_id)
+
+    def _end_session(self) -> None:
+        """Without ZooKeeper it cannot be ended; then a successor will do it."""
+        is_connected = self._zk.state == "CONNECTED"
+        self._zk.close()
+        if is_connected and self._session_file is not None:
+            self._session_file.forget()
 
     def _start_logs(self) -> None:
         self._log_manager = LogManager(
@@ -335,7 +348,9 @@ class KafkaServer:
         )
         if generation is None:
             check_endpoints_free(self._zk, mine)
+        assert self._session_file is not None
         self._session_file.remember(self._zk)
+        self._session_watch.guard(self._zk.session_id, self._zk.session_password)
         self.broker_epoch = register_broker(self._zk, mine, generation=generation)
 
     def _start_controller(self) -> None:

@@ -1,0 +1,94 @@
+"""The helper process that ends the ZooKeeper session of a broker that was killed.
+
+Role        A program of its own with nothing but a little of the standard library, so that it stays small: it reads
+            sessions from its standard input until the pipe ends, which the kernel does when the broker is dead, and
+            then closes the last session it was told. An empty line takes it back.
+Invariants  The pipe ends only after the last thread of the broker has run its last instruction: nobody loses a session
+            that still works. A broker that stopped in order has taken its session back: nothing is done.
+Source      ZooKeeper's ConnectRequest and its closeSession (ZooDefs.OpCode -11).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Iterable
+
+CLOSE_SESSION = -11
+RETRY_S = 0.2
+CONNECT_TIMEOUT_S = 2.0
+DEFAULT_PORT = 2181
+
+
+def watch(sessions: Iterable[str], hosts: str, session_timeout_ms: int) -> None:
+    """Blocks until `sessions` ends, then end the last of them. After its time-out it is over by itself."""
+    last = ""
+    for line in sessions:
+        last = line.strip()
+    if not last:
+        return
+    session_id, password = last.split()
+    deadline = time.monotonic() + session_timeout_ms / 1000
+    addresses = [parse_address(host) for host in hosts.split(",")]
+    while time.monotonic() < deadline:
+        for address in addresses:
+            if end_session(address, int(session_id), bytes.fromhex(password)):
+                return
+        time.sleep(RETRY_S)
+
+
+def end_session(address: tuple[str, int], session_id: int, password: bytes) -> bool:
+    """Blocks. Take the session over and close it, unless it is over already; False when the server does not answer."""
+    # Protocol version, last zxid seen, time-out in ms, session, password, not read-only.
+    request = struct.pack(">iqiqi", 0, 0, 10_000, session_id, len(password)) + password + b"\0"
+    try:
+        with socket.create_connection(address, CONNECT_TIMEOUT_S) as connection:
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            _, granted_timeout_ms = struct.unpack_from(">ii", _frame(connection))
+            if granted_timeout_ms > 0:
+                connection.sendall(struct.pack(">iii", 8, 1, CLOSE_SESSION))
+                _frame(connection)
+    except OSError:
+        return False
+    return True
+
+
+def _frame(connection: socket.socket) -> bytes:
+    (size,) = struct.unpack(">i", _exactly(connection, 4))
+    return _exactly(connection, size)
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    received = b""
+    while len(received) < size:
+        chunk = connection.recv(size - len(received))
+        if not chunk:
+            raise ConnectionError("ZooKeeper closed the connection")
+        received += chunk
+    return received
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """`host:port`, `[v6]:port`, or a host alone with ZooKeeper's usual port."""
+    text = text.strip()
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or text.endswith("]"):
+        return text.strip("[]"), DEFAULT_PORT
+    return host.strip("[]"), int(port)
+
+
+def main() -> None:
+    """`session_end.py hosts session-timeout-ms`, the sessions on its standard input."""
+    # Who stops a whole service signals every process of it; this one ends when the broker does.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    os.chdir("/")
+    watch(sys.stdin, sys.argv[1], int(sys.argv[2]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Has somebody end the ZooKeeper session when this broker is killed: the cluster goes on at once, not after a time-out.
+
+Role        The broker's side of a pipe to a helper process (session_end.py), which is told each new session.
+Invariants  The broker does not depend on the helper; without it a killed broker's session times out, as with Apache's.
+Source      Ours; Apache Kafka waits for zookeeper.session.timeout.ms.
+
+The helper is the child, not the parent: the broker keeps the process id, the signals and the exit code that an
+operator, systemd or a container sees.
+"""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+HELPER = Path(__file__).with_name("session_end.py")
+
+log = logging.getLogger("kafka.server.KafkaServer")
+
+
+class SessionWatch:
+    """One helper, started at once."""
+
+    def __init__(self, connect: str, *, session_timeout_ms: int) -> None:
+        """Start the helper. A machine that cannot start it is warned about and left alone."""
+        hosts = connect.partition("/")[0]
+        command = [sys.executable, "-I", "-S", str(HELPER), hosts, str(session_timeout_ms)]
+        self._helper: subprocess.Popen[bytes] | None = None
+        try:
+            # Apart from the terminal and our output: it must neither get a Ctrl-C nor keep a reader of ours waiting.
+            self._helper = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                bufsize=0,
+            )
+        except OSError as error:
+            log.warning("Nobody watches over the ZooKeeper session, after a kill it must time out: %s", error)
+
+    @property
+    def helper_pid(self) -> int | None:
+        """None when there is no helper."""
+        return None if self._helper is None else self._helper.pid
+
+    def guard(self, session_id: int, password: bytes) -> None:
+        """From now on end this session, and no earlier one, when the broker dies."""
+        self._tell(f"{session_id} {password.hex()}\n")
+
+    def release(self) -> None:
+        """The session has been ended in order. Waits for the helper, which ends at once."""
+        self._tell("\n")
+        helper, self._helper = self._helper, None
+        if helper is None or helper.stdin is None:
+            return
+        helper.stdin.close()
+        try:
+            helper.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            helper.kill()
+            helper.wait()
+
+    def _tell(self, line: str) -> None:
+        if self._helper is None or self._helper.stdin is None:
+            return
+        try:
+            self._helper.stdin.write(line.encode())
+        except OSError as error:
+            log.warning("Nobody watches over the ZooKeeper session any more: %s", error)
+            self._helper = None
