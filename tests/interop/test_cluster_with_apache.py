@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from tests.support.apache import ApacheBroker, run_tool
@@ -162,6 +164,83 @@ def test_a_cluster_of_both_replicates_serves_and_survives(cluster: Cluster) -> N
     eventually(lambda: not {"both", "only-ours"} & set(cluster.zk.get_children("/brokers/topics")), 60)
     for broker in cluster.brokers.values():
         assert not [path for path in broker.log_dir.glob("both-*") if not path.name.endswith("-delete")]
+
+
+@pytest.mark.parametrize("cluster", [OURS], ids=["we-control"], indirect=True)
+def test_a_producer_and_its_records_live_through_restarts_and_crashes_of_each(cluster: Cluster) -> None:
+    """Idempotent, acks=all: whatever broker goes and however, each record is there once and in order."""
+    cluster.create("load", [[APACHE, OURS], [OURS, APACHE]])
+    load = Load(",".join(broker.bootstrap for broker in cluster.brokers.values()))
+    load.start()
+    for leaver, how in ((APACHE, "stop"), (OURS, "stop"), (APACHE, "kill"), (OURS, "kill")):
+        stays = APACHE + OURS - leaver
+        load.wait_for_more()
+        broker = cluster.brokers[leaver]
+        if how == "stop":
+            broker.stop()
+        else:
+            broker.kill()
+        for partition in range(2):
+            cluster.wait_for("load", stays, {stays}, partition)
+        load.wait_for_more()
+        broker.start()
+        for partition in range(2):
+            cluster.wait_for("load", stays, {APACHE, OURS}, partition)
+    counts = load.stop()
+    assert load.refused == []
+    for partition, count in enumerate(counts):
+        found = [int(record.value or b"-1") for record in cluster.read(OURS, "load", count, partition)]
+        assert found == list(range(count))
+        end = cluster.clients[APACHE].consumer().get_watermark_offsets(TopicPartition("load", partition), PATIENCE_S)
+        assert end == (0, count)
+        eventually(lambda p=partition: cluster.segments(APACHE, "load", p) == cluster.segments(OURS, "load", p))
+
+
+class Load(threading.Thread):
+    """Produces numbers, each partition its own, until it is stopped."""
+
+    PAUSE_S = 0.002
+
+    def __init__(self, bootstrap: str) -> None:
+        super().__init__(daemon=True)
+        self.refused: list[str] = []
+        self.delivered_count = 0
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "reconnect.backoff.max.ms": 200,
+                "retry.backoff.ms": 20,
+                "topic.metadata.refresh.fast.interval.ms": 50,
+                "log_level": 0,
+            }
+        )
+        self._counts = [0, 0]
+        self._ends = threading.Event()
+
+    def run(self) -> None:
+        while not self._ends.wait(self.PAUSE_S):
+            for partition, count in enumerate(self._counts):
+                self._producer.produce("load", b"%d" % count, partition=partition, on_delivery=self._told)
+                self._counts[partition] += 1
+            self._producer.poll(0)
+        self._producer.flush(PATIENCE_S)
+
+    def _told(self, error: object, _: object) -> None:
+        if error is None:
+            self.delivered_count += 1
+        else:
+            self.refused.append(str(error))
+
+    def wait_for_more(self, count: int = 200) -> None:
+        wanted = self.delivered_count + count
+        eventually(lambda: self.delivered_count >= wanted, 60)
+
+    def stop(self) -> list[int]:
+        """How many were produced to each partition, once all are acknowledged."""
+        self._ends.set()
+        self.join()
+        return self._counts
 
 
 def check_group(cluster: Cluster, topic: str) -> None:
