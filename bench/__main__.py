@@ -34,6 +34,10 @@ def main() -> int:
             if not options.ours_alone:
                 brokers.append(apache_broker(folder / "apache", zookeeper.connect))
             return _run(brokers, loads, options)
+        except Exception:
+            for broker in brokers:
+                print(f"the end of {broker.name}'s log:\n{broker.log_end()}", file=sys.stderr)
+            raise
         finally:
             for broker in brokers:
                 broker.stop()
