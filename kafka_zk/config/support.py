@@ -66,8 +66,10 @@ _MEANT_FOR_THREADS = (
     "num.recovery.threads.per.data.dir",
     "producer.purgatory.purge.interval.requests",
 )
+# All they do is said by a rule between keys (broker_rules.py).
+_HELD_BY_A_RULE = ("broker.id.generation.enable",)
 # Of a key that is refused, what passed asks for nothing.
-_SILENT = frozenset((*_MEANT_FOR_THREADS, *(name for name, _, _ in _REFUSED)))
+_SILENT = frozenset((*_MEANT_FOR_THREADS, *_HELD_BY_A_RULE, *(name for name, _, _ in _REFUSED)))
 # Plug-ins that only watch: the broker does its work without them.
 _IGNORED_PLUGINS = ("metric.reporters", "kafka.metrics.reporters", "security.providers", "zookeeper.clientCnxnSocket")
 _HARMLESS_CLASSES = ("org.apache.kafka.common.metrics.JmxReporter", "org.apache.zookeeper.ClientCnxnSocketNIO")
@@ -104,7 +106,9 @@ def start_up_warnings(config: BrokerConfig) -> list[str]:
         elif row is not None:
             if row.read_by is None and name in config.layers.given and name not in _SILENT:
                 warnings.append(f"Config {name} is not supported yet: its value is checked and reported but not used.")
-        elif not name.startswith(("listener.name.", *_AUTHORIZER_KEYS)):
+        elif name.startswith("listener.name."):
+            warnings.append(f"Config {name} is not supported yet: listeners have no values of their own.")
+        elif not name.startswith(_AUTHORIZER_KEYS):
             warnings.append(f"Config {name} is not known: it is reported but not used.")
     return warnings
 

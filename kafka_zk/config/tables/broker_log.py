@@ -27,7 +27,7 @@ LOG_KEYS: tuple[Config, ...] = (
     Config("compression.gzip.level", INT, -1, GZIP_LEVEL, MEDIUM,
            "Effort of gzip, 1 to 9; -1 lets the library choose.", update_mode=CLUSTER_WIDE, read_by="log.rules"),
     Config("compression.lz4.level", INT, 9, between(1, 17), MEDIUM,
-           "Effort of lz4, 1 to 17.", update_mode=CLUSTER_WIDE),
+           "Effort of lz4, 1 to 17.", update_mode=CLUSTER_WIDE, read_by="log.rules"),
     Config("compression.type", STRING, "producer", one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
            HIGH,
            "Codec that stored batches get; `producer` keeps what arrives.", update_mode=CLUSTER_WIDE,

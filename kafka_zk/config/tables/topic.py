@@ -31,7 +31,7 @@ _ROWS: tuple[Config, ...] = (
     Config("compression.gzip.level", INT, -1, GZIP_LEVEL, MEDIUM,
            "Effort of gzip when the broker compresses.", broker_keys=("compression.gzip.level",), read_by="log.rules"),
     Config("compression.lz4.level", INT, 9, between(1, 17), MEDIUM,
-           "Effort of lz4 when the broker compresses.", broker_keys=("compression.lz4.level",)),
+           "Effort of lz4 when the broker compresses.", broker_keys=("compression.lz4.level",), read_by="log.rules"),
     Config("compression.type", STRING, "producer", one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
            MEDIUM,
            "Codec that stored batches get; `producer` keeps what arrives.", broker_keys=("compression.type",),

@@ -15,7 +15,7 @@ from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from kafka_zk.config.tables.topic import TOPIC_KEYS
 
 PACKAGE = Path(__file__).parents[3] / "kafka_zk"
-_READ = re.compile(r"\b(?:\w*_)?configs?(?:\(\))?\.([a-z_]+)\b")
+_READ = re.compile(r"\b(?:\w*_)?configs?(?:\(\))?\.([a-z0-9_]+)\b")
 # Keys that reach their reader under another attribute: weaker synonyms, and what is parsed further.
 _READ_THROUGH: dict[str, tuple[str, ...]] = {
     "delegation.token.master.key": ("delegation_token_secret_key",),

@@ -129,6 +129,13 @@ def test_a_key_that_nothing_reads_is_warned_about_when_set():
     ]
 
 
+def test_a_value_for_one_listener_is_not_ignored_in_silence():
+    key = "listener.name.external.max.connections"
+    assert warnings_of(BrokerConfig.from_properties({"zookeeper.connect": "h:1", key: "5"})) == [
+        f"Config {key} is not supported yet: listeners have no values of their own."
+    ]
+
+
 def test_thread_counts_raise_no_warning_because_one_loop_replaces_the_threads():
     assert warnings_of(given(num_io_threads="8", num_network_threads="3")) == []
 
