@@ -269,8 +269,11 @@ class ModelZkClient:
         *,
         ephemeral: bool = False,
         sequential: bool = False,
+        make_parents: bool = False,
         generation: int | None = None,
     ) -> Any:
+        if make_parents and parent_of(path) not in self.server.nodes:
+            self.create(parent_of(path), make_parents=True, generation=generation)
         return _raised(self.multi([Create(path, data, ephemeral, sequential)], generation=generation)[0])
 
     def set(self, path: str, data: bytes | None, version: int = -1, *, generation: int | None = None) -> Any:

@@ -12,6 +12,7 @@ import pytest
 from kafka_zk.coordinator.group.coordinator import GroupCoordinator, Leaver
 from kafka_zk.coordinator.group.joining import Join
 from kafka_zk.coordinator.group.offsets import OffsetAndMetadata
+from kafka_zk.coordinator.group.store import READ_BYTES
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import batches, decode_records
@@ -161,6 +162,22 @@ def test_metadata_that_is_too_large_is_refused_and_leaves_nothing_pending(made: 
     assert made.commit(6, metadata="x" * 4096) is ErrorCode.NONE
     assert made.commit(7, metadata="\N{GRINNING FACE}" * 2049) is ErrorCode.OFFSET_METADATA_TOO_LARGE
     assert made.fetch(stable=True) == (ErrorCode.NONE, 6)
+
+
+def test_rule_60_a_batch_larger_than_one_read_is_loaded_whole(made: Coordinated):
+    made.lead()
+    metadata = "x" * 4096
+    many = [TopicPartition("many", index) for index in range(READ_BYTES // len(metadata) + 2)]
+    offsets = {tp: OffsetAndMetadata(tp.partition, 0, metadata, made.broker.clock.wall_ms()) for tp in many}
+    answer = made.coordinator.commit_offsets(
+        GROUP, member_id="", group_instance_id=None, generation=-1, offsets=offsets
+    )
+    assert set(answer.value.values()) == {ErrorCode.NONE}
+    assert made.commit(6) is ErrorCode.NONE
+    made.follow(epoch=1)
+    made.lead(epoch=2)
+    _, found = made.coordinator.fetch_offsets(GROUP, [*many, TP], require_stable=False)
+    assert [found[tp].value.offset for tp in [*many, TP]] == [*range(len(many)), 6]
 
 
 def test_a_group_is_deleted_with_tombstones_for_all_it_had(made: Coordinated):

@@ -187,10 +187,11 @@ def manager_on(
     disk: Disk = DISK,
     on_failure: Callable[[str], None] = lambda path: None,
     clock: SimClock | None = None,
+    properties: Mapping[str, str] | None = None,
 ) -> LogManager:
     clock = clock or SimClock(wall_ms=T0)
     config = BrokerConfig.from_properties(
-        {"zookeeper.connect": "localhost:2181", "log.dirs": ",".join(map(str, paths))}
+        {"zookeeper.connect": "localhost:2181", "log.dirs": ",".join(map(str, paths)), **(properties or {})}
     )
     known = configs or {}
     return LogManager(

@@ -300,3 +300,47 @@ def test_metrics_follow_the_logs(tmp_path: Path) -> None:
     assert gauge.attributes() == {"Value": 2}
     manager.delete_log(A)
     assert metrics.find("kafka.log:type=Log,name=LogEndOffset", topic="a", partition=0) is None
+
+
+def test_rule_46_a_start_that_failed_half_way_leaves_no_clean_marker(tmp_path: Path) -> None:
+    manager = started(tmp_path)
+    create(manager, A)
+    append(manager, A, "1")
+    crash(manager)
+    (tmp_path / "stuff").mkdir()
+    manager = manager_on(tmp_path)
+    with pytest.raises(InvalidLogDirectory):
+        manager.startup()
+    manager.shutdown()
+    assert not (tmp_path / names.CLEAN_SHUTDOWN).exists(), "what was not recovered must be recovered at the next start"
+    (tmp_path / "stuff").rmdir()
+    manager = started(tmp_path)
+    manager.shutdown()
+    assert (tmp_path / names.CLEAN_SHUTDOWN).exists()
+
+
+def test_rule_53_without_a_delay_files_go_at_once_and_the_stop_waits_for_nothing(tmp_path: Path) -> None:
+    clock = SimClock(wall_ms=T0)
+    manager = manager_on(tmp_path, clock=clock, properties={"log.segment.delete.delay.ms": "0"})
+    manager.startup()
+    create(manager, A, B)
+    append(manager, A, "old")
+    manager.delete_log(A)
+    clock.advance(0)
+    assert list(tmp_path.glob("a-0*")) == []
+    manager.delete_log(B)
+    manager.shutdown()
+    assert (tmp_path / names.CLEAN_SHUTDOWN).exists()
+
+
+def test_rule_54_what_lies_below_the_log_start_goes_before_time_and_size_count(tmp_path: Path) -> None:
+    manager = started(tmp_path, configs={"a": topic_config(segment_bytes=150, retention_bytes=300)})
+    create(manager, A)
+    append(manager, A, "x" * 60, "x" * 60, "x" * 60, "x" * 60)
+    log = manager.get_log(A)
+    assert log is not None
+    sizes = [segment.size_bytes for segment in log.segments]
+    assert len(sizes) == 4 and sum(sizes[2:]) < 300 < sum(sizes[1:])
+    log.increment_log_start_offset(2)
+    manager.clean_up_logs()
+    assert [segment.base_offset for segment in log.segments] == [2, 3], "by size first, one more would have gone"

@@ -234,6 +234,21 @@ def test_rule_36_a_diverging_fetch_gets_no_records_and_is_no_progress(broker: Br
     assert partition.high_watermark == 0
 
 
+def test_rule_36_below_the_log_start_is_out_of_range_whatever_the_history(broker: Broker) -> None:
+    partition = broker.lead(replicas=(1, 2), isr=(1,), epoch=3)
+    broker.produce(5)
+    broker.order(replicas=(1, 2), isr=(1,), epoch=6, partition_epoch=1)
+    broker.produce(5)
+    log = partition.leader_log()
+    log.update_high_watermark(10)
+    log.increment_log_start_offset(5)
+    answer = answered(follower(broker, 2, last_epoch=4))
+    assert (code_of(follower(broker, 2, last_epoch=4)), answer.diverging_epoch.epoch) == (
+        ErrorCode.OFFSET_OUT_OF_RANGE,
+        -1,
+    )
+
+
 def test_the_same_history_does_not_diverge(broker: Broker) -> None:
     broker.lead(replicas=(1, 2), epoch=3)
     broker.produce(5)

@@ -8,6 +8,7 @@ from typing import Any
 
 import gevent
 import pytest
+from gevent.event import Event
 
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.network.errors import NetworkError
@@ -22,12 +23,25 @@ APIS = {f"{api.name}Request": api for api in API_TABLE.values()}
 
 
 class Wire:
-    """A connection to a broker in the same process. `cut` makes every further request fail."""
+    """A connection to a broker in the same process.
+
+    `close` makes every further request fail; after `hold` the next answer stays on its way until `let_go`.
+    """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._answer: Pending[Any] = Pending()
+        self._passable = Event()
+        self._passable.set()
         self.is_cut = False
+        self.is_waiting = False
+        self.is_held = False
+
+    def hold(self) -> None:
+        self._passable.clear()
+
+    def let_go(self) -> None:
+        self._passable.set()
 
     def send(self, request: Any, api_version: int) -> Any:
         if self.is_cut:
@@ -38,7 +52,12 @@ class Wire:
         if isinstance(response, Pending):
             self._answer = Pending()
             response.on_complete(lambda done: self._answer.complete(done.value))
+            self.is_waiting = True
             response = self._answer.result(10_000)
+            self.is_waiting = False
+        self.is_held = not self._passable.is_set()
+        self._passable.wait()
+        self.is_held = False
         if self.is_cut:
             raise NetworkError("the wire is cut")
         parts = api.response.encode_parts(response, api_version)
@@ -168,6 +187,21 @@ def test_rule_33_after_several_failovers_the_logs_step_down_to_a_common_history(
     pair.order(leader=FOLLOWER, epoch=5, isr=(2,))
     eventually(pair, lambda: end_of(pair.led) == 5)
     assert bytes_of(pair.leader) == bytes_of(pair.follower)
+
+
+def test_rule_35_an_answer_that_comes_after_the_next_epoch_is_dropped(pair: Pair) -> None:
+    pair.order(isr=(1,))
+    eventually(pair, lambda: bool(pair.wires) and pair.wires[-1].is_waiting)
+    asked = pair.wires[-1]
+    asked.hold()
+    pair.leader.produce(3)
+    eventually(pair, lambda: asked.is_held)
+    pair.follower.order(replicas=(1, 2), isr=(1,), leader=LEADER, epoch=4, partition_epoch=4)
+    asked.let_go()
+    eventually(pair, lambda: not asked.is_held)
+    assert end_of(pair.followed) == 0, "the records answer a question of epoch 0"
+    pair.order(isr=(1,), epoch=5)
+    eventually(pair, lambda: end_of(pair.followed) == 3)
 
 
 def test_rule_39_below_the_leaders_start_a_follower_begins_anew_there(pair: Pair) -> None:

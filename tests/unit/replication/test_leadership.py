@@ -10,7 +10,7 @@ import gevent
 import pytest
 
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.errors import ErrorCode, StaleBrokerEpoch, StaleControllerEpoch
+from kafka_zk.protocol.errors import ErrorCode, InvalidConfig, StaleBrokerEpoch, StaleControllerEpoch
 from kafka_zk.protocol.messages.alter_partition import (
     AlterPartitionResponse,
     ResponsePartitionData,
@@ -344,6 +344,34 @@ def test_rule_28_a_caught_up_follower_on_a_dead_broker_is_not_proposed(broker: B
     broker.lead(replicas=(1, 2), isr=(1,))
     follower_fetches(broker, 0)
     assert broker.controller.proposed == []
+
+
+def test_rule_29_a_member_that_is_no_replica_any_more_does_no_harm(broker: Broker) -> None:
+    partition = broker.lead(replicas=(1, 2), isr=(1, 2, 3))
+    broker.produce(2)
+    follower_fetches(broker, 2)
+    assert broker.controller.proposed == [], "broker 3 still belongs to what is committed"
+    broker.clock.advance(LAG_MS * 2)
+    assert broker.controller.proposed == [[1, 2]]
+    controller_answers(broker, [1, 2], partition_epoch=1)
+    assert (partition.isr.committed, partition.high_watermark) == ((1, 2), 2)
+    follower_fetches(broker, 2, replica=3)
+    assert broker.controller.proposed == [[1, 2]]
+
+
+def test_rule_40_an_order_that_could_not_be_carried_out_can_be_given_again(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.update_metadata({"t": {0: 1, 1: 1}})
+    with monkeypatch.context() as broken:
+
+        def refuse(*_: object, **__: object) -> None:
+            raise InvalidConfig
+
+        broken.setattr(broker.log_manager, "get_or_create_log", refuse)
+        assert broker.order(epoch=5) == ErrorCode.INVALID_CONFIG
+    assert broker.order(epoch=5) == ErrorCode.NONE, "epoch 5 does not count as old"
+    assert broker.partition().leader_epoch == 5
 
 
 # --- disks -----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -261,3 +262,25 @@ def test_several_produces_wait_and_are_answered_by_one_fetch(broker: Broker) -> 
     assert [pending.is_done for pending in waiting] == [True, True, False]
     follower_fetches(broker, 6)
     assert [answered(pending).base_offset for pending in waiting] == [0, 2, 4]
+
+
+def test_rule_64_only_what_was_appended_is_counted(broker: Broker) -> None:
+    broker.lead()
+    damaged = records(3)
+    damaged[-1] ^= 1
+    assert code_of(broker.call(produce_request(damaged), 9)) is ErrorCode.CORRUPT_MESSAGE
+    counts = dict.fromkeys(("MessagesInPerSec", "BytesInPerSec", "FailedProduceRequestsPerSec"), 0)
+    assert counted(broker, counts) == {"MessagesInPerSec": 0, "BytesInPerSec": 0, "FailedProduceRequestsPerSec": 1}
+    good = records(3)
+    assert code_of(broker.call(produce_request(good), 9)) is ErrorCode.NONE
+    assert counted(broker, counts) == {
+        "MessagesInPerSec": 3,
+        "BytesInPerSec": len(good),
+        "FailedProduceRequestsPerSec": 1,
+    }
+
+
+def counted(broker: Broker, names: Iterable[str]) -> dict[str, int]:
+    """What the broker has counted so far, by Kafka's names."""
+    broker.metrics.fold()
+    return {name: broker.metrics.meter(f"kafka.server:type=BrokerTopicMetrics,name={name}").count for name in names}

@@ -1,0 +1,44 @@
+"""CreatePartitions: one answer a topic, in the order of the request."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from kafka_zk.admin.topics import NewTopic
+from kafka_zk.api.admin.create_partitions import create_partitions
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from tests.unit.admin.given import Cluster
+
+
+def answers(cluster: Cluster, wanted: dict[str, int], *, in_deletion: frozenset[str] = frozenset()) -> Any:
+    """Name and code of each result."""
+    term = SimpleNamespace(context=SimpleNamespace(topics_to_delete=in_deletion))
+    ctx: Any = SimpleNamespace(
+        services=SimpleNamespace(controller=SimpleNamespace(term=term), topic_admin=cluster.admin),
+        may=lambda operation, resource_type, name: True,
+    )
+    topics = [CreatePartitionsTopic(name=name, count=count, assignments=None) for name, count in wanted.items()]
+    response = create_partitions(CreatePartitionsRequest(topics=topics, timeout_ms=0, validate_only=True), ctx)
+    assert not isinstance(response, Pending), "whoever only validates waits for nothing"
+    return [(result.name, ErrorCode(result.error_code)) for result in response.results]
+
+
+def test_rule_78_every_topic_is_answered_also_behind_one_that_is_refused() -> None:
+    cluster = Cluster()
+    cluster.admin.create(NewTopic("small", 1, 1))
+    cluster.admin.create(NewTopic("large", 9, 1))
+    assert answers(cluster, {"unknown": 2, "large": 3, "small": 3}) == [
+        ("unknown", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("large", ErrorCode.INVALID_PARTITIONS),
+        ("small", ErrorCode.NONE),
+    ]
+
+
+def test_rule_16_a_topic_in_deletion_does_not_grow() -> None:
+    cluster = Cluster()
+    cluster.admin.create(NewTopic("t", 1, 1))
+    refused = answers(cluster, {"t": 2}, in_deletion=frozenset({"t"}))
+    assert refused == [("t", ErrorCode.INVALID_TOPIC_EXCEPTION)]
