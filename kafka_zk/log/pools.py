@@ -48,9 +48,13 @@ class LogPools:
                 with suppress(BaseException):
                     result.wait()
             raise
-        if error is not None:
+        if error is None:
+            return value
+        try:
             raise error
-        return value
+        finally:
+            # Otherwise the error, its traceback and this frame keep one another and every buffer below them alive.
+            del error, result
 
     def sync_soon(self, path: Path, sync: Callable[[Path], None]) -> None:
         """Have `sync(path)` run in the background, once for all who asked meanwhile. Its OSError is logged only:

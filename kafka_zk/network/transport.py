@@ -149,12 +149,15 @@ class PlainTransport:
             if left >= POOLED_BYTES or piece.is_cold:
                 sent, closed = self._pool.apply(_send_chunks, (self._socket.fileno(), piece, position, left))
                 if closed is not None:
-                    raise closed
+                    try:
+                        raise closed
+                    finally:
+                        del closed  # which has this frame in its traceback
             else:
                 sent = _send_chunk(self._socket.fileno(), piece, position, left)
             position += sent
             left -= sent
-            if left and not sent:
+            if left:
                 self._parking.wait_writable()
 
 

@@ -124,6 +124,8 @@ class Appender:
                 info = partition.append_as_leader(records, required_acks)
             except Exception as error:
                 results.append(self._failure(topic, partition, records, error))
+                # The way it came leads through this frame to `results`: a circle around all the records' memory.
+                error.__traceback__ = error.__context__ = None
                 continue
             results.append(info)
             metrics = partition.metrics

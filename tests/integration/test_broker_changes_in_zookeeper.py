@@ -59,9 +59,8 @@ def test_a_topic_deleted_in_zookeeper_is_gone_and_its_directories_too(
     wire.wait_for_topic(client, TOPIC, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assert wire.try_produce(client, TOPIC, [b"value"])[0] is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     wait_until(lambda: not list(broker.log_dir.glob(f"{TOPIC}-*")), "the directories are gone")
-    with znodes.looking_at(zookeeper_connect) as zk:
-        assert zk.get_children("/brokers/topics") == []
-        assert zk.get_children("/admin/delete_topics") == []
+    wait_until(lambda: znodes.children(zookeeper_connect, "/admin/delete_topics") == [], "the wish is fulfilled")
+    assert znodes.children(zookeeper_connect, "/brokers/topics") == []
 
 
 def test_a_deleted_topic_can_be_made_again_at_once_and_is_empty(broker: OurBroker, client: RawClient) -> None:

@@ -8,14 +8,16 @@ import socket
 import statistics
 import struct
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 
 import pytest
 from crc32c import crc32c
 
+from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages import api_versions, fetch, produce
-from kafka_zk.record.batch import CRC_AT, CRC_FROM, HEADER_SIZE
+from kafka_zk.record.batch import CRC_AT, CRC_FROM, HEADER_SIZE, LOG_OVERHEAD
 from kafka_zk.record.builder import build_batch
 from kafka_zk.record.compression import Codec
 from kafka_zk.record.record import Record
@@ -29,6 +31,7 @@ TOPIC = "crowd"
 CROWD = 1000
 KILOBYTE = 1 << 10
 MEGABYTE = 1 << 20
+LENGTH_AT = 8  # of a batch: the bytes behind its offset and length
 MAX_REQUEST_BYTES = 104_857_600
 
 GARBAGE = {
@@ -221,6 +224,28 @@ def test_a_batch_that_does_not_decompress_is_refused_without_a_trace(broker: Our
         assert answer.responses[0].partition_responses[0].error_code != 0
         wire.write(client, TOPIC, [b"afterwards"])
         assert "Traceback" not in broker.process.output()[len(before) :]
+
+
+def test_a_batch_that_unpacks_to_far_more_than_it_may_leaves_no_memory_behind(broker: OurBroker) -> None:
+    # 800 MB of zeros in 800 KB.
+    deflate = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    zeros = bytes(MEGABYTE)
+    payload = b"".join([deflate.compress(zeros) for _ in range(800)]) + deflate.flush()
+    bomb = bytearray(build_batch([Record(0, 0, None, b"", [])], codec=Codec.GZIP)[:HEADER_SIZE] + payload)
+    struct.pack_into(">i", bomb, LENGTH_AT, len(bomb) - LOG_OVERHEAD)
+    struct.pack_into(">I", bomb, CRC_AT, crc32c(bomb[CRC_FROM:]))
+    request = wire.produce_request(TOPIC, [])
+    request.topic_data[0].partition_data[0].records = bomb
+    with RawClient(broker.bootstrap) as client, RawClient(broker.bootstrap) as other:
+        produce_times_ms(other)
+        resident = broker.process.resident_bytes
+        for _ in range(2):
+            client.post(produce.PRODUCE_REQUEST, request, 9)
+            assert_nobody_waits(produce_times_ms(other))
+            answer = produce.PRODUCE_RESPONSE.decode(client.receive_frame(), 9, 5)
+            assert ErrorCode(answer.responses[0].partition_responses[0].error_code) is ErrorCode.INVALID_RECORD
+        # What one kept would be 256 MB; what the allocator keeps is less.
+        assert broker.process.resident_bytes - resident < 100 * MEGABYTE
 
 
 def test_the_limit_of_open_files_is_raised_as_far_as_the_system_allows(broker: OurBroker) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,6 +97,22 @@ def test_a_broker_whose_session_was_ended_registers_in_a_new_epoch_and_is_contro
         assert session_of(broker)[0] != session_id
         assert_works(broker, f"after-session-{number}")
     assert broker.process.output().count("Session expired") == 3
+    assert "Traceback" not in broker.process.output()
+
+
+def test_a_broker_that_was_frozen_for_longer_than_its_session_registers_again(
+    broker: OurBroker, zookeeper_connect: str
+) -> None:
+    epoch = znodes.broker_epoch(zookeeper_connect)
+    assert epoch is not None
+    os.kill(broker.process.pid, signal.SIGSTOP)
+    try:
+        wait_until(lambda: znodes.broker_epoch(zookeeper_connect) is None, "the session has timed out")
+    finally:
+        os.kill(broker.process.pid, signal.SIGCONT)
+    wait_for_epoch_after(epoch, zookeeper_connect)
+    wait_until(lambda: znodes.controller_id(zookeeper_connect) == 0, "the broker is controller")
+    assert_works(broker, "after-the-pause")
     assert "Traceback" not in broker.process.output()
 
 

@@ -40,6 +40,11 @@ def controller_id(connect: str) -> int | None:
             return None
 
 
+def children(connect: str, path: str) -> list[str]:
+    with looking_at(connect) as client:
+        return sorted(client.get_children(path))
+
+
 def create_topic(connect: str, topic: str, assignment: dict[int, list[int]]) -> None:
     """As the tools did that asked ZooKeeper instead of a broker."""
     partitions = {str(partition): replicas for partition, replicas in assignment.items()}
