@@ -103,20 +103,22 @@ class LogQueue:
                 return False
             destination, line = entry
             destinations[id(destination)] = destination
-            self._attempt(destination, lambda d=destination, text=line: d.write(text, now_s))  # type: ignore[misc]
+            if self._attempt(destination, lambda d=destination, text=line: d.write(text, now_s)):  # type: ignore[misc]
+                self._failing.discard(id(destination))
         for destination in destinations.values():
             self._attempt(destination, destination.flush)
         return True
 
-    def _attempt(self, destination: Destination, action: Callable[[], None]) -> None:
+    def _attempt(self, destination: Destination, action: Callable[[], None]) -> bool:
         """A log that cannot be written must not stop the broker: say so once, on standard error, and go on."""
         try:
             action()
-            self._failing.discard(id(destination))
         except OSError as error:
             if id(destination) not in self._failing:
                 self._failing.add(id(destination))
                 print(f"A log cannot be written: {error}", file=sys.__stderr__)
+            return False
+        return True
 
 
 class QueueHandler(logging.Handler):

@@ -53,6 +53,7 @@ from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.http import MetricsServer
 from kafka_zk.metrics.loop import MetricsLoop
 from kafka_zk.network.channel import BrokerChannel
+from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.request_metrics import RequestMetrics
 from kafka_zk.network.server import SocketServer
 from kafka_zk.network.settings import SocketServerSettings
@@ -206,8 +207,12 @@ class KafkaServer:
         self._stop_later("metrics loop", loop.stop)
         port = self.config.kafka_zk_metrics_port
         if port is not None:
-            server = MetricsServer(self.metrics, host=self.config.kafka_zk_metrics_host, port=port)
-            server.start()
+            host = self.config.kafka_zk_metrics_host
+            server = MetricsServer(self.metrics, host=host, port=port)
+            try:
+                server.start()
+            except OSError as error:
+                raise NetworkError(f"The metrics end point failed to bind to {host}:{port}: {error}") from error
             self._stop_later("metrics end point", server.stop)
             log.info("[KafkaServer id=%d] Metrics are served on port %d", self.broker_id, server.port)
 

@@ -23,6 +23,7 @@ from kafka_zk.broker.logs import LoggingSystem, levels, set_level, start_logging
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.properties import read_file
 from kafka_zk.config.shipped import shipped_config
+from tests.support.processes import wait_until
 
 KAFKA_LINE = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] INFO started \(kafka\.test\.KafkaServer\)\n")
 DAY_S = 86_400
@@ -190,7 +191,9 @@ def test_a_file_that_cannot_be_written_is_told_once_and_stops_nothing(tmp_path: 
     bad = LogFile(tmp_path / "a-directory", NeverRolling())
     good = LogFile(tmp_path / "good.log", NeverRolling())
     log_queue = LogQueue("test")
-    for _ in range(3):
+    log_queue.put(bad, b"line\n")
+    wait_until(told.getvalue, "the first line was tried")
+    for _ in range(2):
         log_queue.put(bad, b"line\n")
     log_queue.put(good, b"line\n")
     log_queue.close()
