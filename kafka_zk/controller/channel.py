@@ -19,7 +19,8 @@ from gevent.event import Event as Signal
 
 from kafka_zk.clock import Clock
 from kafka_zk.config.endpoints import EndPoint
-from kafka_zk.controller.context import Broker
+from kafka_zk.controller.decisions.context import Broker
+from kafka_zk.controller.decisions.requests import BrokerRequest
 from kafka_zk.controller.events import (
     NO_ANSWER_ERROR,
     Event,
@@ -27,7 +28,6 @@ from kafka_zk.controller.events import (
     TopicDeletionStopReplicaResponseReceived,
     UpdateMetadataResponseReceived,
 )
-from kafka_zk.controller.requests import BrokerRequest
 from kafka_zk.controller.settings import ControllerSettings
 from kafka_zk.network.channel import BrokerChannel
 from kafka_zk.network.errors import NetworkError

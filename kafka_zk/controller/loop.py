@@ -22,7 +22,8 @@ import gevent
 from kafka_zk.clock import Clock
 from kafka_zk.controller import events
 from kafka_zk.controller.channel import BrokerChannels, Connect, socket_connect
-from kafka_zk.controller.context import ControllerContext
+from kafka_zk.controller.decisions.context import ControllerContext
+from kafka_zk.controller.decisions.versions import RequestVersions
 from kafka_zk.controller.election_store import ElectionStore
 from kafka_zk.controller.errors import BatchAbandoned
 from kafka_zk.controller.events import ControllerState, Event
@@ -38,7 +39,6 @@ from kafka_zk.controller.settings import ControllerSettings
 from kafka_zk.controller.state_change_log import StateChangeLog
 from kafka_zk.controller.store import FencedStore
 from kafka_zk.controller.term import Term
-from kafka_zk.controller.versions import RequestVersions
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.network.pending import Pending

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_zk.controller.context import ControllerContext, PartitionState, ReplicaState
+from kafka_zk.controller.decisions.context import ControllerContext, PartitionState, ReplicaState
+from kafka_zk.controller.decisions.rebalance import preferred_imbalance_count
 from kafka_zk.controller.events import ControllerState
-from kafka_zk.controller.rebalance import preferred_imbalance_count
 from kafka_zk.metrics.registry import MetricsRegistry
 
 if TYPE_CHECKING:

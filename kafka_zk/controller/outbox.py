@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from kafka_zk.controller.context import ControllerContext
+from kafka_zk.controller.decisions.context import ControllerContext
+from kafka_zk.controller.decisions.requests import BrokerRequest, RequestBatch
+from kafka_zk.controller.decisions.versions import RequestVersions
 from kafka_zk.controller.errors import BatchAbandoned
-from kafka_zk.controller.requests import BrokerRequest, RequestBatch
 from kafka_zk.controller.state_change_log import StateChangeLog
-from kafka_zk.controller.versions import RequestVersions
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafka_zk.protocol.messages.stop_replica import StopReplicaRequest
 from kafka_zk.protocol.types import TopicPartition

@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from kafka_zk.controller.context import ControllerContext, Leadership, PartitionState, described
-from kafka_zk.controller.election import Strategy, elect
-from kafka_zk.controller.errors import StateChangeFailed
-from kafka_zk.controller.outbox import Outbox
-from kafka_zk.controller.partition_states import (
+from kafka_zk.controller.decisions.context import ControllerContext, Leadership, PartitionState, described
+from kafka_zk.controller.decisions.election import Strategy, elect
+from kafka_zk.controller.decisions.partition_states import (
     VALID_PREVIOUS,
     first_leadership,
     split_by_legality,
     state_at_startup,
 )
-from kafka_zk.controller.requests import RequestBatch
+from kafka_zk.controller.decisions.requests import RequestBatch
+from kafka_zk.controller.errors import StateChangeFailed
+from kafka_zk.controller.outbox import Outbox
 from kafka_zk.controller.state_change_log import StateChangeLog
 from kafka_zk.controller.store import FencedStore
 from kafka_zk.protocol.errors import BrokerError

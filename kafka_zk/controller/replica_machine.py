@@ -10,16 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kafka_zk.controller.context import (
+from kafka_zk.controller.decisions.context import (
     ControllerContext,
     Leadership,
     PartitionReplica,
     ReplicaState,
     replicas_by_broker,
 )
+from kafka_zk.controller.decisions.replica_states import (
+    VALID_PREVIOUS,
+    split_by_legality,
+    state_at_startup,
+    without_replica,
+)
+from kafka_zk.controller.decisions.requests import RequestBatch
 from kafka_zk.controller.outbox import Outbox
-from kafka_zk.controller.replica_states import VALID_PREVIOUS, split_by_legality, state_at_startup, without_replica
-from kafka_zk.controller.requests import RequestBatch
 from kafka_zk.controller.state_change_log import StateChangeLog
 from kafka_zk.controller.store import FencedStore
 from kafka_zk.protocol.types import TopicPartition

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from kafka_zk.controller.assignment import ReplicaAssignment
-from kafka_zk.controller.context import Broker, Leadership
+from kafka_zk.controller.decisions.assignment import ReplicaAssignment
+from kafka_zk.controller.decisions.context import Broker, Leadership
 from kafka_zk.controller.errors import StateChangeFailed
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition

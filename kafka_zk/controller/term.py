@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 
 from kafka_zk.clock import Clock, Timer
 from kafka_zk.controller.channel import BrokerChannels
-from kafka_zk.controller.context import ControllerContext
+from kafka_zk.controller.decisions.context import ControllerContext
+from kafka_zk.controller.decisions.versions import RequestVersions
 from kafka_zk.controller.events import Event
 from kafka_zk.controller.outbox import Outbox
 from kafka_zk.controller.partition_machine import PartitionMachine
 from kafka_zk.controller.replica_machine import ReplicaMachine
 from kafka_zk.controller.settings import ControllerSettings
 from kafka_zk.controller.store import FencedStore
-from kafka_zk.controller.versions import RequestVersions
 from kafka_zk.zk.watches import Kind
 
 _LOGGER = logging.getLogger("kafka.controller.KafkaController")

@@ -113,7 +113,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="every election raises the leader epoch",
-        file="kafka_zk/controller/election.py",
+        file="kafka_zk/controller/decisions/election.py",
         old="leader_epoch=current.leader_epoch + 1",
         new="leader_epoch=current.leader_epoch",
         tests="tests/unit/controller",

@@ -13,7 +13,7 @@ import gevent
 
 from kafka_zk.clock import SimClock
 from kafka_zk.config.endpoints import EndPoint
-from kafka_zk.controller.context import Leadership
+from kafka_zk.controller.decisions.context import Leadership
 from kafka_zk.controller.loop import KafkaController
 from kafka_zk.controller.settings import ControllerSettings
 from kafka_zk.metrics.registry import MetricsRegistry

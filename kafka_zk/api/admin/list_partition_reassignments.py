@@ -9,7 +9,7 @@ from kafka_zk.api.authorization import Operation
 from kafka_zk.api.cluster.asking_the_controller import ask, require
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
-from kafka_zk.controller.assignment import ReplicaAssignment
+from kafka_zk.controller.decisions.assignment import ReplicaAssignment
 from kafka_zk.controller.events import ListPartitionReassignments
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.messages.list_partition_reassignments import (

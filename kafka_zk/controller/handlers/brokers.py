@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from kafka_zk.controller.context import PartitionReplica, PartitionState, ReplicaState
+from kafka_zk.controller.decisions.context import PartitionReplica, PartitionState, ReplicaState
 from kafka_zk.controller.events import (
     BrokerModifications,
     LeaderAndIsrResponseReceived,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from kafka_zk.controller.context import PartitionReplica, PartitionState, ReplicaState
+from kafka_zk.controller.decisions.context import PartitionReplica, PartitionState, ReplicaState
+from kafka_zk.controller.decisions.topic_deletion import due, ineligible_topics, is_eligible, split_replicas
 from kafka_zk.controller.handlers import topics as topic_handlers
 from kafka_zk.controller.term import Term
-from kafka_zk.controller.topic_deletion import due, ineligible_topics, is_eligible, split_replicas
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 

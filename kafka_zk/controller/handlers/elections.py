@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafka_zk.controller.context import PartitionState
-from kafka_zk.controller.election import Strategy
+from kafka_zk.controller.decisions.context import PartitionState
+from kafka_zk.controller.decisions.election import Strategy
+from kafka_zk.controller.decisions.rebalance import partitions_to_rebalance
 from kafka_zk.controller.events import AutoPreferredElection, ElectionType, ZkPreferredElection
-from kafka_zk.controller.rebalance import partitions_to_rebalance
 from kafka_zk.controller.term import Term
 from kafka_zk.protocol.errors import (
     BrokerError,

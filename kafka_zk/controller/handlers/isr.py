@@ -10,8 +10,15 @@ from __future__ import annotations
 
 import uuid
 
-from kafka_zk.controller.alter_partition import AlreadySo, Refused, WantedIsr, Write, broker_epoch_problem, decide
-from kafka_zk.controller.context import Leadership
+from kafka_zk.controller.decisions.alter_partition import (
+    AlreadySo,
+    Refused,
+    WantedIsr,
+    Write,
+    broker_epoch_problem,
+    decide,
+)
+from kafka_zk.controller.decisions.context import Leadership
 from kafka_zk.controller.events import AlterPartitionReceived
 from kafka_zk.controller.handlers import reassignment
 from kafka_zk.controller.term import Term

@@ -12,12 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kafka_zk.controller.assignment import ReplicaAssignment
-from kafka_zk.controller.context import PartitionReplica, PartitionState, ReplicaState
-from kafka_zk.controller.election import Strategy
+from kafka_zk.controller.decisions.assignment import ReplicaAssignment
+from kafka_zk.controller.decisions.context import PartitionReplica, PartitionState, ReplicaState
+from kafka_zk.controller.decisions.election import Strategy
+from kafka_zk.controller.decisions.reassignment import (
+    abandoned_replicas,
+    is_complete,
+    needs_new_leader,
+    planned_assignment,
+)
 from kafka_zk.controller.events import ZkPartitionReassignment
 from kafka_zk.controller.handlers import deletion
-from kafka_zk.controller.reassignment import abandoned_replicas, is_complete, needs_new_leader, planned_assignment
 from kafka_zk.controller.term import Term
 from kafka_zk.protocol.errors import BrokerError, UnknownTopicOrPartition
 from kafka_zk.protocol.types import TopicPartition

@@ -6,8 +6,8 @@ Source      KafkaController.doControlledShutdown; KIP-380 (the broker epoch).
 
 from __future__ import annotations
 
-from kafka_zk.controller.context import PartitionReplica, PartitionState, ReplicaState
-from kafka_zk.controller.election import Strategy
+from kafka_zk.controller.decisions.context import PartitionReplica, PartitionState, ReplicaState
+from kafka_zk.controller.decisions.election import Strategy
 from kafka_zk.controller.term import Term
 from kafka_zk.protocol.errors import BrokerNotAvailable, StaleBrokerEpoch, UnknownServerError
 from kafka_zk.protocol.types import TopicPartition

@@ -11,8 +11,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 
-from kafka_zk.controller.context import PartitionState, ReplicaState
-from kafka_zk.controller.election import Strategy
+from kafka_zk.controller.decisions.context import PartitionState, ReplicaState
+from kafka_zk.controller.decisions.election import Strategy
 from kafka_zk.controller.events import PartitionModifications
 from kafka_zk.controller.store import TopicInZk
 from kafka_zk.controller.term import Term

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kafka_zk.config.endpoints import EndPoint
-from kafka_zk.controller.assignment import ReplicaAssignment
-from kafka_zk.controller.context import Broker, ControllerContext, Leadership
+from kafka_zk.controller.decisions.assignment import ReplicaAssignment
+from kafka_zk.controller.decisions.context import Broker, ControllerContext, Leadership
 from kafka_zk.protocol.types import TopicPartition
 
 

@@ -2,7 +2,14 @@
 
 import pytest
 
-from kafka_zk.controller.alter_partition import AlreadySo, Refused, WantedIsr, Write, broker_epoch_problem, decide
+from kafka_zk.controller.decisions.alter_partition import (
+    AlreadySo,
+    Refused,
+    WantedIsr,
+    Write,
+    broker_epoch_problem,
+    decide,
+)
 from kafka_zk.protocol.errors import (
     FencedLeaderEpoch,
     IneligibleReplica,

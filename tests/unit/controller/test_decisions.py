@@ -2,16 +2,16 @@
 
 import pytest
 
-from kafka_zk.controller.assignment import ReplicaAssignment
-from kafka_zk.controller.context import PartitionReplica, ReplicaState
-from kafka_zk.controller.reassignment import (
+from kafka_zk.controller.decisions.assignment import ReplicaAssignment
+from kafka_zk.controller.decisions.context import PartitionReplica, ReplicaState
+from kafka_zk.controller.decisions.reassignment import (
     abandoned_replicas,
     is_complete,
     needs_new_leader,
     planned_assignment,
 )
-from kafka_zk.controller.rebalance import partitions_to_rebalance, preferred_imbalance_count
-from kafka_zk.controller.topic_deletion import due, ineligible_topics, is_eligible, split_replicas
+from kafka_zk.controller.decisions.rebalance import partitions_to_rebalance, preferred_imbalance_count
+from kafka_zk.controller.decisions.topic_deletion import due, ineligible_topics, is_eligible, split_replicas
 from kafka_zk.protocol.errors import InvalidReplicaAssignment, NoReassignmentInProgress, UnknownTopicOrPartition
 from tests.unit.controller.given import cluster, state, tp
 

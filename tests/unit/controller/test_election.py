@@ -4,9 +4,9 @@ from itertools import product
 
 import pytest
 
-from kafka_zk.controller.assignment import ReplicaAssignment
-from kafka_zk.controller.context import RECOVERING
-from kafka_zk.controller.election import Strategy, elect, offline_leader
+from kafka_zk.controller.decisions.assignment import ReplicaAssignment
+from kafka_zk.controller.decisions.context import RECOVERING
+from kafka_zk.controller.decisions.election import Strategy, elect, offline_leader
 from tests.unit.controller.given import cluster, state, tp
 
 

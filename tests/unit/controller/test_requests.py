@@ -3,8 +3,8 @@
 import pytest
 
 from kafka_zk.config.metadata_version import MetadataVersion
-from kafka_zk.controller.requests import RequestBatch
-from kafka_zk.controller.versions import RequestVersions
+from kafka_zk.controller.decisions.requests import RequestBatch
+from kafka_zk.controller.decisions.versions import RequestVersions
 from kafka_zk.protocol.messages.leader_and_isr import LEADER_AND_ISR_REQUEST, LeaderAndIsrRequest
 from kafka_zk.protocol.messages.stop_replica import STOP_REPLICA_REQUEST, StopReplicaRequest
 from kafka_zk.protocol.messages.update_metadata import UPDATE_METADATA_REQUEST, UpdateMetadataRequest

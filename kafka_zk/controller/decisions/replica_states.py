@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kafka_zk.controller.context import NO_LEADER, ControllerContext, Leadership, PartitionReplica, ReplicaState
+from kafka_zk.controller.decisions.context import (
+    NO_LEADER,
+    ControllerContext,
+    Leadership,
+    PartitionReplica,
+    ReplicaState,
+)
 
 _ALIVE = frozenset({ReplicaState.NEW, ReplicaState.ONLINE, ReplicaState.OFFLINE, ReplicaState.DELETION_INELIGIBLE})
 

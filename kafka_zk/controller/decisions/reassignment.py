@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafka_zk.controller.assignment import ReplicaAssignment
-from kafka_zk.controller.context import ControllerContext
+from kafka_zk.controller.decisions.assignment import ReplicaAssignment
+from kafka_zk.controller.decisions.context import ControllerContext
 from kafka_zk.protocol.errors import (
     BrokerError,
     InvalidReplicaAssignment,

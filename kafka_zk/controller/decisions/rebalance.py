@@ -6,8 +6,8 @@ Source      KafkaController.checkAndTriggerAutoLeaderRebalance.
 
 from __future__ import annotations
 
-from kafka_zk.controller.context import ControllerContext
-from kafka_zk.controller.election import preferred_leader
+from kafka_zk.controller.decisions.context import ControllerContext
+from kafka_zk.controller.decisions.election import preferred_leader
 from kafka_zk.protocol.types import TopicPartition
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kafka_zk.controller.context import RECOVERED, RECOVERING, ControllerContext, Leadership
+from kafka_zk.controller.decisions.context import RECOVERED, RECOVERING, ControllerContext, Leadership
 from kafka_zk.protocol.errors import (
     BrokerError,
     FencedLeaderEpoch,

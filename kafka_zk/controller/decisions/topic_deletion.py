@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from kafka_zk.controller.context import ControllerContext, PartitionReplica, ReplicaState
+from kafka_zk.controller.decisions.context import ControllerContext, PartitionReplica, ReplicaState
 
 
 @dataclass(frozen=True, slots=True)

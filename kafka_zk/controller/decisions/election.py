@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from kafka_zk.controller.context import RECOVERING, ControllerContext, Leadership
+from kafka_zk.controller.decisions.context import RECOVERING, ControllerContext, Leadership
 from kafka_zk.protocol.types import TopicPartition
 
 

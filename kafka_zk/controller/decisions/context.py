@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from kafka_zk.controller.assignment import ReplicaAssignment
+from kafka_zk.controller.decisions.assignment import ReplicaAssignment
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 from kafka_zk.zk.znodes import BrokerRegistration, PartitionLeadership
 

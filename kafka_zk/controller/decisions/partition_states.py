@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafka_zk.controller.context import ControllerContext, Leadership, PartitionState
+from kafka_zk.controller.decisions.context import ControllerContext, Leadership, PartitionState
 from kafka_zk.protocol.types import TopicPartition
 
 VALID_PREVIOUS: dict[PartitionState, frozenset[PartitionState]] = {

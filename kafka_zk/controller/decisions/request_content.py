@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from kafka_zk.controller.context import ControllerContext
+from kafka_zk.controller.decisions.context import ControllerContext
 from kafka_zk.protocol.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,

@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kafka_zk.controller.context import (
+from kafka_zk.controller.decisions.context import (
     EPOCH_DURING_DELETE,
     LEADER_DURING_DELETE,
     NO_EPOCH,
     ControllerContext,
     Leadership,
 )
-from kafka_zk.controller.request_content import leader_and_isr, stop_replica, update_metadata
-from kafka_zk.controller.versions import RequestVersions
+from kafka_zk.controller.decisions.request_content import leader_and_isr, stop_replica, update_metadata
+from kafka_zk.controller.decisions.versions import RequestVersions
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from kafka_zk.protocol.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest
 from kafka_zk.protocol.messages.update_metadata import UpdateMetadataPartitionState, UpdateMetadataRequest
