@@ -49,8 +49,8 @@ def print_batches() -> float:
             (batch,) = batches(data)
             cost = accepted(data)
             floor = floor or cost
-            decoded = best_us(lambda batch=batch: decode_records(batch), 2_000)
-            built = best_us(lambda records=records, codec=codec: build_batch(records, codec=codec), 500)
+            decoded = best_us(functools.partial(decode_records, batch), 2_000)
+            built = best_us(functools.partial(build_batch, records, codec=codec), 500)
             label = f"{count} x {codec.name.lower()}"
             print(f"{label:24s}{len(data):8d}{cost:18.2f}{decoded:10.2f}{built:10.2f}")
     return floor

@@ -136,12 +136,11 @@ def _response(request: ProduceRequest, ctx: RequestContext, results: list[Result
         for data in topic.partition_data:
             result = results[position]
             position += 1
-            if type(result) is AppendFailure:
+            if isinstance(result, AppendFailure):
                 if leaders is None:
                     leaders = CurrentLeaders(ctx)
                 partitions.append(_failed(name, data.index, result, ctx.api_version, leaders))
                 continue
-            assert not isinstance(result, AppendFailure)
             first_offset, _, log_append_time_ms, log_start_offset, _, _ = result
             partitions.append(
                 PartitionProduceResponse(
