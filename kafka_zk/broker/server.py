@@ -32,11 +32,11 @@ from kafka_zk.broker.measures import BrokerMeasures, BrokerState
 from kafka_zk.broker.session_file import SessionFile
 from kafka_zk.broker.session_watch import SessionWatch
 from kafka_zk.broker.state_dump import describe_state
+from kafka_zk.broker.topic_configs import TopicConfigs
 from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.config.support import start_up_warnings
-from kafka_zk.config.topic import LogConfig
 from kafka_zk.controller.channel import socket_connect
 from kafka_zk.controller.loop import KafkaController
 from kafka_zk.controller.settings import ControllerSettings
@@ -60,12 +60,12 @@ from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.replication.manager import ReplicaManager
 from kafka_zk.zk.cluster import create_or_get_cluster_id, create_top_level_paths, features, report_log_dir_failure
-from kafka_zk.zk.entity_configs import entity_config, entity_configs
+from kafka_zk.zk.entity_configs import entity_config
 from kafka_zk.zk.errors import ZkError
 from kafka_zk.zk.registration import check_endpoints_free, generate_broker_id, register_broker
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.session_metrics import measure
-from kafka_zk.zk.topics import topic_assignment, topic_names
+from kafka_zk.zk.topics import topic_assignment
 from kafka_zk.zk.znodes import entity_path
 
 WARM_KEYS = (18, 3, 0, 1, 2, 10, 11, 14, 12, 8, 9)
@@ -244,9 +244,10 @@ class KafkaServer:
             self._session_file.forget()
 
     def _start_logs(self) -> None:
+        self._topic_configs = TopicConfigs(self._zk, lambda: self.config)
         self._log_manager = LogManager(
             config=self.config,
-            topic_config=self._topic_config,
+            topic_config=self._topic_configs.config_of,
             clock=self.clock,
             metrics=self.metrics,
             on_log_dir_failure=self._on_log_dir_failure,
@@ -260,7 +261,7 @@ class KafkaServer:
         self._apply_dynamic_config()
         self._session_file = SessionFile(Path(self._log_manager.live_log_dirs()[0]))
         self._session_file.end_previous(self.config.zookeeper_connect)
-        self._load_topic_overrides()
+        self._topic_configs.load()
         self._measures.state = BrokerState.RECOVERY
         self._log_manager.startup()
         self._stop_later("log manager", self._log_manager.shutdown)
@@ -276,21 +277,10 @@ class KafkaServer:
         if default or own:
             self.config = self.config.with_dynamic(default=default, broker=own)
 
-    def _load_topic_overrides(self) -> None:
-        paths = {entity_path(("topics", topic)): topic for topic in topic_names(self._zk)}
-        self._topic_overrides = {paths[path]: found for path, found in entity_configs(self._zk, paths).items()}
-
-    def _topic_config(self, topic: str) -> LogConfig:
-        """Blocks where the topic is not known yet: it was created a moment ago."""
-        overrides = self._topic_overrides.get(topic)
-        if overrides is None:
-            overrides = entity_config(self._zk, entity_path(("topics", topic)))
-            self._topic_overrides[topic] = overrides
-        return LogConfig.from_overrides(self.config, overrides)
-
     def _build_replication(self) -> None:
         config = self.config
         self._metadata_cache = MetadataCache()
+        self._metadata_cache.on_change(lambda topics, deleted: self._topic_configs.forget(deleted))
         self._controller_channel = ControllerChannel(
             metadata_cache=self._metadata_cache,
             listener_name=config.control_plane_listener_name or config.inter_broker_listener_name,
@@ -420,13 +410,12 @@ class KafkaServer:
         self._stop_later("config changes", listener.stop)
 
     def _on_topic_overrides(self, topic: str, overrides: Mapping[str, str]) -> None:
-        if self._topic_overrides.get(topic) == overrides:
+        changed = self._topic_configs.change(topic, overrides)
+        if changed is None:
             return
-        had_unclean_election = self._topic_config(topic).unclean_leader_election_enable
-        self._topic_overrides[topic] = dict(overrides)
-        config = LogConfig.from_overrides(self.config, overrides)
-        self._log_manager.update_topic_config(topic, config)
-        if config.unclean_leader_election_enable and not had_unclean_election:
+        before, now = changed
+        self._log_manager.update_topic_config(topic, now)
+        if now.unclean_leader_election_enable and not before.unclean_leader_election_enable:
             self._controller.enable_topic_unclean_election(topic)
 
     def _await_first_metadata(self) -> None:

@@ -1,0 +1,64 @@
+"""The configs of the topics whose logs are here.
+
+Role        Acts, through ZooKeeper: reads a topic's overrides when its first log is opened, takes over what changes.
+Invariants  What is known of a topic is what ZooKeeper held when its log was opened, and every later change. A topic that
+            was deleted is unknown again: the next one of its name has configs of its own, and no change tells them.
+Source      ZkConfigRepository, LogManager.fetchLogConfig, TopicConfigHandler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.topic import LogConfig
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.zk.entity_configs import entity_config, entity_configs
+from kafka_zk.zk.session import ZkClient
+from kafka_zk.zk.topics import topic_names
+from kafka_zk.zk.znodes import entity_path
+
+
+class TopicConfigs:
+    """`broker_config` gives what a topic does not override."""
+
+    def __init__(self, zk: ZkClient, broker_config: Callable[[], BrokerConfig]) -> None:
+        self._zk = zk
+        self._broker_config = broker_config
+        self._overrides: dict[str, Mapping[str, str]] = {}
+        self._being_read: set[str] = set()
+
+    def load(self) -> None:
+        """Blocks. Read the overrides of every topic at once: a start opens the logs of many."""
+        paths = {entity_path(("topics", topic)): topic for topic in topic_names(self._zk)}
+        self._overrides = {paths[path]: found for path, found in entity_configs(self._zk, paths).items()}
+
+    def config_of(self, topic: str) -> LogConfig:
+        """Blocks where the topic is not known yet: it was created a moment ago."""
+        overrides = self._overrides.get(topic)
+        if overrides is None:
+            self._being_read.add(topic)
+            try:
+                found = entity_config(self._zk, entity_path(("topics", topic)))
+            finally:
+                self._being_read.discard(topic)
+            # A change that was told while we read is the newer truth.
+            overrides = self._overrides.setdefault(topic, found)
+        return self._log_config(overrides)
+
+    def change(self, topic: str, overrides: Mapping[str, str]) -> tuple[LogConfig, LogConfig] | None:
+        """Take over all overrides of a topic: what held before and what holds now, None when they are the same."""
+        before = self._overrides.get(topic)
+        if before == overrides:
+            return None
+        if before is not None or topic in self._being_read:
+            self._overrides[topic] = dict(overrides)
+        return self._log_config(before or {}), self._log_config(overrides)
+
+    def forget(self, deleted: Collection[TopicPartition]) -> None:
+        """The topics of these partitions are gone."""
+        for topic_partition in deleted:
+            self._overrides.pop(topic_partition.topic, None)
+
+    def _log_config(self, overrides: Mapping[str, str]) -> LogConfig:
+        return LogConfig.from_overrides(self._broker_config(), overrides)
