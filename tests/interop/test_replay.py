@@ -18,6 +18,7 @@ SCENARIOS = {
     "configs": configs.EXCHANGES,
     "data": data.EXCHANGES,
     "cluster": cluster.EXCHANGES,
+    "groups": groups.EXCHANGES,
 }
 
 
