@@ -1,8 +1,8 @@
 """The configs of the topics whose logs are here.
 
 Role        Acts, through ZooKeeper: reads a topic's overrides when its first log is opened, takes over what changes.
-Invariants  What is known of a topic is what ZooKeeper held when its log was opened, and every later change. A topic that
-            was deleted is unknown again: the next one of its name has configs of its own, and no change tells them.
+Invariants  What is known of a topic is what ZooKeeper held when its log was opened, and each change since. A topic
+            that was deleted is unknown again: the next one of its name has configs of its own, which no change tells.
 Source      ZkConfigRepository, LogManager.fetchLogConfig, TopicConfigHandler.
 """
 

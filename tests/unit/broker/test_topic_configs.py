@@ -1,0 +1,88 @@
+"""When what is known of a topic's configs is read, kept, changed and forgotten."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+import pytest
+
+from kafka_zk.broker.topic_configs import TopicConfigs
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.zk.session import ZkClient
+from kafka_zk.zk.znodes import ConfigEntityZNode
+from tests.simulation.model_zookeeper import ModelZooKeeper
+
+BROKER = BrokerConfig.from_properties({"zookeeper.connect": "h:1", "log.retention.ms": "1"})
+
+
+class Scene:
+    """A model of ZooKeeper that counts the reads, and may do something before an answer arrives."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.meanwhile: Callable[[], object] = lambda: None
+        self._zookeeper = ModelZooKeeper()
+        self._client = self._zookeeper.client()
+        self.configs = TopicConfigs(cast(ZkClient, self), lambda: BROKER)
+
+    def get_many(self, paths: Iterable[str]) -> list[Any]:
+        answers = self._client.get_many(paths)
+        self.reads += 1
+        self.meanwhile()
+        return answers
+
+    def children(self, path: str) -> Any:
+        return self._client.children(path)
+
+    def store(self, topic: str, **overrides: str) -> None:
+        data = ConfigEntityZNode.encode({name.replace("_", "."): value for name, value in overrides.items()})
+        path = ConfigEntityZNode.path(f"topics/{topic}")
+        self._zookeeper.ensure(path)
+        self._client.set(path, data)
+
+    def retention_ms(self, topic: str) -> int:
+        return self.configs.config_of(topic).retention_ms
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_a_topic_is_read_once(scene: Scene):
+    scene.store("t", retention_ms="5")
+    assert (scene.retention_ms("t"), scene.retention_ms("t")) == (5, 5)
+    assert scene.reads == 1
+
+
+def test_what_a_topic_does_not_override_is_the_brokers(scene: Scene):
+    assert scene.retention_ms("t") == 1
+
+
+def test_a_change_tells_what_held_before_and_what_holds_now(scene: Scene):
+    scene.store("t", retention_ms="5")
+    assert scene.retention_ms("t") == 5
+    changed = scene.configs.change("t", {"retention.ms": "6"})
+    assert changed is not None
+    assert [config.retention_ms for config in changed] == [5, 6]
+    assert scene.configs.change("t", {"retention.ms": "6"}) is None
+    assert scene.retention_ms("t") == 6
+
+
+def test_a_deleted_topic_is_read_anew(scene: Scene):
+    scene.store("t", retention_ms="5")
+    assert scene.retention_ms("t") == 5
+    scene.store("t", retention_ms="6")
+    scene.configs.forget([TopicPartition("t", 0), TopicPartition("t", 1)])
+    assert scene.retention_ms("t") == 6
+
+
+def test_a_change_of_a_topic_without_logs_here_is_not_kept(scene: Scene):
+    assert scene.configs.change("t", {"retention.ms": "6"}) is not None
+    assert scene.retention_ms("t") == 1
+
+
+def test_a_change_told_while_the_older_state_is_read_wins(scene: Scene):
+    scene.store("t", retention_ms="5")
+    scene.meanwhile = lambda: scene.configs.change("t", {"retention.ms": "6"})
+    assert scene.retention_ms("t") == 6
