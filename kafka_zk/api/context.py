@@ -79,9 +79,9 @@ class Services:
 
 
 class RequestContext:
-    """One request's surroundings. `received_ms` is on the clock's monotonic scale."""
+    """One request's surroundings."""
 
-    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id", "received_ms", "services")
+    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id", "services")
 
     def __init__(
         self,
@@ -98,7 +98,6 @@ class RequestContext:
         self.client_id = client_id
         self.connection = connection
         self.services = services
-        self.received_ms = connection.received_ns // 1_000_000
 
     @property
     def principal(self) -> str:

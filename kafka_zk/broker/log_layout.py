@@ -29,8 +29,6 @@ class PatternFormatter(logging.Formatter):
         """Raises ConfigException for a conversion that is not in the list."""
         super().__init__()
         self._parts = _parse(pattern)
-        self._second = -1
-        self._second_text = ""
 
     def format(self, record: logging.LogRecord) -> str:
         line = "".join([part if isinstance(part, str) else part(record) for part in self._parts])

@@ -307,14 +307,6 @@ class LogManager:
         }
         data_dir.write_checkpoint(names.LOG_START_OFFSETS, offsets)
 
-    def high_watermark_checkpoint(self) -> dict[TopicPartition, int]:
-        """The high watermarks as they were read at the start; every log begins with its own already."""
-        return {
-            topic_partition: offset
-            for data_dir in self._live()
-            for topic_partition, offset in data_dir.high_watermarks.items()
-        }
-
     def write_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Blocks. Replace every directory's checkpoint; logs that `offsets` does not name keep what they have."""
         for data_dir in self._live():

@@ -21,7 +21,7 @@ from kafka_zk.log.files import names
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.files.offset_index import OffsetIndex
 from kafka_zk.log.files.segment_file import SegmentFile
-from kafka_zk.log.files.time_index import NO_TIMESTAMP, TimeIndex, TimestampOffset
+from kafka_zk.log.files.time_index import NO_TIMESTAMP, TimeIndex
 from kafka_zk.log.files.transaction_index import AbortedTransaction, TransactionIndex
 from kafka_zk.record.batch import BatchHeader
 
@@ -208,11 +208,6 @@ class LogSegment:
         for found in self.file.headers(position):
             if found[1].max_timestamp >= timestamp and found[1].last_offset >= starting_offset:
                 yield BatchAt(*found)
-
-    def max_timestamp_and_offset(self) -> TimestampOffset:
-        """The largest timestamp and the last offset of the batch that has it."""
-        self.load_times()
-        return TimestampOffset(self.max_timestamp, self.offset_of_max_timestamp)
 
     # Shrinking and closing
 

@@ -392,11 +392,6 @@ class UnifiedLog:
         return self.segments.size_bytes
 
     @property
-    def log_directory(self) -> str:
-        """The log.dirs entry that this log lives in."""
-        return str(self.log_dir.path)
-
-    @property
     def prefix(self) -> str:
         """How this log's lines begin."""
         return f"[UnifiedLog partition={self.topic_partition}, dir={self.log_dir.path}]"

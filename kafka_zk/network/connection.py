@@ -96,7 +96,6 @@ class Connection:
         "_transport",
         "_waiting",
         "client_host",
-        "client_id_cache",
         "client_port",
         "client_software_name",
         "client_software_version",
@@ -104,7 +103,6 @@ class Connection:
         "listener_name",
         "must_authenticate",
         "principal",
-        "quota_cache",
         "received_ns",
         "security_protocol",
         "sent_stamp",
@@ -131,8 +129,6 @@ class Connection:
         self.principal = ANONYMOUS
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
-        self.client_id_cache: object = None
-        self.quota_cache: object = None
         self.received_ns = self.last_active_ns = time.monotonic_ns()
         self.sent_stamp: list[int] = [0, 0]
         self.must_authenticate = host.security_protocol.startswith("SASL_")

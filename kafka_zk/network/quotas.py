@@ -45,9 +45,6 @@ class ConnectionQuotas:
     def total_count(self) -> int:
         return self._total
 
-    def listener_count(self, listener_name: str) -> int:
-        return self._per_listener[listener_name]
-
     def has_slot(self, listener_name: str) -> bool:
         """Whether this listener may accept now; otherwise new connections wait in the backlog."""
         limit = self.max_connections_per_listener.get(listener_name, UNLIMITED)

@@ -130,9 +130,6 @@ class SocketServer:
         """Requests whose answers have not left yet."""
         return sum(connection.unanswered_count for connection in self.connections())
 
-    def listener_names(self) -> list[str]:
-        return list(self._listeners)
-
     def _listener(self, endpoint: EndPoint) -> Listener:
         # The controller's requests must not queue behind those of clients: its own plane has places of its own.
         requests = RequestChannel(CONTROL_PLANE_QUEUE_SIZE) if self._is_control_plane(endpoint) else self.requests

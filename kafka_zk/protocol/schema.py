@@ -48,7 +48,6 @@ class Scalar(NamedTuple):
 
 INT8 = Scalar("int8", "b", 0)
 INT16 = Scalar("int16", "h", 0)
-UINT16 = Scalar("uint16", "H", 0)
 INT32 = Scalar("int32", "i", 0)
 INT64 = Scalar("int64", "q", 0)
 FLOAT64 = Scalar("float64", "d", 0.0)

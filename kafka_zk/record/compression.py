@@ -73,9 +73,6 @@ class Codec(IntEnum):
                 return data
 
 
-CODEC_NAMES = {codec.name.lower(): codec for codec in Codec}
-
-
 def codec_for_id(codec_id: int) -> Codec:
     """The codec of the attribute bits. Raises UnknownServerError for 5 to 7, as Kafka answers."""
     try:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from kafka_zk.log.files.transaction_index import AbortedTransaction
     from kafka_zk.log.slice import FileSlice
 
-CONSUMER_ID = -1
 NO_REPLICA = -1
 
 

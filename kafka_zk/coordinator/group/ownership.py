@@ -36,9 +36,6 @@ class Ownership:
     def is_loading(self) -> bool:
         return bool(self._loading)
 
-    def owns(self, partition: int) -> bool:
-        return partition in self._owned
-
     def check(self, partition: int) -> ErrorCode:
         """NONE if this broker answers for the partition."""
         if partition in self._owned:

@@ -117,10 +117,6 @@ class IndexFile:
     def is_open(self) -> bool:
         return self._descriptor >= 0
 
-    @property
-    def is_trimmed(self) -> bool:
-        return not self._sized
-
     def _open(self) -> int:
         if self._descriptor < 0:
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

@@ -16,7 +16,6 @@ from kafka_zk.zk.operations import Stat
 from kafka_zk.zk.znodes import documents
 
 VERSION_WITH_FEATURES = 5
-VERSION_WITHOUT_FEATURES = 4
 _ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
 
