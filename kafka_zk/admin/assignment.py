@@ -71,6 +71,24 @@ def assign_replicas(
     return assignment
 
 
+def assign_more_replicas(brokers: Sequence[BrokerRack], existing: Assignment, total_count: int) -> Assignment:
+    """Replicas for the partitions that let `existing` grow to `total_count`, on the pattern that partition 0 started.
+
+    Raises as `assign_replicas`. Source: AdminZkClient.createNewPartitionsAssignment.
+    """
+    first_leader = existing[0][0]
+    broker_ids = sorted(broker.broker_id for broker in brokers)
+    start_index = next((index for index, broker_id in enumerate(broker_ids) if broker_id >= first_leader), 0)
+    return assign_replicas(
+        brokers,
+        partition_count=total_count - len(existing),
+        replication_factor=len(existing[0]),
+        start_index=start_index,
+        shift=start_index,
+        first_partition=len(existing),
+    )
+
+
 def _follower(order: Sequence[int], leader_index: int, step: int) -> int:
     """The broker `step` places (never zero) after the leader, going round."""
     return order[(leader_index + 1 + step % (len(order) - 1)) % len(order)]

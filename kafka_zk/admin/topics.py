@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID, uuid4
 
-from kafka_zk.admin.assignment import Assignment, BrokerRack, assign_replicas
+from kafka_zk.admin.assignment import Assignment, BrokerRack, assign_more_replicas, assign_replicas
 from kafka_zk.admin.internal_topics import defaults_of
 from kafka_zk.admin.metadata_wait import MetadataWait
 from kafka_zk.admin.topic_rules import (
@@ -207,25 +207,11 @@ class TopicAdmin:
             given=chosen,
             live_brokers=[broker.broker_id for broker in brokers],
         )
-        added = chosen or self._assign_more(existing, total_count, brokers)
+        added = chosen or assign_more_replicas(brokers, existing, total_count)
         if not validate_only:
             log.info("Creating %s partitions for '%s' with the replica assignment %s", len(added), name, added)
             partitions = dict(topic.partitions) | {i: PartitionReplicas(tuple(r)) for i, r in added.items()}
             write_topic_assignment(self._zk, name, TopicAssignment(partitions, topic.topic_id))
-
-    def _assign_more(self, existing: Assignment, total_count: int, brokers: Sequence[BrokerRack]) -> Assignment:
-        """Carry on the pattern that partition 0 started."""
-        first = existing[0][0]
-        ids = sorted(broker.broker_id for broker in brokers)
-        start_index = next((index for index, broker_id in enumerate(ids) if broker_id >= first), 0)
-        return assign_replicas(
-            brokers,
-            partition_count=total_count - len(existing),
-            replication_factor=len(existing[0]),
-            start_index=start_index,
-            shift=start_index,
-            first_partition=len(existing),
-        )
 
     # --- deletion ----------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_zk.admin.assignment import Assignment, BrokerRack, assign_replicas
+from kafka_zk.admin.assignment import Assignment, BrokerRack, assign_more_replicas, assign_replicas
 from kafka_zk.protocol.errors import (
     BrokerNotAvailable,
     InvalidPartitions,
@@ -239,23 +239,9 @@ def _add_partitions(name: str, change: Change, total_count: int, zk: ZkClient) -
     given = {index: replicas for index, replicas in change.assignment.items() if index >= len(existing)}
     if given:
         _check_given(given, len(existing[0]), {broker.broker_id for broker in brokers})
-    added = given or _assign_more(existing, total_count, brokers)
+    added = given or assign_more_replicas(brokers, existing, total_count)
     partitions = dict(topic.partitions) | {index: PartitionReplicas(tuple(ids)) for index, ids in added.items()}
     write_topic_assignment(zk, name, TopicAssignment(partitions, topic.topic_id))
-
-
-def _assign_more(existing: Assignment, total_count: int, brokers: Sequence[BrokerRack]) -> Assignment:
-    """Carry on the pattern that partition 0 started."""
-    ids = [broker.broker_id for broker in brokers]
-    start_index = next((index for index, broker_id in enumerate(ids) if broker_id >= existing[0][0]), 0)
-    return assign_replicas(
-        brokers,
-        partition_count=total_count - len(existing),
-        replication_factor=len(existing[0]),
-        start_index=start_index,
-        shift=start_index,
-        first_partition=len(existing),
-    )
 
 
 def _check_given(given: Assignment, factor: int, live: set[int]) -> None:

@@ -146,6 +146,15 @@ class Group:
                 return ErrorCode.FENCED_INSTANCE_ID
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
+    def check_generation(self, member_id: str, group_instance_id: str | None, generation: int) -> ErrorCode:
+        """NONE if the pair may act for the group's present generation, else why not, in Kafka's order."""
+        if self.is_dead:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        error = self.check_member(member_id, group_instance_id)
+        if error is ErrorCode.NONE and generation != self.generation:
+            return ErrorCode.ILLEGAL_GENERATION
+        return error
+
     # --- parked requests ---------------------------------------------------------------------------------------------
 
     def park_join(self, member: Member, reply: JoinReply, step: Step) -> None:

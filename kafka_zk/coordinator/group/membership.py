@@ -35,13 +35,9 @@ from kafka_zk.protocol.errors import ErrorCode
 
 def heartbeat(group: Group, *, member_id: str, group_instance_id: str | None, generation: int, step: Step) -> ErrorCode:
     """The answer to a Heartbeat."""
-    if group.is_dead:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    error = group.check_member(member_id, group_instance_id)
+    error = group.check_generation(member_id, group_instance_id, generation)
     if error is not ErrorCode.NONE:
         return error
-    if generation != group.generation:
-        return ErrorCode.ILLEGAL_GENERATION
     keep_alive(group.members[member_id], step)
     if group.state is GroupState.PREPARING_REBALANCE:
         return ErrorCode.REBALANCE_IN_PROGRESS
@@ -81,11 +77,9 @@ def check_commit(
     if generation < 0 and group.state is GroupState.EMPTY:
         return ErrorCode.NONE  # Only its offsets are kept here; nobody manages the group.
     if generation >= 0 or member_id != NO_MEMBER_ID or group_instance_id is not None:
-        error = group.check_member(member_id, group_instance_id)
+        error = group.check_generation(member_id, group_instance_id, generation)
         if error is not ErrorCode.NONE:
             return error
-        if generation != group.generation:
-            return ErrorCode.ILLEGAL_GENERATION
     elif not is_transactional:
         return ErrorCode.UNKNOWN_MEMBER_ID  # Of a group with members, nobody else may move the offsets.
     if is_transactional:

@@ -82,13 +82,9 @@ def _check(
     protocol_type: str | None,
     protocol_name: str | None,
 ) -> ErrorCode:
-    if group.is_dead:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    error = group.check_member(member_id, group_instance_id)
+    error = group.check_generation(member_id, group_instance_id, generation)
     if error is not ErrorCode.NONE:
         return error
-    if generation != group.generation:
-        return ErrorCode.ILLEGAL_GENERATION
     if protocol_type is not None and protocol_type != group.protocol_type:
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     if protocol_name is not None and protocol_name != group.protocol_name:
