@@ -30,6 +30,7 @@ class Periodic:
             except KafkaStorageError as error:
                 log.warning("%s stopped early: %s", name, error)
             except Exception:
+                # A bug of ours: the task runs again all the same when its time comes.
                 log.exception("%s failed", name)
             arm(period_ms)
 

@@ -54,7 +54,7 @@ class RequestHeader:
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # mutable; Python's own way to say so
 
     def __repr__(self) -> str:
         return (

@@ -269,6 +269,7 @@ def encode(records: Iterable[Record | Sequence[object]], base_offset: int, base_
         if not -0x80000000 <= offset_delta <= 0x7FFFFFFF:
             raise OverflowError(f"offset {offset} is too far from the base offset {base_offset}")
         _put_varint(body, offset_delta)
+        # A tuple like a record is a sequence of objects to type checkers; hence what they must ignore here.
         _put_field(body, key)  # type: ignore[arg-type]
         _put_field(body, value)  # type: ignore[arg-type]
         _put_varint(body, len(headers))  # type: ignore[arg-type]

@@ -87,6 +87,7 @@ class SequenceListener:
         try:
             self._handle(data)
         except Exception:
+            # One bad notice must not hold back those behind it.
             log.exception("error while processing notification change for path = %s", path)
 
     def _purge(self, names: list[str]) -> None:

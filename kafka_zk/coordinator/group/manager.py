@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 import gevent
 from gevent.event import Event
@@ -80,6 +81,7 @@ class GroupManager:
                 try:
                     task()
                 except Exception:
+                    # A bug of ours in one partition must not end the greenlet that loads all others.
                     log_lines.exception("[GroupMetadataManager] a background task failed")
             self._has_task.clear()
 
@@ -103,7 +105,7 @@ class GroupManager:
         mine = [group for group in self.groups.values() if self._partition_of(group.group_id) == partition]
         for group in mine:
             del self.groups[group.group_id]
-            self._performer.decide(group, lambda step, group=group: unloaded(group, step))  # type: ignore[misc]
+            self._performer.decide(group, partial(unloaded, group))
         log_lines.info("[GroupMetadataManager] Unloaded %d groups of __consumer_offsets-%d", len(mine), partition)
 
     def _load(self, load: Load) -> None:
@@ -131,7 +133,7 @@ class GroupManager:
             )
         for group in groups:
             if self.groups.setdefault(group.group_id, group) is group:
-                self._performer.decide(group, lambda step, group=group: loaded(group, step))  # type: ignore[misc]
+                self._performer.decide(group, partial(loaded, group))
         self.ownership.loaded(load)
         log_lines.info(
             "[GroupMetadataManager] Finished the %s: %d records, %d groups, in %d milliseconds",
