@@ -87,12 +87,12 @@ def test_a_second_process_with_the_same_id_is_refused(zk: ZkClient, connect_zk: 
         registration.register_broker(connect_zk(), broker(1))
 
 
-def test_a_registration_of_the_own_previous_session_is_replaced(zk: ZkClient) -> None:
+def test_a_registration_of_the_own_previous_session_is_replaced(zk: ZkClient, monkeypatch: pytest.MonkeyPatch) -> None:
     other_session = zk.session_id
     registration.register_broker(zk, broker(1))
     successor = ZkClient(zk.connect, connection_timeout_ms=30_000)
     successor.start()
-    successor.previous_session_id = other_session
+    monkeypatch.setattr(ZkClient, "previous_session_id", other_session)
     epoch = registration.register_broker(successor, broker(1))
     stat = zk.exists("/brokers/ids/1")
     assert stat is not None and (stat.ephemeral_owner, stat.czxid) == (successor.session_id, epoch)
