@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
+from kazoo.exceptions import NoNodeError
 
 from tests.support.apache import ApacheBroker, run_tool
 from tests.support.broker import OurBroker
@@ -51,9 +52,11 @@ class Cluster:
 
     @property
     def controller(self) -> int | None:
-        if not self.zk.exists("/controller"):
-            return None
-        return int(json.loads(self.zk.get("/controller")[0])["brokerid"])
+        try:
+            data, _ = self.zk.get("/controller")
+        except NoNodeError:
+            return None  # Between two terms.
+        return int(json.loads(data)["brokerid"])
 
     def wait_for_members(self, *broker_ids: int) -> None:
         """Every one of the brokers knows them all."""
