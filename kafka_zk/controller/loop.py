@@ -50,6 +50,9 @@ _LOGGER = logging.getLogger("kafka.controller.KafkaController")
 
 NOBODY = -1
 
+FAILED_FAILOVER_PAUSE_MS = 1_000
+"""How long a broker that could not complete a failover leaves the office to others, before it competes again."""
+
 SHUTDOWN_GRACE_S = 2.0
 """How long the event being handled may still take when the broker stops."""
 
@@ -86,6 +89,7 @@ class KafkaController:
         self._measures = ControllerMeasures(metrics, self)
         self._registered_generation = zk.generation
         self._term: Term | None = None
+        self._competes_from_ms = 0
         self._greenlet: gevent.Greenlet[[], None] | None = None
         self.active_controller_id = NOBODY
         """The broker in office as far as this broker knows; -1: unknown."""
@@ -250,6 +254,10 @@ class KafkaController:
         generation = self._registered_generation
         if self._term is not None or generation != self._zk.generation:
             return
+        if self._clock.monotonic_ms() < self._competes_from_ms:
+            # What broke the last failover may still be there: without a pause the cluster would do nothing but elect.
+            self._clock.call_at(self._competes_from_ms, lambda: self._mailbox.put(events.Reelect()))
+            return
         found = self._elections.active_controller()
         if found is not None:
             self.active_controller_id = found
@@ -273,6 +281,7 @@ class KafkaController:
             raise
         except Exception as error:
             _LOGGER.exception("[Controller id=%d] Error while electing or becoming controller on broker", self._id)
+            self._competes_from_ms = self._clock.monotonic_ms() + FAILED_FAILOVER_PAUSE_MS
             raise BatchAbandoned(f"The failover was not completed: {error!r}") from error
 
     def _new_term(self, epoch: int, zk_version: int, generation: int) -> Term:

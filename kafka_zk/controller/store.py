@@ -95,7 +95,7 @@ class FencedStore:
 
     def compatible_brokers(self) -> dict[int, Broker]:
         """Blocks. The registered brokers, without those that do not support every finalized feature."""
-        ids = sorted(int(name) for name in self._zk.children(znodes.BrokerIdsZNode.PATH))
+        ids = znodes.BrokerIdsZNode.ids(self._zk.children(znodes.BrokerIdsZNode.PATH))
         found = self._read(ids, znodes.BrokerIdZNode.path, znodes.BrokerIdZNode.decode)
         finalized = self._finalized_features()
         compatible = {}

@@ -98,7 +98,7 @@ def _address(host: str, port: int) -> str:
 
 def live_broker_ids(zk: ZkClient) -> list[int]:
     """Blocks. Sorted ids of the registered brokers."""
-    return sorted(int(name) for name in zk.children(BrokerIdsZNode.PATH))
+    return BrokerIdsZNode.ids(zk.children(BrokerIdsZNode.PATH))
 
 
 def live_brokers(zk: ZkClient) -> dict[int, BrokerRegistration]:

@@ -73,6 +73,38 @@ def test_the_first_broker_becomes_controller_and_tells_everybody_of_each_newcome
     assert {member.controller.active_controller_id for member in cluster.members.values()} == {1}
 
 
+def test_a_child_of_brokers_ids_that_is_no_id_is_nobody(cluster):
+    cluster.members[3].zk.create("/brokers/ids/abc", b"")
+    cluster.crash(1)
+    cluster.settle()
+    assert cluster.controller.controller_epoch == 2
+    assert cluster.brokers[2].live_brokers == [2, 3]
+
+
+def test_a_failover_that_fails_is_tried_again_after_a_pause_and_not_in_a_storm(monkeypatch):
+    alone = FakeCluster([1])
+    attempts = []
+
+    def fail(term):
+        attempts.append(term.context.epoch)
+        raise RuntimeError("a fault of ours")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(loop, "take_office", fail)
+        alone.start()
+        assert attempts == [1]
+        alone.clock.advance(loop.FAILED_FAILOVER_PAUSE_MS - 1)
+        alone.settle()
+        assert attempts == [1]
+        alone.clock.advance(1)
+        alone.settle()
+        assert attempts == [1, 2]
+    alone.clock.advance(loop.FAILED_FAILOVER_PAUSE_MS)
+    alone.settle()
+    assert alone.controller.controller_epoch == 3
+    alone.stop()
+
+
 def test_another_broker_takes_over_with_the_next_epoch_when_the_controller_dies(cluster):
     cluster.crash(1)
     cluster.settle()

@@ -7,7 +7,7 @@ Source      kafka.zk.BrokerIdZNode, BrokerSequenceIdZNode; versions 1 to 5 (KIP-
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from kafka_zk.zk.operations import Stat
 from kafka_zk.zk.znodes import documents
 
 VERSION_WITH_FEATURES = 5
+_ID = re.compile(r"[0-9]{1,10}", re.ASCII)
 _ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
 
@@ -43,6 +44,14 @@ class BrokerIdsZNode:
     """/brokers/ids: its children are the ids of the living brokers."""
 
     PATH = "/brokers/ids"
+
+    @staticmethod
+    def ids(names: Iterable[str]) -> list[int]:
+        """Sorted ids of the children `names`. What is no number was put there by somebody's hand, and is nobody.
+
+        Differs from Kafka, whose controller cannot start while such a child is there.
+        """
+        return sorted(int(name) for name in names if _ID.fullmatch(name))
 
 
 class BrokerIdZNode:
