@@ -45,7 +45,6 @@ from kafka_zk.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from kafka_zk.protocol.types import NULL_UUID
 from kafka_zk.record.builder import build_batch
 from kafka_zk.record.compression import Codec
 from kafka_zk.record.types import Record
@@ -393,4 +392,3 @@ EXCHANGES = (
     fetch("what was deleted", ("deleted", 0, 0)),
     offsets("earliest after deletion", ("deleted", 0, -2)),
 )
-assert NULL_UUID != NOBODYS_ID
