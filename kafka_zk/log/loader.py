@@ -76,8 +76,12 @@ class LogLoader:
         self.epochs.truncate_from_start(self.log_start_offset)
         start_offset = max(self.log_start_offset, self.segments.first.base_offset)
         self.producers.remove_stray(segment.base_offset for segment in self.segments)
-        self.producers.state.clear(start_offset)
-        self.producers.last_snapshot_offset = start_offset
+        if self.clean_stop or self.producers.state.map_end_offset != end_offset:
+            self.producers.state.clear(start_offset)
+            self.producers.last_snapshot_offset = start_offset
+        else:
+            # Recovery has just walked the end of the log, and knows more than the snapshot it took there.
+            self.producers.state.remove_expired(self.now_ms, self.producers.expiration_ms)
         rebuild_producers(
             self.producers,
             self.segments,

@@ -70,6 +70,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/log/test_leader_epoch_cache.py",
     ),
     Mutant(
+        breaks="a batch that a crash left unanswered is known again, also when it was not its producer's last",
+        file="kafka_zk/log/loader.py",
+        old="if self.clean_stop or self.producers.state.map_end_offset != end_offset:",
+        new="if True:",
+        tests="tests/unit/log/test_crash_and_faults.py",
+    ),
+    Mutant(
         breaks="nothing behind a corrupt segment is kept",
         file="kafka_zk/log/loader.py",
         old="                for lost in unflushed[done + 1 :]:\n                    self._drop(lost)\n",

@@ -15,7 +15,7 @@ from kafka_zk.log.files import names
 from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.log.writing import POOLED_BYTES
-from kafka_zk.protocol.errors import KafkaStorageError
+from kafka_zk.protocol.errors import KafkaStorageError, OutOfOrderSequenceNumber
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
 from kafka_zk.record.produced import Origin
 from tests.unit.log.given import T0, TP, Place, produced, topic_config, values
@@ -227,6 +227,34 @@ def test_producers_and_aborted_transactions_are_rebuilt_after_a_crash(place: Pla
     assert log.last_stable_offset == 7
     assert [entry for segment in log.segments for entry in segment.aborted_transactions()] == entries
     assert entries == [(1, 4, 6, 7)]
+
+
+@pytest.mark.parametrize("recovery_point", [0, 3])
+def test_after_a_crash_each_of_the_last_five_batches_is_still_known_when_it_comes_again(
+    place: Place, recovery_point: int
+) -> None:
+    batches = [produced(str(number), producer_id=1, epoch=0, sequence=number) for number in range(8)]
+    repeated = [memoryview(bytearray(batch)) for batch in batches]
+    log = place.open()
+    for batch in batches:
+        log.append_as_leader(batch, leader_epoch=0)
+    place.crash(log)
+    log = place.open(recovery_point=recovery_point)
+    for number in range(3, 8):
+        answered = log.append_as_leader(repeated[number], leader_epoch=0)
+        assert (answered.is_duplicate, answered.first_offset) == (True, number)
+    with pytest.raises(OutOfOrderSequenceNumber):
+        log.append_as_leader(repeated[2], leader_epoch=0)
+    assert log.log_end_offset == 8
+
+
+def test_producers_that_expired_are_not_known_any_more_after_a_crash(place: Place) -> None:
+    log = place.open()
+    log.append_as_leader(produced("a", producer_id=1, epoch=0, sequence=0), leader_epoch=0)
+    place.crash(log)
+    place.clock.advance(86_400_000)
+    log = place.open()
+    assert not log.producers.state.producers
 
 
 def test_a_damaged_snapshot_is_deleted_and_an_older_one_taken(place: Place) -> None:
