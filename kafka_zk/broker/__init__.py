@@ -1,1 +1,1 @@
-"""Builds the broker out of its parts and keeps the order of start and stop."""
+"""One broker: its parts put together, the order in which they start and stop."""

@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments[0] == "-daemon":
         return _start_in_background(arguments[1:])
     options = _parse(arguments)
-    from kafka_zk.broker.logs import start_logging
+    from kafka_zk.broker.logs.setup import start_logging
 
     logging_system = start_logging({**os.environ, "LOG_DIR": str(log_dir())})
     try:
@@ -131,6 +131,7 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
     except gevent.GreenletExit:
         return _exit_code(received)
     except Exception as error:
+        # A bug of ours, too, ends in the log and in exit code 1, but with its traceback.
         is_clear = isinstance(error, START_FAILURES)
         log.error(
             "[KafkaServer id=%d] Fatal error during KafkaServer startup. Prepare to shutdown%s",

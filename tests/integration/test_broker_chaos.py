@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_zk.broker.session_file import NAME as SESSION_FILE
+from kafka_zk.broker.membership.session_file import NAME as SESSION_FILE
 from tests.support import wire
 from tests.support.broker import OurBroker
 from tests.support.chaos import GroupReader, IdempotentWriter, TopicChurn, Worker, committed_offsets

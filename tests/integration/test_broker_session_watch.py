@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_zk.broker.session_file import NAME as SESSION_FILE
+from kafka_zk.broker.membership.session_file import NAME as SESSION_FILE
 from kafka_zk.zk.session import close_session
 from tests.support.broker import OurBroker
 from tests.support.processes import wait_until

@@ -22,7 +22,7 @@ from kafka_zk.config.validators import at_least
 NETWORK_KEYS: tuple[Config, ...] = (
     Config("advertised.listeners", STRING, None, None, HIGH,
            "Addresses that clients and other brokers are told to connect to; absent: the listeners themselves.",
-           update_mode=PER_BROKER, read_by="broker.advertised"),
+           update_mode=PER_BROKER, read_by="broker.membership.advertised"),
     Config("connection.failed.authentication.delay.ms", INT, 100, at_least(0), LOW,
            "Wait before closing a connection whose authentication failed."),
     Config("connections.max.idle.ms", LONG, 600_000, None, MEDIUM,

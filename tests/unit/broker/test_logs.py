@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_zk.broker.log_files import (
+from kafka_zk.broker.logs.files import (
     LogFile,
     NeverRolling,
     RollingByDate,
@@ -17,9 +17,10 @@ from kafka_zk.broker.log_files import (
     size_in_bytes,
     strftime_format,
 )
-from kafka_zk.broker.log_layout import PatternFormatter
-from kafka_zk.broker.log_queue import ConsoleDestination, LogQueue
-from kafka_zk.broker.logs import LoggingSystem, levels, set_level, start_logging, unset_level
+from kafka_zk.broker.logs.layout import PatternFormatter
+from kafka_zk.broker.logs.levels import levels, set_level, unset_level
+from kafka_zk.broker.logs.queue import ConsoleDestination, LogQueue
+from kafka_zk.broker.logs.setup import LoggingSystem, start_logging
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.properties import read_file
 from kafka_zk.config.shipped import shipped_config

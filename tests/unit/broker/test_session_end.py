@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from kafka_zk.broker import session_end
+from kafka_zk.broker.membership import session_end
 from tests.support.processes import free_port
 
 

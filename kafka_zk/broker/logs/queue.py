@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 # Lines come in bursts: a short rest lets one wake-up write many.
@@ -103,7 +104,7 @@ class LogQueue:
                 return False
             destination, line = entry
             destinations[id(destination)] = destination
-            if self._attempt(destination, lambda d=destination, text=line: d.write(text, now_s)):  # type: ignore[misc]
+            if self._attempt(destination, partial(destination.write, line, now_s)):
                 self._failing.discard(id(destination))
         for destination in destinations.values():
             self._attempt(destination, destination.flush)

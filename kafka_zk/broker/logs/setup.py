@@ -3,7 +3,7 @@
 Role        Acts. `start_logging` is called once, before anything is logged; rooms use the standard library's
             `logging.getLogger` with Kafka's names: kafka.server.KafkaServer, kafka.controller.KafkaController,
             state.change.logger ...
-Invariants  Logging never blocks the loop (log_queue.py) and never fails a request.
+Invariants  Logging never blocks the loop (queue.py) and never fails a request.
 Source      Kafka's config/log4j.properties and bin/kafka-run-class.sh (LOG_DIR, kafka.logs.dir); LoggingController.
 
 Understood of log4j: rootLogger, logger.*, additivity.*, appender.* of the classes ConsoleAppender, FileAppender,
@@ -19,26 +19,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafka_zk.broker.log_files import LogFile, NeverRolling, Rolling, RollingByDate, RollingBySize, size_in_bytes
-from kafka_zk.broker.log_layout import KAFKA_PATTERN, PatternFormatter
-from kafka_zk.broker.log_queue import ConsoleDestination, Destination, LogQueue, QueueHandler
+from kafka_zk.broker.logs.files import LogFile, NeverRolling, Rolling, RollingByDate, RollingBySize, size_in_bytes
+from kafka_zk.broker.logs.layout import KAFKA_PATTERN, PatternFormatter
+from kafka_zk.broker.logs.levels import TRACE, level_number
+from kafka_zk.broker.logs.queue import ConsoleDestination, Destination, LogQueue, QueueHandler
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.properties import read_file
 from kafka_zk.config.shipped import shipped_config
 
-TRACE = 5
-_OFF = logging.CRITICAL + 10
-_LEVELS = {
-    "ALL": 1,
-    "TRACE": TRACE,
-    "DEBUG": logging.DEBUG,
-    "INFO": logging.INFO,
-    "WARN": logging.WARNING,
-    "ERROR": logging.ERROR,
-    "FATAL": logging.CRITICAL,
-    "OFF": _OFF,
-}
-_LEVEL_NAMES = {number: name for name, number in _LEVELS.items()}
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _CONFIGURATION = re.compile(r"-Dlog4j\.configuration=(?:file:)?(\S+)")
 _PREFIX = "log4j."
@@ -138,36 +126,6 @@ def start_logging(environment: Mapping[str, str] = os.environ) -> LoggingSystem:
     if complaint:
         logging.getLogger("kafka.Kafka$").warning(complaint)
     return system
-
-
-def level_number(name: str) -> int:
-    """Python's number of a log4j level. Raises ConfigException."""
-    number = _LEVELS.get(name.strip().upper())
-    if number is None:
-        raise ConfigException(f"{name} is not a log level, these are: {', '.join(_LEVELS)}")
-    return number
-
-
-def set_level(logger_name: str, level: str) -> None:
-    """Change a level at run time; "root" is the root logger. Raises ConfigException for an unknown level."""
-    logging.getLogger(None if logger_name == "root" else logger_name).setLevel(level_number(level))
-
-
-def unset_level(logger_name: str) -> None:
-    """Let a logger follow its parent again. Raises ConfigException for the root logger, which has none."""
-    if logger_name == "root":
-        raise ConfigException("The level of the root logger cannot be unset")
-    logging.getLogger(logger_name).setLevel(logging.NOTSET)
-
-
-def levels() -> dict[str, str]:
-    """The level in force of the root logger ("root") and of every known logger."""
-    names = sorted(
-        name for name, logger in logging.root.manager.loggerDict.items() if isinstance(logger, logging.Logger)
-    )
-    numbers = {"root": logging.root.getEffectiveLevel()}
-    numbers |= {name: logging.getLogger(name).getEffectiveLevel() for name in names}
-    return {name: _LEVEL_NAMES.get(number, logging.getLevelName(number)) for name, number in numbers.items()}
 
 
 def _rolling(kind: str, prefix: str, settings: Mapping[str, str]) -> Rolling:

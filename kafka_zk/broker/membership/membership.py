@@ -1,0 +1,77 @@
+"""This broker as a member of the cluster: its session with ZooKeeper, and its registration there.
+
+Role        Acts, through ZooKeeper, the session file and the helper that watches over the session.
+Invariants  Whoever may have to end the session after us (a successor, the helper) knows it before the broker appears
+            in /brokers/ids.
+Source      KafkaServer.initZkClient, KafkaZkClient.registerBroker.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from kafka_zk.broker.identity import new_cluster_id
+from kafka_zk.broker.membership.session_file import SessionFile
+from kafka_zk.broker.membership.session_watch import SessionWatch
+from kafka_zk.broker.stops import Stops
+from kafka_zk.clock import Clock
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.zk.cluster import create_or_get_cluster_id, create_top_level_paths
+from kafka_zk.zk.registration import check_endpoints_free, register_broker
+from kafka_zk.zk.session import ZkClient
+from kafka_zk.zk.session_metrics import measure
+from kafka_zk.zk.znodes import BrokerRegistration
+
+log = logging.getLogger("kafka.server.KafkaServer")
+
+
+class Membership:
+    """`connect`, `use_log_dir`, `register`: in this order. The session is `zk`; the last two need it connected."""
+
+    def __init__(self, config: BrokerConfig, *, clock: Clock, metrics: MetricsRegistry) -> None:
+        self.zk = ZkClient(
+            config.zookeeper_connect,
+            session_timeout_ms=config.zookeeper_session_timeout_ms,
+            connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+            max_in_flight=config.zookeeper_max_in_flight_requests,
+        )
+        self.cluster_id = ""
+        self.broker_epoch = -1
+        self._session_timeout_ms = config.zookeeper_session_timeout_ms
+        self._broker_id = config.broker_id
+        self._file: SessionFile | None = None
+        measure(self.zk, metrics, clock)
+
+    def connect(self, stops: Stops) -> None:
+        """Blocks. Open the session, create what is always there, learn or choose the cluster's id."""
+        log.info("[KafkaServer id=%d] Connecting to zookeeper on %s", self._broker_id, self.zk.connect)
+        self._watch = SessionWatch(self.zk.connect, session_timeout_ms=self._session_timeout_ms)
+        stops.add("watch over the ZooKeeper session", self._watch.release)
+        stops.add("ZooKeeper session", self._end_session)
+        self.zk.start()
+        create_top_level_paths(self.zk)
+        self.cluster_id = create_or_get_cluster_id(self.zk, new_cluster_id())
+        log.info("[KafkaServer id=%d] Cluster ID = %s", self._broker_id, self.cluster_id)
+
+    def use_log_dir(self, log_dir: Path) -> None:
+        """Blocks. Keep the session in `log_dir`, which is ours: its last owner's session is over, and is ended."""
+        self._file = SessionFile(log_dir)
+        self._file.end_previous(self.zk.connect)
+
+    def register(self, mine: BrokerRegistration, generation: int | None = None) -> None:
+        """Blocks. Appear in /brokers/ids with a new broker epoch; again with the `generation` of each new session."""
+        if generation is None:
+            check_endpoints_free(self.zk, mine)
+        assert self._file is not None
+        self._file.remember(self.zk)
+        self._watch.guard(self.zk.session_id, self.zk.session_password)
+        self.broker_epoch = register_broker(self.zk, mine, generation=generation)
+
+    def _end_session(self) -> None:
+        """Without ZooKeeper it cannot be ended; then a successor will do it."""
+        is_connected = self.zk.state == "CONNECTED"
+        self.zk.close()
+        if is_connected and self._file is not None:
+            self._file.forget()

@@ -1,0 +1,329 @@
+"""The parts of one broker: each built from those before it and started, in Kafka's order.
+
+Role        Acts. The only place that knows all rooms; it decides nothing but the order.
+Invariants  A broker is in ZooKeeper only while its data is locked and loaded; it serves only once it is registered.
+            What is started says at once how it is stopped (`stops`), so a start may fail half way.
+Source      KafkaServer.startup.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import gevent
+from gevent.event import Event
+
+from kafka_zk.admin.config_changes import ConfigChangeListener
+from kafka_zk.admin.configs import ConfigAdmin
+from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
+from kafka_zk.admin.topics import TopicAdmin
+from kafka_zk.api import all as all_apis
+from kafka_zk.api.context import Services
+from kafka_zk.api.dispatch import Dispatcher
+from kafka_zk.broker.identity import check_identity, stored_broker_id
+from kafka_zk.broker.logs.levels import levels
+from kafka_zk.broker.measures import BrokerMeasures, BrokerState
+from kafka_zk.broker.membership.advertised import advertised_endpoints, registration
+from kafka_zk.broker.membership.controlled_shutdown import leave_cluster
+from kafka_zk.broker.membership.membership import Membership
+from kafka_zk.broker.peers import connect_to_controller, connect_to_leader
+from kafka_zk.broker.state_dump import describe_state
+from kafka_zk.broker.stops import Stops
+from kafka_zk.broker.topic_configs import TopicConfigs
+from kafka_zk.broker.warm_up import warm_up
+from kafka_zk.clock import Clock
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.support import start_up_warnings
+from kafka_zk.controller.channel import socket_connect
+from kafka_zk.controller.loop import KafkaController
+from kafka_zk.controller.settings import ControllerSettings
+from kafka_zk.coordinator.group.coordinator import GroupCoordinator
+from kafka_zk.coordinator.transaction.producer_ids import ProducerIdManager
+from kafka_zk.log.manager import LogManager
+from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.metadata.controller_channel import ControllerChannel
+from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.metrics.http import MetricsServer
+from kafka_zk.metrics.loop import MetricsLoop
+from kafka_zk.network.errors import NetworkError
+from kafka_zk.network.request_metrics import RequestMetrics
+from kafka_zk.network.server import SocketServer
+from kafka_zk.network.settings import SocketServerSettings
+from kafka_zk.replication.manager import ReplicaManager
+from kafka_zk.zk.cluster import features, report_log_dir_failure
+from kafka_zk.zk.entity_configs import entity_config
+from kafka_zk.zk.errors import ZkError
+from kafka_zk.zk.registration import generate_broker_id
+from kafka_zk.zk.topics import topic_assignment
+from kafka_zk.zk.znodes import entity_path
+
+FIRST_METADATA_WAIT_S = 3.0
+
+log = logging.getLogger("kafka.server.KafkaServer")
+
+
+class Parts:
+    """Everything one broker is made of. `give_up` is called when nothing is left to live for; it may block."""
+
+    def __init__(self, config: BrokerConfig, clock: Clock, *, give_up: Callable[[], None]) -> None:
+        self.config = config
+        self.broker_id = config.broker_id
+        self.stops = Stops()
+        self._give_up = give_up
+        self._clock = clock
+        self._metrics = MetricsRegistry(clock)
+        self.measures = BrokerMeasures(self._metrics)
+        self._services = Services()
+        self._serves_replicas = False
+
+    def start(self) -> None:
+        """Blocks. Everything, in order; raises what prevents it, with `stops` for all that was started."""
+        started_ms = self._clock.wall_ms()
+        for warning in start_up_warnings(self.config):
+            log.warning(warning)
+        self._start_metrics()
+        self._connect_zookeeper()
+        self._start_logs()
+        self._start_replication()
+        self.measures.joined(
+            self._metrics,
+            broker_id=self.broker_id,
+            cluster_id=self._membership.cluster_id,
+            started_ms=started_ms,
+            cache=self._metadata_cache,
+        )
+        self._bind_listeners()
+        self._register()
+        self._start_coordinators()
+        self._start_controller()
+        self._fill_services()
+        self._follow_configs()
+        self._socket_server.enable_processing()
+        self._await_first_metadata()
+        gevent.spawn(warm_up)
+
+    # --- what a started broker is asked ------------------------------------------------------------------------------
+
+    def leave_cluster(self) -> None:
+        """Blocks. Have the controller move the leaders away, as far as it can."""
+        leave_cluster(
+            self._controller_channel,
+            self.config,
+            broker_id=self.broker_id,
+            broker_epoch=self._membership.broker_epoch,
+        )
+
+    def bound_port(self, listener_name: str) -> int:
+        return self._socket_server.bound_port(listener_name)
+
+    def describe(self) -> str:
+        """What the broker is doing, for a person to read."""
+        return describe_state(self._services, self._socket_server, broker_epoch=self._membership.broker_epoch)
+
+    # --- the start, step by step -------------------------------------------------------------------------------------
+
+    def _start_metrics(self) -> None:
+        loop = MetricsLoop(self._metrics)
+        loop.start()
+        self.stops.add("metrics loop", loop.stop)
+        port = self.config.kafka_zk_metrics_port
+        if port is not None:
+            host = self.config.kafka_zk_metrics_host
+            server = MetricsServer(self._metrics, host=host, port=port)
+            try:
+                server.start()
+            except OSError as error:
+                raise NetworkError(f"The metrics end point failed to bind to {host}:{port}: {error}") from error
+            self.stops.add("metrics end point", server.stop)
+            log.info("[KafkaServer id=%d] Metrics are served on port %d", self.broker_id, server.port)
+
+    def _connect_zookeeper(self) -> None:
+        self._membership = Membership(self.config, clock=self._clock, metrics=self._metrics)
+        self._zk = self._membership.zk
+        self._membership.connect(self.stops)
+
+    def _start_logs(self) -> None:
+        self._topic_configs = TopicConfigs(self._zk, lambda: self.config)
+        self._log_manager = LogManager(
+            config=self.config,
+            topic_config=self._topic_configs.config_of,
+            clock=self._clock,
+            metrics=self._metrics,
+            on_log_dir_failure=self._on_log_dir_failure,
+        )
+        self._claim_data()
+        self._apply_dynamic_config()
+        self._membership.use_log_dir(Path(self._log_manager.live_log_dirs()[0]))
+        self._topic_configs.load()
+        self.measures.state = BrokerState.RECOVERY
+        self._log_manager.startup()
+        self.stops.add("log manager", self._log_manager.shutdown)
+
+    def _claim_data(self) -> None:
+        """Lock the directories, refuse those of another broker, and mark the others as ours."""
+        found = self._log_manager.lock_and_read_identities()
+        self.stops.add("log directories' locks", self._log_manager.release)
+        cluster_id = self._membership.cluster_id
+        check_identity(found, cluster_id=cluster_id, broker_id=self.broker_id)
+        if self.broker_id < 0:
+            self.broker_id = self._stored_or_new_id(stored_broker_id(found))
+        self._log_manager.write_identities(broker_id=self.broker_id, cluster_id=cluster_id)
+
+    def _stored_or_new_id(self, stored: int | None) -> int:
+        if stored is not None:
+            return stored
+        return generate_broker_id(self._zk, reserved_broker_max_id=self.config.reserved_broker_max_id)
+
+    def _apply_dynamic_config(self) -> None:
+        default = entity_config(self._zk, entity_path(("brokers", None)))
+        own = entity_config(self._zk, entity_path(("brokers", str(self.broker_id))))
+        if default or own:
+            self.config = self.config.with_dynamic(default=default, broker=own)
+
+    def _start_replication(self) -> None:
+        config = self.config
+        self._metadata_cache = MetadataCache()
+        self._metadata_cache.on_change(lambda topics, deleted: self._topic_configs.forget(deleted))
+        self._controller_channel = ControllerChannel(
+            metadata_cache=self._metadata_cache,
+            listener_name=config.control_plane_listener_name or config.inter_broker_listener_name,
+            clock=self._clock,
+            connect=lambda node: connect_to_controller(self.config, self.broker_id, node),
+        )
+        self._controller_channel.start()
+        self.stops.add("channel to the controller", self._controller_channel.shutdown)
+        self._replica_manager = ReplicaManager(
+            config=config,
+            broker_id=self.broker_id,
+            clock=self._clock,
+            log_manager=self._log_manager,
+            metadata_cache=self._metadata_cache,
+            metrics=self._metrics,
+            controller=self._controller_channel,
+            broker_epoch=lambda: self._membership.broker_epoch,
+            connect=lambda node, client_id: connect_to_leader(self.config, node, client_id),
+            on_log_dir_failure=self._report_log_dir_failure,
+        )
+        self._replica_manager.startup()
+        self._serves_replicas = True
+        self.stops.add("replica manager", self._replica_manager.shutdown)
+
+    def _bind_listeners(self) -> None:
+        """Ports must be known before the registration; requests are taken up at the very end."""
+        dispatcher = Dispatcher(self._services, all_apis.load(), RequestMetrics(self._metrics))
+        settings = SocketServerSettings.of(self.config)
+        self._socket_server = SocketServer(settings, dispatcher, broker_id=self.broker_id, metrics=self._metrics)
+        self._socket_server.start()
+        self.stops.add("socket server", self._socket_server.stop)
+        self._endpoints = advertised_endpoints(self.config, self._socket_server.bound_port)
+
+    def _register(self, generation: int | None = None) -> None:
+        """Blocks. Called again, with its generation, for each new session."""
+        now_ms = self._clock.wall_ms()
+        mine = registration(self.config, broker_id=self.broker_id, endpoints=self._endpoints, now_ms=now_ms)
+        self._membership.register(mine, generation)
+
+    def _start_coordinators(self) -> None:
+        self._topic_admin = TopicAdmin(self._zk, self.config, self._metadata_cache, self._clock)
+        self.stops.add("topic requests that wait", self._topic_admin.waits.shutdown)
+        self._group_coordinator = GroupCoordinator(
+            config=self.config,
+            clock=self._clock,
+            replica_manager=self._replica_manager,
+            metadata_cache=self._metadata_cache,
+            metrics=self._metrics,
+            offsets_partition_count=self._offsets_partition_count,
+        )
+        self._group_coordinator.startup()
+        self.stops.add("group coordinator", self._group_coordinator.shutdown)
+
+    def _offsets_partition_count(self) -> int | None:
+        topic = topic_assignment(self._zk, GROUP_METADATA_TOPIC)
+        return None if topic is None else len(topic.partitions)
+
+    def _start_controller(self) -> None:
+        settings = ControllerSettings.from_config(self.config, self.broker_id)
+        self._controller = KafkaController(
+            settings=settings,
+            zk=self._zk,
+            clock=self._clock,
+            metrics=self._metrics,
+            connect=socket_connect(settings),
+            metadata_cache=self._metadata_cache,
+            register_broker=self._register,
+        )
+        self._controller.startup()
+        self.stops.add("controller", self._controller.shutdown)
+
+    def _fill_services(self) -> None:
+        services = self._services
+        services.config = self.config
+        services.clock = self._clock
+        services.metrics = self._metrics
+        services.cluster_id = self._membership.cluster_id
+        services.broker_id = self.broker_id
+        services.zk = self._zk
+        services.metadata_cache = self._metadata_cache
+        services.log_manager = self._log_manager
+        services.replica_manager = self._replica_manager
+        services.group_coordinator = self._group_coordinator
+        services.controller = self._controller
+        services.topic_admin = self._topic_admin
+        services.config_admin = ConfigAdmin(self._zk, self._metadata_cache, self.config, self.broker_id, levels)
+        services.producer_ids = ProducerIdManager(
+            broker_id=self.broker_id,
+            broker_epoch=lambda: self._membership.broker_epoch,
+            controller=self._controller_channel,
+            clock=self._clock,
+        )
+        found = features(self._zk)
+        services.finalized_features_epoch = found[1].version if found else 0
+
+    def _follow_configs(self) -> None:
+        listener = ConfigChangeListener(self._zk, self._clock, self._on_topic_overrides)
+        listener.start()
+        self.stops.add("config changes", listener.stop)
+
+    def _await_first_metadata(self) -> None:
+        """Blocks until the controller has shown us the cluster, for a while.
+
+        Clients of librdkafka that find no broker in their first answer do not ask again for a long time: whoever waits
+        for `started` must not be one of them. Without a controller we start all the same.
+        """
+        shown = Event()
+        self._metadata_cache.on_change(lambda topics, partitions: shown.set())
+        if not self._metadata_cache.is_alive(self.broker_id):
+            shown.wait(FIRST_METADATA_WAIT_S)
+
+    # --- news that concern several parts -----------------------------------------------------------------------------
+
+    def _on_topic_overrides(self, topic: str, overrides: Mapping[str, str]) -> None:
+        changed = self._topic_configs.change(topic, overrides)
+        if changed is None:
+            return
+        before, now = changed
+        self._log_manager.update_topic_config(topic, now)
+        if now.unclean_leader_election_enable and not before.unclean_leader_election_enable:
+            self._controller.enable_topic_unclean_election(topic)
+
+    def _on_log_dir_failure(self, directory: str) -> None:
+        if not self._serves_replicas:
+            # Found broken while we start: no replica is in service yet, and the log manager ends the start when no
+            # directory is left. The controller learns of it from our answer to LeaderAndIsr.
+            return
+        self._replica_manager.handle_log_dir_failure(directory)
+
+    def _report_log_dir_failure(self, directory: str) -> None:
+        """Tell the controller, which moves the leaders away; with no directory left there is nothing to live for."""
+        gevent.spawn(self._tell_controller_of_failure)
+        if not self._log_manager.live_log_dirs():
+            log.critical("Shutdown broker because all log dirs in %s have failed", ", ".join(self.config.log_dirs))
+            gevent.spawn(self._give_up)
+
+    def _tell_controller_of_failure(self) -> None:
+        try:
+            report_log_dir_failure(self._zk, self.broker_id)
+        except ZkError:
+            log.exception("[KafkaServer id=%d] The controller could not be told of the failure", self.broker_id)

@@ -1,0 +1,36 @@
+"""Connections to the other brokers of the cluster.
+
+Role        Acts. Who needs them (the channel to the controller, the fetchers) is given these two functions.
+Source      NodeToControllerChannelManagerImpl, BrokerBlockingSender.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.metadata.snapshot import Node
+from kafka_zk.network.channel import BrokerChannel
+
+
+def connect_to_controller(config: BrokerConfig, broker_id: int, node: Node) -> BrokerChannel:
+    """Blocks. A channel for what this broker asks of the controller. Raises NetworkError."""
+    timeout_ms = config.controller_socket_timeout_ms
+    return BrokerChannel.connect(
+        node.host,
+        node.port,
+        client_id=str(broker_id),
+        connect_timeout_ms=timeout_ms,
+        request_timeout_ms=timeout_ms,
+    )
+
+
+def connect_to_leader(config: BrokerConfig, node: Node, client_id: str) -> BrokerChannel:
+    """Blocks. A channel to fetch from a leader. Raises NetworkError."""
+    timeout_ms = config.replica_socket_timeout_ms
+    return BrokerChannel.connect(
+        node.host,
+        node.port,
+        client_id=client_id,
+        connect_timeout_ms=timeout_ms,
+        request_timeout_ms=timeout_ms,
+        receive_buffer_bytes=config.replica_socket_receive_buffer_bytes,
+    )

@@ -1,0 +1,33 @@
+"""What was started, so that it is stopped in reverse order.
+
+Role        Acts. Whoever starts a part says at once how it is stopped.
+Invariants  Every stop is tried, whatever the ones before it raised. A stop that adds another one has it tried too.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+log = logging.getLogger("kafka.server.KafkaServer")
+
+
+class Stops:
+    """The stops still to be done, the first one to do last."""
+
+    def __init__(self) -> None:
+        self._stops: list[tuple[str, Callable[[], object]]] = []
+
+    def add(self, name: str, stop: Callable[[], object]) -> None:
+        """`name` completes "Error while stopping the ..."."""
+        self._stops.append((name, stop))
+
+    def stop_all(self, *, broker_id: int) -> None:
+        """Blocks. Stop the newest first, until nothing is left."""
+        while self._stops:
+            name, stop = self._stops.pop()
+            try:
+                stop()
+            except Exception:
+                # A part of any room, which may be half started: the others have to be stopped all the same.
+                log.exception("[KafkaServer id=%d] Error while stopping the %s", broker_id, name)
