@@ -41,13 +41,6 @@ _OLD_NAMES = {
 }
 
 
-class LookingZkClient(ZkClient):
-    """A session that leaves a missing chroot missing."""
-
-    def _create_chroot(self) -> None:
-        return
-
-
 def main(arguments: Sequence[str]) -> int:
     show_warnings()
     try:
@@ -67,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(options: Options, connect: str) -> int:
-    zk = LookingZkClient(connect, session_timeout_ms=CONNECTION_TIMEOUT_MS)
+    zk = ZkClient(connect, session_timeout_ms=CONNECTION_TIMEOUT_MS, create_chroot=False)
     try:
         zk.start()
     except ConnectionTimeout as error:

@@ -49,11 +49,13 @@ class ZkClient:
         connection_timeout_ms: int | None = None,
         max_in_flight: int = 10,
         acl_for: AclFor = open_to_everyone,
+        create_chroot: bool = True,
     ) -> None:
         self.connect = connect
         self._session_timeout_ms = session_timeout_ms
         self._connection_timeout_ms = session_timeout_ms if connection_timeout_ms is None else connection_timeout_ms
         self._acl_for = acl_for
+        self._creates_chroot = create_chroot
         self._kazoo = kazoo_client(connect, session_timeout_ms)
         self._life = SessionLife(self._kazoo, self._set_watches_again)
         self._in_flight = BoundedSemaphore(max_in_flight)
@@ -64,7 +66,7 @@ class ZkClient:
     # -- life of the session
 
     def start(self) -> None:
-        """Blocks. Connect, and create the chroot if it is missing.
+        """Blocks. Connect; create the chroot if it is missing, unless the client was made not to.
 
         Raises ConnectionTimeout after zookeeper.connection.timeout.ms.
         """
@@ -73,7 +75,7 @@ class ZkClient:
             self.close()
             raise ConnectionTimeout(detail="Timed out waiting for connection while in state: CONNECTING")
         self._life.keep()
-        if self._kazoo.chroot and self.exists("/") is None:
+        if self._creates_chroot and self._kazoo.chroot and self.exists("/") is None:
             self._create_chroot()
 
     def close(self) -> None:
@@ -344,6 +346,7 @@ class ZkClient:
             self._refuse_if_over(generation)
             answer = request.send(self._kazoo)
         except BaseException:
+            # Nothing was sent, so no answer will give the place back.
             self._in_flight.release()
             raise
         now_ms = self._now_ms
