@@ -58,17 +58,17 @@ def load(port: int, *, connections: int, in_flight: int, size: int, seconds: flo
         sock = socket.create_connection(("127.0.0.1", port))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.sendall(frame * in_flight)
-        selector.register(sock, EVENT_READ, [0])
+        selector.register(sock, EVENT_READ, (sock, [0]))
     answered, deadline = 0, time.monotonic() + seconds
     while time.monotonic() < deadline:
         for key, _ in selector.select():
-            received = key.data[0] + len(key.fileobj.recv(1 << 16))  # type: ignore[union-attr]
-            count, key.data[0] = divmod(received, answer_bytes)
+            sock, rest = key.data
+            count, rest[0] = divmod(rest[0] + len(sock.recv(1 << 16)), answer_bytes)
             answered += count
             if count:
-                key.fileobj.sendall(frame * count)  # type: ignore[union-attr]
+                sock.sendall(frame * count)
     for key in list(selector.get_map().values()):
-        key.fileobj.close()  # type: ignore[union-attr]
+        key.data[0].close()
     return answered
 
 

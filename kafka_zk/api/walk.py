@@ -63,6 +63,7 @@ def _attempt(topic: Any, partition: P, act: Callable[[Any, P], R], refuse: Calla
     except CloseConnection:
         raise
     except Exception:
+        # A bug of ours in one partition: what was done for the others must still be answered.
         log.exception("Unexpected error while handling %r of %r", partition, topic)
         return refuse(topic, partition, unknown_server_error())
 

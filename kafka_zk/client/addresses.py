@@ -10,12 +10,15 @@ import logging
 import re
 import socket
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka_zk.config.errors import ConfigException
 
 BOOTSTRAP_SERVERS = "bootstrap.servers"
 _HOST_AND_PORT = re.compile(r"^(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
+
+SocketAddress = tuple[Any, ...]
+"""What socket.connect takes: a literal address, a port, and for IPv6 two numbers more."""
 
 log = logging.getLogger("org.apache.kafka.clients.ClientUtils")
 
@@ -62,14 +65,14 @@ def parse_address(url: str) -> Address:
     return Address(host, port)
 
 
-def resolve(address: Address) -> list[tuple[int, tuple[str, int]]]:
+def resolve(address: Address) -> list[tuple[int, SocketAddress]]:
     """Blocks. Socket family and address of every entry the resolver has, IPv4 first as in Java; none if it has none."""
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except socket.gaierror:
         return []
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
-    return [(entry[0], entry[4]) for entry in found]  # type: ignore[misc]  # four values for IPv6: socket.connect takes them
+    return [(family, target) for family, _, _, _, target in found]
 
 
 def java_text(host: str, address: str) -> str:

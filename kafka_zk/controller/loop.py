@@ -200,6 +200,7 @@ class KafkaController:
             if not self._fail(queued, error):
                 _LOGGER.error("[Controller id=%d] Error processing event %s", self._id, event, exc_info=error)
         except Exception as error:
+            # A bug of ours in one event must not end the greenlet that handles all others.
             _LOGGER.exception("[Controller id=%d] Error processing event %s", self._id, event)
             self._fail(queued, error)
         finally:
@@ -280,6 +281,7 @@ class KafkaController:
         except (ControllerMoved, SessionExpired, ConnectionClosed):
             raise
         except Exception as error:
+            # Refused by ZooKeeper or a bug of ours: half an office is worse than none.
             _LOGGER.exception("[Controller id=%d] Error while electing or becoming controller on broker", self._id)
             self._competes_from_ms = self._clock.monotonic_ms() + FAILED_FAILOVER_PAUSE_MS
             raise BatchAbandoned(f"The failover was not completed: {error!r}") from error

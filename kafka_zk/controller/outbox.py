@@ -54,6 +54,7 @@ class Outbox:
         except (ControllerMoved, SessionExpired):
             raise
         except Exception as error:
+            # Whatever it was, a bug of ours too: what follows is the same.
             raise BatchAbandoned(f"A batch of state changes failed: {error!r}") from error
         for request in batch.requests():
             self._log_request(request)

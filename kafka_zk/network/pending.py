@@ -20,9 +20,11 @@ class Pending(Generic[T]):
 
     __slots__ = ("_callbacks", "_error", "_settled", "_value")
 
+    _value: T
+    """There once it is settled without an error."""
+
     def __init__(self) -> None:
         self._settled = False
-        self._value: T | None = None
         self._error: Exception | None = None
         self._callbacks: list[Callable[[Pending[T]], None]] | None = None
 
@@ -41,7 +43,7 @@ class Pending(Generic[T]):
         assert self._settled, "not settled yet"
         if self._error is not None:
             raise self._error
-        return self._value  # type: ignore[return-value]  # settled without an error: it is a T
+        return self._value
 
     def complete(self, value: T) -> bool:
         """Settle with `value`; False if it was settled before (a race that the first one wins)."""

@@ -83,6 +83,7 @@ class SocketServer:
                 plane = "control" if self._is_control_plane(endpoint) else "data"
                 log.info("%s Created %s-plane acceptor for endpoint : %s", self._log_prefix, plane, endpoint)
         except Exception:
+            # A bug of ours, too, must leave no endpoint open.
             self.stop()
             raise
         if self._metrics is not None:

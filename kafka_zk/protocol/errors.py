@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from kafka_zk.protocol.error_table import ERROR_TABLE
 
-ErrorCode = IntEnum("ErrorCode", {name: code for code, name, _, _ in ERROR_TABLE})  # type: ignore[misc]  # errors.pyi names them
+ErrorCode = IntEnum("ErrorCode", {name: code for code, name, _, _ in ERROR_TABLE})
 
 _MESSAGES = {code: message for code, _, _, message in ERROR_TABLE}
 _RETRIABLE = frozenset(code for code, _, retriable, _ in ERROR_TABLE if retriable)
@@ -70,7 +70,7 @@ CLASSES: dict[ErrorCode, type[BrokerError]] = {
 globals().update({error_class.__name__: error_class for error_class in CLASSES.values()})
 
 
-class DecodeError(CLASSES[ErrorCode.INVALID_REQUEST]):  # type: ignore[misc]  # InvalidRequest, made above
+class DecodeError(CLASSES[ErrorCode.INVALID_REQUEST]):  # InvalidRequest
     """Bytes that are not the message they should be. Kafka closes the connection without an answer."""
 
 

@@ -54,8 +54,6 @@ class RequestHeader:
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
 
-    __hash__ = None  # type: ignore[assignment]  # mutable; Python's own way to say so
-
     def __repr__(self) -> str:
         return (
             f"RequestHeader(api_key={self.api_key} v{self.api_version} correlation_id={self.correlation_id} "

@@ -18,7 +18,6 @@ class Value:
     """Base of all message classes. Mutable, therefore not hashable."""
 
     __slots__: tuple[str, ...] = ()
-    __hash__ = None  # type: ignore[assignment]  # Python's own way to say so
 
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:

@@ -115,6 +115,7 @@ class Fetches:
             _check_topic_id(partition, fetch)
             answer = read(partition, fetch, params, max_bytes=max_bytes, min_one=min_one)
         except Exception as error:
+            # Errors for the client and bugs of ours alike concern one partition; the others are read.
             return self._failed(partition, fetch, error)
         if self._chooser is not None and params.rack_id and not params.is_follower and partition.is_leader:
             preferred = self._chooser.choose(partition, rack_id=params.rack_id, fetch_offset=fetch.fetch_offset)

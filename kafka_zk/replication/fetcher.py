@@ -154,6 +154,7 @@ class Fetcher:
                     self._session.failed(session_is_lost=False)
                     self._delay_all()
             except Exception:
+                # A bug of ours: without this greenlet none of its partitions would be fetched any more.
                 log_lines.exception("[%s] Unexpected error while fetching", self.name)
                 self._session.failed(session_is_lost=False)
                 self._delay_all()
@@ -220,6 +221,7 @@ class Fetcher:
             log_lines.error("[%s] Error while processing data for partition %s: %s", self.name, topic_partition, error)
             self._fail(topic_partition)
         except Exception:
+            # A bug of ours, on one partition's data: the others go on.
             log_lines.exception(
                 "[%s] Unexpected error while processing data for partition %s", self.name, topic_partition
             )

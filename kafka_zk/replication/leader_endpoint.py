@@ -14,6 +14,7 @@ from uuid import UUID
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.metadata_version import MetadataVersion
 from kafka_zk.metadata.snapshot import Node
+from kafka_zk.network.errors import NetworkError
 from kafka_zk.protocol.errors import ErrorCode, error_class_for
 from kafka_zk.protocol.messages.fetch import (
     FetchPartition,
@@ -153,7 +154,7 @@ class LeaderEndpoint:
             self._channel = self._connect(self.node, self._client_id)
         try:
             return self._channel.send(request, version)
-        except Exception:
+        except NetworkError:
             self.close()
             raise
 

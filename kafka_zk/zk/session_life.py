@@ -132,6 +132,7 @@ def returned(hook: Callable[..., None], *arguments: int) -> bool:
     try:
         hook(*arguments)
     except Exception:
+        # Hooks belong to other rooms: what they raise is theirs, what follows for the session is not.
         log.exception("Error in %r, called after a session or connection was lost", hook)
         return False
     return True
