@@ -5,17 +5,19 @@ Source      UnifiedLog.newMetrics, LogManager's gauges, LogFlushStats.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from kafka_zk.log.data_dir import DataDir
 from kafka_zk.log.unified_log import UnifiedLog
-from kafka_zk.metrics.registry import MetricsRegistry
+from kafka_zk.metrics.registry import MetricsRegistry, Row, Tags
 from kafka_zk.protocol.types import TopicPartition
 
 _LOG = "kafka.log:type=Log"
 _MANAGER = "kafka.log:type=LogManager"
 _PER_LOG = ("NumLogSegments", "LogStartOffset", "LogEndOffset", "Size")
+_IN_SERVICE: Tags = ()
+_IS_FUTURE: Tags = (("is-future", "true"),)
 
 
 def flush_timer(metrics: MetricsRegistry) -> Callable[[int], None]:
@@ -23,21 +25,21 @@ def flush_timer(metrics: MetricsRegistry) -> Callable[[int], None]:
     return metrics.timer("kafka.log:type=LogFlushStats,name=LogFlushRateAndTimeMs").update
 
 
-def register_log(metrics: MetricsRegistry, log: UnifiedLog) -> None:
-    tags = log.topic_partition._asdict()
-    values = (
-        lambda: len(log.segments),
-        lambda: log.log_start_offset,
-        lambda: log.log_end_offset,
-        lambda: log.size_bytes,
-    )
-    for name, value in zip(_PER_LOG, values, strict=True):
-        metrics.gauge(f"{_LOG},name={name}", value, **tags)
+def register_logs(
+    metrics: MetricsRegistry,
+    logs: Mapping[TopicPartition, UnifiedLog],
+    future_logs: Mapping[TopicPartition, UnifiedLog],
+) -> None:
+    """Show the logs that are in service and those being moved, as they come and go."""
 
+    def rows() -> Iterator[Row]:
+        for future, shown in ((_IN_SERVICE, logs), (_IS_FUTURE, future_logs)):
+            for log in list(shown.values()):
+                topic, partition = log.topic_partition
+                values = (len(log.segments), log.log_start_offset, log.log_end_offset, log.size_bytes)
+                yield (("topic", topic), ("partition", str(partition)), *future), values
 
-def forget_log(metrics: MetricsRegistry, topic_partition: TopicPartition) -> None:
-    for name in _PER_LOG:
-        metrics.remove(f"{_LOG},name={name}", **topic_partition._asdict())
+    metrics.gauge_table(_LOG, _PER_LOG, rows, row_count=lambda: len(logs) + len(future_logs))
 
 
 def register_directories(metrics: MetricsRegistry, dirs: Sequence[DataDir]) -> None:

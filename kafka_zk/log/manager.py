@@ -58,7 +58,6 @@ class LogManager:
     ) -> None:
         self._config = config
         self._clock = clock
-        self._metrics = metrics
         self._on_log_dir_failure = on_log_dir_failure
         self._pools = LogPools()
         self._open_segments = OpenSegments(limit=1)
@@ -72,6 +71,7 @@ class LogManager:
         self._to_checkpoint: set[DataDir] = set()
         self._is_locked = False
         log_metrics.register_directories(metrics, self._dirs)
+        log_metrics.register_logs(metrics, self._logs, self._future_logs)
 
     # Start and stop
 
@@ -225,7 +225,6 @@ class LogManager:
         found = self._logs.pop(topic_partition, None)
         if found is None:
             return
-        log_metrics.forget_log(self._metrics, topic_partition)
         data_dir = self._dir_of(found)
         data_dir.recovery_points.pop(topic_partition, None)
         self._retired.retire(found)
@@ -264,7 +263,6 @@ class LogManager:
 
     def _add(self, added: UnifiedLog) -> None:
         self._logs[added.topic_partition] = added
-        log_metrics.register_log(self._metrics, added)
 
     # Tasks
 
@@ -364,7 +362,6 @@ class LogManager:
             for logs in (self._logs, self._future_logs):
                 if logs.get(each.topic_partition) is each:
                     del logs[each.topic_partition]
-            log_metrics.forget_log(self._metrics, each.topic_partition)
         data_dir.unlock()
         log.warning("Stopping serving logs in dir %s", path)
         self._on_log_dir_failure(path)

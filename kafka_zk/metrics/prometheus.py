@@ -9,87 +9,136 @@ Rule        Names are `kafka_<domain>_<type>_<name>[_<suffix>]`, lower case, oth
             - gauge              Value:                  kafka_server_replicamanager_leadercount
             - other attributes   their own name:         kafka_server_socket_server_metrics_connection_count
             A gauge whose value is text becomes a series of value 1 with the text as the label `value`.
+Invariants  A page of tens of thousands of series takes longer than anybody may hold the loop: after every MBean the
+            writer offers a pause, and nothing it still needs can be spoilt by whoever runs meanwhile.
 Source      example_configs/kafka-2_0_0.yml of the Prometheus JMX exporter.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import generate_latest
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from kafka_zk.metrics.histogram import QUANTILES, Histogram, Timer
 from kafka_zk.metrics.meters import Counter, Meter
 from kafka_zk.metrics.names import MBeanName
+from kafka_zk.metrics.registry import GaugeTable, MetricsRegistry
 from kafka_zk.metrics.registry import Metric as KafkaMetric
-from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.metrics.values import AttributeValue
 
 _log = logging.getLogger("kafka.metrics")
 _NOT_ALLOWED = re.compile(r"[^a-z0-9_]+")
 _QUANTILE_LABELS = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
-Labels = tuple[tuple[str, str], ...]
+_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+Labels = Iterable[tuple[str, str]]
+Pause = Callable[[], None]
 
 
-class _Families:
-    """Series gathered by name, because Prometheus wants all series of a name together."""
+def no_pause() -> None:
+    """For callers that nobody waits for."""
+
+
+class _Page:
+    """Lines gathered by the name of their series, because Prometheus wants all series of a name together."""
 
     def __init__(self) -> None:
-        self._families: dict[str, Metric] = {}
+        self._families: dict[str, list[str]] = {}
 
-    def counter(self, name: str, labels: Labels, value: float) -> None:
-        self._add(CounterMetricFamily, name, "_total", labels, value)
+    def counter(self, name: str, labels: str, value: float) -> None:
+        self._add(name + "_total", "counter", labels, value)
 
-    def gauge(self, name: str, labels: Labels, value: float) -> None:
-        self._add(GaugeMetricFamily, name, "", labels, value)
+    def gauge(self, name: str, labels: str, value: float) -> None:
+        self._add(name, "gauge", labels, value)
 
-    def __iter__(self) -> Iterator[Metric]:
-        return iter(self._families.values())
+    def text(self, pause: Pause) -> bytes:
+        parts = []
+        for name in sorted(self._families):
+            parts.append("\n".join(self._families[name]).encode())
+            pause()
+        return b"\n".join([*parts, b""])
 
-    def _add(
-        self,
-        family: type[CounterMetricFamily] | type[GaugeMetricFamily],
-        name: str,
-        suffix: str,
-        labels: Labels,
-        value: float,
-    ) -> None:
-        metric = self._families.get(name)
-        if metric is None:
-            metric = self._families[name] = family(name, "Kafka metric " + name)
-        metric.add_sample(name + suffix, dict(labels), value)
+    def _add(self, name: str, kind: str, labels: str, value: float) -> None:
+        lines = self._families.get(name)
+        if lines is None:
+            head = f"# HELP {name} Kafka metric {name}\n# TYPE {name} {kind}"
+            lines = self._families[name] = [head]
+        lines.append(f"{name}{labels} {_number(value)}")
 
 
-class KafkaCollector(Collector):
-    """All metrics of a registry as Prometheus families."""
+def exposition(registry: MetricsRegistry, pause: Pause = no_pause) -> bytes:
+    """The page a Prometheus server scrapes (text format 0.0.4), the process's own series included.
 
-    def __init__(self, registry: MetricsRegistry) -> None:
-        self._registry = registry
+    `pause` is called whenever others may have a turn.
+    """
+    while registry.fold_some():
+        pause()
+    page = _Page()
+    for mbean, metric in registry.metrics():
+        _add_metric(page, mbean, metric)
+        pause()
+    for table in registry.tables():
+        _add_table(page, table, pause)
+    process = CollectorRegistry(auto_describe=False)
+    ProcessCollector(registry=process)
+    return page.text(pause) + generate_latest(process)
 
-    def collect(self) -> Iterable[Metric]:
-        self._registry.fold()
-        families = _Families()
-        for mbean, metric in self._registry.snapshot():
-            labels = tuple((_clean(key), value) for key, value in mbean.tags)
-            name = series_name(mbean)
-            if isinstance(metric, Meter):
-                _add_meter(families, name, labels, metric)
-            elif isinstance(metric, Counter):
-                families.counter(name, labels, metric.count)
-            elif isinstance(metric, Histogram | Timer):
-                families.gauge(name + "_count", labels, metric.count)
-                for label, value in zip(_QUANTILE_LABELS, metric.quantiles(), strict=True):
-                    families.gauge(name, (*labels, ("quantile", label)), value)
-            else:
-                for attribute, gauge_value in _asked(mbean, metric).items():
-                    full_name = name if attribute == "Value" else f"{name}_{_clean(attribute)}"
-                    _add_gauge(families, full_name, labels, gauge_value)
-        return families
+
+def series_name(mbean: MBeanName) -> str:
+    """The name of an MBean's series, without a suffix for the kind of metric."""
+    name = mbean.name or ""
+    if name.endswith("PerSec"):
+        name = name.removesuffix("PerSec")
+    elif name.endswith("Percent"):
+        name = name.removesuffix("Percent") + "_percent"
+    return clean("_".join(part for part in (mbean.domain, mbean.type, name) if part))
+
+
+def clean(text: str) -> str:
+    """`text` as a part of a series' name, or as the name of a label."""
+    return _NOT_ALLOWED.sub("_", text.lower()).strip("_")
+
+
+def _add_metric(page: _Page, mbean: MBeanName, metric: KafkaMetric) -> None:
+    name = series_name(mbean)
+    if isinstance(metric, Meter):
+        if name.endswith("_percent"):
+            page.gauge(name, _labels(mbean.tags), metric.rates()[0])
+        else:
+            page.counter(name, _labels(mbean.tags), metric.count)
+    elif isinstance(metric, Counter):
+        page.counter(name, _labels(mbean.tags), metric.count)
+    elif isinstance(metric, Histogram | Timer):
+        page.gauge(name + "_count", _labels(mbean.tags), metric.count)
+        for label, value in zip(_QUANTILE_LABELS, metric.quantiles(), strict=True):
+            page.gauge(name, _labels((*mbean.tags, ("quantile", label))), value)
+    else:
+        for attribute, gauge_value in _asked(mbean, metric).items():
+            full_name = name if attribute == "Value" else f"{name}_{clean(attribute)}"
+            _add_gauge(page, full_name, mbean.tags, gauge_value)
+
+
+def _add_gauge(page: _Page, name: str, tags: tuple[tuple[str, str], ...], value: AttributeValue) -> None:
+    if isinstance(value, str):
+        page.gauge(name, _labels((*tags, ("value", value))), 1)
+    else:
+        page.gauge(name, _labels(tags), value)
+
+
+def _add_table(page: _Page, table: GaugeTable, pause: Pause) -> None:
+    names = [series_name(MBeanName(table.domain, table.type, name, ())) for name in table.names]
+    try:
+        for tags, values in table.rows():
+            labels = _labels(tags)
+            for name, value in zip(names, values, strict=True):
+                page.gauge(name, labels, value)
+            pause()
+    except Exception:
+        _log.exception("The gauges of %s:type=%s could not be read", table.domain, table.type)
 
 
 def _asked(mbean: MBeanName, gauge: KafkaMetric) -> dict[str, AttributeValue]:
@@ -101,40 +150,17 @@ def _asked(mbean: MBeanName, gauge: KafkaMetric) -> dict[str, AttributeValue]:
         return {}
 
 
-def exposition(registry: MetricsRegistry) -> bytes:
-    """The page a Prometheus server scrapes (text format 0.0.4), the process's own series included."""
-    collectors = CollectorRegistry(auto_describe=False)
-    collectors.register(KafkaCollector(registry))
-    ProcessCollector(registry=collectors)
-    return generate_latest(collectors)
+def _labels(tags: Labels) -> str:
+    """The labels in braces, sorted by name; nothing without tags."""
+    pairs = sorted((clean(key), value.translate(_ESCAPES)) for key, value in tags)
+    return "{" + ",".join(f'{key}="{value}"' for key, value in pairs) + "}" if pairs else ""
 
 
-def series_name(mbean: MBeanName) -> str:
-    """The name of an MBean's series, without a suffix for the kind of metric."""
-    name = mbean.name or ""
-    if name.endswith("PerSec"):
-        name = name.removesuffix("PerSec")
-    elif name.endswith("Percent"):
-        name = name.removesuffix("Percent") + "_percent"
-    return _clean("_".join(part for part in (mbean.domain, mbean.type, name) if part))
-
-
-def _add_meter(families: _Families, name: str, labels: Labels, meter: Meter) -> None:
-    if name.endswith("_percent"):
-        families.gauge(name, labels, meter.rates()[0])
-    else:
-        families.counter(name, labels, meter.count)
-
-
-def _add_gauge(families: _Families, name: str, labels: Labels, value: AttributeValue) -> None:
-    if isinstance(value, str):
-        families.gauge(name, (*labels, ("value", value)), 1)
-    else:
-        families.gauge(name, labels, float(value))
-
-
-def _clean(text: str) -> str:
-    return _NOT_ALLOWED.sub("_", text.lower()).strip("_")
+def _number(value: float) -> str:
+    number = float(value)
+    if math.isfinite(number):
+        return repr(number)
+    return "NaN" if math.isnan(number) else "+Inf" if number > 0 else "-Inf"
 
 
 assert len(_QUANTILE_LABELS) == len(QUANTILES)

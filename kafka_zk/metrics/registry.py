@@ -1,14 +1,16 @@
 """MetricsRegistry: every metric of the process under its MBean name.
 
-Role        Pure. Rooms ask for handles once and keep them; the fold loop calls `fold` once a second; the Prometheus
-            end point and tools read `snapshot`.
+Role        Pure. Rooms ask for handles once and keep them; the fold loop calls `fold_some` every second; the Prometheus
+            end point and tests read what is there.
 Invariants  A name stands for one metric: asking again for the same kind gives the same object. A new gauge replaces
             the old one, because its function belongs to the newer owner.
+            What exists thousands of times (partitions) is a table: it costs nothing until somebody looks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from kafka_zk.clock import Clock
@@ -17,7 +19,13 @@ from kafka_zk.metrics.meters import Counter, Meter
 from kafka_zk.metrics.names import MBeanName, parse_name
 from kafka_zk.metrics.values import AttributeValue
 
+METRICS_A_FOLD = 500
+"""Folded in one go, in about a quarter of a millisecond."""
+
 GaugeFunction = Callable[[], AttributeValue]
+Tags = tuple[tuple[str, str], ...]
+Row = tuple[Tags, tuple[float, ...]]
+"""The tags of one thing, and the value of each of the table's names."""
 
 
 class Metric(Protocol):
@@ -48,6 +56,28 @@ class Gauge:
         return {attribute: function() for attribute, function in self._functions.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class GaugeTable:
+    """Gauges of many things of one kind: `names` for each row of `rows()`. Rows may come and go between two looks."""
+
+    domain: str
+    type: str
+    names: tuple[str, ...]
+    rows: Callable[[], Iterable[Row]]
+    row_count: Callable[[], int]
+
+    def gauges(self) -> Iterator[tuple[MBeanName, Gauge]]:
+        for tags, values in self.rows():
+            for name, value in zip(self.names, values, strict=True):
+                gauge = Gauge()
+                gauge.set("Value", _constant(value))
+                yield MBeanName(self.domain, self.type, name, tags), gauge
+
+
+def _constant(value: float) -> GaugeFunction:
+    return lambda: value
+
+
 M = TypeVar("M", Counter, Meter, Histogram, Timer, Gauge)
 
 
@@ -57,6 +87,8 @@ class MetricsRegistry:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._metrics: dict[MBeanName, Metric] = {}
+        self._tables: dict[tuple[str, str, tuple[str, ...]], GaugeTable] = {}
+        self._unfolded: list[Metric] = []
         self._folders: list[Callable[[int], bool]] = []
         self._gatherers: list[Callable[[int], bool]] = []
 
@@ -79,6 +111,22 @@ class MetricsRegistry:
     def gauge(self, name: str, function: GaugeFunction, *, attribute: str = "Value", **tags: object) -> None:
         """A value asked for when somebody looks. Metrics of the second generation name their `attribute`."""
         self._get(parse_name(name, tags), Gauge, Gauge).set(attribute, function)
+
+    def gauge_table(
+        self,
+        domain_and_type: str,
+        names: tuple[str, ...],
+        rows: Callable[[], Iterable[Row]],
+        *,
+        row_count: Callable[[], int],
+    ) -> None:
+        """Gauges of many like things under `domain:type=T`: for each row of `rows()` its tags, and a value a name.
+
+        `rows` is asked when somebody looks; others may run between two of its rows. `row_count()` tells how many there
+        are without making them.
+        """
+        name = parse_name(domain_and_type, {})
+        self._tables[name.domain, name.type, names] = GaugeTable(name.domain, name.type, names, rows, row_count)
 
     def remove(self, name: str, **tags: object) -> None:
         """Forget a metric; harmless when it does not exist."""
@@ -114,26 +162,43 @@ class MetricsRegistry:
     def fold_some(self) -> bool:
         """Take in a part of what is pending, in a few ms; whether to call again soon."""
         now_ms = self._clock.monotonic_ms()
-        if self.gather_some() or any(folder(now_ms) for folder in self._folders):
-            return True
-        for metric in self._metrics.values():
+        if not self._unfolded:
+            if self.gather_some() or any(folder(now_ms) for folder in self._folders):
+                return True
+            self._unfolded = [metric for metric in self._metrics.values() if type(metric) is not Gauge]
+        for metric in self._unfolded[-METRICS_A_FOLD:]:
             metric.fold(now_ms)
-        return False
+        del self._unfolded[-METRICS_A_FOLD:]
+        return bool(self._unfolded)
 
     def fold(self) -> None:
         """Take in everything that is pending."""
         while self.fold_some():
             pass
 
-    def snapshot(self) -> Iterator[tuple[MBeanName, Metric]]:
-        """Every metric, in the order of their names. Fold first to have the last second in it."""
-        return iter(sorted(self._metrics.items(), key=lambda item: str(item[0])))
+    def metrics(self) -> list[tuple[MBeanName, Metric]]:
+        """Every metric that is not of a table. Fold first to have the last second in it."""
+        return list(self._metrics.items())
+
+    def tables(self) -> list[GaugeTable]:
+        return list(self._tables.values())
+
+    def snapshot(self) -> list[tuple[MBeanName, Metric]]:
+        """Every metric, those of tables too, in the order of their names."""
+        return sorted(self._all(), key=lambda item: str(item[0]))
 
     def find(self, name: str, **tags: object) -> Metric | None:
-        return self._metrics.get(parse_name(name, tags))
+        wanted = parse_name(name, tags)
+        return self._metrics.get(wanted) or next((metric for found, metric in self._all() if found == wanted), None)
 
     def __len__(self) -> int:
-        return len(self._metrics)
+        """How many metrics there are, those of tables too."""
+        return len(self._metrics) + sum(len(table.names) * table.row_count() for table in self._tables.values())
+
+    def _all(self) -> Iterator[tuple[MBeanName, Metric]]:
+        yield from self._metrics.items()
+        for table in self._tables.values():
+            yield from table.gauges()
 
     def _get(self, name: MBeanName, kind: type[M], make: Callable[[], M]) -> M:
         metric = self._metrics.get(name)

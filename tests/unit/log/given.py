@@ -188,6 +188,7 @@ def manager_on(
     on_failure: Callable[[str], None] = lambda path: None,
     clock: SimClock | None = None,
     properties: Mapping[str, str] | None = None,
+    metrics: MetricsRegistry | None = None,
 ) -> LogManager:
     clock = clock or SimClock(wall_ms=T0)
     config = BrokerConfig.from_properties(
@@ -198,7 +199,7 @@ def manager_on(
         config=config,
         topic_config=lambda topic: known.get(topic) or topic_config(),
         clock=clock,
-        metrics=MetricsRegistry(clock),
+        metrics=metrics or MetricsRegistry(clock),
         on_log_dir_failure=on_failure,
         disk=disk,
     )

@@ -17,6 +17,7 @@ from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.meta_properties import MetaProperties
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.opening import InvalidLogDirectory
+from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.protocol.errors import InconsistentTopicId, KafkaStorageError
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 from tests.unit.log.given import T0, manager_on, produced, topic_config, values
@@ -291,10 +292,10 @@ def test_a_checkpoint_that_cannot_be_read_counts_as_empty(
 
 
 def test_metrics_follow_the_logs(tmp_path: Path) -> None:
-    manager = started(tmp_path)
+    metrics = MetricsRegistry(SimClock())
+    manager = started(tmp_path, metrics=metrics)
     create(manager, A)
     append(manager, A, "1", "2")
-    metrics = manager._metrics
     gauge = metrics.find("kafka.log:type=Log,name=LogEndOffset", topic="a", partition=0)
     assert gauge is not None
     assert gauge.attributes() == {"Value": 2}

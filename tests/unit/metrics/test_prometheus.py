@@ -1,6 +1,7 @@
 import gevent.event
 import pytest
 from gevent import socket
+from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_zk.clock import SimClock, SystemClock
 from kafka_zk.metrics import MetricsRegistry
@@ -53,6 +54,62 @@ def test_a_gauge_that_fails_does_not_hide_the_others(caplog: pytest.LogCaptureFi
     registry.gauge("kafka.server:type=X,name=Good", lambda: 1)
     assert series(registry) == {"kafka_server_x_good 1.0"}
     assert "kafka.server:type=X,name=Bad could not be read" in caplog.text
+
+
+def test_a_table_is_a_series_a_name_and_row():
+    registry = MetricsRegistry(SimClock())
+    rows = [((("topic", "a"), ("partition", "0")), (1, float("nan"))), ((("topic", "a"), ("partition", "1")), (2, 0.5))]
+    registry.gauge_table("kafka.cluster:type=Partition", ("Replicas", "Lag"), lambda: rows, row_count=lambda: 2)
+    assert series(registry) == {
+        'kafka_cluster_partition_replicas{partition="0",topic="a"} 1.0',
+        'kafka_cluster_partition_lag{partition="0",topic="a"} NaN',
+        'kafka_cluster_partition_replicas{partition="1",topic="a"} 2.0',
+        'kafka_cluster_partition_lag{partition="1",topic="a"} 0.5',
+    }
+
+
+def test_a_table_that_fails_does_not_hide_the_others(caplog: pytest.LogCaptureFixture):
+    registry = MetricsRegistry(SimClock())
+    registry.gauge_table("kafka.server:type=Bad", ("A",), lambda: [((), (1 // 0,))], row_count=lambda: 1)
+    registry.gauge_table("kafka.server:type=Good", ("A",), lambda: [((), (1,))], row_count=lambda: 1)
+    assert series(registry) == {"kafka_server_good_a 1.0"}
+    assert "kafka.server:type=Bad could not be read" in caplog.text
+
+
+def test_labels_of_any_text_are_escaped_and_read_back():
+    registry = MetricsRegistry(SimClock())
+    odd = 'a"b\\c\nd,e={}'
+    registry.gauge("kafka.log:type=LogManager,name=LogDirectoryOffline", lambda: 0, logDirectory=odd)
+    (family,) = (each for each in text_string_to_metric_families(exposition(registry).decode()) if "kafka" in each.name)
+    assert [sample.labels for sample in family.samples] == [{"logdirectory": odd}]
+
+
+def test_each_name_is_described_once_and_its_series_stand_together():
+    registry = MetricsRegistry(SimClock())
+    for topic in ("a", "b"):
+        registry.meter("kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec", topic=topic)
+        registry.meter("kafka.server:type=BrokerTopicMetrics,name=BytesOutPerSec", topic=topic)
+    lines = [line for line in exposition(registry).decode().splitlines() if "kafka" in line]
+    assert [line.split("{")[0] for line in lines] == [
+        line
+        for name in ("bytesin", "bytesout")
+        for full_name in [f"kafka_server_brokertopicmetrics_{name}_total"]
+        for line in (
+            f"# HELP {full_name} Kafka metric {full_name}",
+            f"# TYPE {full_name} counter",
+            full_name,
+            full_name,
+        )
+    ]
+
+
+def test_others_get_their_turn_while_a_page_is_written():
+    registry = MetricsRegistry(SimClock())
+    rows = [((("partition", str(number)),), (number,)) for number in range(50)]
+    registry.gauge_table("kafka.cluster:type=Partition", ("Replicas",), lambda: rows, row_count=lambda: 50)
+    pauses: list[int] = []
+    exposition(registry, lambda: pauses.append(1))
+    assert len(pauses) >= 50
 
 
 def http(port: int, request: bytes) -> bytes:

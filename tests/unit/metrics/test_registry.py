@@ -3,6 +3,7 @@ import pytest
 from kafka_zk.clock import SimClock
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.names import parse_name
+from kafka_zk.metrics.registry import METRICS_A_FOLD
 from kafka_zk.metrics.request_names import REQUEST_NAMES
 
 BYTES_IN = "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec"
@@ -105,6 +106,42 @@ def test_the_metrics_of_a_deleted_partition_are_forgotten_together():
         "kafka.log:type=Log,name=LogEndOffset,topic=t,partition=1",
         "kafka.log:type=Log,name=Size,topic=t,partition=1",
     ]
+
+
+def test_a_table_shows_the_rows_there_are_when_somebody_looks():
+    registry, _ = given_registry()
+    sizes = {"a": 1, "b": 2}
+
+    def rows():
+        return [((("topic", topic),), (size, size * 0.5)) for topic, size in sizes.items()]
+
+    registry.gauge_table("kafka.log:type=Log", ("Size", "Half"), rows, row_count=lambda: len(sizes))
+    registry.gauge("kafka.log:type=Log,name=Other", lambda: 7)
+    assert len(registry) == 5
+    half = registry.find("kafka.log:type=Log,name=Half", topic="b")
+    assert half is not None
+    assert half.attributes() == {"Value": 1.0}
+    del sizes["a"]
+    assert {str(name): metric.attributes()["Value"] for name, metric in registry.snapshot()} == {
+        "kafka.log:type=Log,name=Half,topic=b": 1.0,
+        "kafka.log:type=Log,name=Other": 7,
+        "kafka.log:type=Log,name=Size,topic=b": 2,
+    }
+    assert registry.find("kafka.log:type=Log,name=Half", topic="a") is None
+    assert len(registry) == 3
+
+
+def test_a_fold_of_many_metrics_is_done_in_parts_and_misses_none():
+    registry, _ = given_registry()
+    meters = [registry.meter(BYTES_IN, topic=number) for number in range(3 * METRICS_A_FOLD + 1)]
+    for meter in meters:
+        meter.mark(2)
+    parts = 1
+    while registry.fold_some():
+        parts += 1
+    assert parts == 4
+    assert {meter.attributes()["Count"] for meter in meters} == {2}
+    assert not any(meter._pending for meter in meters)
 
 
 def test_a_fold_goes_on_until_nobody_has_more():
