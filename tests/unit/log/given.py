@@ -199,7 +199,7 @@ def manager_on(
         config=config,
         topic_config=lambda topic: known.get(topic) or topic_config(),
         clock=clock,
-        metrics=metrics or MetricsRegistry(clock),
+        metrics=MetricsRegistry(clock) if metrics is None else metrics,
         on_log_dir_failure=on_failure,
         disk=disk,
     )
