@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from kafka_zk.config.broker_attributes import BrokerAttributes
 from kafka_zk.config.broker_rules import check_rules
-from kafka_zk.config.endpoints import EndPoint, parse_csv_map, parse_end_points, parse_security_protocol_map, split_csv
+from kafka_zk.config.endpoints import parse_csv_map, parse_end_points, parse_security_protocol_map, split_csv
 from kafka_zk.config.errors import ConfigException, require
 from kafka_zk.config.layers import Layers, with_both_ids
 from kafka_zk.config.metadata_version import MetadataVersion, find_version
@@ -91,22 +91,6 @@ class BrokerConfig(BrokerAttributes):
     @property
     def inter_broker_security_protocol(self) -> str:
         return self.listener_security_protocol_map.get(self.inter_broker_listener_name, "PLAINTEXT")
-
-    @property
-    def data_plane_listeners(self) -> list[EndPoint]:
-        """Every listener but the one kept for the controller."""
-        return [end for end in self.listeners if end.listener_name != self.control_plane_listener_name]
-
-    @property
-    def zookeeper_chroot(self) -> str:
-        """The path at the end of zookeeper.connect, "" when there is none."""
-        slash = self.zookeeper_connect.find("/")
-        return "" if slash < 0 else self.zookeeper_connect[slash:].rstrip("/")
-
-    @property
-    def zookeeper_hosts(self) -> str:
-        """zookeeper.connect without the path."""
-        return self.zookeeper_connect.partition("/")[0]
 
     def _resolve_id(self) -> None:
         if "broker.id" in self.originals and self.broker_id != self.node_id:

@@ -29,11 +29,6 @@ class MetadataVersion:
 
     name: str
 
-    @property
-    def short_version(self) -> str:
-        """The release the version belongs to: 2.7-IV2 belongs to 2.7."""
-        return self.name.partition("-")[0]
-
     def is_at_least(self, name: str) -> bool:
         """Whether this version is `name` (full, for instance "2.7-IV2") or newer."""
         return _LEVELS[self.name] >= _LEVELS[name]

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kafka_zk.log.files import meta_properties, names
-from kafka_zk.log.files.checkpoint import MalformedCheckpoint, encode_lines, read_offsets
+from kafka_zk.log.files.checkpoint import MalformedCheckpoint, encode_offsets, read_offsets
 from kafka_zk.log.files.meta_properties import MetaProperties
 from kafka_zk.log.log_directory import LogDirectory
 from kafka_zk.log.turn import Turn
@@ -89,7 +89,7 @@ class DataDir:
 
     def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Blocks. Replace one of the checkpoint files, durably. Raises KafkaStorageError."""
-        content = encode_lines([f"{each.topic} {each.partition} {offset}" for each, offset in offsets.items()])
+        content = encode_offsets(offsets)
         directory = self.directory
         with self._writing, directory.guard(f"Error while writing to checkpoint file {self.path / name}"):
             pools = directory.pools

@@ -83,10 +83,6 @@ class Purgatory:
         """Complete `operation` whatever it waits for; False when it was completed before."""
         return self._finish(operation)
 
-    def waiting_on(self, key: Hashable) -> list[DelayedOperation]:
-        """The operations that wait on `key`, in the order in which they came."""
-        return list(self._watched.get(key, ()))
-
     @property
     def waiting_count(self) -> int:
         """How many operations wait."""

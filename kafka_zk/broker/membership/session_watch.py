@@ -41,11 +41,6 @@ class SessionWatch:
         except OSError as error:
             log.warning("Nobody watches over the ZooKeeper session, after a kill it must time out: %s", error)
 
-    @property
-    def helper_pid(self) -> int | None:
-        """None when there is no helper."""
-        return None if self._helper is None else self._helper.pid
-
     def guard(self, session_id: int, password: bytes) -> None:
         """From now on end this session, and no earlier one, when the broker dies."""
         self._tell(f"{session_id} {password.hex()}\n")

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.protocol.types import TopicPartition
 
 VERSION = 0
@@ -56,12 +55,9 @@ def read_offsets(path: Path) -> dict[TopicPartition, int]:
     return dict(_parse_offset(line, path) for line in decode_lines(content, path))
 
 
-def write_offsets(
-    path: Path, offsets: Mapping[TopicPartition, int], disk: Disk = DISK, *, durable: bool = True
-) -> None:
-    """Replace the file. Raises OSError."""
-    lines = [f"{partition.topic} {partition.partition} {offset}" for partition, offset in offsets.items()]
-    disk.replace_file(path, encode_lines(lines), durable=durable)
+def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
+    """The content of the file."""
+    return encode_lines([f"{each.topic} {each.partition} {offset}" for each, offset in offsets.items()])
 
 
 def _parse_offset(line: str, path: Path) -> tuple[TopicPartition, int]:

@@ -20,7 +20,6 @@ _READ = re.compile(r"\b(?:\w*_)?configs?(?:\(\))?\.([a-z0-9_]+)\b")
 _READ_THROUGH: dict[str, tuple[str, ...]] = {
     "delegation.token.master.key": ("delegation_token_secret_key",),
     "listener.security.protocol.map": ("listeners", "inter_broker_security_protocol"),
-    "listeners": ("data_plane_listeners",),
     "log.dir": ("log_dirs",),
     "log.flush.scheduler.interval.ms": ("log_flush_interval_ms",),
     "log.message.timestamp.difference.max.ms": ("log_message_timestamp_before_max_ms",),
@@ -30,7 +29,6 @@ _READ_THROUGH: dict[str, tuple[str, ...]] = {
     "log.roll.jitter.hours": ("log_roll_jitter_ms",),
     "node.id": ("broker_id",),
     "security.inter.broker.protocol": ("inter_broker_listener_name",),
-    "zookeeper.connect": ("zookeeper_hosts", "zookeeper_chroot"),
 }
 _TOPIC_READ_THROUGH: dict[str, tuple[str, ...]] = {
     "cleanup.policy": ("compact", "delete"),

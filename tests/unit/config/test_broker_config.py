@@ -65,14 +65,13 @@ def test_listeners_may_be_named_and_use_ipv6():
     assert config.inter_broker_listener_name == "INSIDE"
 
 
-def test_the_control_plane_listener_is_no_data_plane_listener():
+def test_the_control_plane_listener_is_named_as_the_listeners_are():
     config = given(
         listeners="PLAINTEXT://:9092,CONTROL://:9093",
         listener_security_protocol_map="PLAINTEXT:PLAINTEXT,CONTROL:PLAINTEXT",
         control_plane_listener_name="control",
     )
     assert config.control_plane_listener_name == "CONTROL"
-    assert [end_point.listener_name for end_point in config.data_plane_listeners] == ["PLAINTEXT"]
 
 
 def test_a_listener_may_have_a_value_of_its_own():
@@ -81,12 +80,6 @@ def test_a_listener_may_have_a_value_of_its_own():
     )
     assert config.for_listener("PLAINTEXT", "max.connections") == 7
     assert config.for_listener("OTHER", "max.connections") == 9
-
-
-def test_the_chroot_of_zookeeper_stands_after_the_last_host():
-    config = BrokerConfig.from_properties({"zookeeper.connect": "a:1,b:2,c:3/kafka/prod"})
-    assert (config.zookeeper_hosts, config.zookeeper_chroot) == ("a:1,b:2,c:3", "/kafka/prod")
-    assert BrokerConfig.from_properties({"zookeeper.connect": "a:1"}).zookeeper_chroot == ""
 
 
 def test_connection_overrides_may_name_ipv6_hosts():

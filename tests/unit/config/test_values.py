@@ -59,4 +59,3 @@ def test_versions_compare_by_age_and_not_by_text():
     assert old < new
     assert new.is_at_least("2.7-IV1")
     assert not new.is_at_least("3.0-IV0")
-    assert new.short_version == "2.7"

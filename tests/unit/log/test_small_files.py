@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 
 from kafka_zk.log.files import clean_shutdown, meta_properties, partition_metadata, producer_snapshot
-from kafka_zk.log.files.checkpoint import MalformedCheckpoint, decode_lines, read_offsets, write_offsets
-from kafka_zk.log.files.disk import Disk
+from kafka_zk.log.files.checkpoint import MalformedCheckpoint, decode_lines, encode_offsets, read_offsets
+from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.files.leader_epoch_file import EpochEntry, read_epochs, write_epochs
 from kafka_zk.log.files.meta_properties import MalformedMetaProperties, MetaProperties
 from kafka_zk.log.files.partition_metadata import MalformedPartitionMetadata
@@ -20,7 +20,7 @@ ENTRY = SnapshotEntry(7, 1, 41, 99, 4, 1_700_000_000_000, 3, 95)
 
 def test_a_checkpoint_is_read_as_it_was_written(tmp_path: Path) -> None:
     offsets = {TopicPartition("a", 0): 5, TopicPartition("b-c", 12): 1 << 40}
-    write_offsets(tmp_path / "c", offsets)
+    (tmp_path / "c").write_bytes(encode_offsets(offsets))
     assert (tmp_path / "c").read_text() == "0\n2\na 0 5\nb-c 12 1099511627776\n"
     assert read_offsets(tmp_path / "c") == offsets
 
@@ -60,10 +60,10 @@ def test_a_replaced_file_is_complete_or_the_old_one(tmp_path: Path) -> None:
             raise OSError(28, "No space left on device")
 
     path = tmp_path / "c"
-    write_offsets(path, {TopicPartition("a", 0): 5})
+    DISK.replace_file(path, b"old")
     with pytest.raises(OSError, match="No space left"):
-        write_offsets(path, {TopicPartition("a", 0): 6}, FullDisk())
-    assert read_offsets(path) == {TopicPartition("a", 0): 5}
+        FullDisk().replace_file(path, b"new")
+    assert path.read_bytes() == b"old"
 
 
 def test_leader_epochs_are_read_as_they_were_written(tmp_path: Path) -> None:
