@@ -23,6 +23,7 @@ from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk import znodes
 from kafka_zk.zk.errors import BadVersion, ControllerMoved, MalformedZNode, NoNode, ZkError
+from kafka_zk.zk.existing import existing
 from kafka_zk.zk.operations import Check, Create, Delete, Operation, SetData, Stat
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.watches import Kind
@@ -355,15 +356,9 @@ class FencedStore:
     ) -> dict[_Key, _Value]:
         """Blocks. Read and decode each key's znode, pipelined; missing and malformed ones are left out."""
         found: dict[_Key, _Value] = {}
-        if not keys:
-            return found
-        for key, answer in zip(keys, self._zk.get_many([path(key) for key in keys]), strict=True):
-            if isinstance(answer, NoNode):
-                continue
-            if isinstance(answer, ZkError):
-                raise answer
+        for key, node in existing(self._zk, keys, path):
             try:
-                found[key] = decode(*answer, key)
+                found[key] = decode(*node, key)
             except MalformedZNode as error:
                 _LOGGER.error("%s", error)
         return found

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from kafka_zk.zk.cluster import controller
 from kafka_zk.zk.errors import BadVersion, ControllerMoved, NodeExists, NoNode, NotEmpty, ZkError
+from kafka_zk.zk.existing import existing
 from kafka_zk.zk.operations import Check, SetData
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import (
@@ -30,16 +31,10 @@ def entity_config(zk: ZkClient, entity_path: str) -> dict[str, str]:
 
 def entity_configs(zk: ZkClient, entity_paths: Iterable[str]) -> dict[str, dict[str, str]]:
     """Blocks. The same for many, pipelined. Raises MalformedZNode."""
-    wanted = list(entity_paths)
-    found: dict[str, dict[str, str]] = {}
-    for path, answer in zip(wanted, zk.get_many(map(ConfigEntityZNode.path, wanted)), strict=True):
-        if isinstance(answer, NoNode):
-            found[path] = {}
-        elif isinstance(answer, ZkError):
-            raise answer
-        else:
-            found[path] = ConfigEntityZNode.decode(*answer, path)
-    return found
+    overrides: dict[str, dict[str, str]] = {path: {} for path in entity_paths}
+    for path, node in existing(zk, overrides, ConfigEntityZNode.path):
+        overrides[path] = ConfigEntityZNode.decode(*node, path)
+    return overrides
 
 
 def entities_with_config(zk: ZkClient, entity_type: str) -> list[str]:

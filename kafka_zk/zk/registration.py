@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 
 from kafka_zk.zk.errors import EndPointsTaken, NodeExists, NoNode, ZkError
+from kafka_zk.zk.existing import existing
 from kafka_zk.zk.operations import Create, SetData, Stat
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import BrokerIdsZNode, BrokerIdZNode, BrokerRegistration, BrokerSequenceIdZNode
@@ -103,16 +104,8 @@ def live_broker_ids(zk: ZkClient) -> list[int]:
 
 def live_brokers(zk: ZkClient) -> dict[int, BrokerRegistration]:
     """Blocks. All registered brokers; their znodes' watches are set where there are listeners."""
-    broker_ids = live_broker_ids(zk)
-    answers = zk.get_many(BrokerIdZNode.path(broker_id) for broker_id in broker_ids)
-    found = {}
-    for broker_id, answer in zip(broker_ids, answers, strict=True):
-        if isinstance(answer, NoNode):
-            continue
-        if isinstance(answer, ZkError):
-            raise answer
-        found[broker_id] = BrokerIdZNode.decode(*answer, broker_id)
-    return found
+    found = existing(zk, live_broker_ids(zk), BrokerIdZNode.path)
+    return {broker_id: BrokerIdZNode.decode(*node, broker_id) for broker_id, node in found}
 
 
 def generate_broker_id(zk: ZkClient, *, reserved_broker_max_id: int) -> int:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from kafka_zk.protocol.errors import TopicAlreadyExists
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk.entity_configs import write_entity_config
-from kafka_zk.zk.errors import NodeExists, NoNode, ZkError
+from kafka_zk.zk.errors import NodeExists, NoNode
+from kafka_zk.zk.existing import existing
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import (
     DeleteTopicsTopicZNode,
@@ -32,15 +33,7 @@ def topic_names(zk: ZkClient) -> list[str]:
 
 def topic_assignments(zk: ZkClient, topics: Iterable[str]) -> dict[str, TopicAssignment]:
     """Blocks. Assignment and id of those of `topics` that exist, pipelined. Raises MalformedZNode."""
-    wanted = list(topics)
-    found = {}
-    for topic, answer in zip(wanted, zk.get_many(map(TopicZNode.path, wanted)), strict=True):
-        if isinstance(answer, NoNode):
-            continue
-        if isinstance(answer, ZkError):
-            raise answer
-        found[topic] = TopicZNode.decode(*answer, topic)
-    return found
+    return {topic: TopicZNode.decode(*node, topic) for topic, node in existing(zk, topics, TopicZNode.path)}
 
 
 def topic_assignment(zk: ZkClient, topic: str) -> TopicAssignment | None:
@@ -52,15 +45,8 @@ def partition_leaderships(
     zk: ZkClient, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, PartitionLeadership]:
     """Blocks. State znodes of those of `partitions` that have one, pipelined. Raises MalformedZNode."""
-    wanted = list(partitions)
-    found = {}
-    for tp, answer in zip(wanted, zk.get_many(map(TopicPartitionStateZNode.path, wanted)), strict=True):
-        if isinstance(answer, NoNode):
-            continue
-        if isinstance(answer, ZkError):
-            raise answer
-        found[tp] = TopicPartitionStateZNode.decode(*answer, tp)
-    return found
+    states = existing(zk, partitions, TopicPartitionStateZNode.path)
+    return {tp: TopicPartitionStateZNode.decode(*node, tp) for tp, node in states}
 
 
 def create_topic(zk: ZkClient, topic: str, assignment: TopicAssignment, overrides: Mapping[str, str]) -> None:

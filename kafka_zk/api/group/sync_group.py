@@ -10,6 +10,7 @@ from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.coordinator.group.actions import SyncResult
+from kafka_zk.coordinator.group.syncing import Sync
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import GroupAuthorizationFailed, InconsistentGroupProtocol
 from kafka_zk.protocol.messages.sync_group import (
@@ -38,13 +39,13 @@ def sync_group(request: SyncGroupRequest, ctx: RequestContext) -> Pending[SyncGr
             )
         )
 
-    ctx.services.group_coordinator.sync_group(
-        request.group_id,
+    sync = Sync(
         member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
         generation=request.generation_id,
+        group_instance_id=request.group_instance_id,
         protocol_type=request.protocol_type,
         protocol_name=request.protocol_name,
         assignments={each.member_id: bytes(each.assignment) for each in request.assignments},
-    ).on_complete(finish)
+    )
+    ctx.services.group_coordinator.sync_group(request.group_id, sync).on_complete(finish)
     return answer

@@ -37,7 +37,7 @@ from kafka_zk.coordinator.group.performer import Performer, Spawn
 from kafka_zk.coordinator.group.placement import partition_for
 from kafka_zk.coordinator.group.records import offset_key, offset_value
 from kafka_zk.coordinator.group.store import OffsetsLog
-from kafka_zk.coordinator.group.syncing import sync_group
+from kafka_zk.coordinator.group.syncing import Sync, sync_group
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode
@@ -209,17 +209,7 @@ class GroupCoordinator:
         self._performer.decide(joined, lambda step: join_group(joined, join, answer.complete, step))
         return answer
 
-    def sync_group(
-        self,
-        group_id: str,
-        *,
-        member_id: str,
-        group_instance_id: str | None,
-        generation: int,
-        protocol_type: str | None,
-        protocol_name: str | None,
-        assignments: Mapping[str, bytes],
-    ) -> Pending[SyncResult]:
+    def sync_group(self, group_id: str, sync: Sync) -> Pending[SyncResult]:
         """The answer waits for the leader's assignment."""
         answer: Pending[SyncResult] = Pending()
         error = self._check(group_id)
@@ -231,21 +221,7 @@ class GroupCoordinator:
             answer.complete(SyncResult(error or ErrorCode.UNKNOWN_MEMBER_ID))
             return answer
         synced = group
-
-        def decision(step: Step) -> None:
-            sync_group(
-                synced,
-                member_id=member_id,
-                group_instance_id=group_instance_id,
-                generation=generation,
-                protocol_type=protocol_type,
-                protocol_name=protocol_name,
-                assignments=assignments,
-                reply=answer.complete,
-                step=step,
-            )
-
-        self._performer.decide(synced, decision)
+        self._performer.decide(synced, lambda step: sync_group(synced, sync, answer.complete, step))
         return answer
 
     def heartbeat(self, group_id: str, *, member_id: str, group_instance_id: str | None, generation: int) -> ErrorCode:

@@ -9,6 +9,7 @@ Source      Kafka 3.9 GroupCoordinator.doSyncGroup, setAndPropagateAssignment, u
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from kafka_zk.coordinator.group.actions import (
     NO_MEMBER_ID,
@@ -36,58 +37,52 @@ from kafka_zk.coordinator.group.states import GroupState, Happening
 from kafka_zk.protocol.errors import ErrorCode
 
 
-def sync_group(
-    group: Group,
-    *,
-    member_id: str,
-    group_instance_id: str | None,
-    generation: int,
-    protocol_type: str | None,
-    protocol_name: str | None,
-    assignments: Mapping[str, bytes],
-    reply: SyncReply,
-    step: Step,
-) -> None:
-    """Decide a SyncGroup; `assignments` by member id come from the leader only. What is None is not checked."""
-    error = _check(group, member_id, group_instance_id, generation, protocol_type, protocol_name)
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """A SyncGroup request. `assignments` by member id come from the leader only. What is None is not checked."""
+
+    member_id: str
+    generation: int
+    group_instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignments: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def sync_group(group: Group, sync: Sync, reply: SyncReply, step: Step) -> None:
+    """Decide a SyncGroup."""
+    error = _check(group, sync)
     if error is not ErrorCode.NONE:
         step.add(AnswerSync(reply, SyncResult(error)))
         return
-    member = group.members[member_id]
-    synced(group, member_id, step)
+    member = group.members[sync.member_id]
+    synced(group, sync.member_id, step)
     if group.state is GroupState.STABLE:
         result = SyncResult(ErrorCode.NONE, member.assignment, group.protocol_type, group.protocol_name)
         step.add(AnswerSync(reply, result))
         keep_alive(member, step)
         return
     group.park_sync(member, reply, step)
-    if group.leader_id == member_id and group.assigned_generation != group.generation:
+    if group.leader_id == sync.member_id and group.assigned_generation != group.generation:
         group.assigned_generation = group.generation
         # Members that the leader left out get an empty assignment, and a leader cannot assign to strangers.
-        complete = {each: assignments.get(each, b"") for each in group.members}
+        complete = {each: sync.assignments.get(each, b"") for each in group.members}
         step.add(
             Report(
-                f"Assignment received from leader {member_id} for group {group.group_id} for generation "
+                f"Assignment received from leader {sync.member_id} for group {group.group_id} for generation "
                 f"{group.generation}. The group has {len(group.members)} members"
             )
         )
         step.add(StoreGroup(group_value(group, complete), Assignment(group.generation, complete)))
 
 
-def _check(
-    group: Group,
-    member_id: str,
-    group_instance_id: str | None,
-    generation: int,
-    protocol_type: str | None,
-    protocol_name: str | None,
-) -> ErrorCode:
-    error = group.check_generation(member_id, group_instance_id, generation)
+def _check(group: Group, sync: Sync) -> ErrorCode:
+    error = group.check_generation(sync.member_id, sync.group_instance_id, sync.generation)
     if error is not ErrorCode.NONE:
         return error
-    if protocol_type is not None and protocol_type != group.protocol_type:
+    if sync.protocol_type is not None and sync.protocol_type != group.protocol_type:
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    if protocol_name is not None and protocol_name != group.protocol_name:
+    if sync.protocol_name is not None and sync.protocol_name != group.protocol_name:
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     if group.state is GroupState.PREPARING_REBALANCE:
         return ErrorCode.REBALANCE_IN_PROGRESS

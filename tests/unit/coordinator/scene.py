@@ -16,7 +16,7 @@ from kafka_zk.coordinator.group.joining import Join, join_group
 from kafka_zk.coordinator.group.membership import check_commit, heartbeat, leave, loaded, unloaded
 from kafka_zk.coordinator.group.performer import Performer
 from kafka_zk.coordinator.group.states import GroupState
-from kafka_zk.coordinator.group.syncing import sync_group
+from kafka_zk.coordinator.group.syncing import Sync, sync_group
 from kafka_zk.protocol.errors import ErrorCode
 
 RANGE = (("range", b"\0\1\0\0\0\1\0\1t\0\0\0\0\0\0\0\0"),)
@@ -107,21 +107,16 @@ class Scene:
         protocol_type: str | None = None,
         protocol_name: str | None = None,
     ) -> list[SyncResult]:
-        answers: list[SyncResult] = []
-        self.performer.decide(
-            self.group,
-            lambda step: sync_group(
-                self.group,
-                member_id=member_id,
-                group_instance_id=instance,
-                generation=self.group.generation if generation is None else generation,
-                protocol_type=protocol_type,
-                protocol_name=protocol_name,
-                assignments=assignments or {},
-                reply=answers.append,
-                step=step,
-            ),
+        asked = Sync(
+            member_id,
+            self.group.generation if generation is None else generation,
+            group_instance_id=instance,
+            protocol_type=protocol_type,
+            protocol_name=protocol_name,
+            assignments=assignments or {},
         )
+        answers: list[SyncResult] = []
+        self.performer.decide(self.group, lambda step: sync_group(self.group, asked, answers.append, step))
         return answers
 
     def heartbeat(self, member_id: str, *, instance: str | None = None, generation: int | None = None) -> ErrorCode:

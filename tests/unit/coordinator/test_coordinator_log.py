@@ -13,6 +13,7 @@ from kafka_zk.coordinator.group.coordinator import GroupCoordinator, Leaver
 from kafka_zk.coordinator.group.joining import Join
 from kafka_zk.coordinator.group.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.store import READ_BYTES
+from kafka_zk.coordinator.group.syncing import Sync
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import batches, decode_records
@@ -78,15 +79,9 @@ class Coordinated:
         join = Join("", "m", None, "c", "/h", 10_000, 10_000, "consumer", RANGE)
         joined = self.coordinator.join_group(GROUP, join)
         self.broker.clock.advance(0)
-        synced = self.coordinator.sync_group(
-            GROUP,
-            member_id="m",
-            group_instance_id=None,
-            generation=joined.value.generation,
-            protocol_type="consumer",
-            protocol_name="range",
-            assignments={"m": b"all"},
-        )
+        generation = joined.value.generation
+        sync = Sync("m", generation, protocol_type="consumer", protocol_name="range", assignments={"m": b"all"})
+        synced = self.coordinator.sync_group(GROUP, sync)
         assert synced.value.assignment == b"all"
         return "m"
 
@@ -118,15 +113,7 @@ def test_while_loading_members_are_asked_for_patience(made: Coordinated):
     assert made.coordinator.list_groups()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     beat = made.coordinator.heartbeat(GROUP, member_id="m", group_instance_id=None, generation=1)
     assert beat is ErrorCode.NONE
-    synced = made.coordinator.sync_group(
-        GROUP,
-        member_id="m",
-        group_instance_id=None,
-        generation=1,
-        protocol_type=None,
-        protocol_name=None,
-        assignments={},
-    )
+    synced = made.coordinator.sync_group(GROUP, Sync("m", generation=1))
     assert synced.value.error is ErrorCode.REBALANCE_IN_PROGRESS
 
 
