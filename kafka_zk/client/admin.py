@@ -26,7 +26,7 @@ from kafka_zk.client.admin_results import (
     TopicListing,
     topic_description,
 )
-from kafka_zk.client.calls import Calls
+from kafka_zk.client.calls import Call, Calls
 from kafka_zk.client.cluster import Cluster
 from kafka_zk.client.config import ClientConfig
 from kafka_zk.client.errors import KafkaException
@@ -124,9 +124,8 @@ class AdminClient:
                 configs=[messages.CreatableTopicConfig(name=name, value=text) for name, text in topic.configs.items()],
             )
 
-        self._calls.to_controller(
-            "createTopics", messages.CREATE_TOPICS_REQUEST, messages.CREATE_TOPICS_RESPONSE, build, check
-        )
+        call = Call("createTopics", messages.CREATE_TOPICS_REQUEST, messages.CREATE_TOPICS_RESPONSE, build, check)
+        self._calls.to_controller(call)
 
     def delete_topics(self, names: Sequence[str]) -> None:
         """Blocks. Raises UnknownTopicOrPartition, TopicDeletionDisabled ..."""
@@ -144,9 +143,8 @@ class AdminClient:
             for topic in answer.responses:
                 _raise_for(topic.error_code, topic.error_message)
 
-        self._calls.to_controller(
-            "deleteTopics", messages.DELETE_TOPICS_REQUEST, messages.DELETE_TOPICS_RESPONSE, build, check
-        )
+        call = Call("deleteTopics", messages.DELETE_TOPICS_REQUEST, messages.DELETE_TOPICS_RESPONSE, build, check)
+        self._calls.to_controller(call)
 
     def create_partitions(
         self, counts: Mapping[str, int], assignments: Mapping[str, Sequence[Sequence[int]]] | None = None
@@ -178,9 +176,10 @@ class AdminClient:
             for topic in answer.results:
                 _raise_for(topic.error_code, topic.error_message)
 
-        self._calls.to_controller(
+        call = Call(
             "createPartitions", messages.CREATE_PARTITIONS_REQUEST, messages.CREATE_PARTITIONS_RESPONSE, build, check
         )
+        self._calls.to_controller(call)
 
     def _describe_topics(self, wanted: list[MetadataRequestTopic]) -> list[TopicDescription]:
         if not wanted:
@@ -191,7 +190,7 @@ class AdminClient:
         live = {broker.node_id for broker in answer.brokers}
         return [topic_description(topic, live) for topic in answer.topics]
 
-    def _metadata(self, call: str, topics: list[MetadataRequestTopic] | None) -> MetadataResponse:
+    def _metadata(self, name: str, topics: list[MetadataRequestTopic] | None) -> MetadataResponse:
         def build(version: int) -> MetadataRequest:
             if version < 4 and topics is not None:
                 raise UnsupportedVersion("MetadataRequest versions older than 4 would create missing topics")
@@ -199,7 +198,7 @@ class AdminClient:
             wanted = [] if topics is None and version == 0 else topics
             return MetadataRequest(topics=wanted, allow_auto_topic_creation=version < 4)
 
-        answer = self._calls.to_any_node(call, METADATA_REQUEST, METADATA_RESPONSE, build)
+        answer = self._calls.to_any_node(Call(name, METADATA_REQUEST, METADATA_RESPONSE, build))
         self._cluster.learn(answer)
         return answer
 
@@ -229,12 +228,10 @@ class AdminClient:
             for result in answer.results:
                 _raise_for(result.error_code, result.error_message)
 
-        request, response = messages.DESCRIBE_CONFIGS_REQUEST, messages.DESCRIBE_CONFIGS_RESPONSE
         node_id = _node_of(resources)
-        if node_id is None:
-            answer = self._calls.to_any_node("describeConfigs", request, response, build, check)
-        else:
-            answer = self._calls.to_node(node_id, "describeBrokerConfigs", request, response, build, check)
+        name = "describeConfigs" if node_id is None else "describeBrokerConfigs"
+        call = Call(name, messages.DESCRIBE_CONFIGS_REQUEST, messages.DESCRIBE_CONFIGS_RESPONSE, build, check)
+        answer = self._calls.to_node(node_id, call)
         return {
             ConfigResource(ResourceType(result.resource_type), result.resource_name): [
                 ConfigEntry(
@@ -279,11 +276,8 @@ class AdminClient:
                 _raise_for(result.error_code, result.error_message)
 
         request, response = messages.INCREMENTAL_ALTER_CONFIGS_REQUEST, messages.INCREMENTAL_ALTER_CONFIGS_RESPONSE
-        node_id = _node_of(changes)
-        if node_id is None:
-            self._calls.to_any_node("incrementalAlterConfigs", request, response, build, check)
-        else:
-            self._calls.to_node(node_id, "incrementalAlterConfigs", request, response, build, check)
+        call = Call("incrementalAlterConfigs", request, response, build, check)
+        self._calls.to_node(_node_of(changes), call)
 
     # --- the cluster -------------------------------------------------------------------------------------------------
 
@@ -308,13 +302,14 @@ class AdminClient:
         def check(answer: messages.ListPartitionReassignmentsResponse) -> None:
             _raise_for(answer.error_code, answer.error_message)
 
-        answer = self._calls.to_controller(
+        call = Call(
             "listPartitionReassignments",
             messages.LIST_PARTITION_REASSIGNMENTS_REQUEST,
             messages.LIST_PARTITION_REASSIGNMENTS_RESPONSE,
             build,
             check,
         )
+        answer = self._calls.to_controller(call)
         return {
             TopicPartition(topic.name, partition.partition_index): PartitionReassignment(
                 partition.replicas, partition.adding_replicas, partition.removing_replicas
@@ -330,13 +325,11 @@ class AdminClient:
         def check(answer: messages.DescribeClusterResponse) -> None:
             _raise_for(answer.error_code, answer.error_message)
 
-        answer = self._calls.to_any_node(
-            "listNodes",
-            messages.DESCRIBE_CLUSTER_REQUEST,
-            messages.DESCRIBE_CLUSTER_RESPONSE,
-            lambda _: messages.DescribeClusterRequest(),
-            check,
-        )
+        def build(_: int) -> messages.DescribeClusterRequest:
+            return messages.DescribeClusterRequest()
+
+        call = Call("listNodes", messages.DESCRIBE_CLUSTER_REQUEST, messages.DESCRIBE_CLUSTER_RESPONSE, build, check)
+        answer = self._calls.to_any_node(call)
         nodes = [Node(broker.broker_id, broker.host, broker.port, broker.rack) for broker in answer.brokers]
         return ClusterDescription(answer.cluster_id, answer.controller_id, nodes)
 

@@ -14,7 +14,8 @@ import logging
 import random
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from kafka_zk.client.cluster import Cluster, NoNode
 from kafka_zk.client.config import ClientConfig
@@ -31,6 +32,21 @@ NODE_WAIT_S = 0.05
 log = logging.getLogger("org.apache.kafka.clients.admin.KafkaAdminClient")
 
 
+def _accept(answer: object) -> None:
+    """For answers that carry no error of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[Request, Response]):
+    """What is asked: `build(version)` makes the request, `check` raises what the answer says is wrong."""
+
+    name: str
+    request: Message[Request]
+    response: Message[Response]
+    build: Callable[[int], Request]
+    check: Callable[[Response], None] = _accept
+
+
 class Calls:
     """Calls to one cluster, with one client's patience."""
 
@@ -38,51 +54,21 @@ class Calls:
         self._cluster = cluster
         self._config = config
 
-    def to_any_node(
-        self,
-        name: str,
-        request: Message[Request],
-        response: Message[Response],
-        build: Callable[[int], Request],
-        check: Callable[[Response], None] | None = None,
-    ) -> Response:
-        """Blocks. Send `build(version)` to any broker; `check` raises what the answer says is wrong."""
-        return self._run(name, self._cluster.any_node, request, response, build, check)
+    def to_any_node(self, call: Call[Request, Response]) -> Response:
+        """Blocks. Ask any broker."""
+        return self._run(call, self._cluster.any_node)
 
-    def to_controller(
-        self,
-        name: str,
-        request: Message[Request],
-        response: Message[Response],
-        build: Callable[[int], Request],
-        check: Callable[[Response], None] | None = None,
-    ) -> Response:
-        """Blocks. Send it to the controller, wherever that is."""
-        return self._run(name, self._cluster.controller, request, response, build, check)
+    def to_controller(self, call: Call[Request, Response]) -> Response:
+        """Blocks. Ask the controller, wherever that is."""
+        return self._run(call, self._cluster.controller)
 
-    def to_node(
-        self,
-        node_id: int,
-        name: str,
-        request: Message[Request],
-        response: Message[Response],
-        build: Callable[[int], Request],
-        check: Callable[[Response], None] | None = None,
-    ) -> Response:
-        """Blocks. Send it to one broker."""
-        return self._run(
-            name, lambda deadline_s: self._cluster.node(node_id, deadline_s), request, response, build, check
-        )
+    def to_node(self, node_id: int | None, call: Call[Request, Response]) -> Response:
+        """Blocks. Ask one broker; None: any of them."""
+        if node_id is None:
+            return self.to_any_node(call)
+        return self._run(call, lambda deadline_s: self._cluster.node(node_id, deadline_s))
 
-    def _run(
-        self,
-        name: str,
-        find_node: Callable[[float], int],
-        request: Message[Request],
-        response: Message[Response],
-        build: Callable[[int], Request],
-        check: Callable[[Response], None] | None,
-    ) -> Response:
+    def _run(self, call: Call[Request, Response], find_node: Callable[[float], int]) -> Response:
         deadline_s = time.monotonic() + self._config.integer("default.api.timeout.ms") / 1000
         tries = 0
         retries = self._config.integer("retries")
@@ -90,12 +76,11 @@ class Calls:
             try:
                 node_id = find_node(deadline_s)
             except (DisconnectException, TimeoutException) as error:
-                self._wait_for_node(name, deadline_s, error)
+                self._wait_for_node(call.name, deadline_s, error)
                 continue
             try:
-                answer = self._cluster.send(node_id, request, response, build, deadline_s=deadline_s)
-                if check is not None:
-                    check(answer)
+                answer = self._cluster.send(node_id, call.request, call.response, call.build, deadline_s=deadline_s)
+                call.check(answer)
                 return answer
             except (DisconnectException, TimeoutException, BrokerError) as error:
                 tries += 1
@@ -105,7 +90,7 @@ class Calls:
                     raise
                 if tries > retries:
                     raise
-                self._wait_for_retry(name, tries, deadline_s, error)
+                self._wait_for_retry(call.name, tries, deadline_s, error)
 
     def _wait_for_node(self, name: str, deadline_s: float, error: Exception) -> None:
         left_s = deadline_s - time.monotonic()
