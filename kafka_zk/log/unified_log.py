@@ -388,6 +388,11 @@ class UnifiedLog:
             segment.moved_to(directory)
 
     @property
+    def producer_id_count(self) -> int:
+        """How many producers' sequences are remembered."""
+        return len(self._state.producers)
+
+    @property
     def size_bytes(self) -> int:
         return self.segments.size_bytes
 

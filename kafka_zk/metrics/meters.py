@@ -44,9 +44,21 @@ class Meter:
     """A total and its rates a second. `mark(n)` is a bare list.append."""
 
     kind = "meter"
-    __slots__ = ("_count", "_event_type", "_next_tick_ms", "_pending", "_rates", "_start_ms", "_uncounted", "mark")
+    __slots__ = (
+        "_count",
+        "_event_type",
+        "_next_tick_ms",
+        "_pending",
+        "_rates",
+        "_start_ms",
+        "_total",
+        "_uncounted",
+        "mark",
+    )
 
-    def __init__(self, start_ms: int, event_type: str = "requests") -> None:
+    def __init__(self, start_ms: int, event_type: str = "requests", *, total: Callable[[], int] | None = None) -> None:
+        """With `total` it follows a count that somebody keeps anyway, instead of being marked."""
+        self._total = total
         self._pending: list[int] = []
         self.mark: Callable[[int], None] = self._pending.append
         self._event_type = event_type
@@ -59,7 +71,7 @@ class Meter:
     @property
     def count(self) -> int:
         """The total, what is still pending included."""
-        return self._count + sum(self._pending)
+        return self._count + sum(self._pending) if self._total is None else self._total()
 
     def add(self, amount: int) -> None:
         """Count `amount` at once; for callers that fold themselves."""
@@ -68,7 +80,7 @@ class Meter:
 
     def fold(self, now_ms: int) -> None:
         """Take in what is pending and move the rates on to `now_ms` (monotonic)."""
-        self.add(drain_sum(self._pending))
+        self.add(drain_sum(self._pending) if self._total is None else self._total() - self._count)
         while self._next_tick_ms <= now_ms:
             self._tick()
             self._next_tick_ms += TICK_MS

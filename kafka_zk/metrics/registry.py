@@ -100,6 +100,11 @@ class MetricsRegistry:
         """A total with rates; the handle for the hot path is its `mark`."""
         return self._get(parse_name(name, tags), Meter, lambda: Meter(self._clock.monotonic_ms(), event_type))
 
+    def meter_of(self, name: str, total: Callable[[], int], *, event_type: str = "requests") -> None:
+        """A meter that follows a total which somebody counts anyway, and which only grows."""
+        start_ms = self._clock.monotonic_ms()
+        self._metrics[parse_name(name, {})] = Meter(start_ms, event_type, total=total)
+
     def histogram(self, name: str, **tags: object) -> Histogram:
         """A spread of values; the handle for the hot path is its `update`."""
         return self._get(parse_name(name, tags), Histogram, lambda: Histogram(self._clock.monotonic_ms()))

@@ -16,9 +16,10 @@ from kafka_zk.replication.records_view import PartitionRead, release_all
 
 
 class DelayedFetch(DelayedOperation):
-    """`may_have_news`: a cheap test without reading. `is_enough`: whether a read ends the wait."""
+    """`may_have_news`: a cheap test without reading. `is_enough`: whether a read ends the wait. `expired(1)` counts a
+    wait that lasted to its end."""
 
-    __slots__ = ("_answer", "_is_enough", "_may_have_news", "_read", "_result")
+    __slots__ = ("_answer", "_expired", "_is_enough", "_may_have_news", "_read", "_result")
 
     def __init__(
         self,
@@ -28,12 +29,14 @@ class DelayedFetch(DelayedOperation):
         read: Callable[[], list[PartitionRead]],
         is_enough: Callable[[Sequence[PartitionRead]], bool],
         answer: Callable[[list[PartitionRead]], object],
+        expired: Callable[[int], None],
     ) -> None:
         super().__init__(timeout_ms)
         self._may_have_news = may_have_news
         self._read = read
         self._is_enough = is_enough
         self._answer = answer
+        self._expired = expired
         self._result: list[PartitionRead] | None = None
 
     def try_complete(self) -> bool:
@@ -45,6 +48,9 @@ class DelayedFetch(DelayedOperation):
             return True
         release_all(result)
         return False
+
+    def on_expiration(self) -> None:
+        self._expired(1)
 
     def on_complete(self) -> None:
         result, self._result = self._result, None

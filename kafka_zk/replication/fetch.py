@@ -13,6 +13,7 @@ import logging
 from collections.abc import Sequence
 
 from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import (
     BrokerError,
@@ -62,11 +63,15 @@ class Fetches:
         purgatory: Purgatory,
         metadata_cache: MetadataCache,
         chooser: ReadReplicaChooser | None,
+        metrics: MetricsRegistry,
     ) -> None:
         self._hosted = hosted
         self._purgatory = purgatory
         self._metadata_cache = metadata_cache
         self._chooser = chooser
+        expires = "kafka.server:type=DelayedFetchMetrics,name=ExpiresPerSec"
+        self._follower_expired = metrics.meter(expires, fetcherType="follower").mark
+        self._consumer_expired = metrics.meter(expires, fetcherType="consumer").mark
 
     def fetch(
         self, params: FetchParams, wanted: Sequence[PartitionFetch]
@@ -85,6 +90,7 @@ class Fetches:
             read=lambda: self._read_all(params, wanted),
             is_enough=lambda reads: self._is_enough(params, reads),
             answer=pending.complete,
+            expired=self._follower_expired if params.is_follower else self._consumer_expired,
         )
         keys = [(fetch.topic, fetch.partition) for fetch in wanted]
         # A follower's own progress may have moved the high watermark that others of this request wait for.

@@ -34,6 +34,7 @@ from kafka_zk.replication.fetch_state import (
     reaction_to,
     truncation_for,
 )
+from kafka_zk.replication.fetcher_measures import FetcherMeasures
 from kafka_zk.replication.follower_session import Asked, FollowerSession, SessionRequest
 from kafka_zk.replication.leader_endpoint import LeaderEndpoint, partitions_of
 from kafka_zk.replication.partition import Partition
@@ -61,7 +62,7 @@ class Followed:
 
 
 class Fetcher:
-    """`on_bytes_in(n)` counts what was replicated; `wake(partition)` tells consumers that read from this follower."""
+    """`measures` counts what was fetched; `wake(partition)` tells consumers that read from this follower."""
 
     def __init__(
         self,
@@ -70,14 +71,14 @@ class Fetcher:
         name: str,
         clock: Clock,
         backoff_ms: int,
-        on_bytes_in: Callable[[int], None],
+        measures: FetcherMeasures,
         wake: Callable[[Partition], None],
     ) -> None:
         self.name = name
         self._endpoint = endpoint
         self._clock = clock
         self._backoff_ms = backoff_ms
-        self._on_bytes_in = on_bytes_in
+        self.measures = measures
         self._wake = wake
         self._followed: dict[TopicPartition, Followed] = {}
         self.failed: set[TopicPartition] = set()
@@ -136,6 +137,14 @@ class Fetcher:
         """The largest known lag of its partitions."""
         return max((followed.state.lag_records or 0 for followed in self._followed.values()), default=0)
 
+    def lags(self) -> list[tuple[TopicPartition, int]]:
+        """The partitions whose lag is known, with it."""
+        return [
+            (topic_partition, followed.state.lag_records)
+            for topic_partition, followed in self._followed.items()
+            if followed.state.lag_records is not None
+        ]
+
     # --- the greenlet ----------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
@@ -184,6 +193,7 @@ class Fetcher:
         """Blocks. One request and what follows from its answer. Raises NetworkError."""
         request: SessionRequest = self._session.next_request(ready)
         response = self._endpoint.fetch(request)
+        self.measures.on_answer(1)
         if response.error_code != ErrorCode.NONE:
             code = ErrorCode(response.error_code)
             log_lines.info(
@@ -249,7 +259,7 @@ class Fetcher:
             info = followed.partition.append_as_follower(records)
             if info.last_offset >= 0:
                 next_offset, last_epoch = info.last_offset + 1, log.latest_epoch
-            self._on_bytes_in(len(records))
+            self.measures.on_replicated(len(records), is_joining=followed.partition.is_joining)
         before = log.high_watermark
         log.update_high_watermark(data.high_watermark)
         if log.log_start_offset < data.log_start_offset <= log.high_watermark:

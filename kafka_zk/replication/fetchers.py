@@ -18,6 +18,7 @@ from kafka_zk.metrics.topic_metrics import BrokerTopicStats
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.replication.fetch_state import fetcher_id
 from kafka_zk.replication.fetcher import Fetcher
+from kafka_zk.replication.fetcher_measures import FetcherMeasures, register_fetchers, thread_name
 from kafka_zk.replication.leader_endpoint import Connect, LeaderEndpoint
 from kafka_zk.replication.partition import Partition
 
@@ -49,10 +50,8 @@ class FetcherManager:
         self._topic_stats = topic_stats
         self._wake = wake
         self._fetchers: dict[tuple[int, int], Fetcher] = {}
-        name = "kafka.server:type=ReplicaFetcherManager,clientId=Replica,name="
-        metrics.gauge(f"{name}MaxLag", self.max_lag_records)
-        metrics.gauge(f"{name}FailedPartitionsCount", lambda: sum(len(f.failed) for f in self._fetchers.values()))
-        metrics.gauge(f"{name}DeadThreadCount", lambda: sum(f.is_dead for f in self._fetchers.values()))
+        self._metrics = metrics
+        register_fetchers(metrics, self._named)
 
     def follow(self, partitions: Sequence[Partition]) -> None:
         """Blocks. Fetch these from their leaders. A leader without the inter-broker listener cannot be followed."""
@@ -73,17 +72,16 @@ class FetcherManager:
         for key, fetcher in list(self._fetchers.items()):
             if fetcher.is_idle and not fetcher.failed:
                 del self._fetchers[key]
-                fetcher.stop()
+                _end(fetcher)
 
     def shutdown(self) -> None:
         """Blocks. Stop all."""
         fetchers, self._fetchers = list(self._fetchers.values()), {}
         for fetcher in fetchers:
-            fetcher.stop()
+            _end(fetcher)
 
-    def max_lag_records(self) -> int:
-        """The largest lag of any followed partition."""
-        return max((fetcher.max_lag_records for fetcher in self._fetchers.values()), default=0)
+    def _named(self) -> list[tuple[str, Fetcher]]:
+        return [(thread_name(*key), fetcher) for key, fetcher in self._fetchers.items()]
 
     def _fetcher_for(self, partition: Partition) -> Fetcher | None:
         leader_id = partition.leader_id
@@ -98,7 +96,7 @@ class FetcherManager:
         fetcher = self._fetchers.get((leader_id, number))
         if fetcher is not None and fetcher.node != node:
             # The broker came back on another address.
-            fetcher.stop()
+            _end(fetcher)
             fetcher = None
         if fetcher is None:
             endpoint = LeaderEndpoint(
@@ -114,9 +112,17 @@ class FetcherManager:
                 name=f"ReplicaFetcher replicaId={self._broker_id}, leaderId={leader_id}, fetcherId={number}",
                 clock=self._clock,
                 backoff_ms=self._config.replica_fetch_backoff_ms,
-                on_bytes_in=self._topic_stats.replication_bytes_in,
+                measures=FetcherMeasures(
+                    self._metrics, self._topic_stats, client_id=thread_name(leader_id, number), leader=node
+                ),
                 wake=self._wake,
             )
             self._fetchers[leader_id, number] = fetcher
             fetcher.start()
         return fetcher
+
+
+def _end(fetcher: Fetcher) -> None:
+    """Blocks."""
+    fetcher.stop()
+    fetcher.measures.forget()

@@ -1,16 +1,19 @@
 """What monitoring sees of the replicas.
 
 Role        Registers the gauges once; each counts when somebody looks.
-Source      Kafka 3.9 ReplicaManager (metrics of kafka.server:type=ReplicaManager), DelayedOperationPurgatory,
-            FetchSessionCache.
+            What there is of each partition, thousands of times, is a table that is made when somebody looks.
+Source      Kafka 3.9 ReplicaManager (metrics of kafka.server:type=ReplicaManager), Partition,
+            DelayedOperationPurgatory, FetchSessionCache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.metrics.registry import Row
+from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.purgatory import Purgatory
 
 if TYPE_CHECKING:
@@ -18,6 +21,15 @@ if TYPE_CHECKING:
     from kafka_zk.replication.partition import Partition
 
 _REPLICAS = "kafka.server:type=ReplicaManager,name="
+_PARTITION = "kafka.cluster:type=Partition"
+_PER_PARTITION = (
+    "UnderReplicated",
+    "InSyncReplicasCount",
+    "UnderMinIsr",
+    "AtMinIsr",
+    "ReplicasCount",
+    "LastStableOffsetLag",
+)
 _SESSIONS = "kafka.server:type=FetchSessionCache,name="
 
 
@@ -38,14 +50,44 @@ def register_gauges(metrics: MetricsRegistry, manager: ReplicaManager) -> None:
         f"{_REPLICAS}ReassigningPartitions",
         count(lambda partition: partition.is_leader and bool(partition.adding_replicas or partition.removing_replicas)),
     )
+    metrics.gauge(
+        f"{_REPLICAS}ProducerIdCount", lambda: sum(log.producer_id_count for log in manager.log_manager.all_logs())
+    )
+    metrics.gauge_table(_PARTITION, _PER_PARTITION, lambda: _partition_rows(hosted), row_count=lambda: len(hosted))
     for purgatory in (manager.delayed_produces, manager.delayed_fetches, manager.delayed_delete_records):
-        _register_purgatory(metrics, purgatory)
+        register_purgatory(metrics, purgatory)
     sessions = manager.fetch_sessions
     metrics.gauge(f"{_SESSIONS}NumIncrementalFetchSessions", lambda: len(sessions))
     metrics.gauge(f"{_SESSIONS}NumIncrementalFetchPartitionsCached", lambda: sessions.partition_count)
+    evictions = f"{_SESSIONS}IncrementalFetchSessionEvictionsPerSec"
+    metrics.meter_of(evictions, lambda: sessions.eviction_count, event_type="evictions")
 
 
-def _register_purgatory(metrics: MetricsRegistry, purgatory: Purgatory) -> None:
+def _partition_rows(hosted: HostedPartitions) -> Iterator[Row]:
+    for partition in hosted:
+        topic, index = partition.topic_partition
+        yield (("topic", topic), ("partition", str(index))), _values_of(partition)
+
+
+def _values_of(partition: Partition) -> tuple[int, ...]:
+    """In the order of _PER_PARTITION. All but the lag are the leader's knowledge, and 0 on followers."""
+    log = partition.log
+    lag = 0 if log is None else log.high_watermark - log.last_stable_offset
+    margin = partition.isr_margin()
+    if margin is None:
+        return 0, 0, 0, 0, 0, lag
+    return (
+        int(partition.is_under_replicated()),
+        len(partition.isr.committed),
+        int(margin < 0),
+        int(margin == 0),
+        len(partition.assigned_replicas) - len(partition.adding_replicas),
+        lag,
+    )
+
+
+def register_purgatory(metrics: MetricsRegistry, purgatory: Purgatory) -> None:
+    """Show how many requests wait in `purgatory`."""
     name = "kafka.server:type=DelayedOperationPurgatory,name="
     metrics.gauge(f"{name}PurgatorySize", lambda: purgatory.watch_count, delayedOperation=purgatory.name)
     metrics.gauge(f"{name}NumDelayedOperations", lambda: purgatory.waiting_count, delayedOperation=purgatory.name)

@@ -143,7 +143,7 @@ class ReplicaManager:
         # The produce path calls this once a request: the bound method saves it a call in between.
         self.append_records = appender.append_records
         chooser = self._read_replica_chooser()
-        self._fetches = Fetches(self.hosted, self.delayed_fetches, metadata_cache, chooser)
+        self._fetches = Fetches(self.hosted, self.delayed_fetches, metadata_cache, chooser, metrics)
         self.fetch = self._fetches.fetch
         self._deletes = Deletes(self.hosted, self.delayed_delete_records, self.wake)
         self.delete_records = self._deletes.delete_records

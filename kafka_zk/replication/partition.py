@@ -358,6 +358,15 @@ class Partition:
         """Leading with fewer members in sync than replicas; those that a reassignment adds do not count."""
         return self.is_leader and len(self.isr.committed) < len(self.assigned_replicas) - len(self.adding_replicas)
 
+    @property
+    def is_joining(self) -> bool:
+        """Whether a reassignment adds the replica on this broker."""
+        return self.is_adding(self.around.broker_id)
+
+    def is_adding(self, broker_id: int) -> bool:
+        """Whether a reassignment adds the replica on that broker."""
+        return broker_id in self.adding_replicas
+
     def isr_margin(self) -> int | None:
         """Members in sync above min.insync.replicas; negative when under it, None when not leading."""
         if not self.is_leader or self.log is None:

@@ -252,6 +252,9 @@ def _count(ctx: RequestContext, params: FetchParams, asked: PartitionFetch, read
     if params.is_follower:
         if read.size_bytes:
             stats.replication_bytes_out(read.size_bytes)
+            partition = ctx.services.replica_manager.hosted.find(asked.topic or "", asked.partition)
+            if partition is not None and partition.is_adding(params.replica_id):
+                stats.reassignment_bytes_out(read.size_bytes)
     elif asked.topic is not None and read.error is None:
         metrics = stats.topic(asked.topic)
         metrics.total_fetch_requests(1)
