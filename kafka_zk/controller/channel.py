@@ -71,6 +71,15 @@ def socket_connect(settings: ControllerSettings) -> Connect:
     return connect
 
 
+class ChannelMeasures(Protocol):
+    """Who counts what the channels do."""
+
+    def on_request_taken(self, broker_id: int, waited_ms: int) -> None:
+        """A request left the queue of a broker and is sent now."""
+
+    def on_channel_removed(self, broker_id: int) -> None: ...
+
+
 class BrokerChannels:
     """All channels of one term of office."""
 
@@ -83,6 +92,7 @@ class BrokerChannels:
         connect: Connect,
         clock: Clock,
         on_answer: Callable[[Event], None],
+        measures: ChannelMeasures,
     ) -> None:
         self._controller_id = controller_id
         self._controller_epoch = controller_epoch
@@ -90,6 +100,7 @@ class BrokerChannels:
         self._connect = connect
         self._clock = clock
         self._on_answer = on_answer
+        self._measures = measures
         self._channels: dict[int, _Channel] = {}
 
     def add(self, broker: Broker) -> None:
@@ -114,6 +125,7 @@ class BrokerChannels:
         channel = self._channels.pop(broker_id, None)
         if channel is not None:
             channel.stop()
+            self._measures.on_channel_removed(broker_id)
 
     def send(self, request: BrokerRequest) -> None:
         """Queue a request. Never blocks."""
@@ -143,7 +155,7 @@ class _Channel:
         self._owner = owner
         self._broker_id = broker_id
         self._endpoint = endpoint
-        self._queue: deque[BrokerRequest] = deque()
+        self._queue: deque[tuple[BrokerRequest, int]] = deque()
         self._wake = Signal()
         self._link: Link | None = None
         self._greenlet = gevent.spawn(self._run)
@@ -153,7 +165,7 @@ class _Channel:
         return len(self._queue)
 
     def put(self, request: BrokerRequest) -> None:
-        self._queue.append(request)
+        self._queue.append((request, self._owner._clock.monotonic_ms()))
         self._wake.set()
 
     def stop(self) -> None:
@@ -167,7 +179,8 @@ class _Channel:
                 while not self._queue:
                     self._wake.clear()
                     self._wake.wait()
-                request = self._queue.popleft()
+                request, queued_ms = self._queue.popleft()
+                self._owner._measures.on_request_taken(self._broker_id, self._owner._clock.monotonic_ms() - queued_ms)
                 response = self._send_until_answered(request)
                 event = _event_of(request, response)
                 if event is not None:

@@ -298,6 +298,7 @@ class KafkaController:
             connect=self._connect,
             clock=self._clock,
             on_answer=self._mailbox.put_answer,
+            measures=self._measures,
         )
         outbox = Outbox(
             self._id, context, versions, self.settings.listener, channels.send, log, self._measures.on_unclean_election

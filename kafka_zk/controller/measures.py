@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 from kafka_zk.controller.decisions.context import ControllerContext, PartitionState, ReplicaState
 from kafka_zk.controller.decisions.rebalance import preferred_imbalance_count
 from kafka_zk.controller.events import ControllerState
-from kafka_zk.metrics.registry import MetricsRegistry
+from kafka_zk.metrics.registry import MetricsRegistry, Row
 
 if TYPE_CHECKING:
     from kafka_zk.controller.loop import KafkaController
 
 ZK_MIGRATION_STATE_ZK = 4
+
+_CHANNELS = "kafka.controller:type=ControllerChannelManager"
+_REQUEST_TIME = f"{_CHANNELS},name=RequestRateAndQueueTimeMs"
 
 
 def _offline_partitions(context: ControllerContext) -> int:
@@ -80,9 +83,9 @@ class ControllerMeasures:
         queue = "kafka.controller:type=ControllerEventManager,name="
         metrics.gauge(queue + "EventQueueSize", lambda: controller.queue_size)
         self._queue_time = metrics.histogram(queue + "EventQueueTimeMs").update
-        metrics.gauge(
-            "kafka.controller:type=ControllerChannelManager,name=TotalQueueSize",
-            lambda: 0 if controller.term is None else sum(controller.term.channels.queue_sizes.values()),
+        metrics.gauge(f"{_CHANNELS},name=TotalQueueSize", lambda: sum(self._queue_sizes().values()))
+        metrics.gauge_table(
+            _CHANNELS, ("QueueSize",), self._queue_size_rows, row_count=lambda: len(self._queue_sizes())
         )
 
     def on_unclean_election(self) -> None:
@@ -95,6 +98,19 @@ class ControllerMeasures:
         timer = self._timers.get(state)
         if timer is not None:
             timer(took_ms)
+
+    def on_request_taken(self, broker_id: int, waited_ms: int) -> None:
+        self._metrics.timer(_REQUEST_TIME, **{"broker-id": broker_id}).update(waited_ms)
+
+    def on_channel_removed(self, broker_id: int) -> None:
+        self._metrics.remove(_REQUEST_TIME, **{"broker-id": broker_id})
+
+    def _queue_sizes(self) -> dict[int, int]:
+        term = self._controller.term
+        return {} if term is None else term.channels.queue_sizes
+
+    def _queue_size_rows(self) -> list[Row]:
+        return [((("broker-id", str(broker_id)),), (size,)) for broker_id, size in self._queue_sizes().items()]
 
     def _of_context(self, count: Callable[[ControllerContext], int]) -> Callable[[], int]:
         def value() -> int:

@@ -149,6 +149,7 @@ class Member:
 
     zk: ModelZkClient
     controller: KafkaController
+    metrics: MetricsRegistry
 
 
 class FakeCluster:
@@ -182,15 +183,16 @@ class FakeCluster:
     def _join(self, broker_id: int) -> None:
         zk = self.zookeeper.client()
         self._register(broker_id, zk, 1)
+        metrics = MetricsRegistry(self.clock)
         controller = KafkaController(
             settings=ControllerSettings(broker_id=broker_id, listener="PLAINTEXT", **self._settings),
             zk=zk,  # type: ignore[arg-type]
             clock=self.clock,
-            metrics=MetricsRegistry(self.clock),
+            metrics=metrics,
             connect=lambda endpoint, to: FakeLink(self, to),
             register_broker=lambda generation: self._register(broker_id, zk, generation),
         )
-        self.members[broker_id] = Member(zk, controller)
+        self.members[broker_id] = Member(zk, controller, metrics)
 
     def _register(self, broker_id: int, zk: ModelZkClient, generation: int) -> None:
         broker = self.brokers[broker_id]
