@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from kafka_zk.clock import Clock
+from kafka_zk.protocol.errors import InvalidConfig
 from kafka_zk.zk.entity_configs import entities_with_config, entity_config, entity_configs
 from kafka_zk.zk.sequence_listener import SequenceListener
 from kafka_zk.zk.session import ZkClient
@@ -37,7 +38,11 @@ class ConfigChangeListener:
         topics = entities_with_config(self._zk, "topics")
         paths = {entity_path(("topics", topic)): topic for topic in topics}
         for path, overrides in entity_configs(self._zk, paths).items():
-            self._on_topic(paths[path], overrides)
+            try:
+                self._on_topic(paths[path], overrides)
+            except InvalidConfig as error:
+                # No log of that topic is here, or the start would have been refused when it was opened.
+                log.error("%s", error)
 
     def stop(self) -> None:
         """Blocks."""

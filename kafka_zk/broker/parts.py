@@ -35,6 +35,7 @@ from kafka_zk.broker.topic_configs import TopicConfigs
 from kafka_zk.broker.warm_up import warm_up
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.dynamic import take_over
 from kafka_zk.config.support import start_up_warnings
 from kafka_zk.controller.channel import socket_connect
 from kafka_zk.controller.loop import KafkaController
@@ -179,8 +180,9 @@ class Parts:
     def _apply_dynamic_config(self) -> None:
         default = entity_config(self._zk, entity_path(("brokers", None)))
         own = entity_config(self._zk, entity_path(("brokers", str(self.broker_id))))
-        if default or own:
-            self.config = self.config.with_dynamic(default=default, broker=own)
+        self.config, complaints = take_over(self.config, default=default, broker=own)
+        for complaint in complaints:
+            log.error("[KafkaServer id=%d] %s", self.broker_id, complaint)
 
     def _start_replication(self) -> None:
         config = self.config

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.topic import LogConfig
+from kafka_zk.protocol.errors import InvalidConfig
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk.entity_configs import entity_config, entity_configs
 from kafka_zk.zk.session import ZkClient
@@ -34,7 +36,7 @@ class TopicConfigs:
         self._overrides = {paths[path]: found for path, found in entity_configs(self._zk, paths).items()}
 
     def config_of(self, topic: str) -> LogConfig:
-        """Blocks where the topic is not known yet: it was created a moment ago."""
+        """Blocks where the topic is not known yet: it was created a moment ago. Raises InvalidConfig."""
         overrides = self._overrides.get(topic)
         if overrides is None:
             self._being_read.add(topic)
@@ -44,21 +46,28 @@ class TopicConfigs:
                 self._being_read.discard(topic)
             # A change that was told while we read is the newer truth.
             overrides = self._overrides.setdefault(topic, found)
-        return self._log_config(overrides)
+        return self._log_config(topic, overrides)
 
     def change(self, topic: str, overrides: Mapping[str, str]) -> tuple[LogConfig, LogConfig] | None:
-        """Take over all overrides of a topic: what held before and what holds now, None when they are the same."""
+        """Take over all overrides of a topic: what held before and what holds now, None when they are the same.
+
+        Raises InvalidConfig, and keeps what was, when one of them is wrong.
+        """
         before = self._overrides.get(topic)
         if before == overrides:
             return None
+        now = self._log_config(topic, overrides)
         if before is not None or topic in self._being_read:
             self._overrides[topic] = dict(overrides)
-        return self._log_config(before or {}), self._log_config(overrides)
+        return self._log_config(topic, before or {}), now
 
     def forget(self, deleted: Collection[TopicPartition]) -> None:
         """The topics of these partitions are gone."""
         for topic_partition in deleted:
             self._overrides.pop(topic_partition.topic, None)
 
-    def _log_config(self, overrides: Mapping[str, str]) -> LogConfig:
-        return LogConfig.from_overrides(self._broker_config(), overrides)
+    def _log_config(self, topic: str, overrides: Mapping[str, str]) -> LogConfig:
+        try:
+            return LogConfig.from_overrides(self._broker_config(), overrides)
+        except ConfigException as error:
+            raise InvalidConfig(f"The config of topic {topic} in ZooKeeper is wrong: {error}") from error

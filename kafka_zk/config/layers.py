@@ -29,6 +29,12 @@ def synonyms_of(name: str, *, with_listener_prefix: bool = False) -> tuple[str, 
     return (name, match[1]) if match else (name,)
 
 
+def listener_key_base(name: str) -> str:
+    """The general key of a listener's own one; any other key is its own."""
+    match = _LISTENER_KEY.fullmatch(name)
+    return match[1] if match else name
+
+
 @dataclass(frozen=True, slots=True)
 class Layers:
     """The user's texts, layer by layer; `static` has both ids, `given` tells which keys the file really has."""

@@ -9,10 +9,11 @@ Source      KafkaZkClient.setOrCreateEntityConfigs, getEntityConfigs, createConf
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 
 from kafka_zk.zk.cluster import controller
-from kafka_zk.zk.errors import BadVersion, ControllerMoved, NodeExists, NoNode, NotEmpty, ZkError
+from kafka_zk.zk.errors import BadVersion, ControllerMoved, MalformedZNode, NodeExists, NoNode, NotEmpty, ZkError
 from kafka_zk.zk.existing import existing
 from kafka_zk.zk.operations import Check, SetData
 from kafka_zk.zk.session import ZkClient
@@ -23,6 +24,8 @@ from kafka_zk.zk.znodes import (
     ControllerZNode,
 )
 
+log = logging.getLogger("kafka.zk.KafkaZkClient")
+
 
 def entity_config(zk: ZkClient, entity_path: str) -> dict[str, str]:
     """Blocks. The overrides of `topics/t`, `users/<default>/clients/c` ...; none when there is no such znode."""
@@ -30,10 +33,18 @@ def entity_config(zk: ZkClient, entity_path: str) -> dict[str, str]:
 
 
 def entity_configs(zk: ZkClient, entity_paths: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Blocks. The same for many, pipelined. Raises MalformedZNode."""
+    """Blocks. The same for many, pipelined. Raises MalformedZNode where a value is no text.
+
+    What holds no map of overrides has none, as with Kafka; here the log names it.
+    """
     overrides: dict[str, dict[str, str]] = {path: {} for path in entity_paths}
-    for path, node in existing(zk, overrides, ConfigEntityZNode.path):
-        overrides[path] = ConfigEntityZNode.decode(*node, path)
+    for path, (data, stat) in existing(zk, overrides, ConfigEntityZNode.path):
+        try:
+            overrides[path] = ConfigEntityZNode.decode(data, stat, path)
+        except MalformedZNode as error:
+            if ConfigEntityZNode.holds_map(data):
+                raise
+            log.error("%s; it is taken as empty", error)
     return overrides
 
 

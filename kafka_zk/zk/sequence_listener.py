@@ -16,6 +16,7 @@ import gevent
 from gevent.event import Event
 
 from kafka_zk.clock import Clock
+from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.zk.errors import ConnectionClosed, NoNode, ZkError
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import sequence_number
@@ -66,8 +67,7 @@ class SequenceListener:
 
     def process(self) -> None:
         """Blocks. Handle the notices that are new, in order, and delete those past their lifetime."""
-        prefix = self._name_prefix
-        names = sorted(name for name in self._zk.children(self._parent) if name.startswith(prefix))
+        names = sorted(name for name in self._zk.children(self._parent) if self._is_notice(name))
         if not names:
             return
         log.info("Processing notification(s) to %s", self._parent)
@@ -78,6 +78,11 @@ class SequenceListener:
                 self._last_handled = number
         self._purge(names)
 
+    def _is_notice(self, name: str) -> bool:
+        """What else lies there was put there by somebody's hand. Kafka's listener stops at such a child for ever."""
+        number = name.removeprefix(self._name_prefix)
+        return number != name and number.isascii() and number.isdecimal()
+
     def _handle_one(self, path: str) -> None:
         try:
             data, _ = self._zk.get(path)
@@ -86,8 +91,10 @@ class SequenceListener:
             return
         try:
             self._handle(data)
-        except Exception:
+        except BrokerError as error:
             # One bad notice must not hold back those behind it.
+            log.error("error while processing notification change for path = %s: %s", path, error)
+        except Exception:
             log.exception("error while processing notification change for path = %s", path)
 
     def _purge(self, names: list[str]) -> None:

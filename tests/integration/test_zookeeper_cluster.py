@@ -203,6 +203,8 @@ def test_notices_are_handled_once_in_order_and_a_bad_one_does_not_stop_the_other
     listener.start()
     assert seen == ["topics/early"]
     zk.create(ConfigChangeZNode.PREFIX, b"rubbish", sequential=True)
+    zk.create(f"{ConfigChangeZNode.PREFIX}by-hand", b"{}")
+    zk.create("/config/changes/stray", None)
     entity_configs.announce_config_change(zk, "topics/late")
     eventually(lambda: seen == ["topics/early", "topics/late"])
     listener.stop()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kafka_zk.zk.errors import MalformedZNode
 from kafka_zk.zk.operations import Stat
 from kafka_zk.zk.znodes import documents
 from kafka_zk.zk.znodes.names import CONFIG_TYPES
@@ -40,6 +41,14 @@ class ConfigEntityZNode:
             return {}
         path = ConfigEntityZNode.path(entity_path)
         return documents.read(data, path, lambda document: documents.string_map(document.get("config") or {}))
+
+    @staticmethod
+    def holds_map(data: bytes | None) -> bool:
+        """Whether there is a map of overrides at all. Kafka takes a znode without one, whatever it holds, as empty."""
+        try:
+            return documents.read(data, "", lambda document: isinstance(document.get("config"), dict))
+        except MalformedZNode:
+            return False
 
 
 class ConfigChangesZNode:

@@ -7,7 +7,9 @@ import pytest
 
 from kafka_zk.broker.topic_configs import TopicConfigs
 from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.protocol.errors import InvalidConfig
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.zk.errors import MalformedZNode
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import ConfigEntityZNode
 from tests.simulation.model_zookeeper import ModelZooKeeper
@@ -36,6 +38,9 @@ class Scene:
 
     def store(self, topic: str, **overrides: str) -> None:
         data = ConfigEntityZNode.encode({name.replace("_", "."): value for name, value in overrides.items()})
+        self.store_bytes(topic, data)
+
+    def store_bytes(self, topic: str, data: bytes) -> None:
         path = ConfigEntityZNode.path(f"topics/{topic}")
         self._zookeeper.ensure(path)
         self._client.set(path, data)
@@ -86,3 +91,32 @@ def test_a_change_told_while_the_older_state_is_read_wins(scene: Scene):
     scene.store("t", retention_ms="5")
     scene.meanwhile = lambda: scene.configs.change("t", {"retention.ms": "6"})
     assert scene.retention_ms("t") == 6
+
+
+def test_a_wrong_value_is_refused_with_the_topics_name(scene: Scene):
+    scene.store("t", retention_ms="abc")
+    with pytest.raises(InvalidConfig, match=r"topic t .* Invalid value abc for configuration retention\.ms"):
+        scene.configs.config_of("t")
+
+
+def test_a_wrong_change_leaves_what_was(scene: Scene):
+    scene.store("t", retention_ms="5")
+    assert scene.retention_ms("t") == 5
+    with pytest.raises(InvalidConfig):
+        scene.configs.change("t", {"retention.ms": "abc"})
+    assert scene.retention_ms("t") == 5
+
+
+@pytest.mark.parametrize("data", [b"{nope", b"[]", b'{"version":1,"config":[1]}', b"\xff\xfe\x00", b"5"])
+def test_what_holds_no_overrides_is_taken_as_empty_and_named(
+    scene: Scene, data: bytes, caplog: pytest.LogCaptureFixture
+):
+    scene.store_bytes("t", data)
+    assert scene.retention_ms("t") == 1
+    assert "/config/topics/t" in caplog.text
+
+
+def test_a_value_that_is_no_text_is_refused(scene: Scene):
+    scene.store_bytes("t", b'{"version":1,"config":{"retention.ms":5}}')
+    with pytest.raises(MalformedZNode, match="/config/topics/t"):
+        scene.configs.config_of("t")
