@@ -127,14 +127,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="rule 55: a member without an id is told to come back with one",
-        file="kafka_zk/coordinator/group/joining.py",
+        file="kafka_zk/coordinator/group/decisions/joining.py",
         old="    elif join.requires_known_member_id:\n",
         new="    elif join.requires_known_member_id and group.members:\n",
         tests="tests/unit/coordinator",
     ),
     Mutant(
         breaks="rule 59: a full group takes nobody in",
-        file="kafka_zk/coordinator/group/joining.py",
+        file="kafka_zk/coordinator/group/decisions/joining.py",
         old="return member is not None or len(group.members) < max_size",
         new="return member is not None or len(group.members) <= max_size",
         tests="tests/unit/coordinator",

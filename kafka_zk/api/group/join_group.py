@@ -9,8 +9,8 @@ from __future__ import annotations
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
-from kafka_zk.coordinator.group.actions import JoinResult
-from kafka_zk.coordinator.group.joining import Join
+from kafka_zk.coordinator.group.decisions.actions import JoinResult
+from kafka_zk.coordinator.group.decisions.joining import Join
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import GroupAuthorizationFailed
 from kafka_zk.protocol.messages.join_group import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
-from kafka_zk.coordinator.group.describing import CLASSIC
+from kafka_zk.coordinator.group.decisions.describing import CLASSIC
 from kafka_zk.protocol.messages.list_groups import (
     LIST_GROUPS_REQUEST,
     LIST_GROUPS_RESPONSE,

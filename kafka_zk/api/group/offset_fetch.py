@@ -14,7 +14,7 @@ from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.group import zookeeper_offsets
 from kafka_zk.api.registry import api
-from kafka_zk.coordinator.group.offsets import NO_LEADER_EPOCH
+from kafka_zk.coordinator.group.decisions.offsets import NO_LEADER_EPOCH
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
 from kafka_zk.protocol.messages.offset_fetch import (
     OFFSET_FETCH_REQUEST,

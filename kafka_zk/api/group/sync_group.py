@@ -9,8 +9,8 @@ from __future__ import annotations
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
-from kafka_zk.coordinator.group.actions import SyncResult
-from kafka_zk.coordinator.group.syncing import Sync
+from kafka_zk.coordinator.group.decisions.actions import SyncResult
+from kafka_zk.coordinator.group.decisions.syncing import Sync
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import GroupAuthorizationFailed, InconsistentGroupProtocol
 from kafka_zk.protocol.messages.sync_group import (

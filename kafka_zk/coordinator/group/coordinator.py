@@ -18,26 +18,26 @@ import gevent
 from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
-from kafka_zk.coordinator.group.actions import (
+from kafka_zk.coordinator.group.append_errors import COMMIT_ERRORS
+from kafka_zk.coordinator.group.decisions.actions import (
     NO_MEMBER_ID,
     GroupRules,
     JoinResult,
     Step,
     SyncResult,
 )
-from kafka_zk.coordinator.group.append_errors import COMMIT_ERRORS
-from kafka_zk.coordinator.group.describing import GroupDescription, GroupListing, describe, listing
+from kafka_zk.coordinator.group.decisions.describing import GroupDescription, GroupListing, describe, listing
+from kafka_zk.coordinator.group.decisions.group import Group
+from kafka_zk.coordinator.group.decisions.joining import Join, check_session_timeout, join_group
+from kafka_zk.coordinator.group.decisions.membership import check_commit, delete, heartbeat, leave
+from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
+from kafka_zk.coordinator.group.decisions.records import offset_key, offset_value
+from kafka_zk.coordinator.group.decisions.syncing import Sync, sync_group
 from kafka_zk.coordinator.group.gauges import register_gauges
-from kafka_zk.coordinator.group.group import Group
-from kafka_zk.coordinator.group.joining import Join, check_session_timeout, join_group
 from kafka_zk.coordinator.group.manager import GroupManager
-from kafka_zk.coordinator.group.membership import check_commit, delete, heartbeat, leave
-from kafka_zk.coordinator.group.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.performer import Performer, Spawn
 from kafka_zk.coordinator.group.placement import partition_for
-from kafka_zk.coordinator.group.records import offset_key, offset_value
 from kafka_zk.coordinator.group.store import OffsetsLog
-from kafka_zk.coordinator.group.syncing import Sync, sync_group
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode

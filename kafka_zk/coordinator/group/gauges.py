@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kafka_zk.coordinator.group.decisions.states import GroupState
 from kafka_zk.coordinator.group.manager import GroupManager
-from kafka_zk.coordinator.group.states import GroupState
 from kafka_zk.metrics import MetricsRegistry
 
 _PREFIX = "kafka.coordinator.group:type=GroupMetadataManager,name="

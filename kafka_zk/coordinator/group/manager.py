@@ -18,13 +18,13 @@ import gevent
 from gevent.event import Event
 
 from kafka_zk.clock import Clock, Timer
-from kafka_zk.coordinator.group.expiry import expired_offsets
-from kafka_zk.coordinator.group.group import Group
-from kafka_zk.coordinator.group.membership import end_if_idle, loaded, unloaded
+from kafka_zk.coordinator.group.decisions.expiry import expired_offsets
+from kafka_zk.coordinator.group.decisions.group import Group
+from kafka_zk.coordinator.group.decisions.membership import end_if_idle, loaded, unloaded
+from kafka_zk.coordinator.group.decisions.records import group_key, offset_key
+from kafka_zk.coordinator.group.decisions.replay import LogReplay
 from kafka_zk.coordinator.group.ownership import Load, Ownership
 from kafka_zk.coordinator.group.performer import Performer
-from kafka_zk.coordinator.group.records import group_key, offset_key
-from kafka_zk.coordinator.group.replay import LogReplay
 from kafka_zk.coordinator.group.store import OffsetsLog
 from kafka_zk.protocol.errors import BrokerError, DecodeError
 from kafka_zk.protocol.types import TopicPartition

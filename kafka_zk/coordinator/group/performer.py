@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from kafka_zk.clock import Clock
-from kafka_zk.coordinator.group.actions import (
+from kafka_zk.coordinator.group.append_errors import GROUP_RECORD_ERRORS
+from kafka_zk.coordinator.group.decisions.actions import (
     Action,
     AnswerJoin,
     AnswerSync,
@@ -25,12 +26,11 @@ from kafka_zk.coordinator.group.actions import (
     StoreGroup,
     TimerKey,
 )
-from kafka_zk.coordinator.group.append_errors import GROUP_RECORD_ERRORS
-from kafka_zk.coordinator.group.group import Group
-from kafka_zk.coordinator.group.membership import on_timer
-from kafka_zk.coordinator.group.records import group_key
+from kafka_zk.coordinator.group.decisions.group import Group
+from kafka_zk.coordinator.group.decisions.membership import on_timer
+from kafka_zk.coordinator.group.decisions.records import group_key
+from kafka_zk.coordinator.group.decisions.syncing import on_group_stored
 from kafka_zk.coordinator.group.store import OffsetsLog
-from kafka_zk.coordinator.group.syncing import on_group_stored
 from kafka_zk.coordinator.group.timers import GroupTimers
 from kafka_zk.protocol.errors import ErrorCode
 

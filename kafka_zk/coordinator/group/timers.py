@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_zk.clock import Clock, Timer
-from kafka_zk.coordinator.group.actions import TimerKey
-from kafka_zk.coordinator.group.group import Group
+from kafka_zk.coordinator.group.decisions.actions import TimerKey
+from kafka_zk.coordinator.group.decisions.group import Group
 
 OnTimer = Callable[[Group, TimerKey], None]
 

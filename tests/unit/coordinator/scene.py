@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka_zk.clock import SimClock
-from kafka_zk.coordinator.group.actions import GroupRules, JoinResult, SyncResult
-from kafka_zk.coordinator.group.group import Group
-from kafka_zk.coordinator.group.joining import Join, join_group
-from kafka_zk.coordinator.group.membership import check_commit, heartbeat, leave, loaded, unloaded
+from kafka_zk.coordinator.group.decisions.actions import GroupRules, JoinResult, SyncResult
+from kafka_zk.coordinator.group.decisions.group import Group
+from kafka_zk.coordinator.group.decisions.joining import Join, join_group
+from kafka_zk.coordinator.group.decisions.membership import check_commit, heartbeat, leave, loaded, unloaded
+from kafka_zk.coordinator.group.decisions.states import GroupState
+from kafka_zk.coordinator.group.decisions.syncing import Sync, sync_group
 from kafka_zk.coordinator.group.performer import Performer
-from kafka_zk.coordinator.group.states import GroupState
-from kafka_zk.coordinator.group.syncing import Sync, sync_group
 from kafka_zk.protocol.errors import ErrorCode
 
 RANGE = (("range", b"\0\1\0\0\0\1\0\1t\0\0\0\0\0\0\0\0"),)

@@ -10,10 +10,10 @@ import gevent
 import pytest
 
 from kafka_zk.coordinator.group.coordinator import GroupCoordinator, Leaver
-from kafka_zk.coordinator.group.joining import Join
-from kafka_zk.coordinator.group.offsets import OffsetAndMetadata
+from kafka_zk.coordinator.group.decisions.joining import Join
+from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
+from kafka_zk.coordinator.group.decisions.syncing import Sync
 from kafka_zk.coordinator.group.store import READ_BYTES
-from kafka_zk.coordinator.group.syncing import Sync
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import batches, decode_records

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_zk.coordinator.group.states import TRANSITIONS, GroupState, Happening, next_state
+from kafka_zk.coordinator.group.decisions.states import TRANSITIONS, GroupState, Happening, next_state
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
 from kafka_zk.protocol.messages.delete_groups import DeleteGroupsRequest

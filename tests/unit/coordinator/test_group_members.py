@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafka_zk.coordinator.group.joining import NEW_MEMBER_JOIN_TIMEOUT_MS
-from kafka_zk.coordinator.group.states import GroupState
+from kafka_zk.coordinator.group.decisions.joining import NEW_MEMBER_JOIN_TIMEOUT_MS
+from kafka_zk.coordinator.group.decisions.states import GroupState
 from kafka_zk.protocol.errors import ErrorCode
 from tests.unit.coordinator.scene import RANGE, Scene
 

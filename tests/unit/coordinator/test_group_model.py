@@ -15,8 +15,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from kafka_zk.coordinator.group.actions import JoinResult, SyncResult
-from kafka_zk.coordinator.group.states import GroupState
+from kafka_zk.coordinator.group.decisions.actions import JoinResult, SyncResult
+from kafka_zk.coordinator.group.decisions.states import GroupState
 from kafka_zk.protocol.errors import ErrorCode
 from tests.unit.coordinator.scene import RANGE, Scene
 

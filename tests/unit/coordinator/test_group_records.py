@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_zk.coordinator.group.group import Group
-from kafka_zk.coordinator.group.offsets import NO_LEADER_EPOCH, OffsetAndMetadata
-from kafka_zk.coordinator.group.placement import java_hash, partition_for
-from kafka_zk.coordinator.group.records import (
+from kafka_zk.coordinator.group.decisions.group import Group
+from kafka_zk.coordinator.group.decisions.offsets import NO_LEADER_EPOCH, OffsetAndMetadata
+from kafka_zk.coordinator.group.decisions.records import (
     GroupKey,
     OffsetKey,
     UnknownKey,
@@ -22,8 +21,9 @@ from kafka_zk.coordinator.group.records import (
     read_key,
     read_offset_value,
 )
-from kafka_zk.coordinator.group.replay import LogReplay, restored_group
-from kafka_zk.coordinator.group.states import GroupState
+from kafka_zk.coordinator.group.decisions.replay import LogReplay, restored_group
+from kafka_zk.coordinator.group.decisions.states import GroupState
+from kafka_zk.coordinator.group.placement import java_hash, partition_for
 from kafka_zk.protocol.errors import DecodeError
 from kafka_zk.protocol.messages.records import OFFSET_COMMIT_VALUE, OffsetCommitValue
 from kafka_zk.protocol.types import TopicPartition

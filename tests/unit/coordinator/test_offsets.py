@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafka_zk.coordinator.group.expiry import expired_offsets
-from kafka_zk.coordinator.group.offsets import Committed, GroupOffsets, OffsetAndMetadata
+from kafka_zk.coordinator.group.decisions.expiry import expired_offsets
+from kafka_zk.coordinator.group.decisions.offsets import Committed, GroupOffsets, OffsetAndMetadata
 from kafka_zk.protocol.types import TopicPartition
 from tests.unit.coordinator.scene import Scene
 

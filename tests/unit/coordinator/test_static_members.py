@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafka_zk.coordinator.group.actions import session_timer
-from kafka_zk.coordinator.group.states import GroupState
+from kafka_zk.coordinator.group.decisions.actions import session_timer
+from kafka_zk.coordinator.group.decisions.states import GroupState
 from kafka_zk.protocol.errors import ErrorCode
 from tests.unit.coordinator.scene import RANGE, Scene
 

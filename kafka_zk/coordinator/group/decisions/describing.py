@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from kafka_zk.coordinator.group.group import Group
-from kafka_zk.coordinator.group.states import GroupState
+from kafka_zk.coordinator.group.decisions.group import Group
+from kafka_zk.coordinator.group.decisions.states import GroupState
 
 CLASSIC = "classic"
 """The type of every group that this coordinator keeps."""

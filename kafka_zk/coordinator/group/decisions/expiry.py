@@ -7,10 +7,10 @@ Source      Kafka 3.9 GroupMetadata.removeExpiredOffsets; KIP-211.
 
 from __future__ import annotations
 
-from kafka_zk.coordinator.group.group import Group
-from kafka_zk.coordinator.group.offsets import OffsetAndMetadata
-from kafka_zk.coordinator.group.states import GroupState
-from kafka_zk.coordinator.group.subscription import CONSUMER_PROTOCOL_TYPE
+from kafka_zk.coordinator.group.decisions.group import Group
+from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
+from kafka_zk.coordinator.group.decisions.states import GroupState
+from kafka_zk.coordinator.group.decisions.subscription import CONSUMER_PROTOCOL_TYPE
 from kafka_zk.protocol.types import TopicPartition
 
 

@@ -8,7 +8,7 @@ Source      Kafka 3.9 GroupCoordinator: prepareRebalance, InitialDelayedJoin, on
 
 from __future__ import annotations
 
-from kafka_zk.coordinator.group.actions import (
+from kafka_zk.coordinator.group.decisions.actions import (
     JOIN_TIMER,
     SYNC_TIMER,
     EmptyGeneration,
@@ -20,10 +20,10 @@ from kafka_zk.coordinator.group.actions import (
     SyncResult,
     session_timer,
 )
-from kafka_zk.coordinator.group.group import Group, InitialJoin
-from kafka_zk.coordinator.group.member import Member
-from kafka_zk.coordinator.group.records import group_value
-from kafka_zk.coordinator.group.states import GroupState, Happening
+from kafka_zk.coordinator.group.decisions.group import Group, InitialJoin
+from kafka_zk.coordinator.group.decisions.member import Member
+from kafka_zk.coordinator.group.decisions.records import group_value
+from kafka_zk.coordinator.group.decisions.states import GroupState, Happening
 from kafka_zk.protocol.errors import ErrorCode
 
 

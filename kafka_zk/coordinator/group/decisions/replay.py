@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kafka_zk.coordinator.group.group import Group
-from kafka_zk.coordinator.group.member import Member
-from kafka_zk.coordinator.group.offsets import Committed
-from kafka_zk.coordinator.group.records import (
+from kafka_zk.coordinator.group.decisions.group import Group
+from kafka_zk.coordinator.group.decisions.member import Member
+from kafka_zk.coordinator.group.decisions.offsets import Committed
+from kafka_zk.coordinator.group.decisions.records import (
     NO_TIMESTAMP,
     GroupKey,
     OffsetKey,
@@ -24,7 +24,7 @@ from kafka_zk.coordinator.group.records import (
     read_key,
     read_offset_value,
 )
-from kafka_zk.coordinator.group.states import GroupState
+from kafka_zk.coordinator.group.decisions.states import GroupState
 from kafka_zk.protocol.messages.records import GroupMetadataValue
 from kafka_zk.record.batch import Batch
 from kafka_zk.record.control import marker_of

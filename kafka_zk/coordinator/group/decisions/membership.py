@@ -7,7 +7,7 @@ Source      Kafka 3.9 GroupCoordinator: handleHeartbeat, handleLeaveGroup, onExp
 
 from __future__ import annotations
 
-from kafka_zk.coordinator.group.actions import (
+from kafka_zk.coordinator.group.decisions.actions import (
     JOIN_TIMER,
     NO_MEMBER_ID,
     SYNC_TIMER,
@@ -19,8 +19,8 @@ from kafka_zk.coordinator.group.actions import (
     TimerKey,
     session_timer,
 )
-from kafka_zk.coordinator.group.group import Group
-from kafka_zk.coordinator.group.rebalance import (
+from kafka_zk.coordinator.group.decisions.group import Group
+from kafka_zk.coordinator.group.decisions.rebalance import (
     drop,
     keep_alive,
     maybe_prepare_rebalance,
@@ -29,7 +29,7 @@ from kafka_zk.coordinator.group.rebalance import (
     prepare_rebalance,
     try_complete_join,
 )
-from kafka_zk.coordinator.group.states import GroupState, Happening
+from kafka_zk.coordinator.group.decisions.states import GroupState, Happening
 from kafka_zk.protocol.errors import ErrorCode
 
 

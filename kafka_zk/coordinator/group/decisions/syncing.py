@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafka_zk.coordinator.group.actions import (
+from kafka_zk.coordinator.group.decisions.actions import (
     NO_MEMBER_ID,
     AnswerSync,
     Assignment,
@@ -24,16 +24,16 @@ from kafka_zk.coordinator.group.actions import (
     SyncReply,
     SyncResult,
 )
-from kafka_zk.coordinator.group.group import Group
-from kafka_zk.coordinator.group.rebalance import (
+from kafka_zk.coordinator.group.decisions.group import Group
+from kafka_zk.coordinator.group.decisions.rebalance import (
     answer_syncs,
     keep_alive,
     maybe_prepare_rebalance,
     reset_assignments,
     synced,
 )
-from kafka_zk.coordinator.group.records import group_value
-from kafka_zk.coordinator.group.states import GroupState, Happening
+from kafka_zk.coordinator.group.decisions.records import group_value
+from kafka_zk.coordinator.group.decisions.states import GroupState, Happening
 from kafka_zk.protocol.errors import ErrorCode
 
 

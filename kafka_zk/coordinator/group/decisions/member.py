@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafka_zk.coordinator.group.actions import JoinReply, SyncReply
+from kafka_zk.coordinator.group.decisions.actions import JoinReply, SyncReply
 
 Protocols = tuple[tuple[str, bytes], ...]
 """Name and metadata, the one the member likes best first."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from kafka_zk.coordinator.group.actions import (
+from kafka_zk.coordinator.group.decisions.actions import (
     NO_LEADER,
     AnswerJoin,
     AnswerSync,
@@ -23,10 +23,10 @@ from kafka_zk.coordinator.group.actions import (
     SyncReply,
     SyncResult,
 )
-from kafka_zk.coordinator.group.member import Member, Protocols
-from kafka_zk.coordinator.group.offsets import GroupOffsets
-from kafka_zk.coordinator.group.states import GroupState, Happening, can_rebalance, next_state
-from kafka_zk.coordinator.group.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
+from kafka_zk.coordinator.group.decisions.member import Member, Protocols
+from kafka_zk.coordinator.group.decisions.offsets import GroupOffsets
+from kafka_zk.coordinator.group.decisions.states import GroupState, Happening, can_rebalance, next_state
+from kafka_zk.coordinator.group.decisions.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from kafka_zk.protocol.errors import ErrorCode
 
 NO_TIMESTAMP = -1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kafka_zk.coordinator.group.actions import (
+from kafka_zk.coordinator.group.decisions.actions import (
     NO_MEMBER_ID,
     AnswerJoin,
     GroupRules,
@@ -23,16 +23,16 @@ from kafka_zk.coordinator.group.actions import (
     StoreGroup,
     session_timer,
 )
-from kafka_zk.coordinator.group.group import Group
-from kafka_zk.coordinator.group.member import Member, Protocols
-from kafka_zk.coordinator.group.rebalance import (
+from kafka_zk.coordinator.group.decisions.group import Group
+from kafka_zk.coordinator.group.decisions.member import Member, Protocols
+from kafka_zk.coordinator.group.decisions.rebalance import (
     keep_alive,
     maybe_prepare_rebalance,
     prepare_rebalance,
     try_complete_join,
 )
-from kafka_zk.coordinator.group.records import group_value
-from kafka_zk.coordinator.group.states import GroupState
+from kafka_zk.coordinator.group.decisions.records import group_value
+from kafka_zk.coordinator.group.decisions.states import GroupState
 from kafka_zk.protocol.errors import ErrorCode, UnknownServerError
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka_zk.coordinator.group.offsets import OffsetAndMetadata
+from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.protocol.messages.records import (
     GROUP_METADATA_KEY,
     GROUP_METADATA_VALUE,
@@ -27,7 +27,7 @@ from kafka_zk.protocol.types import Buffer, TopicPartition
 from kafka_zk.protocol.versioned import decode_versioned, encode_versioned, payload_version
 
 if TYPE_CHECKING:
-    from kafka_zk.coordinator.group.group import Group
+    from kafka_zk.coordinator.group.decisions.group import Group
 
 OFFSET_KEY_VERSION = 1
 GROUP_KEY_VERSION = 2
