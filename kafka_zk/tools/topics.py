@@ -14,8 +14,8 @@ from kafka_zk.client.errors import KafkaException
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.tools.java_output import JavaError, log_error, run_as_program, show_warnings, stack_trace
+from kafka_zk.tools.kafka_topics.options import OPTIONS, check_for_bootstrap_server
 from kafka_zk.tools.options import VERSION_TEXT, Options, UsageError, VersionAsked, usage_of
-from kafka_zk.tools.topics_options import OPTIONS, check_for_bootstrap_server
 
 LOGGER = "org.apache.kafka.tools.TopicCommand"
 FAILURE_TEXT = "Error while executing topic command : "
@@ -24,7 +24,7 @@ FAILURE_TEXT = "Error while executing topic command : "
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if _wants_zookeeper(given):
-        from kafka_zk.tools.topics_zookeeper import main as main_with_zookeeper
+        from kafka_zk.tools.kafka_topics.zookeeper import main as main_with_zookeeper
 
         return main_with_zookeeper(given)
     try:
@@ -50,11 +50,11 @@ def _main(arguments: Sequence[str]) -> int:
     check_for_bootstrap_server(options)
     show_warnings()
     from kafka_zk.client.admin import AdminClient
-    from kafka_zk.tools import topics_bootstrap
+    from kafka_zk.tools.kafka_topics import bootstrap
 
     with AdminClient(_properties(options)) as admin:
         try:
-            topics_bootstrap.run(options, admin)
+            bootstrap.run(options, admin)
         except (JavaError, ConfigException, KafkaException, BrokerError) as error:
             print(f"{FAILURE_TEXT}{error}")
             log_error(LOGGER, stack_trace(error))

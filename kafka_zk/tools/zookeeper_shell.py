@@ -1,7 +1,7 @@
 """zookeeper-shell.sh host:port[/path] [-zk-tls-config-file FILE] [command args]: look into ZooKeeper and change it.
 
 One command from the arguments, or one a line from the standard input. Commands, texts and exit codes are those of
-ZooKeeper's own shell; a terminal gets a prompt besides. The commands are in zookeeper_commands.py.
+ZooKeeper's own shell; a terminal gets a prompt besides. The commands are in shell/commands.py.
 Source: org.apache.zookeeper.ZooKeeperMain, kafka's ZooKeeperMainWithTlsSupportForKafka.
 """
 
@@ -11,8 +11,8 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-from kafka_zk.tools.zookeeper_commands import COMMANDS, usage
-from kafka_zk.tools.zookeeper_shell_session import CommandError, Shell
+from kafka_zk.tools.shell.commands import COMMANDS, usage
+from kafka_zk.tools.shell.session import CommandError, Shell
 
 TLS_OPTION = "-zk-tls-config-file"
 SCRIPT_USAGE = "USAGE: zookeeper-shell.sh zookeeper_host:port[/path] [-zk-tls-config-file file] [args...]"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_zk.tools.java_output import JavaError
-from kafka_zk.tools.options import Options, UsageError
-from kafka_zk.tools.topics_options import (
+from kafka_zk.tools.kafka_topics.options import (
     OPTIONS,
     ZOOKEEPER_OPTIONS,
     check_for_bootstrap_server,
@@ -15,6 +14,7 @@ from kafka_zk.tools.topics_options import (
     names_matching,
     replica_assignment,
 )
+from kafka_zk.tools.options import Options, UsageError
 
 TOPICS = ["__consumer_offsets", "a", "a.b", "ab", "b"]
 

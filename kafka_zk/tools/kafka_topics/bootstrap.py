@@ -31,14 +31,14 @@ from kafka_zk.protocol.errors import (
 )
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition, uuid_to_base64
 from kafka_zk.tools.java_output import hash_order, illegal_argument, java_uuid
-from kafka_zk.tools.options import Options
-from kafka_zk.tools.topics_options import (
+from kafka_zk.tools.kafka_topics.options import (
     COLLISION_WARNING,
     PARTITION_REPORTS,
     configs,
     names_matching,
     replica_assignment,
 )
+from kafka_zk.tools.options import Options
 
 REPLICATION_FACTOR_MAX = 32767
 NEWS_WAIT_S, NEWS_PAUSE_S = 1.0, 0.02
@@ -93,7 +93,7 @@ def _new_topic(options: Options) -> NewTopic:
     assignment = replica_assignment(options)
     overrides = configs(options)
     if overrides:
-        from kafka_zk.tools.topic_configs import check_overrides
+        from kafka_zk.tools.kafka_topics.configs import check_overrides
 
         check_overrides(overrides)
     return NewTopic(name, partition_count, replication_factor, assignment, overrides)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from kazoo import exceptions as kazoo_errors
 
-from kafka_zk.tools import zookeeper_actions as actions
-from kafka_zk.tools.zookeeper_actions import Arguments
-from kafka_zk.tools.zookeeper_shell_session import CommandError, Shell
+from kafka_zk.tools.shell import actions
+from kafka_zk.tools.shell.actions import Arguments
+from kafka_zk.tools.shell.session import CommandError, Shell
 
 Action = Callable[[Shell, Arguments], None]
 

@@ -1,6 +1,6 @@
 """kafka-topics.sh --zookeeper host:port[/chroot]: the tool of 2.8, which reads and writes ZooKeeper itself.
 
-Role        Parses, connects, lists and describes; topics_zookeeper_changes creates, alters and deletes. No broker is
+Role        Parses, connects, lists and describes; zookeeper_changes creates, alters and deletes. No broker is
             needed. Texts and exit codes are those of 2.8.
 Invariants  Looking changes nothing: a chroot that does not exist is empty, and stays missing.
 Source      kafka.admin.TopicCommand of 2.8 (ZookeeperTopicService).
@@ -15,14 +15,14 @@ from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition, uuid_to_base64
 from kafka_zk.tools.java_output import JavaError, hash_order, illegal_argument, log_error, show_warnings, stack_trace
-from kafka_zk.tools.options import VERSION_TEXT, Options, UsageError, VersionAsked, usage_of
-from kafka_zk.tools.topics_options import (
+from kafka_zk.tools.kafka_topics.options import (
     PARTITION_REPORTS,
     ZOOKEEPER_OPTIONS,
     check_for_zookeeper,
     check_one_connection,
     names_matching,
 )
+from kafka_zk.tools.options import VERSION_TEXT, Options, UsageError, VersionAsked, usage_of
 from kafka_zk.zk.entity_configs import entity_configs
 from kafka_zk.zk.errors import ConnectionTimeout, NoNode, ZkError
 from kafka_zk.zk.registration import live_broker_ids
@@ -95,7 +95,7 @@ def _act(options: Options, zk: ZkClient) -> None:
 
 
 def _change(options: Options, zk: ZkClient) -> None:
-    from kafka_zk.tools import topics_zookeeper_changes as changes
+    from kafka_zk.tools.kafka_topics import zookeeper_changes as changes
 
     if options.has("create"):
         changes.create(options, zk)

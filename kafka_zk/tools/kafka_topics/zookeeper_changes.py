@@ -22,9 +22,9 @@ from kafka_zk.protocol.errors import (
     TopicAlreadyExists,
 )
 from kafka_zk.tools.java_output import JavaError, illegal_argument
+from kafka_zk.tools.kafka_topics.configs import check_names, check_overrides
+from kafka_zk.tools.kafka_topics.options import COLLISION_WARNING, INTERNAL_TOPICS, configs, replica_assignment
 from kafka_zk.tools.options import Options
-from kafka_zk.tools.topic_configs import check_names, check_overrides
-from kafka_zk.tools.topics_options import COLLISION_WARNING, INTERNAL_TOPICS, configs, replica_assignment
 from kafka_zk.zk.entity_configs import announce_config_change, entity_config
 from kafka_zk.zk.errors import NodeExists, NoNode
 from kafka_zk.zk.registration import live_brokers

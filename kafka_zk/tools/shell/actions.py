@@ -17,7 +17,7 @@ from kazoo.protocol.states import ZnodeStat
 from kazoo.security import ACL, Id
 
 from kafka_zk import __version__
-from kafka_zk.tools.zookeeper_shell_session import CommandError, Shell
+from kafka_zk.tools.shell.session import CommandError, Shell
 
 PERMISSIONS = {"r": 1, "w": 2, "c": 4, "d": 8, "a": 16}
 PERMISSIONS_SHOWN = "cdrwa"
