@@ -43,6 +43,7 @@ from kafka_zk.controller.settings import ControllerSettings
 from kafka_zk.coordinator.group.coordinator import GroupCoordinator
 from kafka_zk.coordinator.transaction.producer_ids import ProducerIdManager
 from kafka_zk.log.manager import LogManager
+from kafka_zk.log.open_segments import connections_for, raise_descriptor_limit
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.controller_channel import ControllerChannel
 from kafka_zk.metrics import MetricsRegistry
@@ -215,7 +216,8 @@ class Parts:
     def _bind_listeners(self) -> None:
         """Ports must be known before the registration; requests are taken up at the very end."""
         dispatcher = Dispatcher(self._services, all_apis.load(), RequestMetrics(self._metrics))
-        settings = SocketServerSettings.of(self.config)
+        descriptors = connections_for(raise_descriptor_limit())
+        settings = SocketServerSettings.of(self.config, descriptors_for_connections=descriptors)
         self._socket_server = SocketServer(settings, dispatcher, broker_id=self.broker_id, metrics=self._metrics)
         self._socket_server.start()
         self.stops.add("socket server", self._socket_server.stop)

@@ -283,6 +283,8 @@ class LogLoader:
         )
         lost_bytes = recover_segment(segment, self.producers, self.epochs, self.breathe)
         self.producers.take_snapshot()
+        # There may be thousands to recover, and few descriptors.
+        segment.close_files()
         return lost_bytes
 
     def _end_offset(self) -> int:

@@ -16,6 +16,12 @@ DESCRIPTORS_PER_SEGMENT = 5
 SHARE_OF_DESCRIPTORS = 0.6
 """The rest is for connections."""
 
+OTHER_DESCRIPTORS = 32
+"""Of those: for ZooKeeper, other brokers, log files, checkpoints."""
+
+FEW_SEGMENTS = 64
+"""Fewer are not worth looking through for those that nobody needs any more."""
+
 
 class OpenSegments:
     """`limit` segments may be open. Second chance: a used segment is looked at again a round later."""
@@ -23,15 +29,27 @@ class OpenSegments:
     def __init__(self, limit: int) -> None:
         self.limit = max(1, limit)
         self._tracked: deque[LogSegment] = deque()
+        self._forget_closed_at = FEW_SEGMENTS
 
     def track(self, segment: LogSegment) -> None:
         """`segment` is about to be opened; close another if there are too many."""
         if segment.is_tracked:
             return
+        if len(self._tracked) >= self._forget_closed_at:
+            self._forget_closed()
         if len(self._tracked) >= self.limit:
             self._make_room()
         segment.is_tracked = True
         self._tracked.append(segment)
+
+    def _forget_closed(self) -> None:
+        """Let go of segments whose log was deleted or which retention removed: nobody tells of them."""
+        tracked, self._tracked = self._tracked, deque()
+        for segment in tracked:
+            segment.is_tracked = segment.is_open
+            if segment.is_open:
+                self._tracked.append(segment)
+        self._forget_closed_at = max(FEW_SEGMENTS, 2 * len(self._tracked))
 
     def _make_room(self) -> None:
         for _ in range(2 * len(self._tracked)):
@@ -59,3 +77,8 @@ def raise_descriptor_limit() -> int:
 def segments_for(descriptor_limit: int) -> int:
     """How many segments may be open with so many descriptors."""
     return int(descriptor_limit * SHARE_OF_DESCRIPTORS) // DESCRIPTORS_PER_SEGMENT
+
+
+def connections_for(descriptor_limit: int) -> int:
+    """How many connections may be open with so many descriptors: one more could take a log directory offline."""
+    return max(1, descriptor_limit - segments_for(descriptor_limit) * DESCRIPTORS_PER_SEGMENT - OTHER_DESCRIPTORS)

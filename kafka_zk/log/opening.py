@@ -130,6 +130,10 @@ class LogOpener:
             now_ms=self._clock.wall_ms(),
             breathe=lambda: gevent.sleep(0),
         ).load()
+        for segment in loaded.segments:
+            if segment.is_open:
+                # Made just now, or read because the last stop was not clean.
+                directory.open_segments.track(segment)
         return UnifiedLog(
             topic_partition,
             directory=path,

@@ -34,6 +34,8 @@ ACCEPTS_A_TURN = 64
 ACCEPT_PAUSE_S = 1.0
 """How long to leave the backlog alone when the process has no file descriptor left."""
 
+COMPLAINT_INTERVAL_S = 60.0
+
 OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 log = logging.getLogger("kafka.network.SocketServer")
@@ -79,6 +81,7 @@ class Listener:
         self._watcher: Any = None
         self._pause: Any = None
         self._enabled = False
+        self._complains_from_s = 0.0
 
     def open(self) -> None:
         """Bind and listen. Raises NetworkError. Clients may connect from now on, and wait for `enable`."""
@@ -150,6 +153,7 @@ class Listener:
                 return
             if not self._quotas.has_slot(self.listener_name):
                 self._watcher.stop()
+                self._complain(f"{self._quotas.total_count} connections are open, as many as may be; others wait")
                 return
             try:
                 sock, address = self._socket.accept()
@@ -158,7 +162,7 @@ class Listener:
             except OSError as error:
                 # A client that is gone again is its own affair; anything else would fail at once again.
                 if error.errno in OUT_OF_FILES:
-                    log.error("%s Error while accepting connection: %s", self.log_prefix, error)
+                    self._complain(f"Error while accepting connection: {error}")
                     self._pause_for(ACCEPT_PAUSE_S)
                     return
                 continue
@@ -167,6 +171,13 @@ class Listener:
             if throttle_ms:
                 self._pause_for(throttle_ms / 1000)
                 return
+
+    def _complain(self, text: str) -> None:
+        """Say why clients wait; what lasts is said once a minute."""
+        now_s = time.monotonic()
+        if now_s >= self._complains_from_s:
+            self._complains_from_s = now_s + COMPLAINT_INTERVAL_S
+            log.error("%s %s", self.log_prefix, text)
 
     def _serve(self, sock: socket.socket, address: tuple[Any, ...]) -> None:
         client_host, client_port = str(address[0]).removeprefix("::ffff:"), int(address[1])

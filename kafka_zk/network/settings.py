@@ -33,7 +33,8 @@ class SocketServerSettings:
     max_connection_creation_rate: int = UNLIMITED
 
     @classmethod
-    def of(cls, config: BrokerConfig) -> SocketServerSettings:
+    def of(cls, config: BrokerConfig, *, descriptors_for_connections: int = UNLIMITED) -> SocketServerSettings:
+        """`descriptors_for_connections`: how many files of the process may be connections."""
         return cls(
             endpoints=tuple(config.listeners),
             inter_broker_listener=config.inter_broker_listener_name,
@@ -44,7 +45,7 @@ class SocketServerSettings:
             backlog_size=config.socket_listen_backlog_size,
             max_idle_ms=config.connections_max_idle_ms,
             queued_max_requests=config.queued_max_requests,
-            max_connections=config.max_connections,
+            max_connections=min(config.max_connections, descriptors_for_connections),
             max_connections_per_ip=config.max_connections_per_ip,
             max_connections_per_ip_overrides=config.max_connections_per_ip_overrides,
             max_connection_creation_rate=config.max_connection_creation_rate,

@@ -77,6 +77,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/log/test_crash_and_faults.py",
     ),
     Mutant(
+        breaks="a segment that retention removed is let go of, not kept among the open ones",
+        file="kafka_zk/log/open_segments.py",
+        old="if len(self._tracked) >= self._forget_closed_at:",
+        new="if len(self._tracked) >= 1 << 30:",
+        tests="tests/unit/log/test_unified_log.py",
+    ),
+    Mutant(
+        breaks="a dynamic value that is wrong is left out, and does not keep the broker from starting",
+        file="kafka_zk/config/dynamic.py",
+        old="                complaints.append(f\"{complaint}: {name}\")\n                continue\n",
+        new="                complaints.append(f\"{complaint}: {name}\")\n",
+        tests="tests/unit/config/test_dynamic.py",
+    ),
+    Mutant(
         breaks="nothing behind a corrupt segment is kept",
         file="kafka_zk/log/loader.py",
         old="                for lost in unflushed[done + 1 :]:\n                    self._drop(lost)\n",

@@ -11,6 +11,7 @@ from gevent.event import Event
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names
 from kafka_zk.log.files.segment_file import SegmentFile
+from kafka_zk.log.open_segments import FEW_SEGMENTS
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.log.writing import POOLED_BYTES
 from kafka_zk.protocol.errors import (
@@ -376,6 +377,17 @@ def test_files_of_idle_segments_are_closed_and_come_again_when_needed(tmp_path: 
     assert sum(segment.is_open for segment in log.segments) <= 2
     append(log, "6")
     assert values(log) == [*texts, "6"]
+
+
+def test_segments_that_are_gone_are_forgotten(tmp_path: Path) -> None:
+    place = Place(tmp_path, open_segments=1000)
+    log = place.open(topic_config(segment_bytes=ONE_RECORD, retention_ms=0, file_delete_delay_ms=0))
+    for _ in range(3 * FEW_SEGMENTS):
+        append(log, "v")
+        log.update_high_watermark(log.log_end_offset)
+        log.delete_old_segments(T0 + 10_000)
+        place.clock.advance(1)
+    assert len(place.directory.open_segments) <= FEW_SEGMENTS
 
 
 # Times
