@@ -86,8 +86,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a dynamic value that is wrong is left out, and does not keep the broker from starting",
         file="kafka_zk/config/dynamic.py",
-        old="                complaints.append(f\"{complaint}: {name}\")\n                continue\n",
-        new="                complaints.append(f\"{complaint}: {name}\")\n",
+        old='                complaints.append(f"{complaint}: {name}")\n                continue\n',
+        new='                complaints.append(f"{complaint}: {name}")\n',
         tests="tests/unit/config/test_dynamic.py",
     ),
     Mutant(
