@@ -8,20 +8,25 @@ Source      Kafka 3.9 LogValidator.convertAndAssignOffsetsNonCompressed and vali
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from kafka_zk.protocol.errors import InvalidRecord, UnsupportedCompressionType
 from kafka_zk.protocol.types import Buffer
 from kafka_zk.record.batch import HEADER_SIZE, LOG_OVERHEAD, Batch, batches
 from kafka_zk.record.builder import build_batch
 from kafka_zk.record.compression import DEFAULT_LIMIT_BYTES, Codec, codec_for_id
-from kafka_zk.record.legacy import Message, build_message_set, messages
+from kafka_zk.record.legacy import Message, build_message_set, message_set_of, messages
 from kafka_zk.record.produced import ValidatedBatch, ValidationRules, check_size_and_crc, rebuilt_batch
 from kafka_zk.record.record import decode_records
 from kafka_zk.record.record_errors import RecordError, reject
 from kafka_zk.record.types import Record
+from kafka_zk.record.walking import columns
 
 _OFFSET_AND_LENGTH = struct.Struct(">qi")
+_LAST_BASE_OFFSET = 2**63 - 2**31
+
+COLUMNS_FROM_RECORDS = 16
+"""Making columns costs as much as decoding a few records; from here on it is won back, at 100 records twice."""
 
 
 def convert_up_produced(view: memoryview, rules: ValidationRules, now_ms: int) -> ValidatedBatch:
@@ -86,49 +91,114 @@ def _errors_of(inner: list[Message], wrapper: Batch, rules: ValidationRules, now
     return errors
 
 
+class DownConversion:
+    """Stored batches as the answer to an old fetcher of `magic` 0 or 1, who asked from `first_offset`.
+
+    `parts` is the answer, piece by piece, so that nobody needs it in memory as a whole; then `record_count` says how
+    many records were converted, and `temporary_bytes` how much was read and written for it, as Kafka counts.
+    """
+
+    __slots__ = ("_first_offset", "_limit_bytes", "_magic", "record_count", "temporary_bytes")
+
+    def __init__(self, *, magic: int, first_offset: int = 0, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self._magic = magic
+        self._first_offset = first_offset
+        self._limit_bytes = limit_bytes
+        self.record_count = 0
+        self.temporary_bytes = 0
+
+    def parts(self, stored: Iterable[Batch], stored_bytes: int) -> Iterator[Buffer]:
+        """Batches of that magic or older stay as they are; control batches are left out, and so are headers, and
+        records below `first_offset` in uncompressed batches.
+
+        The answer has the size of what is stored, `stored_bytes`, or of the first converted batch when that is larger:
+        what is beyond is cut off (the fetcher asks for it again), what is missing is filled with the start of a batch
+        too long to be there, which every consumer skips.
+        Raises UnsupportedCompressionType when the first batch to convert is zstd, and what `decode_records` raises.
+        """
+        found = False
+        left: int | None = None
+        try:
+            for batch in stored:
+                found = True
+                part = self._converted(batch)
+                if part is None:
+                    continue
+                if left is None:
+                    left = max(stored_bytes, len(part))
+                yield part if len(part) <= left else part[:left]
+                left -= len(part)
+                if left <= 0:
+                    return
+        except UnsupportedCompressionType:
+            if left is None:
+                raise
+        if left is None:  # nothing is left of the batches, if there were any
+            left = LOG_OVERHEAD if found else 0
+        yield _overflow(left)
+
+    def _converted(self, batch: Batch) -> Buffer | None:
+        header = batch.header
+        if header.is_control:
+            return None
+        if header.codec_id == Codec.ZSTD:
+            raise UnsupportedCompressionType("Down-conversion of zstandard-compressed batches is not supported")
+        if header.magic <= self._magic:
+            self.temporary_bytes += batch.size_bytes
+            return batch.data
+        in_columns = header.magic == 2 and header.record_count >= COLUMNS_FROM_RECORDS
+        message_set = self._from_columns(batch) if in_columns else self._from_records(batch)
+        if message_set is not None:
+            self.temporary_bytes += batch.size_bytes + len(message_set)
+        return message_set
+
+    def _from_columns(self, batch: Batch) -> bytearray | None:
+        header = batch.header
+        codec = codec_for_id(header.codec_id)
+        # Slices of bytes are cheaper to make than views, and records are mostly small.
+        plain = bytes(codec.decompress(batch.payload, self._limit_bytes))
+        rows = columns(plain, 0, len(plain), header.record_count, header.base_timestamp)
+        base_offset = header.base_offset
+        if base_offset > _LAST_BASE_OFFSET:
+            raise InvalidRecord(f"Offsets from {base_offset} on do not fit 64 bits")
+        offsets = [base_offset + delta for delta in rows.offset_deltas]
+        keys = _fields(plain, rows.key_starts, rows.key_sizes)
+        values = _fields(plain, rows.value_starts, rows.value_sizes)
+        timestamps: Sequence[int] = rows.timestamps
+        if codec is Codec.NONE and offsets and offsets[0] < self._first_offset:
+            kept = [index for index, offset in enumerate(offsets) if offset >= self._first_offset]
+            offsets, keys, values = [offsets[i] for i in kept], [keys[i] for i in kept], [values[i] for i in kept]
+            timestamps = [timestamps[i] for i in kept]
+        if not offsets:
+            return None
+        self.record_count += len(offsets)
+        stamp = header.max_timestamp if header.uses_log_append_time else None
+        return message_set_of(
+            offsets, timestamps, keys, values, magic=self._magic, codec=codec, log_append_time_ms=stamp
+        )
+
+    def _from_records(self, batch: Batch) -> bytearray | None:
+        header = batch.header
+        kept = decode_records(batch, limit_bytes=self._limit_bytes)
+        if not header.is_compressed:
+            kept = [record for record in kept if record.offset >= self._first_offset]
+        if not kept:
+            return None
+        self.record_count += len(kept)
+        stamp = header.max_timestamp if header.uses_log_append_time else None
+        return build_message_set(kept, magic=self._magic, codec=codec_for_id(header.codec_id), log_append_time_ms=stamp)
+
+
 def convert_down(
     records: Buffer, *, magic: int, first_offset: int = 0, limit_bytes: int = DEFAULT_LIMIT_BYTES
 ) -> bytes:
-    """Stored batches as the answer to an old fetcher of `magic` 0 or 1, who asked from `first_offset`.
-
-    Batches of that magic or older stay as they are; control batches are left out, and so are headers, and records
-    below `first_offset` in uncompressed batches. The answer has the size of `records`, or of the first converted batch
-    when that is larger: what is beyond is cut off (the fetcher asks for it again), what is missing is filled with the
-    start of a batch too long to be there, which every consumer skips.
-    Raises UnsupportedCompressionType when the first batch to convert is zstd, and what `decode_records` raises.
-    """
-    parts = bytearray()
-    size: int | None = None
-    try:
-        for part in _converted(records, magic, first_offset, limit_bytes):
-            size = max(len(records), len(part)) if size is None else size
-            parts += part
-            if len(parts) >= size:
-                return bytes(parts[:size])
-    except UnsupportedCompressionType:
-        if size is None:
-            raise
-    if size is None:  # nothing is left of the batches, if there were any
-        size = LOG_OVERHEAD if next(batches(records), None) is not None else 0
-    return bytes(parts + _overflow(size - len(parts)))
+    """The whole answer of a `DownConversion` of `records`."""
+    conversion = DownConversion(magic=magic, first_offset=first_offset, limit_bytes=limit_bytes)
+    return b"".join(conversion.parts(batches(records), len(records)))
 
 
-def _converted(records: Buffer, magic: int, first_offset: int, limit_bytes: int) -> Iterator[Buffer]:
-    for batch in batches(records):
-        header = batch.header
-        if header.is_control:
-            continue
-        if header.codec_id == Codec.ZSTD:
-            raise UnsupportedCompressionType("Down-conversion of zstandard-compressed batches is not supported")
-        if header.magic <= magic:
-            yield batch.data
-            continue
-        kept = decode_records(batch, limit_bytes=limit_bytes)
-        if not header.is_compressed:
-            kept = [record for record in kept if record.offset >= first_offset]
-        if kept:
-            stamp = header.max_timestamp if header.uses_log_append_time else None
-            yield build_message_set(kept, magic=magic, codec=codec_for_id(header.codec_id), log_append_time_ms=stamp)
+def _fields(data: bytes, starts: Iterable[int], sizes: Iterable[int]) -> list[bytes | None]:
+    return [None if size < 0 else data[start : start + size] for start, size in zip(starts, sizes, strict=True)]
 
 
 def _overflow(size: int) -> bytes:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kafka_zk.protocol.errors import CorruptMessage, InvalidRecord
@@ -21,12 +21,12 @@ from kafka_zk.record.batch import CODEC_MASK, LOG_OVERHEAD, NO_TIMESTAMP, TIMEST
 from kafka_zk.record.compression import DEFAULT_LIMIT_BYTES, Codec, codec_for_id, lz4_header, mend_lz4_header
 from kafka_zk.record.types import Record
 
-_OVERHEAD = {0: 14, 1: 22}
 _KEY_SIZE_AT = {0: LOG_OVERHEAD + 6, 1: LOG_OVERHEAD + 14}
 _INT32 = struct.Struct(">i")
-_OFFSET_AND_SIZE = struct.Struct(">qi")
-_BODY_V0 = struct.Struct(">bb")
-_BODY_V1 = struct.Struct(">bbq")
+_OFFSET_SIZE_CRC = struct.Struct(">qiI")
+_HEAD_V0 = struct.Struct(">bbi")  # magic, attributes, size of the key
+_HEAD_V1 = struct.Struct(">bbqi")
+_NULL = _INT32.pack(-1)
 
 
 class Message(NamedTuple):
@@ -134,47 +134,60 @@ def build_message_set(
 
     Headers are dropped: the format has none. Set `log_append_time_ms` for LogAppendTime.
     """
-    relative = magic == 1 and codec is not Codec.NONE
-    base_offset = records[0].offset if relative else 0
-    inner = bytearray()
-    for record in records:
-        timestamp = record.timestamp if log_append_time_ms is None else log_append_time_ms
-        inner += _message(
-            record.offset - base_offset,
-            magic,
-            timestamp,
-            record.key,
-            record.value,
-            _attributes(magic, log_append_time_ms),
-        )
+    return message_set_of(
+        [record.offset for record in records],
+        [record.timestamp for record in records],
+        [record.key for record in records],
+        [record.value for record in records],
+        magic=magic,
+        codec=codec,
+        log_append_time_ms=log_append_time_ms,
+    )
+
+
+def message_set_of(
+    offsets: Sequence[int],
+    timestamps: Sequence[int],
+    keys: Sequence[bytes | None],
+    values: Sequence[bytes | None],
+    *,
+    magic: int,
+    codec: Codec = Codec.NONE,
+    log_append_time_ms: int | None = None,
+) -> bytearray:
+    """The same from columns, one entry a record: half the time where there are many."""
+    attributes = TIMESTAMP_TYPE_BIT if magic == 1 and log_append_time_ms is not None else 0
+    if log_append_time_ms is not None:
+        timestamps = [log_append_time_ms] * len(offsets)
     if codec is Codec.NONE:
-        return inner
+        return _messages(offsets, timestamps, keys, values, magic, attributes)
+    base_offset = offsets[0] if magic == 1 else 0
+    inner = _messages([offset - base_offset for offset in offsets], timestamps, keys, values, magic, attributes)
     packed = codec.compress(inner)
     if magic == 0 and codec is Codec.LZ4:
         header = lz4_header(broken_checksum=True)
         packed = header + packed[len(header) :]
-    if log_append_time_ms is None:
-        timestamp = max((record.timestamp for record in records), default=NO_TIMESTAMP)
-    else:
-        timestamp = log_append_time_ms
-    attributes = _attributes(magic, log_append_time_ms) | (codec & CODEC_MASK)
-    return _message(records[-1].offset, magic, max(timestamp, NO_TIMESTAMP), None, packed, attributes)
+    timestamp = max(max(timestamps), NO_TIMESTAMP)
+    return _messages((offsets[-1],), (timestamp,), (None,), (packed,), magic, attributes | (codec & CODEC_MASK))
 
 
-def _attributes(magic: int, log_append_time_ms: int | None) -> int:
-    return TIMESTAMP_TYPE_BIT if magic == 1 and log_append_time_ms is not None else 0
-
-
-def _message(
-    offset: int, magic: int, timestamp: int, key: bytes | None, value: bytes | None, attributes: int
+def _messages(
+    offsets: Iterable[int],
+    timestamps: Iterable[int],
+    keys: Iterable[bytes | None],
+    values: Iterable[bytes | None],
+    magic: int,
+    attributes: int,
 ) -> bytearray:
-    body = _BODY_V0.pack(0, attributes) if magic == 0 else _BODY_V1.pack(1, attributes, timestamp)
-    body = b"".join((body, _sized(key), _sized(value)))
-    message = bytearray(_OFFSET_AND_SIZE.pack(offset, len(body) + 4))
-    message += zlib.crc32(body).to_bytes(4, "big")
-    message += body
-    return message
-
-
-def _sized(field: bytes | None) -> bytes:
-    return _INT32.pack(-1) if field is None else _INT32.pack(len(field)) + field
+    # This loop is what down-conversion costs. Joining a few bytes is cheaper here than packing into a buffer.
+    head = _HEAD_V1.pack if magic else _HEAD_V0.pack
+    crc32, join, size_of = zlib.crc32, b"".join, _INT32.pack
+    parts: list[bytes] = []
+    add = parts.append
+    for offset, timestamp, key, value in zip(offsets, timestamps, keys, values, strict=True):
+        key_size = -1 if key is None else len(key)
+        start = head(1, attributes, timestamp, key_size) if magic else head(0, attributes, key_size)
+        body = join((start, key or b"", _NULL if value is None else size_of(len(value)), value or b""))
+        add(_OFFSET_SIZE_CRC.pack(offset, len(body) + 4, crc32(body)))
+        add(body)
+    return bytearray().join(parts)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from kafka_zk.protocol.errors import BrokerError, InvalidRecord
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import Codec, Record, batches, build_batch, decode_records
-from kafka_zk.record.conversion import convert_down
+from kafka_zk.record.conversion import COLUMNS_FROM_RECORDS, DownConversion, convert_down
 from kafka_zk.record.legacy import build_message_set
+from kafka_zk.record.timestamp_type import TimestampType
 from kafka_zk.record.validation import ValidationRules, validate
 from tests.unit.record.golden_logs import GOLDEN, golden
 from tests.unit.record.strategies import record_lists
@@ -21,6 +22,7 @@ from tests.unit.record.strategies import record_lists
 FETCHED = json.loads((GOLDEN / "fetched-down" / "answers.json").read_text())
 ANSWERS = FETCHED["answers"]
 LEGACY_CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
+KEYS = st.none() | st.binary(max_size=5)
 RULES = ValidationRules(TopicPartition("topic", 0))
 
 
@@ -125,3 +127,33 @@ def test_converting_apaches_magic_1_logs_down_to_magic_0_keeps_keys_and_values()
     down = records_of(convert_down(case.segments[0], magic=0))
     assert down == [record._replace(timestamp=-1, headers=()) for record in case.expected][: len(down)]
     assert down
+
+
+@given(
+    st.sampled_from([0, 1]),
+    st.sampled_from(LEGACY_CODECS),
+    st.lists(st.tuples(st.integers(0, 2**41), KEYS, KEYS), min_size=1, max_size=2 * COLUMNS_FROM_RECORDS),
+    st.integers(0, 2 * COLUMNS_FROM_RECORDS),
+    st.sampled_from(TimestampType),
+)
+def test_many_records_and_few_come_down_alike(
+    magic: int, codec: Codec, rows: list[Any], first_offset: int, timestamp_type: TimestampType
+) -> None:
+    records = [Record(index, *row, headers=(("h", b"v"),)) for index, row in enumerate(rows)]
+    stored = build_batch(records, codec=codec, timestamp_type=timestamp_type, log_append_time_ms=9)
+    kept = [record for record in records if codec is not Codec.NONE or record.offset >= first_offset]
+    stamp = 9 if timestamp_type is TimestampType.LOG_APPEND_TIME else None
+    expected = build_message_set(kept, magic=magic, codec=codec, log_append_time_ms=stamp) if kept else b""
+    conversion = DownConversion(magic=magic, first_offset=first_offset)
+    sent = b"".join(conversion.parts(batches(stored), len(stored)))
+    assert sent[: len(expected)] == expected[: len(sent)]
+    assert conversion.record_count == len(kept)
+    assert conversion.temporary_bytes == (len(stored) + len(expected) if kept else 0)
+
+
+def test_a_batch_whose_offsets_leave_64_bits_is_not_converted() -> None:
+    records = [Record(index, 5, b"k", b"v") for index in range(COLUMNS_FROM_RECORDS)]
+    stored = build_batch(records)
+    stored[:8] = (2**63 - 1).to_bytes(8, "big")
+    with pytest.raises(InvalidRecord, match="do not fit 64 bits"):
+        convert_down(stored, magic=1)
