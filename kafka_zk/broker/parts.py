@@ -75,7 +75,9 @@ class Parts:
         self.stops = Stops()
         self._give_up = give_up
         self._clock = clock
-        self._metrics = MetricsRegistry(clock)
+        self._metrics = MetricsRegistry(
+            clock, num_samples=config.metrics_num_samples, sample_window_ms=config.metrics_sample_window_ms
+        )
         self.measures = BrokerMeasures(self._metrics)
         self._services = Services()
         self._serves_replicas = False

@@ -18,6 +18,7 @@ from kafka_zk.metrics.histogram import Histogram, Timer
 from kafka_zk.metrics.meters import Counter, Meter
 from kafka_zk.metrics.names import MBeanName, parse_name
 from kafka_zk.metrics.values import AttributeValue
+from kafka_zk.metrics.windows import RateOfTotal, SampledStat
 
 METRICS_A_FOLD = 500
 """Folded in one go, in about a quarter of a millisecond."""
@@ -84,8 +85,11 @@ M = TypeVar("M", Counter, Meter, Histogram, Timer, Gauge)
 class MetricsRegistry:
     """Names look like `kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec`; tags come as keywords, in order."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, num_samples: int = 2, sample_window_ms: int = 30_000) -> None:
+        """The windows are those of the second generation's rates, averages and maxima."""
         self._clock = clock
+        self._num_samples = num_samples
+        self._sample_window_ms = sample_window_ms
         self._metrics: dict[MBeanName, Metric] = {}
         self._tables: dict[tuple[str, str, tuple[str, ...]], GaugeTable] = {}
         self._unfolded: list[Metric] = []
@@ -116,6 +120,24 @@ class MetricsRegistry:
     def gauge(self, name: str, function: GaugeFunction, *, attribute: str = "Value", **tags: object) -> None:
         """A value asked for when somebody looks. Metrics of the second generation name their `attribute`."""
         self._get(parse_name(name, tags), Gauge, Gauge).set(attribute, function)
+
+    def rate_of(self, name: str, total: Callable[[], int], *, rate: str, count: str, **tags: object) -> RateOfTotal:
+        """A total that somebody counts anyway, and how fast it grows: the attributes `count` and `rate` of `name`."""
+        grows = RateOfTotal(total, self._window())
+        self.on_fold(grows.sample)
+        self.gauge(name, grows.rate, attribute=rate, **tags)
+        self.gauge(name, total, attribute=count, **tags)
+        return grows
+
+    def spread_of(self, name: str, *, average: str, maximum: str, **tags: object) -> Callable[[float], None]:
+        """The attributes `average` and `maximum` of what is given to the answer; NaN while there is nothing."""
+        window, now_ms = self._window(), self._clock.monotonic_ms
+        self.gauge(name, lambda: window.average(now_ms()), attribute=average, **tags)
+        self.gauge(name, lambda: window.maximum(now_ms()), attribute=maximum, **tags)
+        return lambda value: window.record(value, now_ms())
+
+    def _window(self) -> SampledStat:
+        return SampledStat(num_samples=self._num_samples, window_ms=self._sample_window_ms)
 
     def gauge_table(
         self,

@@ -7,6 +7,7 @@ Source      org.apache.kafka.common.metrics.stats: SampledStat, Rate.windowSize,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -65,3 +66,26 @@ class SampledStat:
     def _drop_old(self, now_ms: int) -> None:
         oldest_ms = now_ms - self._num_samples * self._window_ms
         self._samples = [sample for sample in self._samples if sample.start_ms > oldest_ms]
+
+
+class RateOfTotal:
+    """How fast a total grows that somebody counts anyway; looked at once a second."""
+
+    __slots__ = ("_now_ms", "_seen", "_stat", "total")
+
+    def __init__(self, total: Callable[[], int], stat: SampledStat) -> None:
+        self.total = total
+        self._seen = total()
+        self._stat = stat
+        self._now_ms = 0
+
+    def sample(self, now_ms: int) -> bool:
+        """Take in what was counted since the last call; False, as a folder that has no more."""
+        total = self.total()
+        self._stat.record(total - self._seen, now_ms)
+        self._seen, self._now_ms = total, now_ms
+        return False
+
+    def rate(self) -> float:
+        """A second."""
+        return self._stat.rate(self._now_ms)

@@ -15,14 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka_zk.metrics import MetricsRegistry
-from kafka_zk.metrics.windows import SampledStat
 
 if TYPE_CHECKING:
     from kafka_zk.network.listener import Listener
     from kafka_zk.network.server import SocketServer
 
-NUM_SAMPLES = 2
-WINDOW_MS = 30_000
 UNBOUNDED_POOL = 2**63 - 1
 
 _GROUP = "kafka.server:type=socket-server-metrics"
@@ -44,7 +41,6 @@ class SocketServerMetrics:
     def __init__(self, server: SocketServer, listeners: list[Listener], metrics: MetricsRegistry) -> None:
         self._metrics = metrics
         self._idle = IdleMeter()
-        self._rates = [_Rate(partial(total, listener)) for listener in listeners for total in _TOTALS.values()]
         self._software: set[tuple[str, str, str]] = set()
         self._listeners = listeners
         channel = "kafka.network:type=RequestChannel,name="
@@ -60,29 +56,29 @@ class SocketServerMetrics:
         handlers = "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent"
         metrics.gauge(handlers, self._idle.ratio)
         metrics.gauge("kafka.network:type=Processor,name=IdlePercent", self._idle.ratio, networkProcessor=0)
-        rates = iter(self._rates)
         for listener in listeners:
-            self._add_listener(listener, {stem: next(rates) for stem in _TOTALS})
+            self._add_listener(listener)
         metrics.on_fold(self.fold)
 
     def fold(self, now_ms: int) -> bool:
         """Once a second: rates, idleness, and new kinds of clients."""
         self._idle.sample()
-        for rate in self._rates:
-            rate.sample(now_ms)
         self._count_software()
         return False
 
-    def _add_listener(self, listener: Listener, rates: dict[str, _Rate]) -> None:
-        name = listener.listener_name
-        group = f"{_GROUP},listener={name}"
-        gauge = partial(self._metrics.gauge, f"{group},networkProcessor=0")
+    def _add_listener(self, listener: Listener) -> None:
+        of_listener = f"{_GROUP},listener={listener.listener_name}"
+        of_processor = f"{of_listener},networkProcessor=0"
+        gauge = partial(self._metrics.gauge, of_processor)
         gauge(lambda: len(listener.connections), attribute="connection-count")
         gauge(lambda: listener.expired_count, attribute="expired-connections-killed-count")
-        for stem, rate in rates.items():
-            gauge(rate.rate, attribute=f"{stem}-rate")
-            gauge(rate.total, attribute=f"{stem}-total")
-        self._metrics.gauge(group, rates["connection-creation"].rate, attribute="connection-accept-rate")
+        rates = {
+            stem: self._metrics.rate_of(
+                of_processor, partial(total, listener), rate=f"{stem}-rate", count=f"{stem}-total"
+            )
+            for stem, total in _TOTALS.items()
+        }
+        self._metrics.gauge(of_listener, rates["connection-creation"].rate, attribute="connection-accept-rate")
 
     def _count_software(self) -> None:
         """One gauge per kind of client that is connected; those that have left are forgotten."""
@@ -117,26 +113,6 @@ class IdleMeter:
 
     def ratio(self) -> float:
         return self._ratio
-
-
-class _Rate:
-    """A total that only grows, and its rate over Kafka's two windows."""
-
-    __slots__ = ("_now_ms", "_seen", "_stat", "total")
-
-    def __init__(self, total: Callable[[], int]) -> None:
-        self.total = total
-        self._seen = total()
-        self._stat = SampledStat(num_samples=NUM_SAMPLES, window_ms=WINDOW_MS)
-        self._now_ms = 0
-
-    def sample(self, now_ms: int) -> None:
-        total = self.total()
-        self._stat.record(total - self._seen, now_ms)
-        self._seen, self._now_ms = total, now_ms
-
-    def rate(self) -> float:
-        return self._stat.rate(self._now_ms)
 
 
 def _software_name(kind: tuple[str, str, str]) -> str:

@@ -33,7 +33,7 @@ from kafka_zk.coordinator.group.decisions.membership import check_commit, delete
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.decisions.records import offset_key, offset_value
 from kafka_zk.coordinator.group.decisions.syncing import Sync, sync_group
-from kafka_zk.coordinator.group.gauges import register_gauges
+from kafka_zk.coordinator.group.gauges import GroupMeasures, register_gauges, register_timers
 from kafka_zk.coordinator.group.manager import GroupManager
 from kafka_zk.coordinator.group.performer import Performer, Spawn
 from kafka_zk.coordinator.group.placement import partition_for
@@ -100,6 +100,7 @@ class GroupCoordinator:
         self._new_uuid = new_uuid
         self._is_active = False
         self._metadata_max_length = config.offset_metadata_max_bytes
+        self._measures = GroupMeasures(metrics)
         self._log = OffsetsLog(
             replica_manager,
             clock,
@@ -118,6 +119,7 @@ class GroupCoordinator:
             log=self._log,
             partition_of=self.partition_for,
             spawn=spawn,
+            measures=self._measures,
         )
         self._manager = GroupManager(
             clock=clock,
@@ -126,8 +128,10 @@ class GroupCoordinator:
             partition_of=self.partition_for,
             retention_ms=config.offsets_retention_minutes * MS_PER_MINUTE,
             check_interval_ms=config.offsets_retention_check_interval_ms,
+            measures=self._measures,
         )
         register_gauges(metrics, self._manager)
+        register_timers(metrics, self._performer.timers)
 
     # --- life --------------------------------------------------------------------------------------------------------
 
@@ -308,6 +312,7 @@ class GroupCoordinator:
             return
 
         def done(code: ErrorCode, batch_offset: int) -> None:
+            self._measures.committed_offsets += len(accepted)
             if code is ErrorCode.NONE:
                 group.offsets.appended(accepted, batch_offset)
             else:

@@ -1,18 +1,61 @@
-"""How many groups there are, by state, and how many offsets.
+"""How many groups there are, by state, how many offsets, and what happens to them.
 
 Role        Acts: registers; counts when asked.
-Source      The gauges of Kafka 3.9 GroupMetadataManager.
+Source      The gauges of Kafka 3.9 GroupMetadataManager; the sensors of group-coordinator-metrics there and in
+            GroupCoordinator; the purgatories that its timers stand for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
+from kafka_zk.coordinator.group.decisions.actions import JOIN_TIMER, SYNC_TIMER, TimerKey
 from kafka_zk.coordinator.group.decisions.states import GroupState
-from kafka_zk.coordinator.group.manager import GroupManager
+from kafka_zk.coordinator.group.timers import GroupTimers
 from kafka_zk.metrics import MetricsRegistry
 
+if TYPE_CHECKING:
+    from kafka_zk.coordinator.group.manager import GroupManager
+
+_HAPPENINGS = "kafka.server:type=group-coordinator-metrics"
+_PURGATORY = "kafka.server:type=DelayedOperationPurgatory,name="
 _PREFIX = "kafka.coordinator.group:type=GroupMetadataManager,name="
+
+
+class GroupMeasures:
+    """Totals of what happens; rates are made of them when metrics fold. `loaded(ms)` after each partition's load."""
+
+    __slots__ = ("committed_offsets", "completed_rebalances", "deleted_offsets", "expired_offsets", "loaded")
+
+    def __init__(self, metrics: MetricsRegistry) -> None:
+        self.committed_offsets = 0
+        self.expired_offsets = 0
+        self.deleted_offsets = 0
+        self.completed_rebalances = 0
+        self.loaded = metrics.spread_of(
+            _HAPPENINGS, average="partition-load-time-avg", maximum="partition-load-time-max"
+        )
+        totals: dict[str, Callable[[], int]] = {
+            "offset-commit": lambda: self.committed_offsets,
+            "offset-expiration": lambda: self.expired_offsets,
+            "offset-deletion": lambda: self.deleted_offsets,
+            "group-completed-rebalance": lambda: self.completed_rebalances,
+        }
+        for stem, total in totals.items():
+            metrics.rate_of(_HAPPENINGS, total, rate=f"{stem}-rate", count=f"{stem}-count")
+
+
+def register_timers(metrics: MetricsRegistry, timers: GroupTimers) -> None:
+    """Show what Kafka keeps in purgatories: sessions of members, and rebalances that wait for members."""
+    waits: dict[str, Callable[[TimerKey], bool]] = {
+        "Heartbeat": lambda key: key not in (JOIN_TIMER, SYNC_TIMER),
+        "Rebalance": lambda key: key in (JOIN_TIMER, SYNC_TIMER),
+    }
+    for name, belongs in waits.items():
+        for gauge in ("PurgatorySize", "NumDelayedOperations"):
+            metrics.gauge(f"{_PURGATORY}{gauge}", partial(timers.count, belongs), delayedOperation=name)
 
 
 def register_gauges(metrics: MetricsRegistry, manager: GroupManager) -> None:

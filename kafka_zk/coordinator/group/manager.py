@@ -23,6 +23,7 @@ from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.membership import end_if_idle, loaded, unloaded
 from kafka_zk.coordinator.group.decisions.records import group_key, offset_key
 from kafka_zk.coordinator.group.decisions.replay import LogReplay
+from kafka_zk.coordinator.group.gauges import GroupMeasures
 from kafka_zk.coordinator.group.ownership import Load, Ownership
 from kafka_zk.coordinator.group.performer import Performer
 from kafka_zk.coordinator.group.store import OffsetsLog
@@ -44,6 +45,7 @@ class GroupManager:
         partition_of: Callable[[str], int],
         retention_ms: int,
         check_interval_ms: int,
+        measures: GroupMeasures,
     ) -> None:
         self.groups: dict[str, Group] = {}
         self.ownership = Ownership()
@@ -53,6 +55,7 @@ class GroupManager:
         self._partition_of = partition_of
         self._retention_ms = retention_ms
         self._check_interval_ms = check_interval_ms
+        self._measures = measures
         self._tasks: deque[Callable[[], None]] = deque()
         self._has_task = Event()
         self._worker: gevent.Greenlet[..., None] | None = None
@@ -135,12 +138,14 @@ class GroupManager:
             if self.groups.setdefault(group.group_id, group) is group:
                 self._performer.decide(group, partial(loaded, group))
         self.ownership.loaded(load)
+        took_ms = self._clock.monotonic_ms() - started_ms
+        self._measures.loaded(took_ms)
         log_lines.info(
             "[GroupMetadataManager] Finished the %s: %d records, %d groups, in %d milliseconds",
             load,
             replay.record_count,
             len(groups),
-            self._clock.monotonic_ms() - started_ms,
+            took_ms,
         )
 
     # --- removal -----------------------------------------------------------------------------------------------------
@@ -157,6 +162,7 @@ class GroupManager:
             self.clean_up(group, group.offsets.remove(gone.intersection(group.offsets.partitions)))
             for group in list(self.groups.values())
         )
+        self._measures.deleted_offsets += count
         log_lines.info("[GroupMetadataManager] Removed %d offsets associated with deleted partitions", count)
 
     def _await_next_check(self) -> None:
@@ -173,6 +179,7 @@ class GroupManager:
         for group in list(self.groups.values()):
             expired = expired_offsets(group, now_ms=now_ms, retention_ms=self._retention_ms)
             count += self.clean_up(group, group.offsets.remove(expired))
+        self._measures.expired_offsets += count
         if count:
             log_lines.info("[GroupMetadataManager] Removed %d expired offsets", count)
 

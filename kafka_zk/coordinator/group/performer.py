@@ -18,6 +18,7 @@ from kafka_zk.coordinator.group.decisions.actions import (
     Action,
     AnswerJoin,
     AnswerSync,
+    Assignment,
     GroupRules,
     Report,
     StartTimer,
@@ -30,6 +31,7 @@ from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.membership import on_timer
 from kafka_zk.coordinator.group.decisions.records import group_key
 from kafka_zk.coordinator.group.decisions.syncing import on_group_stored
+from kafka_zk.coordinator.group.gauges import GroupMeasures
 from kafka_zk.coordinator.group.store import OffsetsLog
 from kafka_zk.coordinator.group.timers import GroupTimers
 from kafka_zk.protocol.errors import ErrorCode
@@ -49,13 +51,21 @@ class Performer:
     """`partition_of(group_id)` says where a group's records go."""
 
     def __init__(
-        self, *, clock: Clock, rules: GroupRules, log: OffsetsLog, partition_of: Callable[[str], int], spawn: Spawn
+        self,
+        *,
+        clock: Clock,
+        rules: GroupRules,
+        log: OffsetsLog,
+        partition_of: Callable[[str], int],
+        spawn: Spawn,
+        measures: GroupMeasures,
     ) -> None:
         self._clock = clock
         self.rules = rules
         self._log = log
         self._partition_of = partition_of
         self._spawn = spawn
+        self._measures = measures
         self.timers = GroupTimers(clock, self._on_timer)
 
     def decide(self, group: Group, decision: Callable[[Step], T]) -> T:
@@ -76,7 +86,9 @@ class Performer:
                 join_reply(joined)
             case AnswerSync(sync_reply, synced):
                 sync_reply(synced)
-            case StoreGroup():
+            case StoreGroup(_, what):
+                if isinstance(what, Assignment):
+                    self._measures.completed_rebalances += 1
                 self._spawn(self._store, group, action)
             case Report(text):
                 log_lines.info("[GroupCoordinator] %s", text)

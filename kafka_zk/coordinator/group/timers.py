@@ -58,6 +58,10 @@ class GroupTimers:
     def __len__(self) -> int:
         return len(self._deadlines)
 
+    def count(self, belongs: Callable[[TimerKey], bool]) -> int:
+        """How many timers have a key that `belongs`."""
+        return sum(1 for _, key in self._deadlines if belongs(key))
+
     def _arm(self, group: Group, key: TimerKey, deadline: _Deadline) -> None:
         deadline.alarm_ms = deadline.deadline_ms
         deadline.alarm_timer = self._clock.call_at(deadline.alarm_ms, lambda: self._alarm(group, key, deadline))

@@ -16,7 +16,9 @@ from kafka_zk.coordinator.group.decisions.joining import Join, join_group
 from kafka_zk.coordinator.group.decisions.membership import check_commit, heartbeat, leave, loaded, unloaded
 from kafka_zk.coordinator.group.decisions.states import GroupState
 from kafka_zk.coordinator.group.decisions.syncing import Sync, sync_group
+from kafka_zk.coordinator.group.gauges import GroupMeasures
 from kafka_zk.coordinator.group.performer import Performer
+from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.protocol.errors import ErrorCode
 
 RANGE = (("range", b"\0\1\0\0\0\1\0\1t\0\0\0\0\0\0\0\0"),)
@@ -64,6 +66,7 @@ class Scene:
             log=self.log,  # type: ignore[arg-type]
             partition_of=lambda _: 0,
             spawn=lambda function, *arguments: function(*arguments),
+            measures=GroupMeasures(MetricsRegistry(self.clock)),
         )
         self._ids = itertools.count(1)
 

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from kafka_zk.clock import SimClock
@@ -190,3 +192,36 @@ def test_gathering_leaves_the_metrics_themselves_for_the_fold():
     assert registry.gather_some()
     assert not registry.gather_some()
     assert rows == []
+
+
+def test_a_total_that_others_count_has_a_rate_over_the_windows():
+    clock = SimClock()
+    registry = MetricsRegistry(clock, num_samples=2, sample_window_ms=10_000)
+    name = "kafka.server:type=group-coordinator-metrics"
+    total = 0
+    registry.rate_of(name, lambda: total, rate="offset-commit-rate", count="offset-commit-count")
+    metric = registry.find(name)
+    assert metric is not None
+    for _ in range(10):
+        clock.advance(1_000)
+        total += 5
+        registry.fold()
+    assert metric.attributes() == {"offset-commit-count": 50, "offset-commit-rate": pytest.approx(50 / 19)}
+    clock.advance(30_000)
+    registry.fold()
+    assert metric.attributes() == {"offset-commit-count": 50, "offset-commit-rate": 0.0}
+
+
+def test_a_spread_is_an_average_and_a_maximum_and_nothing_without_values():
+    clock = SimClock()
+    registry = MetricsRegistry(clock, num_samples=2, sample_window_ms=10_000)
+    name = "kafka.server:type=group-coordinator-metrics"
+    record = registry.spread_of(name, average="avg", maximum="max")
+    metric = registry.find(name)
+    assert metric is not None
+    assert all(math.isnan(value) for value in metric.attributes().values())
+    for value in (1, 2, 6):
+        record(value)
+    assert metric.attributes() == {"avg": 3, "max": 6}
+    clock.advance(20_000)
+    assert all(math.isnan(value) for value in metric.attributes().values())
