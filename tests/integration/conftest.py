@@ -1,4 +1,4 @@
-"""What every integration test may ask for: a real ZooKeeper, and a chroot of its own in it.
+"""What every integration test may ask for: a real ZooKeeper, a chroot of its own in it, clients, chance.
 
 With CI=true the ZooKeeper runs in a container, and a missing container engine is a failure. Elsewhere the embedded
 server takes its place where there is no engine or no image, and the run says so.
@@ -7,6 +7,7 @@ server takes its place where there is no engine or no image, and the run says so
 from __future__ import annotations
 
 import os
+import random
 import re
 from collections.abc import Iterator
 from typing import Protocol
@@ -14,6 +15,8 @@ from typing import Protocol
 import pytest
 
 from kafka_zk.zk.session import ZkClient
+from tests.support.broker import OurBroker
+from tests.support.librdkafka import Librdkafka
 from tests.support.zookeeper import EmbeddedZooKeeper, ZooKeeperServer, fresh_chroot
 from tests.support.zookeeper_container import ContainerZooKeeper, NoContainerError, connect_to_engine, find_image
 
@@ -75,3 +78,20 @@ def connect_zk(zookeeper_connect: str) -> Iterator[ConnectZk]:
     yield start
     for client in clients:
         client.close()
+
+
+@pytest.fixture
+def kafka(broker: OurBroker) -> Iterator[Librdkafka]:
+    """Clients of librdkafka for the module's `broker`; the test fails when one of them was told of an error."""
+    clients = Librdkafka(broker.bootstrap)
+    yield clients
+    clients.close()
+    assert clients.errors == []
+
+
+@pytest.fixture
+def chance() -> random.Random:
+    """What happens when; the seed is printed with a failure."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    return random.Random(seed)

@@ -28,13 +28,6 @@ CONFIGS = {"segment.bytes": "200000", "index.interval.bytes": "1000"}
 
 
 @pytest.fixture
-def chance() -> random.Random:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    return random.Random(seed)
-
-
-@pytest.fixture
 def broker(tmp_path: Path, zookeeper_connect: str) -> Iterator[OurBroker]:
     running = OurBroker(tmp_path, zookeeper_connect).start()
     with RawClient(running.bootstrap) as client:

@@ -22,13 +22,6 @@ SETTLED = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 @pytest.fixture
-def chance() -> random.Random:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    return random.Random(seed)
-
-
-@pytest.fixture
 def broker(tmp_path: Path, zookeeper_connect: str) -> Iterator[OurBroker]:
     running = OurBroker(tmp_path, zookeeper_connect, overrides={"log.segment.delete.delay.ms": "50"}).start()
     yield running

@@ -28,15 +28,6 @@ def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory)
     running.stop()
 
 
-@pytest.fixture
-def kafka(broker: OurBroker) -> Iterator[Librdkafka]:
-    """Clients of the broker; the test fails when one of them was told of an error."""
-    clients = Librdkafka(broker.bootstrap)
-    yield clients
-    clients.close()
-    assert clients.errors == []
-
-
 def every_shape() -> list[Written]:
     """Null, empty and full keys, values and headers; names twice; bytes that are no text."""
     return [

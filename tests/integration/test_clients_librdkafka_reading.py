@@ -35,15 +35,6 @@ def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory)
     running.stop()
 
 
-@pytest.fixture
-def kafka(broker: OurBroker) -> Iterator[Librdkafka]:
-    """Clients of the broker; the test fails when one of them was told of an error."""
-    clients = Librdkafka(broker.bootstrap)
-    yield clients
-    clients.close()
-    assert clients.errors == []
-
-
 @pytest.fixture(scope="module")
 def numbers(broker: OurBroker) -> str:
     """A topic of two partitions; record n of partition 0 has offset n and time T0 + 10 n, partition 1 is empty."""

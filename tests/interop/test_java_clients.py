@@ -28,14 +28,6 @@ def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory)
     assert " ERROR " not in running.process.output()
 
 
-@pytest.fixture
-def kafka(broker: OurBroker) -> Iterator[Librdkafka]:
-    clients = Librdkafka(broker.bootstrap)
-    yield clients
-    clients.close()
-    assert clients.errors == []
-
-
 def tool(main_class: str, *arguments: str, stdin: str | None = None) -> ToolRun:
     """Run a tool that must succeed and complain of nothing."""
     run = run_tool(main_class, *arguments, stdin=stdin)

@@ -36,14 +36,6 @@ def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory)
     assert " ERROR " not in running.process.output()
 
 
-@pytest.fixture
-def kafka(broker: OurBroker) -> Iterator[Librdkafka]:
-    clients = Librdkafka(broker.bootstrap)
-    yield clients
-    clients.close()
-    assert clients.errors == []
-
-
 def run(program: str, *arguments: object) -> ToolRun:
     """Compile and run one of the programs; it must succeed and complain of nothing."""
     done = run_tool(str(PROGRAMS / f"{program}.java"), *map(str, arguments))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_zk.zk.embedded import find_java
+from tests.support.broker import FOR_ONE_BROKER
 from tests.support.processes import ChildProcess, accepts_connections, free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -108,14 +109,8 @@ class ApacheBroker:
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
             "zookeeper.connect": zookeeper,
             "log.dirs": str(self.log_dir),
-            "offsets.topic.replication.factor": "1",
-            "offsets.topic.num.partitions": "3",
-            "transaction.state.log.replication.factor": "1",
-            "transaction.state.log.min.isr": "1",
-            "transaction.state.log.num.partitions": "3",
-            "group.initial.rebalance.delay.ms": "0",
+            **FOR_ONE_BROKER,
             "log.cleaner.dedupe.buffer.size": "16777216",
-            "zookeeper.session.timeout.ms": "6000",
             **(overrides or {}),
         }
         command = java("kafka.Kafka", str(folder / "server.properties"), heap=heap, log_level="INFO")

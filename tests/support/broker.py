@@ -8,6 +8,17 @@ from pathlib import Path
 
 from tests.support.processes import ChildProcess
 
+FOR_ONE_BROKER = {
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "3",
+    "group.initial.rebalance.delay.ms": "0",
+    "zookeeper.session.timeout.ms": "6000",
+}
+"""Ours and Apache's alike: internal topics that one broker can hold, and nothing to wait for."""
+
 
 class OurBroker:
     """A broker on a free port of the loopback; its data, its logs and its output are in `folder`."""
@@ -30,13 +41,7 @@ class OurBroker:
             "listeners": "PLAINTEXT://127.0.0.1:0",
             "zookeeper.connect": zookeeper,
             "log.dirs": str(self.log_dir),
-            "offsets.topic.replication.factor": "1",
-            "offsets.topic.num.partitions": "3",
-            "transaction.state.log.replication.factor": "1",
-            "transaction.state.log.min.isr": "1",
-            "transaction.state.log.num.partitions": "3",
-            "group.initial.rebalance.delay.ms": "0",
-            "zookeeper.session.timeout.ms": "6000",
+            **FOR_ONE_BROKER,
             **(overrides or {}),
         }
         self._port_file = folder / "port"

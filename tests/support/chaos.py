@@ -6,7 +6,9 @@ import random
 import threading
 from collections import defaultdict
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
@@ -146,7 +148,7 @@ class TopicChurn(Worker):
     def turn(self) -> None:
         topic = f"churn-{self._chance.randrange(6)}"
         size = self._chance.randrange(1, 5)
-        asked: Callable[[], dict[str, object]] = self._chance.choice(
+        asked: Callable[[], dict[str, Future[Any]]] = self._chance.choice(
             (
                 lambda: self._admin.create_topics([NewTopic(topic, size, 1)], request_timeout=5),
                 lambda: self._admin.create_partitions([NewPartitions(topic, size + 1)], request_timeout=5),
@@ -155,7 +157,7 @@ class TopicChurn(Worker):
         )
         # Refusals are part of the game: the topic is there, is not there, or the broker is away.
         with suppress(KafkaException):
-            asked()[topic].result(10)  # type: ignore[attr-defined]
+            asked()[topic].result(10)
             self.done += 1
         self.stopping.wait(0.05)
 

@@ -9,6 +9,7 @@ import pytest
 from gevent import socket as cooperative
 
 from kafka_zk.config.endpoints import EndPoint
+from kafka_zk.network.connection import Connection, Deferred, Parts
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.server import SocketServer
 from kafka_zk.network.settings import SocketServerSettings
@@ -143,7 +144,7 @@ def test_each_listener_has_its_own_port_and_name() -> None:
     names: list[str] = []
 
     class Named(Script):
-        def handle(self, frame, connection):  # type: ignore[no-untyped-def]
+        def handle(self, frame: memoryview, connection: Connection) -> Parts | Deferred:
             names.append(f"{connection.listener_name}/{connection.security_protocol}/{connection.client_host}")
             return super().handle(frame, connection)
 

@@ -8,7 +8,7 @@ import gevent
 import pytest
 
 from kafka_zk.network import connection
-from kafka_zk.network.connection import REQUESTS_A_TURN
+from kafka_zk.network.connection import REQUESTS_A_TURN, Connection, Deferred, Parts
 from tests.integration.network.harness import Script, answer, connect, serving
 
 
@@ -37,7 +37,7 @@ def test_behind_an_ordinary_late_answer_the_next_request_does_not_start() -> Non
 
 def test_an_answer_that_is_ready_at_once_is_no_different() -> None:
     class Ready(Script):
-        def handle(self, frame, connection):  # type: ignore[no-untyped-def]
+        def handle(self, frame: memoryview, connection: Connection) -> Parts | Deferred:
             late = super().handle(frame, connection)
             if not isinstance(late, list):
                 late.complete(answer(bytes(frame)))

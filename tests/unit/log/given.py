@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kafka_zk.clock import SimClock
+from kafka_zk.clock import Clock, SimClock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.epoch_journal import EpochJournal
@@ -186,7 +186,7 @@ def manager_on(
     configs: Mapping[str, LogConfig] | None = None,
     disk: Disk = DISK,
     on_failure: Callable[[str], None] = lambda path: None,
-    clock: SimClock | None = None,
+    clock: Clock | None = None,
     properties: Mapping[str, str] | None = None,
     metrics: MetricsRegistry | None = None,
 ) -> LogManager:

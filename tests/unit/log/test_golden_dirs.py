@@ -194,4 +194,4 @@ def test_replicas_that_apache_kept_in_step_are_equal_here(tmp_path: Path) -> Non
 
 
 def manager_at_wall_time(path: Path, configs: dict[str, LogConfig]) -> LogManager:
-    return manager_on(path, configs=configs, clock=SystemClock())  # type: ignore[arg-type]
+    return manager_on(path, configs=configs, clock=SystemClock())

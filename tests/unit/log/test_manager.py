@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -27,8 +28,8 @@ MINUTE = 60_000
 ID = UUID(int=5)
 
 
-def started(*paths: Path, **options: object) -> LogManager:
-    manager = manager_on(*paths, **options)  # type: ignore[arg-type]
+def started(*paths: Path, **options: Any) -> LogManager:
+    manager = manager_on(*paths, **options)
     manager.startup()
     return manager
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import gevent
@@ -36,8 +37,8 @@ from tests.unit.log.given import T0, Place, all_records, produced, read_slices, 
 ONE_RECORD = len(produced("v"))
 
 
-def append(log: UnifiedLog, *texts: str, epoch: int = 0, **options: object) -> int:
-    return log.append_as_leader(produced(*texts, **options), leader_epoch=epoch).first_offset  # type: ignore[arg-type]
+def append(log: UnifiedLog, *texts: str, epoch: int = 0, **options: Any) -> int:
+    return log.append_as_leader(produced(*texts, **options), leader_epoch=epoch).first_offset
 
 
 def mark(log: UnifiedLog, control_type: ControlType, *, producer_id: int = 1, epoch: int = 0) -> None:
