@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Pending(Generic[T]):
@@ -69,6 +70,25 @@ class Pending(Generic[T]):
             self._callbacks = [callback]
         else:
             self._callbacks.append(callback)
+
+    def then(self, change: Callable[[T], R]) -> Pending[R]:
+        """What `change` makes of the value, once it is there; fails as this one does, or with what `change` raises.
+
+        `change` must not switch.
+        """
+        changed: Pending[R] = Pending()
+
+        def settle(settled: Pending[T]) -> None:
+            try:
+                value = change(settled.value)
+            except Exception as error:
+                # Whatever it is: whoever waits for the change must learn of it, and whoever settles must not.
+                changed.fail(error)
+            else:
+                changed.complete(value)
+
+        self.on_complete(settle)
+        return changed
 
     def result(self, timeout_ms: int | None = None) -> T:
         """Blocks. The value, or raises what it failed with; TimeoutError after `timeout_ms`."""

@@ -54,16 +54,14 @@ def create_partitions(
     response = CreatePartitionsResponse(results=per_item(topics, grow, _refused))
     if not grown:
         return response
-    answer: Pending[CreatePartitionsResponse] = Pending()
 
-    def finish(late: Pending[set[str]]) -> None:
+    def finish(late: set[str]) -> CreatePartitionsResponse:
         for result in response.results:
-            if result.name in late.value and result.error_code == ErrorCode.NONE:
+            if result.name in late and result.error_code == ErrorCode.NONE:
                 result.error_code = ErrorCode.REQUEST_TIMED_OUT
-        answer.complete(response)
+        return response
 
-    ctx.services.topic_admin.waits.until_led(grown, request.timeout_ms).on_complete(finish)
-    return answer
+    return ctx.services.topic_admin.waits.until_led(grown, request.timeout_ms).then(finish)
 
 
 def _check(topic: CreatePartitionsTopic, occurrences: Counter[str], ctx: RequestContext) -> None:

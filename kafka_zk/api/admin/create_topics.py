@@ -55,18 +55,16 @@ def create_topics(
     response = CreateTopicsResponse(topics=per_item(request.topics, create, _refused))
     if not waiting:
         return response
-    answer: Pending[CreateTopicsResponse] = Pending()
 
-    def finish(led: Pending[set[str]]) -> None:
-        for name in led.value:
+    def finish(late: set[str]) -> CreateTopicsResponse:
+        for name in late:
             result = waiting[name]
             result.error_code = ErrorCode.REQUEST_TIMED_OUT
             result.num_partitions = result.replication_factor = -1
             result.configs = []
-        answer.complete(response)
+        return response
 
-    ctx.services.topic_admin.waits.until_led(counts, request.timeout_ms).on_complete(finish)
-    return answer
+    return ctx.services.topic_admin.waits.until_led(counts, request.timeout_ms).then(finish)
 
 
 def _check(topic: CreatableTopic, occurrences: Counter[str], ctx: RequestContext) -> None:

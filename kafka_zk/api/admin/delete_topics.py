@@ -59,16 +59,14 @@ def delete_topics(
     marked = {name for name in names if name is not None}
     if not marked:
         return response
-    answer: Pending[DeleteTopicsResponse] = Pending()
 
-    def finish(still_there: Pending[set[str]]) -> None:
+    def finish(still_there: set[str]) -> DeleteTopicsResponse:
         for index, name in enumerate(names):
-            if name in still_there.value:
+            if name in still_there:
                 response.responses[index].error_code = ErrorCode.REQUEST_TIMED_OUT
-        answer.complete(response)
+        return response
 
-    ctx.services.topic_admin.waits.until_gone(marked, request.timeout_ms).on_complete(finish)
-    return answer
+    return ctx.services.topic_admin.waits.until_gone(marked, request.timeout_ms).then(finish)
 
 
 def _resolve(state: DeleteTopicState, ctx: RequestContext) -> str:

@@ -28,13 +28,4 @@ def ask(ctx: RequestContext, event: Event, answer: Callable[[Any], Response]) ->
 
     A failure of the event becomes the failure of the request: dispatch gives it the API's error form.
     """
-    response: Pending[Response] = Pending()
-
-    def settle(outcome: Pending[Any]) -> None:
-        if outcome.error is None:
-            response.complete(answer(outcome.value))
-        else:
-            response.fail(outcome.error)
-
-    ctx.services.controller.submit(event).on_complete(settle)
-    return response
+    return ctx.services.controller.submit(event).then(answer)

@@ -31,13 +31,8 @@ SKIP_ASSIGNMENT_FROM = 9
 def join_group(request: JoinGroupRequest, ctx: RequestContext) -> Pending[JoinGroupResponse]:
     if not ctx.may(Operation.READ, ResourceType.GROUP, request.group_id):
         raise GroupAuthorizationFailed
-    answer: Pending[JoinGroupResponse] = Pending()
-
-    def finish(joined: Pending[JoinResult]) -> None:
-        answer.complete(_response(joined.value, ctx.api_version))
-
-    ctx.services.group_coordinator.join_group(request.group_id, _join(request, ctx)).on_complete(finish)
-    return answer
+    joined = ctx.services.group_coordinator.join_group(request.group_id, _join(request, ctx))
+    return joined.then(lambda result: _response(result, ctx.api_version))
 
 
 def _join(request: JoinGroupRequest, ctx: RequestContext) -> Join:

@@ -83,20 +83,14 @@ def _commit(
         )
         for partition, wanted in accepted.items()
     }
-    answer: Pending[OffsetCommitResponse] = Pending()
-
-    def finish(committed: Pending[CommitCodes]) -> None:
-        codes.update(committed.value)
-        answer.complete(_response(request, codes))
-
-    ctx.services.group_coordinator.commit_offsets(
+    committed = ctx.services.group_coordinator.commit_offsets(
         request.group_id,
         member_id=request.member_id,
         group_instance_id=request.group_instance_id,
         generation=request.generation_id_or_member_epoch,
         offsets=offsets,
-    ).on_complete(finish)
-    return answer
+    )
+    return committed.then(lambda found: _response(request, codes | found))
 
 
 def _response(request: OffsetCommitRequest, codes: CommitCodes) -> OffsetCommitResponse:

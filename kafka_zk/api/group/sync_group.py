@@ -29,16 +29,6 @@ def sync_group(request: SyncGroupRequest, ctx: RequestContext) -> Pending[SyncGr
         raise InconsistentGroupProtocol
     if not ctx.may(Operation.READ, ResourceType.GROUP, request.group_id):
         raise GroupAuthorizationFailed
-    answer: Pending[SyncGroupResponse] = Pending()
-
-    def finish(synced: Pending[SyncResult]) -> None:
-        error, assignment, protocol_type, protocol_name = synced.value
-        answer.complete(
-            SyncGroupResponse(
-                error_code=error, protocol_type=protocol_type, protocol_name=protocol_name, assignment=assignment
-            )
-        )
-
     sync = Sync(
         member_id=request.member_id,
         generation=request.generation_id,
@@ -47,5 +37,11 @@ def sync_group(request: SyncGroupRequest, ctx: RequestContext) -> Pending[SyncGr
         protocol_name=request.protocol_name,
         assignments={each.member_id: bytes(each.assignment) for each in request.assignments},
     )
-    ctx.services.group_coordinator.sync_group(request.group_id, sync).on_complete(finish)
-    return answer
+    return ctx.services.group_coordinator.sync_group(request.group_id, sync).then(_response)
+
+
+def _response(synced: SyncResult) -> SyncGroupResponse:
+    error, assignment, protocol_type, protocol_name = synced
+    return SyncGroupResponse(
+        error_code=error, protocol_type=protocol_type, protocol_name=protocol_name, assignment=assignment
+    )

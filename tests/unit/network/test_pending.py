@@ -37,6 +37,23 @@ def test_a_failure_is_raised_where_the_value_is_asked_for() -> None:
         pending.result()
 
 
+def test_what_follows_is_made_of_the_value_once_it_is_there() -> None:
+    pending: Pending[int] = Pending()
+    doubled = pending.then(lambda value: value * 2)
+    assert not doubled.is_done
+    pending.complete(4)
+    assert doubled.value == 8
+
+
+def test_what_follows_fails_with_what_it_waits_for_or_by_itself() -> None:
+    failed: Pending[int] = Pending()
+    after_a_failure = failed.then(lambda value: value * 2)
+    lost = KeyError("gone")
+    failed.fail(lost)
+    assert after_a_failure.error is lost
+    assert isinstance(completed(0).then(lambda value: 1 // value).error, ZeroDivisionError)
+
+
 def test_result_waits_for_another_greenlet() -> None:
     pending: Pending[int] = Pending()
     gevent.spawn(pending.complete, 7)
