@@ -132,14 +132,7 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
         return _exit_code(received)
     except Exception as error:
         # A bug of ours, too, ends in the log and in exit code 1, but with its traceback.
-        is_clear = isinstance(error, START_FAILURES)
-        log.error(
-            "[KafkaServer id=%d] Fatal error during KafkaServer startup. Prepare to shutdown%s",
-            config.broker_id,
-            f": {error}" if is_clear else "",
-            exc_info=None if is_clear else error,
-        )
-        log.error("Exiting Kafka due to fatal exception during startup.")
+        _log_failed_start(error, config.broker_id, needs_traceback=not isinstance(error, START_FAILURES))
         return 1
     _settle_garbage_collection()
     if port_file is not None:
@@ -150,6 +143,16 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
         # The signal came at the very end of the start.
         server.shutdown()
     return _exit_code(received)
+
+
+def _log_failed_start(error: Exception, broker_id: int, *, needs_traceback: bool) -> None:
+    log.error(
+        "[KafkaServer id=%d] Fatal error during KafkaServer startup. Prepare to shutdown%s",
+        broker_id,
+        "" if needs_traceback else f": {error}",
+        exc_info=error if needs_traceback else None,
+    )
+    log.error("Exiting Kafka due to fatal exception during startup.")
 
 
 def _exit_code(received: Sequence[int]) -> int:

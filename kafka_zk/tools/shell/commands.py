@@ -17,6 +17,17 @@ from kafka_zk.tools.shell.session import CommandError, Shell
 
 Action = Callable[[Shell, Arguments], None]
 
+_ERROR_TEXTS = {
+    "NoNode": "Node does not exist:",
+    "NodeExists": "Node already exists:",
+    "NotEmpty": "Node not empty:",
+    "BadVersion": "version No is not valid :",
+    "NoAuth": "Insufficient permission :",
+    "NoChildrenForEphemerals": "Ephemerals cannot have children:",
+    "InvalidACL": "Acl is not valid :",
+}
+"""What stands before the path, by ZooKeeper's name of the error. Source: org.apache.zookeeper.cli.CliWrapperException."""
+
 
 @dataclass(frozen=True)
 class Command:
@@ -40,23 +51,10 @@ class Command:
         path = arguments.words[0] if arguments.words else None
         try:
             self.action(shell, arguments)
-        except kazoo_errors.NoNodeError:
-            raise CommandError(f"Node does not exist: {path}") from None
-        except kazoo_errors.NodeExistsError:
-            raise CommandError(f"Node already exists: {path}") from None
-        except kazoo_errors.NotEmptyError:
-            raise CommandError(f"Node not empty: {path}") from None
-        except kazoo_errors.BadVersionError:
-            raise CommandError(f"version No is not valid : {path}") from None
-        except kazoo_errors.NoAuthError:
-            raise CommandError(f"Insufficient permission : {path}") from None
-        except kazoo_errors.NoChildrenForEphemeralsError:
-            raise CommandError(f"Ephemerals cannot have children: {path}") from None
-        except kazoo_errors.InvalidACLError:
-            raise CommandError(f"Acl is not valid : {path}") from None
         except kazoo_errors.KazooException as error:
             name = type(error).__name__.removesuffix("Error")
-            raise CommandError(f"KeeperErrorCode = {name} for {path}") from None
+            text = _ERROR_TEXTS.get(name, f"KeeperErrorCode = {name} for")
+            raise CommandError(f"{text} {path}") from None
 
     def _parse(self, given: list[str]) -> Arguments:
         options: dict[str, str] = {}
