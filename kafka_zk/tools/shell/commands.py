@@ -26,7 +26,7 @@ _ERROR_TEXTS = {
     "NoChildrenForEphemerals": "Ephemerals cannot have children:",
     "InvalidACL": "Acl is not valid :",
 }
-"""What stands before the path, by ZooKeeper's name of the error. Source: org.apache.zookeeper.cli.CliWrapperException."""
+"""What stands before the path, by ZooKeeper's name of the error. Source: cli.CliWrapperException."""
 
 
 @dataclass(frozen=True)
