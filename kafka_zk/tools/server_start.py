@@ -62,6 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run() -> NoReturn:
     """`main` as a program. Daemon threads of gevent's pools must not keep a stopped broker alive."""
+    # Until the server takes its signals a Ctrl-C ends the process like any other signal, without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     status = main()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -125,7 +127,9 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         gevent.signal_handler(number, stop, number)
-    gevent.signal_handler(signal.SIGUSR1, server.log_state)
+    # SIGQUIT is what operators send to a JVM to see what it does.
+    for number in (signal.SIGUSR1, signal.SIGQUIT):
+        gevent.signal_handler(number, server.log_state)
     try:
         server.startup()
     except gevent.GreenletExit:

@@ -66,6 +66,18 @@ def test_a_signal_ends_an_idle_broker_at_once_and_cleanly(
     assert_next_start_recovers_nothing(broker)
 
 
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=lambda each: str(each))
+def test_a_signal_while_the_program_is_still_being_loaded_leaves_no_traceback(
+    tmp_path: Path, zookeeper_connect: str, how: signal.Signals
+) -> None:
+    broker = OurBroker(tmp_path, zookeeper_connect)
+    broker.launch()
+    # Its logs are set up just before the broker's code is loaded, which takes a third of a second.
+    wait_until((tmp_path / "logs" / "server.log").exists, "the program has begun")
+    assert broker.process.stop(how) in (128 + how, -how)
+    assert "Traceback" not in broker.process.output()
+
+
 def test_clients_that_wait_do_not_delay_the_end(broker: OurBroker) -> None:
     with ExitStack() as crowd:
         pollers = [crowd.enter_context(RawClient(broker.bootstrap)) for _ in range(50)]

@@ -82,16 +82,16 @@ def wait_for_state(broker: OurBroker, *, after: str) -> None:
     wait_until(lambda: "\ngreenlets (" in broker.process.output()[len(after) :], "the state is printed")
 
 
-def test_sigusr1_prints_a_readable_state_and_nothing_stops(broker: OurBroker) -> None:
+def test_sigusr1_and_a_jvms_sigquit_print_a_readable_state_and_nothing_stops(broker: OurBroker) -> None:
     with ExitStack() as crowd:
         waiting = [crowd.enter_context(RawClient(broker.bootstrap)) for _ in range(50)]
         for client in waiting:
             client.post(fetch.FETCH_REQUEST, wire.fetch_request(TOPIC, 0, partition=1, max_wait_ms=30_000), 11)
         with RawClient(broker.bootstrap) as other:
             wire.wait_for_brokers(other)
-            for _ in range(2):
+            for asked in (signal.SIGUSR1, signal.SIGQUIT):
                 before = broker.process.output()
-                os.kill(broker.process.pid, signal.SIGUSR1)
+                os.kill(broker.process.pid, asked)
                 wait_for_state(broker, after=before)
             state = broker.process.output()[len(before) :]
             assert re.search(r"^broker 0 epoch=\d+ cluster=\S{22}$", state, re.MULTILINE)
