@@ -1,32 +1,35 @@
-"""Waiting until this broker's metadata cache shows what was asked of ZooKeeper.
+"""Waiting until this broker's metadata cache shows what was asked of ZooKeeper or of the controller.
 
-Role        CreateTopics, CreatePartitions and DeleteTopics answer only when a client that asks this broker next will
-            see their effect.
-Invariants  Answered exactly once: by the metadata update that shows the last topic, or at the deadline.
-Source      DelayedCreatePartitions, DelayedDeleteTopics.
+Role        CreateTopics, CreatePartitions, DeleteTopics and ElectLeaders answer only when a client that asks this
+            broker next will see their effect.
+Invariants  Answered exactly once: by the metadata update that shows the last of what is wanted, or at the deadline.
+Source      DelayedCreatePartitions, DelayedDeleteTopics, DelayedElectLeader.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Generic, TypeVar
 
 from kafka_zk.clock import Clock
 from kafka_zk.metadata.cache import MetadataCache
-from kafka_zk.network.pending import Pending
+from kafka_zk.network.pending import Pending, completed
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.replication.purgatory import DelayedOperation, Purgatory
 
+Wanted = TypeVar("Wanted")
+
 
 class MetadataWait:
-    """The requests that wait for topics to appear, to grow or to vanish."""
+    """The requests of one `kind` that wait for the metadata cache. Each answer is what it does not show in time."""
 
-    def __init__(self, metadata_cache: MetadataCache, clock: Clock) -> None:
+    def __init__(self, kind: str, metadata_cache: MetadataCache, clock: Clock) -> None:
         self._cache = metadata_cache
-        self._purgatory = Purgatory("topic", clock)
+        self._purgatory = Purgatory(kind, clock)
         metadata_cache.on_change(self._check)
 
-    def until_led(self, partition_counts: dict[str, int], timeout_ms: int) -> Pending[set[str]]:
-        """Every one of so many partitions of each topic has a leader; the topics of which that is not true in time."""
+    def until_led(self, partition_counts: Mapping[str, int], timeout_ms: int) -> Pending[set[str]]:
+        """Every one of so many partitions of each topic has a leader."""
 
         def is_led(topic: str) -> bool:
             state = self._cache.topic(topic)
@@ -35,41 +38,54 @@ class MetadataWait:
                 index in state.partitions and state.partitions[index].leader >= 0 for index in range(count)
             )
 
-        return self._wait(partition_counts, is_led, timeout_ms)
+        return self._until_topics(partition_counts, is_led, timeout_ms)
 
     def until_gone(self, topics: Collection[str], timeout_ms: int) -> Pending[set[str]]:
-        """The cache knows none of the topics any more; those that it still knows at the deadline."""
-        return self._wait(topics, lambda topic: self._cache.topic(topic) is None, timeout_ms)
+        """The cache knows none of the topics any more."""
+        return self._until_topics(topics, lambda topic: self._cache.topic(topic) is None, timeout_ms)
+
+    def until_led_by(self, leaders: Mapping[TopicPartition, int], timeout_ms: int) -> Pending[set[TopicPartition]]:
+        """Each partition is led by the given broker."""
+
+        def is_led(partition: TopicPartition) -> bool:
+            state = self._cache.partition(partition.topic, partition.partition)
+            return state is not None and state.leader == leaders[partition]
+
+        topics = {partition.topic for partition in leaders}
+        return self._wait(_Wait(set(leaders), is_led, max(0, timeout_ms)), topics)
 
     def shutdown(self) -> None:
         self._purgatory.shutdown()
 
-    def _wait(self, topics: Collection[str], is_done: Callable[[str], bool], timeout_ms: int) -> Pending[set[str]]:
-        waiting = _TopicsWait(set(topics), is_done, timeout_ms)
+    def _until_topics(
+        self, topics: Collection[str], is_shown: Callable[[str], bool], timeout_ms: int
+    ) -> Pending[set[str]]:
         if timeout_ms <= 0:
             # Kafka answers such a request with a timeout without looking, even where the cache is up to date already.
-            waiting.answer.complete(set(topics))
-        else:
-            self._purgatory.complete_or_watch(waiting, topics)
-        return waiting.answer
+            return completed(set(topics))
+        return self._wait(_Wait(set(topics), is_shown, timeout_ms), topics)
+
+    def _wait(self, wait: _Wait[Wanted], topics: Iterable[str]) -> Pending[set[Wanted]]:
+        self._purgatory.complete_or_watch(wait, topics)
+        return wait.answer
 
     def _check(self, topics: Collection[str], deleted: Collection[TopicPartition]) -> None:
         for topic in topics:
             self._purgatory.check_and_complete(topic)
 
 
-class _TopicsWait(DelayedOperation):
-    __slots__ = ("_is_done", "answer", "open")
+class _Wait(DelayedOperation, Generic[Wanted]):
+    __slots__ = ("_is_shown", "_missing", "answer")
 
-    def __init__(self, topics: set[str], is_done: Callable[[str], bool], timeout_ms: int) -> None:
+    def __init__(self, wanted: set[Wanted], is_shown: Callable[[Wanted], bool], timeout_ms: int) -> None:
         super().__init__(timeout_ms)
-        self._is_done = is_done
-        self.open = topics
-        self.answer: Pending[set[str]] = Pending()
+        self._is_shown = is_shown
+        self._missing = wanted
+        self.answer: Pending[set[Wanted]] = Pending()
 
     def try_complete(self) -> bool:
-        self.open = {topic for topic in self.open if not self._is_done(topic)}
-        return not self.open
+        self._missing = {each for each in self._missing if not self._is_shown(each)}
+        return not self._missing
 
     def on_complete(self) -> None:
-        self.answer.complete(self.open)
+        self.answer.complete(self._missing)

@@ -97,7 +97,7 @@ class TopicAdmin:
         self._metadata_cache = metadata_cache
         self._chance = chance or random.Random()
         self._being_created: set[str] = set()
-        self.waits = MetadataWait(metadata_cache, clock)
+        self.waits = MetadataWait("topic", metadata_cache, clock)
 
     # --- creation ----------------------------------------------------------------------------------------------------
 

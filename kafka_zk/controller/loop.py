@@ -19,6 +19,7 @@ from typing import Any
 
 import gevent
 
+from kafka_zk.admin.metadata_wait import MetadataWait
 from kafka_zk.clock import Clock
 from kafka_zk.controller import events
 from kafka_zk.controller.channel import BrokerChannels, Connect, socket_connect
@@ -29,7 +30,6 @@ from kafka_zk.controller.errors import BatchAbandoned
 from kafka_zk.controller.events import ControllerState, Event
 from kafka_zk.controller.handlers.dispatch import dispatch
 from kafka_zk.controller.handlers.failover import take_office
-from kafka_zk.controller.leader_wait import LeaderWait
 from kafka_zk.controller.mailbox import Mailbox, Queued, dropped_error
 from kafka_zk.controller.measures import ControllerMeasures
 from kafka_zk.controller.outbox import Outbox
@@ -80,7 +80,8 @@ class KafkaController:
         self._zk = zk
         self._clock = clock
         self._connect = socket_connect(settings) if connect is None else connect
-        self.leader_waits = LeaderWait(MetadataCache() if metadata_cache is None else metadata_cache, clock)
+        cache = MetadataCache() if metadata_cache is None else metadata_cache
+        self.leader_waits = MetadataWait("ElectLeader", cache, clock)
         """The elections that wait until the metadata cache shows their outcome."""
         self._register_broker = register_broker
         self._new_topic_id = new_topic_id

@@ -5,6 +5,7 @@ import uuid
 
 import pytest
 
+from kafka_zk.admin.metadata_wait import MetadataWait
 from kafka_zk.api.admin.alter_partition_reassignments import alter_partition_reassignments
 from kafka_zk.api.admin.elect_leaders import elect_leaders
 from kafka_zk.api.admin.list_partition_reassignments import list_partition_reassignments
@@ -120,7 +121,7 @@ def test_an_election_waits_until_the_metadata_cache_shows_the_leader(cluster):
     assert cluster.state("wire-b", 1).leader == 1
     cache = MetadataCache()
     controller = cluster.members[1].controller
-    controller.leader_waits = type(controller.leader_waits)(cache, cluster.clock)
+    controller.leader_waits = MetadataWait("ElectLeader", cache, cluster.clock)
     rejoin(cluster)
     answer = elect_leaders(election(1), context(cluster, cache=cache))
     cluster.settle()

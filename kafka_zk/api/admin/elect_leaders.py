@@ -97,7 +97,7 @@ def _await_leaders(
         outcomes.update(dict.fromkeys(late.value, RequestTimedOut()))
         answer.complete(_response(outcomes))
 
-    ctx.services.controller.leader_waits.until_led(leaders, request.timeout_ms).on_complete(shown)
+    ctx.services.controller.leader_waits.until_led_by(leaders, request.timeout_ms).on_complete(shown)
 
 
 def _response(outcomes: Outcomes, code: int = ErrorCode.NONE) -> ElectLeadersResponse:
