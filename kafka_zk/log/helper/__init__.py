@@ -1,0 +1,1 @@
+"""Python-heavy work in a process of its own, so that the loop goes on meanwhile."""
