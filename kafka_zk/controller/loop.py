@@ -194,12 +194,12 @@ class KafkaController:
             self._fail(queued, error)
             self._resign()
         except BatchAbandoned as error:
-            _LOGGER.error("[Controller id=%d] Forcing the controller to resign", self._id, exc_info=error)
+            _LOGGER.error("[Controller id=%d] Forcing the controller to resign", self._id, exc_info=_bug(error))
             self._fail(queued, error)
             self._safely(self._move_on)
         except BrokerError as error:
             if not self._fail(queued, error):
-                _LOGGER.error("[Controller id=%d] Error processing event %s", self._id, event, exc_info=error)
+                _LOGGER.error("[Controller id=%d] Error processing event %s: %s", self._id, event, error)
         except Exception as error:
             # A bug of ours in one event must not end the greenlet that handles all others.
             _LOGGER.exception("[Controller id=%d] Error processing event %s", self._id, event)
@@ -217,7 +217,7 @@ class KafkaController:
         try:
             act()
         except BrokerError as error:
-            _LOGGER.error("[Controller id=%d] Error while resigning", self._id, exc_info=error)
+            _LOGGER.error("[Controller id=%d] Error while resigning: %s", self._id, error)
             self._resign()
 
     @property
@@ -266,7 +266,7 @@ class KafkaController:
             _LOGGER.debug("[Controller id=%d] Broker %d has been elected as the controller, so stopping the election "
                           "process.", self._id, found)  # fmt: skip
             return
-        epoch, zk_version = self._elections.win(self._id, self._clock.wall_ms(), generation)
+        epoch, zk_version = self._win(generation)
         _LOGGER.info(
             "[Controller id=%d] %d successfully elected as the controller. Epoch incremented to %d and epoch zk "
             "version is now %d",
@@ -283,9 +283,22 @@ class KafkaController:
             raise
         except Exception as error:
             # Refused by ZooKeeper or a bug of ours: half an office is worse than none.
-            _LOGGER.exception("[Controller id=%d] Error while electing or becoming controller on broker", self._id)
+            _LOGGER.error("[Controller id=%d] Error while electing or becoming controller on broker: %s",
+                          self._id, error, exc_info=_bug(error))  # fmt: skip
             self._competes_from_ms = self._clock.monotonic_ms() + FAILED_FAILOVER_PAUSE_MS
             raise BatchAbandoned(f"The failover was not completed: {error!r}") from error
+
+    def _win(self, generation: int) -> tuple[int, int]:
+        """Blocks. Take /controller: (controller epoch, version of its znode)."""
+        try:
+            return self._elections.win(self._id, self._clock.wall_ms(), generation)
+        except (ControllerMoved, SessionExpired, ConnectionClosed):
+            raise
+        except BrokerError:
+            # For instance a /controller_epoch that is no number: no watch tells when somebody has mended it.
+            self._competes_from_ms = self._clock.monotonic_ms() + FAILED_FAILOVER_PAUSE_MS
+            self._clock.call_at(self._competes_from_ms, lambda: self._mailbox.put(events.Reelect()))
+            raise
 
     def _new_term(self, epoch: int, zk_version: int, generation: int) -> Term:
         context = ControllerContext(epoch=epoch, epoch_zk_version=zk_version)
@@ -336,3 +349,9 @@ class KafkaController:
         _LOGGER.debug("[Controller id=%d] Resigning", self._id)
         term.end()
         _LOGGER.info("[Controller id=%d] Resigned", self._id)
+
+
+def _bug(error: Exception) -> Exception | None:
+    """`error` if it, or what it stands for, is a bug of ours and shall leave its traceback in the log."""
+    origin = error.__cause__ if isinstance(error, BatchAbandoned) else error
+    return None if isinstance(origin, BrokerError) else error

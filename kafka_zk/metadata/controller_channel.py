@@ -94,6 +94,11 @@ class ControllerChannel:
         while self._queue:
             self._queue.popleft().pending.fail(NetworkError("The broker is shutting down"))
 
+    @property
+    def knows_controller(self) -> bool:
+        """Whether the metadata names a controller that requests could go to."""
+        return self._controller() is not None
+
     def send(self, request: Any, *, timeout_ms: int | None = None) -> Pending[Any]:
         """The controller's response to come, at the highest version both sides know.
 
@@ -166,9 +171,12 @@ class ControllerChannel:
             queued.pending.complete(response)
         return True
 
+    def _controller(self) -> Node | None:
+        return self._metadata_cache.node(self._metadata_cache.controller_id, self._listener_name)
+
     def _channel_to_controller(self) -> Channel | None:
         """Blocks. The open channel to whom the metadata names; None while it names nobody who can be reached."""
-        node = self._metadata_cache.node(self._metadata_cache.controller_id, self._listener_name)
+        node = self._controller()
         if node is None:
             return None
         if self._channel is not None and node == self._node:

@@ -147,6 +147,24 @@ def test_a_failover_that_fails_is_tried_again_after_a_pause_and_not_in_a_storm(m
     alone.stop()
 
 
+def test_an_epoch_that_cannot_be_read_is_looked_at_again_until_somebody_has_mended_it(caplog):
+    alone = FakeCluster([1])
+    alone.zookeeper.ensure("/controller_epoch", b"seven")
+    alone.start()
+    for _ in range(3):
+        assert not alone.members[1].controller.is_active
+        alone.clock.advance(loop.FAILED_FAILOVER_PAUSE_MS)
+        alone.settle()
+    complaints = [record for record in caplog.records if "Not a controller epoch: b'seven'" in record.message]
+    assert len(complaints) == 4
+    assert not any(record.exc_info for record in complaints)
+    alone.members[1].zk.set("/controller_epoch", b"7")
+    alone.clock.advance(loop.FAILED_FAILOVER_PAUSE_MS)
+    alone.settle()
+    assert alone.controller.controller_epoch == 8
+    alone.stop()
+
+
 def test_another_broker_takes_over_with_the_next_epoch_when_the_controller_dies(cluster):
     cluster.crash(1)
     cluster.settle()
