@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from kafka_zk.config.broker_attributes import BrokerAttributes
 from kafka_zk.config.broker_rules import check_rules
 from kafka_zk.config.endpoints import parse_csv_map, parse_end_points, parse_security_protocol_map, split_csv
 from kafka_zk.config.errors import ConfigException, require
-from kafka_zk.config.layers import Layers, with_both_ids
+from kafka_zk.config.layers import Layers, listener_key, with_both_ids
 from kafka_zk.config.metadata_version import MetadataVersion, find_version
 from kafka_zk.config.support import OWN_KEYS, check_supported
 from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
@@ -80,13 +81,14 @@ class BrokerConfig(BrokerAttributes):
             if name not in BROKER_KEYS and name not in DYNAMIC_ONLY_KEYS and name not in OWN_KEYS
         }
 
-    def for_listener(self, listener_name: str, name: str) -> ConfigValue:
-        """The value of `name` for one listener: its own (listener.name.<lower case>.<name>), else the general one.
+    def of_listeners(self, name: str) -> dict[str, Any]:
+        """The values of `name` that single listeners have of their own: listener.name.<lower case>.<name>.
 
-        Raises ConfigException when the listener's own value is wrong.
+        Raises ConfigException when such a value is wrong.
         """
-        own = self.originals.get(f"listener.name.{listener_name.lower()}.{name}")
-        return self.values[name] if own is None else BROKER_KEYS[name].parse(own)
+        row = BROKER_KEYS[name]
+        given = {each.listener_name: listener_key(each.listener_name, name) for each in self.listeners}
+        return {listener: row.parse(self.originals[key]) for listener, key in given.items() if key in self.originals}
 
     @property
     def inter_broker_security_protocol(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_zk.config.errors import ConfigException, require
+from kafka_zk.config.layers import PER_LISTENER
 
 if TYPE_CHECKING:
     from kafka_zk.config.broker import BrokerConfig
@@ -127,6 +128,8 @@ def _check_early_start(config: BrokerConfig, names: list[str]) -> None:
 
 
 def _check_connections(config: BrokerConfig) -> None:
+    for name in PER_LISTENER:
+        config.of_listeners(name)  # Raises for a value that cannot be read.
     require(
         not config.inter_broker_security_protocol.startswith("SASL_")
         or config.sasl_mechanism_inter_broker_protocol in config.sasl_enabled_mechanisms,

@@ -20,6 +20,9 @@ _FAMILY_OF = {name: family for family in _FAMILIES for name in family}
 _FAMILY_OF["log.flush.interval.ms"] = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
 _LISTENER_KEY = re.compile(r"listener\.name\.[^.]*\.(.*)")
 
+PER_LISTENER = ("max.connections", "max.connection.creation.rate", "num.network.threads")
+"""Keys that a listener may have a value of its own for. Those of security aside, Kafka reads no others."""
+
 
 def synonyms_of(name: str, *, with_listener_prefix: bool = False) -> tuple[str, ...]:
     """Keys that say the same as `name`, the strongest first; for a listener's own key also the general one."""
@@ -27,6 +30,11 @@ def synonyms_of(name: str, *, with_listener_prefix: bool = False) -> tuple[str, 
         return _FAMILY_OF[name]
     match = _LISTENER_KEY.fullmatch(name) if with_listener_prefix else None
     return (name, match[1]) if match else (name,)
+
+
+def listener_key(listener_name: str, name: str) -> str:
+    """The key that gives `name` a value for one listener."""
+    return f"listener.name.{listener_name.lower()}.{name}"
 
 
 def listener_key_base(name: str) -> str:

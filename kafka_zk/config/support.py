@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from kafka_zk.config.declaration import INT, LOW, STRING, Config, ConfigTable
 from kafka_zk.config.errors import UnsupportedConfig, invalid_value
+from kafka_zk.config.layers import PER_LISTENER, listener_key, listener_key_base
 from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from kafka_zk.config.validators import between
 from kafka_zk.config.values import ConfigType
@@ -66,6 +67,8 @@ _MEANT_FOR_THREADS = (
     "num.recovery.threads.per.data.dir",
     "producer.purgatory.purge.interval.requests",
 )
+_LISTENER_SECURITY = ("ssl.", "sasl.", "plain.", "scram-sha-", "gssapi.", "oauthbearer.", "principal.builder.class",
+                      "connections.max.reauth.ms")  # fmt: skip
 # All they do is said by a rule between keys (broker_rules.py).
 _HELD_BY_A_RULE = ("broker.id.generation.enable",)
 # Of a key that is refused, what passed asks for nothing.
@@ -107,10 +110,22 @@ def start_up_warnings(config: BrokerConfig) -> list[str]:
             if row.read_by is None and name in config.layers.given and name not in _SILENT:
                 warnings.append(f"Config {name} is not supported yet: its value is checked and reported but not used.")
         elif name.startswith("listener.name."):
-            warnings.append(f"Config {name} is not supported yet: listeners have no values of their own.")
+            warnings += _listener_warning(config, name)
         elif not name.startswith(_AUTHORIZER_KEYS):
             warnings.append(f"Config {name} is not known: it is reported but not used.")
     return warnings
+
+
+def _listener_warning(config: BrokerConfig, name: str) -> list[str]:
+    """Of a listener's own keys Kafka reads a few; the others say what they say for all listeners or for none."""
+    base = listener_key_base(name)
+    if name not in [listener_key(each.listener_name, base) for each in config.listeners]:
+        return [f"Config {name} is not used: there is no such listener (such keys name it in lower case)."]
+    if base in PER_LISTENER:
+        return []
+    if base.startswith(_LISTENER_SECURITY):
+        return [f"Config {name} is not supported yet: its value is reported but not used."]
+    return [f"Config {name} is not used: a listener has no {base} of its own."]
 
 
 def _plugin_warning(config: BrokerConfig, name: str) -> list[str]:

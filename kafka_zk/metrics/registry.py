@@ -123,20 +123,24 @@ class MetricsRegistry:
 
     def rate_of(self, name: str, total: Callable[[], int], *, rate: str, count: str, **tags: object) -> RateOfTotal:
         """A total that somebody counts anyway, and how fast it grows: the attributes `count` and `rate` of `name`."""
-        grows = RateOfTotal(total, self._window())
+        grows = RateOfTotal(total, self.window())
         self.on_fold(grows.sample)
         self.gauge(name, grows.rate, attribute=rate, **tags)
         self.gauge(name, total, attribute=count, **tags)
         return grows
 
-    def spread_of(self, name: str, *, average: str, maximum: str, **tags: object) -> Callable[[float], None]:
+    def spread_of(
+        self, name: str, *, average: str, maximum: str | None = None, **tags: object
+    ) -> Callable[[float], None]:
         """The attributes `average` and `maximum` of what is given to the answer; NaN while there is nothing."""
-        window, now_ms = self._window(), self._clock.monotonic_ms
+        window, now_ms = self.window(), self._clock.monotonic_ms
         self.gauge(name, lambda: window.average(now_ms()), attribute=average, **tags)
-        self.gauge(name, lambda: window.maximum(now_ms()), attribute=maximum, **tags)
+        if maximum is not None:
+            self.gauge(name, lambda: window.maximum(now_ms()), attribute=maximum, **tags)
         return lambda value: window.record(value, now_ms())
 
-    def _window(self) -> SampledStat:
+    def window(self) -> SampledStat:
+        """Samples over the windows that the configs give."""
         return SampledStat(num_samples=self._num_samples, window_ms=self._sample_window_ms)
 
     def gauge_table(

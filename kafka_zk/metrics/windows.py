@@ -43,14 +43,16 @@ class SampledStat:
         return sum(sample.total for sample in self._samples)
 
     def rate(self, now_ms: int) -> float:
-        """Total a second over the time covered, which counts as at least all windows but the newest."""
+        """Total a second over `span_ms`."""
+        return self.total(now_ms) * 1000 / max(self.span_ms(now_ms), 1) if self._samples else 0.0
+
+    def span_ms(self, now_ms: int) -> int:
+        """The time covered, which counts as at least all windows but the newest."""
         self._drop_old(now_ms)
-        if not self._samples:
-            return 0.0
-        elapsed_ms = now_ms - self._samples[0].start_ms
+        elapsed_ms = now_ms - self._samples[0].start_ms if self._samples else 0
         full_windows = elapsed_ms // self._window_ms
         missing = max(0, self._num_samples - 1 - full_windows)
-        return self.total(now_ms) * 1000 / max(elapsed_ms + missing * self._window_ms, 1)
+        return elapsed_ms + missing * self._window_ms
 
     def average(self, now_ms: int) -> float:
         """NaN without a sample, as in Kafka."""

@@ -25,7 +25,7 @@ from kafka_zk.network.connection import Connection, RequestHandler
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.frames import BufferPool
 from kafka_zk.network.parking import READ, Parking, TurnTable
-from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, TooManyConnections
+from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRates, TooManyConnections
 from kafka_zk.network.request_channel import RequestChannel
 from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.network.transport import Transport
@@ -54,7 +54,8 @@ class Listener:
         turns: TurnTable,
         requests: RequestChannel,
         quotas: ConnectionQuotas,
-        rate: ConnectionRate,
+        rates: ConnectionRates,
+        on_throttled: Callable[[str, int], None],
         transport_for: Callable[[socket.socket, Parking], Transport],
         on_slot_change: Callable[[], None],
         log_prefix: str,
@@ -75,7 +76,8 @@ class Listener:
         self.incoming_bytes = self.outgoing_bytes = 0
         self._settings = settings
         self._quotas = quotas
-        self._rate = rate
+        self._rates = rates
+        self._on_throttled = on_throttled
         self._on_slot_change = on_slot_change
         self._socket: socket.socket | None = None
         self._watcher: Any = None
@@ -167,8 +169,9 @@ class Listener:
                     return
                 continue
             self._serve(sock, address)
-            throttle_ms = self._rate.record(time.monotonic_ns() // 1_000_000)
+            throttle_ms = self._rates.record(self.listener_name, time.monotonic_ns() // 1_000_000)
             if throttle_ms:
+                self._on_throttled(self.listener_name, throttle_ms)
                 self._pause_for(throttle_ms / 1000)
                 return
 

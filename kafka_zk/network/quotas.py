@@ -3,14 +3,15 @@
 Role        Pure: counts and answers. The listener asks before it accepts, tells what it accepted and what has ended.
 Invariants  The inter-broker listener, where there is more than one listener, is never kept waiting by max.connections:
             the oldest connection of another listener has to go instead.
-Source      ConnectionQuotas in Kafka 3.9 (core/src/main/scala/kafka/network/SocketServer.scala).
+Source      ConnectionQuotas in Kafka 3.9 (core/src/main/scala/kafka/network/SocketServer.scala); QuotaUtils.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping
 
+from kafka_zk.metrics.windows import SampledStat
 from kafka_zk.network.errors import CloseConnection
 
 UNLIMITED = 2**31 - 1
@@ -78,36 +79,47 @@ class ConnectionQuotas:
 
 
 class ConnectionRate:
-    """max.connection.creation.rate: new connections per second, over a window of samples of one second.
+    """max.connection.creation.rate: new connections per second, over the windows of the quotas.
 
-    The pause after too many is as long as it takes for the average to come back to the limit, at most one sample,
-    so that other listeners and the end of the burst are seen in time.
+    The pause after too many is as long as it takes for the average to come back to the limit, at most one window, so
+    that the end of the burst is seen in time.
     """
 
-    SAMPLE_MS = 1000
-
-    def __init__(self, *, max_per_second: int = UNLIMITED, sample_count: int = 11) -> None:
+    def __init__(self, *, max_per_second: int = UNLIMITED, num_windows: int = 11, window_ms: int = 1000) -> None:
         self.max_per_second = max_per_second
-        self._sample_count = sample_count
-        self._samples: deque[tuple[int, int]] = deque()
+        self._window_ms = window_ms
+        self._opened = SampledStat(num_samples=num_windows, window_ms=window_ms)
 
     def record(self, now_ms: int) -> int:
         """Count one connection; returns for how many ms no other should be accepted, 0 for none."""
-        if self.max_per_second >= UNLIMITED:
+        limit = self.max_per_second
+        if limit >= UNLIMITED:
             return 0
-        second = now_ms // self.SAMPLE_MS
-        if self._samples and self._samples[-1][0] == second:
-            self._samples[-1] = (second, self._samples[-1][1] + 1)
-        else:
-            self._samples.append((second, 1))
-        while self._samples[0][0] <= second - self._sample_count:
-            self._samples.popleft()
-        # Kafka's rate counts at least all samples but the current one as elapsed, so the first burst is let through.
-        window_ms = (self._sample_count - 1) * self.SAMPLE_MS + now_ms % self.SAMPLE_MS
-        allowed = self.max_per_second * window_ms / 1000
-        excess = sum(count for _, count in self._samples) - allowed
-        if excess <= 0:
+        self._opened.record(1, now_ms)
+        rate = self._opened.rate(now_ms)
+        if rate <= limit:
             return 0
-        if self.max_per_second == 0:
-            return self.SAMPLE_MS
-        return min(self.SAMPLE_MS, int(excess / self.max_per_second * 1000) + 1)
+        if limit == 0:
+            return self._window_ms
+        return min(self._window_ms, round((rate - limit) / limit * self._opened.span_ms(now_ms)))
+
+
+class ConnectionRates:
+    """The rate of the whole broker and those of listeners. The protected listener counts for its own only."""
+
+    def __init__(
+        self,
+        broker: ConnectionRate,
+        listeners: Mapping[str, ConnectionRate] | None = None,
+        *,
+        protected_listener: str | None = None,
+    ) -> None:
+        self.broker = broker
+        self.listeners = dict(listeners or {})
+        self._protected_listener = protected_listener
+
+    def record(self, listener_name: str, now_ms: int) -> int:
+        """Count one connection; returns for how many ms this listener should accept no other, 0 for none."""
+        pause_ms = 0 if listener_name == self._protected_listener else self.broker.record(now_ms)
+        own = self.listeners.get(listener_name)
+        return pause_ms if own is None else max(pause_ms, own.record(now_ms))

@@ -25,7 +25,7 @@ from kafka_zk.network.connection import Connection, RequestHandler
 from kafka_zk.network.frames import BufferPool
 from kafka_zk.network.listener import Listener
 from kafka_zk.network.parking import Parking, TurnTable
-from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate
+from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, ConnectionRates
 from kafka_zk.network.request_channel import RequestChannel
 from kafka_zk.network.server_metrics import SocketServerMetrics
 from kafka_zk.network.settings import SocketServerSettings
@@ -56,13 +56,15 @@ class SocketServer:
             max_connections=settings.max_connections,
             max_connections_per_ip=settings.max_connections_per_ip,
             max_connections_per_ip_overrides=settings.max_connections_per_ip_overrides,
-            protected_listener=settings.inter_broker_listener if len(settings.endpoints) > 1 else None,
+            max_connections_per_listener=settings.max_connections_per_listener,
+            protected_listener=settings.protected_listener,
         )
-        self.rate = ConnectionRate(max_per_second=settings.max_connection_creation_rate)
+        self.rates = _rates(settings)
         self.requests = RequestChannel(settings.queued_max_requests)
         self.expired_connections_count = 0
         self._handler = handler
         self._metrics = metrics
+        self._shown: SocketServerMetrics | None = None
         self._log_prefix = f"[SocketServer listenerType=ZK_BROKER, nodeId={broker_id}]"
         self._owns_pool = read_pool is None
         self._read_pool = read_pool or ThreadPool(READ_POOL_THREADS)
@@ -87,7 +89,7 @@ class SocketServer:
             self.stop()
             raise
         if self._metrics is not None:
-            SocketServerMetrics(self, list(self._listeners.values()), self._metrics)
+            self._shown = SocketServerMetrics(self, list(self._listeners.values()), self._metrics)
 
     def enable_processing(self) -> None:
         """Accept connections and serve them."""
@@ -142,7 +144,8 @@ class SocketServer:
             turns=self._turns,
             requests=requests,
             quotas=self.quotas,
-            rate=self.rate,
+            rates=self.rates,
+            on_throttled=self._throttled,
             transport_for=self._plain_transport,
             on_slot_change=self._slot_change,
             log_prefix=self._log_prefix,
@@ -153,6 +156,10 @@ class SocketServer:
 
     def _plain_transport(self, sock: socket.socket, parking: Parking) -> Transport:
         return PlainTransport(sock, parking, self._read_pool)
+
+    def _throttled(self, listener_name: str, pause_ms: int) -> None:
+        if self._shown is not None:
+            self._shown.throttled(listener_name, pause_ms)
 
     def _slot_change(self) -> None:
         """A connection ended, or a protected one was accepted above the limit."""
@@ -181,3 +188,15 @@ class SocketServer:
             for greenlet in stuck:
                 get_hub().loop.run_callback(greenlet.throw, gevent.GreenletExit)
             gevent.sleep(0)
+
+
+def _rates(settings: SocketServerSettings) -> ConnectionRates:
+    def rate(max_per_second: int) -> ConnectionRate:
+        return ConnectionRate(
+            max_per_second=max_per_second, num_windows=settings.quota_windows, window_ms=settings.quota_window_ms
+        )
+
+    own = {name: rate(limit) for name, limit in settings.max_connection_creation_rate_per_listener.items()}
+    return ConnectionRates(
+        rate(settings.max_connection_creation_rate), own, protected_listener=settings.protected_listener
+    )

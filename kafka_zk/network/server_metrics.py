@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.metrics.windows import RateOfTotal
 
 if TYPE_CHECKING:
     from kafka_zk.network.listener import Listener
@@ -41,6 +42,7 @@ class SocketServerMetrics:
     def __init__(self, server: SocketServer, listeners: list[Listener], metrics: MetricsRegistry) -> None:
         self._metrics = metrics
         self._idle = IdleMeter()
+        self._throttle_times: dict[str, Callable[[float], None]] = {}
         self._software: set[tuple[str, str, str]] = set()
         self._listeners = listeners
         channel = "kafka.network:type=RequestChannel,name="
@@ -58,6 +60,9 @@ class SocketServerMetrics:
         metrics.gauge("kafka.network:type=Processor,name=IdlePercent", self._idle.ratio, networkProcessor=0)
         for listener in listeners:
             self._add_listener(listener)
+        accepted = RateOfTotal(lambda: sum(each.accepted_count for each in listeners), metrics.window())
+        metrics.on_fold(accepted.sample)
+        metrics.gauge(_GROUP, accepted.rate, attribute="broker-connection-accept-rate")
         metrics.on_fold(self.fold)
 
     def fold(self, now_ms: int) -> bool:
@@ -65,6 +70,10 @@ class SocketServerMetrics:
         self._idle.sample()
         self._count_software()
         return False
+
+    def throttled(self, listener_name: str, pause_ms: int) -> None:
+        """A listener had too many new connections a second, and pauses."""
+        self._throttle_times[listener_name](pause_ms)
 
     def _add_listener(self, listener: Listener) -> None:
         of_listener = f"{_GROUP},listener={listener.listener_name}"
@@ -79,6 +88,9 @@ class SocketServerMetrics:
             for stem, total in _TOTALS.items()
         }
         self._metrics.gauge(of_listener, rates["connection-creation"].rate, attribute="connection-accept-rate")
+        self._throttle_times[listener.listener_name] = self._metrics.spread_of(
+            of_listener, average="connection-accept-throttle-time"
+        )
 
     def _count_software(self) -> None:
         """One gauge per kind of client that is connected; those that have left are forgotten."""

@@ -31,6 +31,10 @@ class SocketServerSettings:
     max_connections_per_ip: int = UNLIMITED
     max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
     max_connection_creation_rate: int = UNLIMITED
+    max_connections_per_listener: Mapping[str, int] = field(default_factory=dict)
+    max_connection_creation_rate_per_listener: Mapping[str, int] = field(default_factory=dict)
+    quota_windows: int = 11
+    quota_window_ms: int = 1000
 
     @classmethod
     def of(cls, config: BrokerConfig, *, descriptors_for_connections: int = UNLIMITED) -> SocketServerSettings:
@@ -49,4 +53,13 @@ class SocketServerSettings:
             max_connections_per_ip=config.max_connections_per_ip,
             max_connections_per_ip_overrides=config.max_connections_per_ip_overrides,
             max_connection_creation_rate=config.max_connection_creation_rate,
+            max_connections_per_listener=config.of_listeners("max.connections"),
+            max_connection_creation_rate_per_listener=config.of_listeners("max.connection.creation.rate"),
+            quota_windows=config.quota_window_num,
+            quota_window_ms=config.quota_window_size_seconds * 1000,
         )
+
+    @property
+    def protected_listener(self) -> str | None:
+        """The listener of the brokers, which the limits of all others may not lock out; None if clients share it."""
+        return self.inter_broker_listener if len(self.endpoints) > 1 else None

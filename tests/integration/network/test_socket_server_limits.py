@@ -68,6 +68,34 @@ def test_too_many_new_connections_a_second_wait_in_the_backlog() -> None:
         assert server.connection_count < 20
 
 
+def test_a_listener_with_all_its_connections_lets_the_next_wait_and_others_go_on() -> None:
+    clients, internal = (EndPoint(name, "PLAINTEXT", LOCAL, 0) for name in ("CLIENTS", "INTERNAL"))
+    script = Script()
+    limits = {"inter_broker_listener": "INTERNAL", "max_connections_per_listener": {"CLIENTS": 2}}
+    with serving(script, clients, internal, **limits) as server:
+        first, second, third = (connect(server, "CLIENTS") for _ in range(3))
+        third.send(b"e3")
+        assert first.ask(b"e1") == b"e1"
+        assert second.ask(b"e2") == b"e2"
+        for number in range(5):
+            assert connect(server, "INTERNAL").ask(b"e-%d" % number) == b"e-%d" % number
+        assert b"e3" not in script.handled
+        second.close()
+        assert third.receive() == b"e3"
+
+
+def test_too_many_new_connections_a_second_hold_back_their_listener_only() -> None:
+    clients, internal = (EndPoint(name, "PLAINTEXT", LOCAL, 0) for name in ("CLIENTS", "INTERNAL"))
+    limits = {"inter_broker_listener": "INTERNAL", "max_connection_creation_rate_per_listener": {"CLIENTS": 1}}
+    with serving(Script(), clients, internal, **limits) as server:
+        burst = [connect(server, "CLIENTS") for _ in range(20)]
+        for client in burst[:10]:
+            assert client.ask(b"e") == b"e"
+        for _ in range(30):
+            assert connect(server, "INTERNAL").ask(b"e") == b"e"
+        assert sum(connection.listener_name == "CLIENTS" for connection in server.connections()) < 20
+
+
 def test_an_idle_connection_is_closed_and_a_busy_one_is_not() -> None:
     with serving(Script(), max_idle_ms=150) as server:
         idle, busy = connect(server), connect(server)

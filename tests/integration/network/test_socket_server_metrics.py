@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import gevent
@@ -60,5 +61,28 @@ def test_connections_bytes_and_requests_are_counted_per_listener() -> None:
         metrics.fold()
         assert metrics.find(software) is None
         assert read(metrics, f"{GROUP}listener=L,networkProcessor=0")["connection-close-total"] == 2
+    finally:
+        server.stop()
+
+
+def test_the_pauses_of_a_listener_with_too_many_new_connections_are_shown() -> None:
+    clock = SimClock()
+    metrics = MetricsRegistry(clock)
+    endpoint = EndPoint("L", "PLAINTEXT", "127.0.0.1", 0)
+    settings = SocketServerSettings(
+        endpoints=(endpoint,), max_connection_creation_rate_per_listener={"L": 1}, quota_windows=2, quota_window_ms=200
+    )
+    server = SocketServer(settings, Script(), metrics=metrics)
+    server.start()
+    server.enable_processing()
+    try:
+        pause = "connection-accept-throttle-time"
+        assert math.isnan(read(metrics, f"{GROUP}listener=L")[pause])
+        first, second = Client(server.bound_port("L")), Client(server.bound_port("L"))
+        assert first.ask(b"e") == second.ask(b"e") == b"e"
+        assert 0 < read(metrics, f"{GROUP}listener=L")[pause] <= 200
+        clock.advance(1000)
+        metrics.fold()
+        assert read(metrics, GROUP.removesuffix(","))["broker-connection-accept-rate"] > 0
     finally:
         server.stop()

@@ -74,12 +74,35 @@ def test_the_control_plane_listener_is_named_as_the_listeners_are():
     assert config.control_plane_listener_name == "CONTROL"
 
 
-def test_a_listener_may_have_a_value_of_its_own():
-    config = BrokerConfig.from_properties(
-        {"zookeeper.connect": "h:1", "max.connections": "9", "listener.name.plaintext.max.connections": "7"}
+def with_listeners(**overrides: str) -> BrokerConfig:
+    """Listeners INSIDE (the brokers') and OUT; `out_max_connections` is listener.name.out.max.connections."""
+    keys = {
+        f"listener.name.{listener}.{name.replace('_', '.')}": value
+        for listener, _, name, value in ((*key.partition("_"), value) for key, value in overrides.items())
+    }
+    return BrokerConfig.from_properties(
+        {
+            "zookeeper.connect": "h:1",
+            "listeners": "INSIDE://h:1,OUT://h:2",
+            "listener.security.protocol.map": "INSIDE:PLAINTEXT,OUT:PLAINTEXT",
+            "inter.broker.listener.name": "INSIDE",
+            "max.connections": "9",
+            **keys,
+        }
     )
-    assert config.for_listener("PLAINTEXT", "max.connections") == 7
-    assert config.for_listener("OTHER", "max.connections") == 9
+
+
+def test_a_listener_may_have_a_value_of_its_own():
+    assert with_listeners(out_max_connections="7").of_listeners("max.connections") == {"OUT": 7}
+    assert with_listeners(OUT_max_connections="7").of_listeners("max.connections") == {}
+    assert with_listeners(other_max_connections="7").of_listeners("max.connections") == {}
+
+
+@pytest.mark.parametrize(("key", "value"), [("max_connections", "x"), ("max_connection_creation_rate", "-1")])
+def test_a_wrong_value_of_a_listener_ends_the_start(key: str, value: str):
+    with pytest.raises(ConfigException, match=rf"Invalid value {value} for configuration {key.replace('_', '.')}"):
+        with_listeners(**{f"out_{key}": value})
+    with_listeners(**{f"other_{key}": value})
 
 
 def test_connection_overrides_may_name_ipv6_hosts():
@@ -122,10 +145,18 @@ def test_a_key_that_nothing_reads_is_warned_about_when_set():
     ]
 
 
-def test_a_value_for_one_listener_is_not_ignored_in_silence():
-    key = "listener.name.external.max.connections"
-    assert warnings_of(BrokerConfig.from_properties({"zookeeper.connect": "h:1", key: "5"})) == [
-        f"Config {key} is not supported yet: listeners have no values of their own."
+def test_what_a_listener_cannot_have_of_its_own_is_not_ignored_in_silence():
+    used = with_listeners(out_max_connections="7", out_max_connection_creation_rate="5", out_num_network_threads="2")
+    assert warnings_of(used) == []
+    prefix = "Config listener.name."
+    assert warnings_of(with_listeners(out_connections_max_idle_ms="1000")) == [
+        f"{prefix}out.connections.max.idle.ms is not used: a listener has no connections.max.idle.ms of its own."
+    ]
+    assert warnings_of(with_listeners(other_max_connections="7")) == [
+        f"{prefix}other.max.connections is not used: there is no such listener (such keys name it in lower case)."
+    ]
+    assert warnings_of(with_listeners(out_ssl_keystore_location="f")) == [
+        f"{prefix}out.ssl.keystore.location is not supported yet: its value is reported but not used."
     ]
 
 

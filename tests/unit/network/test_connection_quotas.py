@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, TooManyConnections
+from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, ConnectionRates, TooManyConnections
 
 
 def test_an_address_may_have_its_share_and_no_more() -> None:
@@ -58,15 +58,15 @@ def test_without_a_rate_limit_nothing_is_delayed() -> None:
 
 
 def test_a_burst_above_the_average_has_to_pause() -> None:
-    rate = ConnectionRate(max_per_second=2, sample_count=3)
+    rate = ConnectionRate(max_per_second=2, num_windows=3)
     # Two whole samples may hold 2 connections a second each.
     assert [rate.record(10_000) for _ in range(4)] == [0, 0, 0, 0]
     pause = rate.record(10_000)
-    assert 0 < pause <= ConnectionRate.SAMPLE_MS
+    assert 0 < pause <= 1_000
 
 
 def test_a_burst_is_forgotten_when_its_samples_leave_the_window() -> None:
-    rate = ConnectionRate(max_per_second=2, sample_count=3)
+    rate = ConnectionRate(max_per_second=2, num_windows=3)
     for _ in range(20):
         rate.record(10_000)
     assert rate.record(12_999) > 0
@@ -75,4 +75,40 @@ def test_a_burst_is_forgotten_when_its_samples_leave_the_window() -> None:
 
 def test_a_rate_of_zero_always_pauses() -> None:
     rate = ConnectionRate(max_per_second=0)
-    assert rate.record(1_000) == ConnectionRate.SAMPLE_MS
+    assert rate.record(1_000) == 1_000
+
+
+def test_the_average_covers_the_windows_that_the_quotas_have() -> None:
+    rate = ConnectionRate(max_per_second=1, num_windows=3)
+    pauses = []
+    now_ms = 10_000
+    for _ in range(8):
+        pauses.append(rate.record(now_ms))
+        now_ms += pauses[-1]
+    # As a live Apache Kafka 3.9.1 with quota.window.num=3 let eight connections in.
+    assert pauses == [0, 0, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000]
+
+
+def test_a_listener_waits_for_the_stricter_of_its_own_rate_and_the_brokers() -> None:
+    def rates(broker: int, own: int) -> ConnectionRates:
+        windows = {"num_windows": 2}
+        return ConnectionRates(
+            ConnectionRate(max_per_second=broker, **windows), {"OUT": ConnectionRate(max_per_second=own, **windows)}
+        )
+
+    def connections_until_a_pause(rates: ConnectionRates, listener: str) -> int:
+        return next(count for count in range(1, 100) if rates.record(listener, 10_000) > 0)
+
+    assert connections_until_a_pause(rates(broker=50, own=5), "OUT") == 6
+    assert connections_until_a_pause(rates(broker=5, own=50), "OUT") == 6
+    assert connections_until_a_pause(rates(broker=50, own=5), "OTHER") == 51
+
+
+def test_the_brokers_own_listener_is_held_back_by_nothing_but_its_own_rate() -> None:
+    rates = ConnectionRates(ConnectionRate(max_per_second=0), protected_listener="INTERNAL")
+    assert [rates.record("INTERNAL", 10_000) for _ in range(100)] == [0] * 100
+    assert rates.record("CLIENTS", 10_000) == 1_000
+    limited = ConnectionRates(
+        ConnectionRate(), {"INTERNAL": ConnectionRate(max_per_second=0)}, protected_listener="INTERNAL"
+    )
+    assert limited.record("INTERNAL", 10_000) == 1_000
