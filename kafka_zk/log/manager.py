@@ -22,6 +22,7 @@ from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log import log_metrics
 from kafka_zk.log.data_dir import DataDir, DirectoryInUse
+from kafka_zk.log.down_converter import DownConverter
 from kafka_zk.log.files import clean_shutdown, meta_properties, names
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.files.meta_properties import MetaProperties
@@ -60,6 +61,7 @@ class LogManager:
         self._clock = clock
         self._on_log_dir_failure = on_log_dir_failure
         self._pools = LogPools()
+        self.down_converter = DownConverter()
         self._open_segments = OpenSegments(limit=1)
         self._note_flush_ms = log_metrics.flush_timer(metrics)
         self._dirs = [DataDir(self._directory(Path(path), disk)) for path in config.log_dirs]
@@ -125,6 +127,7 @@ class LogManager:
         """Blocks. Flush and close every log, write the checkpoints and the clean shutdown markers."""
         log.info("Shutting down.")
         self._tasks.stop()
+        self.down_converter.stop()
         workers = [gevent.spawn(self._close_directory, data_dir) for data_dir in self._live()]
         gevent.joinall(workers, raise_error=True)
         self._pools.drain()

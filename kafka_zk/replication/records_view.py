@@ -16,6 +16,7 @@ from uuid import UUID
 from kafka_zk.protocol.errors import BrokerError
 
 if TYPE_CHECKING:
+    from kafka_zk.log.down_converter import ConvertedSlice
     from kafka_zk.log.files.transaction_index import AbortedTransaction
     from kafka_zk.log.slice import FileSlice
 
@@ -156,7 +157,7 @@ class PartitionRead:
         self.diverging_epoch = diverging_epoch
         self.preferred_read_replica = preferred_read_replica
         self.is_on_older_segment = False
-        self.slices: Sequence[FileSlice] = ()
+        self.slices: Sequence[FileSlice] | Sequence[ConvertedSlice] = ()
         self.size_bytes = 0
         self._aborted: Callable[[], Sequence[AbortedTransaction]] | None = None
         self._converted: bytes | None = None
@@ -174,17 +175,21 @@ class PartitionRead:
         self._aborted = aborted
 
     @property
-    def records(self) -> Sequence[FileSlice] | bytes:
+    def records(self) -> Sequence[FileSlice] | Sequence[ConvertedSlice] | bytes:
         """What goes out: slices of segment files, or what an old fetcher gets instead. Empty is empty bytes."""
         if self._converted is not None:
             return self._converted
         return self.slices or b""
 
-    def replace(self, converted: bytes) -> None:
+    def replace(self, converted: bytes | ConvertedSlice) -> None:
         """Send `converted` instead of the slices."""
         self.release()
-        self._converted = converted
-        self.size_bytes = len(converted)
+        if isinstance(converted, bytes):
+            self._converted = converted
+            self.size_bytes = len(converted)
+        else:
+            self.slices = (converted,)
+            self.size_bytes = converted.size_bytes
 
     def fail(self, error: BrokerError) -> None:
         """Send `error` instead of everything."""

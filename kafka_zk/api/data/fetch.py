@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.data.current_leaders import CurrentLeaders
-from kafka_zk.api.data.old_fetchers import convert_for
+from kafka_zk.api.data.old_fetchers import ZSTD_FROM, answer_old_fetcher
 from kafka_zk.api.registry import api
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import (
@@ -84,6 +84,10 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> FetchResponse | Pending
         return FetchResponse(error_code=context.error_code)
     readable, refused = _split(context.wanted, _check_for(params, ctx))
     reads = services.replica_manager.fetch(params, readable)
+    if ctx.api_version < ZSTD_FROM:
+        return answer_old_fetcher(
+            ctx, readable, reads, lambda fit: _response(ctx, params, context, readable, fit, refused)
+        )
     if isinstance(reads, Pending):
         pending: Pending[FetchResponse] = Pending()
 
@@ -180,7 +184,6 @@ def _response(
     reads: Sequence[PartitionRead],
     refused: Sequence[Answered],
 ) -> FetchResponse:
-    convert_for(ctx, readable, reads)
     answered: list[Answered] = [*zip(readable, reads, strict=True), *refused]
     session = context.answer(answered, ctx.services.clock.monotonic_ms())
     response = FetchResponse(error_code=session.error_code, session_id=session.session_id)
