@@ -5,7 +5,9 @@ Role        `send(parts)` takes what an encoder made: bytes, and slices of log s
             handlers nor connections can tell.
 Invariants  A slice's generation is checked before every chunk. Once the head of an answer is out, a slice that cannot
             be sent in full leaves no way to keep the stream whole, so the connection is closed.
-            Large or cold slices are read by a pool thread: there the GIL is free and a slow disk stalls nobody.
+            The loop sends only what is in the page cache; a thread reads in what is not, and never touches a socket, so
+            that a reader however slow holds no thread.
+            Between two chunks everybody else has a turn.
 Source      TransportLayer, PlaintextTransportLayer.transferFrom and FileRecords.writeTo in Kafka 3.9.
 """
 
@@ -13,19 +15,29 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
 from gevent.threadpool import ThreadPool
 
 from kafka_zk.network.errors import PeerClosed
+from kafka_zk.network.page_cache import is_in_memory, read_in
 from kafka_zk.network.parking import Parking
 
-POOLED_BYTES = 256 * 1024
-"""From here on the pool's hand-off (20 to 43 us) is small against the copy it takes off the loop."""
+CHUNK_BYTES = 256 * 1024
+"""The most that leaves in one go: 20 to 50 us for the page cache's own pages, during which the loop serves nobody else.
+Before the next chunk the slice is checked again."""
 
-CHUNK_BYTES = 1024 * 1024
-"""The most one sendfile is asked to move; between two of them the slice is checked again."""
+WINDOW_BYTES = 1024 * 1024
+"""How far ahead bytes are read in, or looked for in memory: as much as one fetch usually takes of a partition."""
+
+LOOKED_FOR_BYTES = 128 * 1024
+"""From here on a look into the page cache (3 us) costs little beside the sending. Shorter slices are believed."""
+
+FRESH_NS = 1_000_000_000
+"""How long bytes that were in memory are taken to be there still, though nobody reads them: a slow reader may let
+minutes pass between two chunks."""
 
 
 class FileSlice(Protocol):
@@ -144,47 +156,37 @@ class PlainTransport:
                 raise PeerClosed(str(error)) from error
 
     def _send_slice(self, piece: FileSlice) -> None:
-        position, left = piece.position, piece.size_bytes
-        while left:
-            if left >= POOLED_BYTES or piece.is_cold:
-                sent, closed = self._pool.apply(_send_chunks, (self._socket.fileno(), piece, position, left))
-                if closed is not None:
-                    try:
-                        raise closed
-                    finally:
-                        del closed  # which has this frame in its traceback
-            else:
-                sent = _send_chunk(self._socket.fileno(), piece, position, left)
-            position += sent
-            left -= sent
-            if left:
-                self._parking.wait_writable()
+        out_fileno = self._socket.fileno()
+        position, end = piece.position, piece.position + piece.size_bytes
+        in_memory_until = position
+        fresh_until_ns = 0
+        while True:
+            if position >= in_memory_until:
+                in_memory_until = min(end, position + WINDOW_BYTES)
+                fresh_until_ns = self._bring_in(piece, position, in_memory_until - position)
+            position += _send_chunk(out_fileno, piece, position, min(in_memory_until - position, CHUNK_BYTES))
+            if position >= end:
+                return
+            # A full socket or a chunk's end: in both cases the next turn comes after everybody else's.
+            self._parking.wait_writable()
+            if time.monotonic_ns() > fresh_until_ns:
+                in_memory_until = position
+
+    def _bring_in(self, piece: FileSlice, position: int, size_bytes: int) -> int:
+        """Blocks. Have these bytes in memory; until when (monotonic ns) that can be relied upon. Raises PeerClosed."""
+        if piece.is_cold or (size_bytes >= LOOKED_FOR_BYTES and not is_in_memory(piece.fileno, position, size_bytes)):
+            error: OSError | None = self._pool.apply(read_in, (piece.fileno, position, size_bytes))
+            if error is not None:
+                raise PeerClosed(str(error))
+        return time.monotonic_ns() + FRESH_NS
 
 
-def _send_chunks(out_fileno: int, piece: FileSlice, position: int, left: int) -> tuple[int, PeerClosed | None]:
-    """In a pool thread: as much as the socket takes without waiting.
-
-    Returns why it ended early instead of raising it: gevent prints the traceback of what leaves a thread.
-    """
-    total = 0
-    try:
-        while left:
-            sent = _send_chunk(out_fileno, piece, position + total, left)
-            total += sent
-            left -= sent
-            if not sent:
-                break
-    except PeerClosed as closed:
-        return total, closed
-    return total, None
-
-
-def _send_chunk(out_fileno: int, piece: FileSlice, position: int, left: int) -> int:
+def _send_chunk(out_fileno: int, piece: FileSlice, position: int, size_bytes: int) -> int:
     """Bytes sent, 0 when the socket is full. Raises PeerClosed, also when the file no longer holds these bytes."""
     if not piece.is_intact:
         raise PeerClosed("the log was truncated under a response")
     try:
-        sent = os.sendfile(out_fileno, piece.fileno, position, min(left, CHUNK_BYTES))
+        sent = os.sendfile(out_fileno, piece.fileno, position, size_bytes)
     except BlockingIOError:
         return 0
     except OSError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafka_zk.network.connection import REQUESTS_A_TURN
-from kafka_zk.network.transport import POOLED_BYTES
+from kafka_zk.network.transport import CHUNK_BYTES
 from tests.integration.network.harness import Script, Slice, connect, resident_bytes, serving
 
 FILE_BYTES = 3_000_000
@@ -35,8 +35,8 @@ def size(size_bytes: int) -> bytes:
 @pytest.mark.parametrize("is_cold", [False, True])
 def test_slices_and_bytes_arrive_in_their_order(segment: tuple[int, bytes], is_cold: bool) -> None:
     fileno, content = segment
-    slices = [Slice(fileno, 100, 5000, is_cold=is_cold), Slice(fileno, 1_000_000, POOLED_BYTES + 7, is_cold=is_cold)]
-    wanted = b"head" + content[100:5100] + b"middle" + content[1_000_000 : 1_000_000 + POOLED_BYTES + 7] + b"tail"
+    slices = [Slice(fileno, 100, 5000, is_cold=is_cold), Slice(fileno, 1_000_000, CHUNK_BYTES + 7, is_cold=is_cold)]
+    wanted = b"head" + content[100:5100] + b"middle" + content[1_000_000 : 1_000_000 + CHUNK_BYTES + 7] + b"tail"
     script = Script()
     script.answers.append([size(len(wanted)), b"head", slices[0], b"middle", slices[1], b"tail"])
     with serving(script) as server:
@@ -47,7 +47,20 @@ def test_slices_and_bytes_arrive_in_their_order(segment: tuple[int, bytes], is_c
         assert [part.release_count for part in slices] == [1, 1]
 
 
-@pytest.mark.parametrize("size_bytes", [60_000, POOLED_BYTES * 4])
+def test_bytes_that_left_the_page_cache_arrive_as_well(segment: tuple[int, bytes]) -> None:
+    fileno, content = segment
+    piece = Slice(fileno, 0, FILE_BYTES)
+    script = Script()
+    script.answers.append([size(FILE_BYTES), piece])
+    with serving(script) as server:
+        client = connect(server)
+        os.fsync(fileno)
+        os.posix_fadvise(fileno, 0, 0, os.POSIX_FADV_DONTNEED)
+        client.send(b"s")
+        assert client.receive() == content
+
+
+@pytest.mark.parametrize("size_bytes", [60_000, CHUNK_BYTES * 4])
 def test_a_file_shorter_than_promised_ends_the_connection(segment: tuple[int, bytes], size_bytes: int) -> None:
     fileno, _ = segment
     os.ftruncate(fileno, 10_000)
