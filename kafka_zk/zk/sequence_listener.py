@@ -62,8 +62,8 @@ class SequenceListener:
                 self.process()
             except ConnectionClosed:
                 return
-            except ZkError:
-                log.exception("Error processing notification change for path = %s", self._parent)
+            except ZkError as error:
+                log.error("Error processing notification change for path = %s: %s", self._parent, error)
 
     def process(self) -> None:
         """Blocks. Handle the notices that are new, in order, and delete those past their lifetime."""
