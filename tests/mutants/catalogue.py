@@ -153,4 +153,25 @@ MUTANTS: tuple[Mutant, ...] = (
         new="return member is not None or len(group.members) <= max_size",
         tests="tests/unit/coordinator",
     ),
+    Mutant(
+        breaks="the loop converts only a little for old fetchers",
+        file="kafka_zk/api/data/old_fetchers.py",
+        old="sum(each.piece.size_bytes for each in to_convert) > INLINE_BYTES",
+        new="sum(each.piece.size_bytes for each in to_convert) > 1 << 40",
+        tests="tests/unit/replication/test_old_fetchers.py",
+    ),
+    Mutant(
+        breaks="what was truncated while a helper process converted it is not sent",
+        file="kafka_zk/log/down_converter.py",
+        old="        if not piece.is_intact:\n",
+        new="        if piece.size_bytes < 0:\n",
+        tests="tests/unit/replication/test_old_fetchers.py",
+    ),
+    Mutant(
+        breaks="a helper process ends with the broker, also in the middle of a task",
+        file="kafka_zk/log/helper/main.py",
+        old="    threading.Thread(target=_end_with_broker, args=(channel,), daemon=True).start()\n",
+        new="",
+        tests="tests/unit/log/test_helper.py",
+    ),
 )

@@ -22,6 +22,14 @@ def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 60
         time.sleep(POLL_S)
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a process that is not our child is gone, or waits for its parent to notice."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
 def accepts_connections(port: int, host: str = "127.0.0.1") -> bool:
     try:
         socket.create_connection((host, port), timeout=1).close()

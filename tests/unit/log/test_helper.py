@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import gevent
@@ -16,7 +17,7 @@ import pytest
 from kafka_zk.log.helper.process import HelperFailed, HelperProcess
 from kafka_zk.log.helper.wire import Descriptor
 from kafka_zk.protocol.errors import InvalidRecord
-from tests.support.processes import wait_until
+from tests.support.processes import has_ended, wait_until
 from tests.unit.log import helper_tasks as tasks
 
 SOON_S = 20
@@ -34,13 +35,6 @@ def helper() -> Iterator[HelperProcess]:
     running = HelperProcess("tests")
     yield running
     running.stop()
-
-
-def has_ended(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
 
 
 def given_call_under_way(helper: HelperProcess, started: Path) -> gevent.Greenlet[..., object]:
@@ -197,4 +191,9 @@ def test_the_death_of_the_broker_ends_it_at_work_and_idle(task: str, tmp_path: P
     finally:
         broker.kill()
         broker.wait()
-    wait_until(lambda: has_ended(int(started.read_text())), "the helper has ended", SOON_S)
+    helper = int(started.read_text())
+    try:
+        wait_until(lambda: has_ended(helper), "the helper has ended", SOON_S)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(helper, signal.SIGKILL)
