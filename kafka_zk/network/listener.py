@@ -82,6 +82,7 @@ class Listener:
         self._socket: socket.socket | None = None
         self._watcher: Any = None
         self._pause: Any = None
+        self._late: tuple[socket.socket, tuple[Any, ...]] | None = None
         self._enabled = False
         self._complains_from_s = 0.0
 
@@ -110,13 +111,24 @@ class Listener:
 
     def accept_if_allowed(self) -> None:
         """Look at the listening socket again, after a place became free or a pause has ended."""
-        if self._enabled and self._pause is None and self._quotas.has_slot(self.listener_name):
+        if not self._may_accept():
+            return
+        late, self._late = self._late, None
+        if late is not None:
+            self._serve(*late)
+        if self._may_accept():
             self._watcher.start(self._accept_ready)
+
+    def _may_accept(self) -> bool:
+        return self._enabled and self._pause is None and self._quotas.has_slot(self.listener_name)
 
     def close(self) -> None:
         """Stop listening and ask every connection to end; does not wait for them."""
         self._enabled = False
         self._end_pause()
+        if self._late is not None:
+            self._late[0].close()
+            self._late = None
         if self._watcher is not None:
             self._watcher.stop()
             self._watcher.close()
@@ -168,12 +180,14 @@ class Listener:
                     self._pause_for(ACCEPT_PAUSE_S)
                     return
                 continue
-            self._serve(sock, address)
             throttle_ms = self._rates.record(self.listener_name, time.monotonic_ns() // 1_000_000)
             if throttle_ms:
+                # The one too many waits with those behind it.
+                self._late = (sock, address)
                 self._on_throttled(self.listener_name, throttle_ms)
                 self._pause_for(throttle_ms / 1000)
                 return
+            self._serve(sock, address)
 
     def _complain(self, text: str) -> None:
         """Say why clients wait; what lasts is said once a minute."""

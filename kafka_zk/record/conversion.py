@@ -18,7 +18,7 @@ from kafka_zk.record.compression import DEFAULT_LIMIT_BYTES, Codec, codec_for_id
 from kafka_zk.record.legacy import Message, build_message_set, message_set_of, messages
 from kafka_zk.record.produced import ValidatedBatch, ValidationRules, check_size_and_crc, rebuilt_batch
 from kafka_zk.record.record import decode_records
-from kafka_zk.record.record_errors import RecordError, reject
+from kafka_zk.record.record_errors import MixedMagic, RecordError, reject
 from kafka_zk.record.types import Record
 from kafka_zk.record.walking import columns
 
@@ -60,7 +60,7 @@ def convert_up_produced(view: memoryview, rules: ValidationRules, now_ms: int) -
 
 def _check_same_magic(batch: Batch, first: Batch, rules: ValidationRules) -> None:
     if batch.header.magic != first.header.magic:
-        raise InvalidRecord(
+        raise MixedMagic(
             f"Batch magic {batch.header.magic} is not the same as the first batch's magic byte {first.header.magic} "
             f"in topic partition {rules.topic_partition}"
         )

@@ -11,13 +11,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
-from kafka_zk.protocol.errors import ErrorCode, InvalidRecord, InvalidTimestamp
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRecord, InvalidTimestamp, RecordsError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import NO_TIMESTAMP, BatchHeader
 from kafka_zk.record.timestamp_type import TimestampType
 from kafka_zk.record.walker import Columns
 
 MAX_INT64 = 0x7FFFFFFFFFFFFFFF
+_KEYLESS = "Compacted topic cannot accept message without key"
+
+
+class MixedMagic(InvalidRecord):
+    """Message sets of two magics in one. Kafka counts these apart."""
+
+
+class InvalidOffsetOrSequence(InvalidRecord):
+    """A header whose offsets, counts or sequence no client may write. Kafka counts these apart."""
 
 
 class RecordError(NamedTuple):
@@ -78,7 +87,7 @@ class RecordChecks:
         return RecordError(index, ErrorCode.INVALID_TIMESTAMP, text)
 
     def key_error(self, index: int, topic_partition: TopicPartition) -> RecordError:
-        text = f"Compacted topic cannot accept message without key in topic partition {topic_partition}"
+        text = f"{_KEYLESS} in topic partition {topic_partition}"
         return RecordError(index, ErrorCode.INVALID_RECORD, text)
 
     def errors_of(
@@ -111,6 +120,11 @@ class RecordChecks:
             if error is not None:
                 errors.append(error)
         return errors
+
+
+def keyless_count(error: BrokerError) -> int:
+    """How many records `error` refuses because a compacted topic needs keys."""
+    return sum(text.startswith(_KEYLESS) for _, text in error.record_errors) if isinstance(error, RecordsError) else 0
 
 
 def reject(errors: Sequence[RecordError]) -> None:

@@ -50,7 +50,7 @@ from kafka_zk.record.produced import (
     rebuilt_batch,
 )
 from kafka_zk.record.record import decode_records
-from kafka_zk.record.record_errors import RecordChecks, reject
+from kafka_zk.record.record_errors import InvalidOffsetOrSequence, RecordChecks, reject
 from kafka_zk.record.timestamp_type import TimestampType
 from kafka_zk.record.walking import columns, walk
 
@@ -151,17 +151,17 @@ def _reject_header(header: BatchHeader, rules: ValidationRules) -> None:
     where = f"in topic partition {rules.topic_partition}"
     offsets = f"[{header.base_offset}, {header.last_offset}]"
     if header.last_offset_delta < 0:
-        raise InvalidRecord(f"Batch has an invalid offset range: {offsets} {where}")
+        raise InvalidOffsetOrSequence(f"Batch has an invalid offset range: {offsets} {where}")
     if header.record_count <= 0:
-        raise InvalidRecord(f"Invalid reported count for record batch: {header.record_count} {where}")
+        raise InvalidOffsetOrSequence(f"Invalid reported count for record batch: {header.record_count} {where}")
     if header.last_offset_delta + 1 != header.record_count:
-        raise InvalidRecord(
+        raise InvalidOffsetOrSequence(
             f"Inconsistent batch offset range {offsets} and count of records {header.record_count} {where}"
         )
     if header.is_control:
-        raise InvalidRecord(f"Clients are not allowed to write control records {where}")
+        raise InvalidOffsetOrSequence(f"Clients are not allowed to write control records {where}")
     if header.has_producer_id and header.base_sequence < 0:
-        raise InvalidRecord(
+        raise InvalidOffsetOrSequence(
             f"Invalid sequence number {header.base_sequence} in record batch with producerId {header.producer_id} "
             f"{where}"
         )

@@ -28,6 +28,7 @@ from kafka_zk.protocol.errors import (
     error_class_for,
 )
 from kafka_zk.protocol.types import Buffer
+from kafka_zk.record.record_errors import InvalidOffsetOrSequence, MixedMagic, keyless_count
 from kafka_zk.replication.delayed_produce import DelayedProduce, Unacknowledged
 from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.partition import ACKS_ALL, Partition
@@ -183,8 +184,18 @@ class Appender:
                 metrics.failed_produce_requests(1)
             if isinstance(error, MessageTooLarge | RecordListTooLarge):
                 metrics.bytes_rejected(len(records))
-        if isinstance(error, CorruptMessage):
-            self._stats.invalid_message_crc_records(1)
+        self._count_fault(error)
         if partition is None or partition.log is None or isinstance(error, _WITHOUT_LOG_START):
             return AppendFailure(error)
         return AppendFailure(error, log_start_offset=partition.log.log_start_offset)
+
+    def _count_fault(self, error: BrokerError) -> None:
+        """What was wrong with refused records, where Kafka counts it."""
+        if isinstance(error, CorruptMessage):
+            self._stats.invalid_message_crc_records(1)
+        elif isinstance(error, MixedMagic):
+            self._stats.invalid_magic_number_records(1)
+        elif isinstance(error, InvalidOffsetOrSequence):
+            self._stats.invalid_offset_or_sequence_records(1)
+        else:
+            self._stats.no_key_compacted_topic_records(keyless_count(error))

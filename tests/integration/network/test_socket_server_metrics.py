@@ -79,7 +79,7 @@ def test_the_pauses_of_a_listener_with_too_many_new_connections_are_shown() -> N
         pause = "connection-accept-throttle-time"
         assert math.isnan(read(metrics, f"{GROUP}listener=L")[pause])
         first, second = Client(server.bound_port("L")), Client(server.bound_port("L"))
-        assert first.ask(b"e") == second.ask(b"e") == b"e"
+        assert first.ask(b"e") == second.ask(b"e") == b"e", "the second after a pause"
         assert 0 < read(metrics, f"{GROUP}listener=L")[pause] <= 200
         clock.advance(1000)
         metrics.fold()

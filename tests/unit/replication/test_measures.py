@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from crc32c import crc32c
 
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record import Record, build_batch
+from kafka_zk.record.batch import ATTRIBUTES_AT, CONTROL_BIT, CRC_AT, CRC_FROM
+from kafka_zk.record.legacy import build_message_set
 
-from .broker import Broker, fetch_request
+from .broker import Broker, answered, fetch_request, produce_request, records
 from .test_following import Pair, end_of, eventually
 
 OF_PARTITION = (
@@ -165,3 +169,54 @@ def test_bytes_to_a_replica_that_a_reassignment_adds_count_on_both_sides(tmp_pat
         for kind in ("Reassignment", "Replication"):
             assert value(broker.metrics, f"{name}{kind}Bytes{side}PerSec") == log.size_bytes, (side, kind)
     pair.close()
+
+
+FAULTS = ("NoKeyCompactedTopicRecords", "InvalidMagicNumberRecords", "InvalidMessageCrcRecords",
+          "InvalidOffsetOrSequenceRecords")  # fmt: skip
+
+
+def keyless(count: int) -> memoryview:
+    return memoryview(build_batch([Record(offset, 1_000, None, b"v") for offset in range(count)]))
+
+
+def patched(at: int, value: bytes) -> memoryview:
+    """A batch with other bytes from `at` on, and a right crc."""
+    batch = bytearray(records(2))
+    batch[at : at + len(value)] = value
+    batch[CRC_AT:CRC_FROM] = crc32c(batch[CRC_FROM:]).to_bytes(4, "big")
+    return memoryview(batch)
+
+
+def damaged() -> memoryview:
+    batch = bytearray(records(2))
+    batch[-1] ^= 1
+    return memoryview(batch)
+
+
+def of_both_magics() -> memoryview:
+    return memoryview(build_message_set([Record(0, 1_000, b"k", b"v")], magic=1) +
+                      build_message_set([Record(0, 1_000, b"k", b"v")], magic=0))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("batch", "version", "counts"),
+    [
+        (keyless(3), 9, (3, 0, 0, 0)),
+        (of_both_magics(), 2, (0, 1, 0, 0)),
+        (damaged(), 9, (0, 0, 1, 0)),
+        (patched(23, (7).to_bytes(4, "big")), 9, (0, 0, 0, 1)),  # last offset delta
+        (patched(ATTRIBUTES_AT, CONTROL_BIT.to_bytes(2, "big")), 9, (0, 0, 0, 1)),
+        (records(2, producer_id=5, producer_epoch=0), 9, (0, 0, 0, 1)),  # no sequence
+        (records(2), 9, (0, 0, 0, 0)),
+    ],
+)
+def test_refused_records_count_by_what_is_wrong_with_them(
+    tmp_path: Path, batch: memoryview, version: int, counts: tuple[int, ...]
+) -> None:
+    broker = Broker(tmp_path, overrides={"cleanup.policy": "compact"})
+    broker.lead()
+    answer = answered(broker.call(produce_request(batch), version))
+    assert (answer.error_code != 0) == any(counts)
+    name = "kafka.server:type=BrokerTopicMetrics,name="
+    assert tuple(value(broker.metrics, f"{name}{fault}PerSec") for fault in FAULTS) == counts
+    broker.close()
