@@ -13,8 +13,10 @@ from typing import Generic, TypeVar
 
 from kafka_zk.clock import Clock
 from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.pending import Pending, completed
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication.gauges import register_purgatory
 from kafka_zk.replication.purgatory import DelayedOperation, Purgatory
 
 Wanted = TypeVar("Wanted")
@@ -27,6 +29,10 @@ class MetadataWait:
         self._cache = metadata_cache
         self._purgatory = Purgatory(kind, clock)
         metadata_cache.on_change(self._check)
+
+    def show_in(self, metrics: MetricsRegistry) -> None:
+        """Show how many requests wait."""
+        register_purgatory(metrics, self._purgatory)
 
     def until_led(self, partition_counts: Mapping[str, int], timeout_ms: int) -> Pending[set[str]]:
         """Every one of so many partitions of each topic has a leader."""

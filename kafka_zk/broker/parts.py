@@ -233,6 +233,7 @@ class Parts:
 
     def _start_coordinators(self) -> None:
         self._topic_admin = TopicAdmin(self._zk, self.config, self._metadata_cache, self._clock)
+        self._topic_admin.waits.show_in(self._metrics)
         self.stops.add("topic requests that wait", self._topic_admin.waits.shutdown)
         self._group_coordinator = GroupCoordinator(
             config=self.config,

@@ -83,6 +83,7 @@ class KafkaController:
         cache = MetadataCache() if metadata_cache is None else metadata_cache
         self.leader_waits = MetadataWait("ElectLeader", cache, clock)
         """The elections that wait until the metadata cache shows their outcome."""
+        self.leader_waits.show_in(metrics)
         self._register_broker = register_broker
         self._new_topic_id = new_topic_id
         self._mailbox = Mailbox(clock)
