@@ -17,7 +17,7 @@ from kafka_zk.log.files.transaction_index import AbortedTransaction
 from kafka_zk.log.segment import LogSegment
 from kafka_zk.log.segments import Segments
 from kafka_zk.log.slice import WARM_BYTES, FileSlice
-from kafka_zk.record.batch import HEADER_SIZE, Batch, read_header
+from kafka_zk.record.batch import HEADER_SIZE_UP_TO_MAGIC, Batch, batch_size
 from kafka_zk.record.record import decode_records
 from kafka_zk.record.types import Record
 
@@ -45,12 +45,15 @@ class TimestampOffset(NamedTuple):
 
 
 class LogReader:
-    __slots__ = ("_positions", "_segments", "_track")
+    __slots__ = ("_found_base_offset", "_found_bytes", "_positions", "_segments", "_track")
 
     def __init__(self, segments: Segments, track: Callable[[LogSegment], None]) -> None:
         self._segments = segments
         self._track = track
         self._positions: dict[int, tuple[LogSegment, int]] = {}
+        # What lay in the active segment when the log was loaded: nobody knows whether the page cache has it.
+        self._found_base_offset = segments.active.base_offset
+        self._found_bytes = segments.active.size_bytes
 
     def forget_positions(self) -> None:
         self._positions.clear()
@@ -72,25 +75,31 @@ class LogReader:
             size = min(size, self._allowed(segment, position, max_bytes, min_one))
         if size <= 0:
             return ReadResult([], 0)
-        file = segment.file
-        is_cold = segment is not self._segments.active or position < file.size_bytes - WARM_BYTES
-        piece = FileSlice(file, position, size, is_cold)
+        piece = FileSlice(segment.file, position, size, self._is_cold(segment, position))
 
         def find_aborted() -> list[AbortedTransaction]:
             return self._aborted(segment, offset, position, size, log_end_offset)
 
         return ReadResult([piece], size, find_aborted)
 
+    def _is_cold(self, segment: LogSegment, position: int) -> bool:
+        return (
+            segment is not self._segments.active
+            or position < segment.file.size_bytes - WARM_BYTES
+            or (position < self._found_bytes and segment.base_offset == self._found_base_offset)
+        )
+
     def _allowed(self, segment: LogSegment, position: int, max_bytes: int, min_one: bool) -> int:
         if not min_one:
             return max_bytes
-        return max(max_bytes, read_header(segment.file.read_at(position, HEADER_SIZE)).size_bytes)
+        first = batch_size(segment.file.read_at(position, HEADER_SIZE_UP_TO_MAGIC))
+        return max_bytes if first is None or first < max_bytes else first
 
     def _limit(self, segment: LogSegment, up_to: int, log_end_offset: int) -> int:
         """Where in `segment` a read up to an offset ends."""
         size = segment.file.size_bytes
         if up_to >= log_end_offset:
-            if segment is self._segments.active:
+            if log_end_offset not in self._positions and segment is self._segments.active:
                 self._remember(log_end_offset, segment, size)
             return size
         end = self._position_of(up_to)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from kafka_zk.log.files.segment_file import SegmentFile
 
 WARM_BYTES = 64 * 1024 * 1024
-"""How much of the end of an active segment is taken to be in the page cache."""
+"""How much of the end of an active segment is taken to be in the page cache, if this process wrote it."""
 
 
 class FileSlice:
     """`size_bytes` bytes from `position` on. `is_cold`: reading them may wait for the disk."""
 
-    __slots__ = ("_file", "_generation", "is_cold", "position", "size_bytes")
+    __slots__ = ("_file", "_generation", "fileno", "is_cold", "position", "size_bytes")
 
     def __init__(self, file: SegmentFile, position: int, size_bytes: int, is_cold: bool) -> None:
         self._file = file
@@ -24,12 +24,8 @@ class FileSlice:
         self.position = position
         self.size_bytes = size_bytes
         self.is_cold = is_cold
-        file.fileno()
+        self.fileno = file.fileno()
         file.retain()
-
-    @property
-    def fileno(self) -> int:
-        return self._file.fileno()
 
     @property
     def is_intact(self) -> bool:

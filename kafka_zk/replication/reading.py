@@ -73,12 +73,7 @@ def read(
     if params.is_follower:
         partition.follower(params.replica_id, wanted.current_leader_epoch)
     # Taken before the read, so that an append in between cannot keep a follower from counting as caught up.
-    answer = PartitionRead(
-        high_watermark=log.high_watermark,
-        last_stable_offset=log.last_stable_offset,
-        log_start_offset=log.log_start_offset,
-        leader_end_offset=log.log_end_offset,
-    )
+    answer = PartitionRead(None, log.high_watermark, log.last_stable_offset, log.log_start_offset, log.log_end_offset)
     if wanted.last_fetched_epoch >= 0:
         answer.diverging_epoch = _divergence(log, wanted)
         if answer.diverging_epoch is not None:

@@ -48,7 +48,6 @@ class FetchParams:
 
     def __init__(
         self,
-        *,
         replica_id: int,
         max_wait_ms: int,
         min_bytes: int,
@@ -88,7 +87,6 @@ class PartitionFetch:
         topic: str | None,
         topic_id: UUID,
         partition: int,
-        *,
         fetch_offset: int,
         max_bytes: int,
         log_start_offset: int = -1,
@@ -140,7 +138,6 @@ class PartitionRead:
 
     def __init__(
         self,
-        *,
         error: BrokerError | None = None,
         high_watermark: int = -1,
         last_stable_offset: int = -1,

@@ -7,7 +7,7 @@ Source      Kafka 3.9 KafkaApis.handleFetchRequest, FetchResponse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
@@ -33,11 +33,12 @@ from kafka_zk.protocol.messages.fetch import (
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionData,
+    SnapshotId,
 )
 from kafka_zk.protocol.types import NULL_UUID
 from kafka_zk.replication.fetch_context import TOPIC_IDS_FROM, FetchContext, open_context
+from kafka_zk.replication.fetch_session import PartitionKey
 from kafka_zk.replication.records_view import (
-    NO_REPLICA,
     FetchParams,
     PartitionFetch,
     PartitionRead,
@@ -57,6 +58,11 @@ FOLLOWERS_FROM = 11
 REPLICA_STATE_FROM = 15
 LEADERS_FROM = 16
 
+NO_DIVERGENCE = EpochEndOffset()
+NO_LEADER = LeaderIdAndEpoch()
+NO_SNAPSHOT = SnapshotId()
+"""What most partitions answer, shared by all of them: nobody changes a part of a response."""
+
 Answered = tuple[PartitionFetch, PartitionRead]
 
 
@@ -71,18 +77,14 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> FetchResponse | Pending
         session_epoch=request.session_epoch,
         api_version=ctx.api_version,
         wanted=_wanted(request, ctx),
-        forgotten=[
-            (topic.topic_id if topic.topic_id != NULL_UUID else topic.topic, index)
-            for topic in request.forgotten_topics_data
-            for index in topic.partitions
-        ],
+        forgotten=_forgotten(request) if request.forgotten_topics_data else (),
         from_follower=params.is_follower,
         name_of=services.metadata_cache.topic_name,
         now_ms=services.clock.monotonic_ms(),
     )
     if context.error_code is not ErrorCode.NONE:
         return FetchResponse(error_code=context.error_code)
-    readable, refused = _split(context.wanted, _check_for(params, ctx))
+    readable, refused = _split(context.wanted, params, ctx)
     reads = services.replica_manager.fetch(params, readable)
     if ctx.api_version < ZSTD_FROM:
         return answer_old_fetcher(
@@ -107,15 +109,17 @@ def _params(request: FetchRequest, ctx: RequestContext) -> FetchParams:
         up_to = ReadUpTo.LAST_STABLE_OFFSET
     else:
         up_to = ReadUpTo.HIGH_WATERMARK
+    max_bytes = min(request.max_bytes, ctx.services.config.fetch_max_bytes)
+    # By position: names cost a microsecond, on every fetch.
     return FetchParams(
-        replica_id=replica_id,
-        max_wait_ms=request.max_wait_ms,
-        min_bytes=min(request.min_bytes, request.max_bytes, ctx.services.config.fetch_max_bytes),
-        max_bytes=min(request.max_bytes, ctx.services.config.fetch_max_bytes),
-        up_to=up_to,
-        leader_only=replica_id >= 0 or ctx.api_version < FOLLOWERS_FROM,
-        allows_partial_batch=ctx.api_version <= HARD_LIMIT_UP_TO,
-        rack_id=request.rack_id,
+        replica_id,
+        request.max_wait_ms,
+        min(request.min_bytes, max_bytes),
+        max_bytes,
+        up_to,
+        replica_id >= 0 or ctx.api_version < FOLLOWERS_FROM,
+        ctx.api_version <= HARD_LIMIT_UP_TO,
+        request.rack_id,
     )
 
 
@@ -124,55 +128,60 @@ def _wanted(request: FetchRequest, ctx: RequestContext) -> list[PartitionFetch]:
     by_id = ctx.api_version >= TOPIC_IDS_FROM
     wanted: list[PartitionFetch] = []
     for topic in request.topics:
-        name = cache.topic_name(topic.topic_id) if by_id else topic.topic
-        wanted += [
-            PartitionFetch(
-                name,
-                topic.topic_id,
-                asked.partition,
-                fetch_offset=asked.fetch_offset,
-                max_bytes=asked.partition_max_bytes,
-                log_start_offset=asked.log_start_offset,
-                current_leader_epoch=asked.current_leader_epoch,
-                last_fetched_epoch=asked.last_fetched_epoch,
+        topic_id = topic.topic_id
+        name = cache.topic_name(topic_id) if by_id else topic.topic
+        for asked in topic.partitions:
+            wanted.append(
+                PartitionFetch(
+                    name,
+                    topic_id,
+                    asked.partition,
+                    asked.fetch_offset,
+                    asked.partition_max_bytes,
+                    asked.log_start_offset,
+                    asked.current_leader_epoch,
+                    asked.last_fetched_epoch,
+                )
             )
-            for asked in topic.partitions
-        ]
     return wanted
 
 
-def _check_for(params: FetchParams, ctx: RequestContext) -> Callable[[PartitionFetch], None]:
-    """What raises the error that a partition is refused with before anything is read."""
-    cache = ctx.services.metadata_cache
-    reads_as_client = not params.is_follower and ctx.services.authorizer is not None
-    may_follow = not params.is_follower or ctx.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
-
-    def check(wanted: PartitionFetch) -> None:
-        if not may_follow:
-            raise TopicAuthorizationFailed
-        if wanted.topic is None:
-            raise UnknownTopicId
-        if reads_as_client and not ctx.may(Operation.READ, ResourceType.TOPIC, wanted.topic):
-            raise TopicAuthorizationFailed
-        if cache.partition(wanted.topic, wanted.partition) is None:
-            raise UnknownTopicOrPartition
-
-    return check
+def _forgotten(request: FetchRequest) -> list[PartitionKey]:
+    return [
+        (topic.topic_id if topic.topic_id != NULL_UUID else topic.topic, index)
+        for topic in request.forgotten_topics_data
+        for index in topic.partitions
+    ]
 
 
 def _split(
-    wanted: Sequence[PartitionFetch], check: Callable[[PartitionFetch], None]
+    wanted: list[PartitionFetch], params: FetchParams, ctx: RequestContext
 ) -> tuple[list[PartitionFetch], list[Answered]]:
-    """The partitions that may be read, and those that are refused."""
+    """The partitions that may be read, and those that are refused before anything is read."""
+    services = ctx.services
+    topics = services.metadata_cache.snapshot.topics
+    checks_clients = services.authorizer is not None and not params.is_follower
+    may_follow = not params.is_follower or ctx.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
     readable: list[PartitionFetch] = []
     refused: list[Answered] = []
     for asked in wanted:
-        try:
-            check(asked)
-        except BrokerError as error:
-            refused.append((asked, PartitionRead(error=error)))
-        else:
+        topic = asked.topic
+        error: BrokerError | None = None
+        if not may_follow:
+            error = TopicAuthorizationFailed()
+        elif topic is None:
+            error = UnknownTopicId()
+        elif checks_clients and not ctx.may(Operation.READ, ResourceType.TOPIC, topic):
+            error = TopicAuthorizationFailed()
+        elif topic not in topics or asked.partition not in topics[topic].partitions:
+            error = UnknownTopicOrPartition()
+        if error is None:
             readable.append(asked)
+        else:
+            read = PartitionRead(error)
+            # Kafka answers these with an empty list of transactions, all others without one.
+            read.hold((), 0, tuple)
+            refused.append((asked, read))
     return readable, refused
 
 
@@ -184,30 +193,28 @@ def _response(
     reads: Sequence[PartitionRead],
     refused: Sequence[Answered],
 ) -> FetchResponse:
-    answered: list[Answered] = [*zip(readable, reads, strict=True), *refused]
+    answered: list[Answered] = list(zip(readable, reads, strict=True))
+    answered += refused
     session = context.answer(answered, ctx.services.clock.monotonic_ms())
-    response = FetchResponse(error_code=session.error_code, session_id=session.session_id)
+    topics: list[FetchableTopicResponse] = []
+    response = FetchResponse(error_code=session.error_code, session_id=session.session_id, responses=topics)
     if session.error_code is not ErrorCode.NONE:
         for _, read in answered:
             read.release()
         return response
-    leaders = CurrentLeaders(ctx)
-    early_refusals = {id(read) for _, read in refused}
+    leaders = CurrentLeaders(ctx) if ctx.api_version >= LEADERS_FROM else None
+    last: FetchableTopicResponse | None = None
     for (asked, read), included in zip(answered, session.included, strict=True):
         if not included:
             read.release()
             continue
-        data = _partition_data(asked, read, ctx.api_version, leaders)
-        if id(read) in early_refusals:
-            data.aborted_transactions = []
         _count(ctx, params, asked, read)
-        last = response.responses[-1] if response.responses else None
         name = asked.topic or ""
         if last is None or last.topic_id != asked.topic_id or last.topic != name:
             last = FetchableTopicResponse(topic=name, topic_id=asked.topic_id, partitions=[])
-            response.responses.append(last)
-        last.partitions.append(data)
-    if ctx.api_version >= LEADERS_FROM:
+            topics.append(last)
+        last.partitions.append(_partition_data(asked, read, ctx.api_version, leaders))
+    if leaders is not None and leaders.nodes:
         response.node_endpoints = [
             NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
             for node in leaders.nodes.values()
@@ -216,32 +223,35 @@ def _response(
 
 
 def _partition_data(
-    asked: PartitionFetch, read: PartitionRead, api_version: int, leaders: CurrentLeaders
+    asked: PartitionFetch, read: PartitionRead, api_version: int, leaders: CurrentLeaders | None
 ) -> PartitionData:
+    """`leaders` are told to clients that know of them, when they asked the wrong broker."""
     aborted = read.aborted_transactions
-    data = PartitionData(
+    diverging = read.diverging_epoch
+    leader = NO_LEADER
+    error_code = ErrorCode.NONE
+    if read.error is not None:
+        error_code = _code_for(read.error, api_version)
+        if leaders is not None and error_code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
+            leader_id, leader_epoch = leaders.of(asked.topic or "", asked.partition)
+            leader = LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
+    return PartitionData(
         partition_index=asked.partition,
-        error_code=ErrorCode.NONE if read.error is None else _code_for(read.error, api_version),
+        error_code=error_code,
         high_watermark=read.high_watermark,
         last_stable_offset=read.last_stable_offset,
         log_start_offset=read.log_start_offset,
+        diverging_epoch=NO_DIVERGENCE
+        if diverging is None
+        else EpochEndOffset(epoch=diverging.epoch, end_offset=diverging.end_offset),
+        current_leader=leader,
+        snapshot_id=NO_SNAPSHOT,
         aborted_transactions=None
         if aborted is None
         else [AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset) for txn in aborted],
+        preferred_read_replica=read.preferred_read_replica,
         records=read.records,
     )
-    if read.preferred_read_replica != NO_REPLICA:
-        data.preferred_read_replica = read.preferred_read_replica
-    if read.diverging_epoch is not None:
-        epoch, end_offset = read.diverging_epoch
-        data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
-    if api_version >= LEADERS_FROM and data.error_code in (
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.FENCED_LEADER_EPOCH,
-    ):
-        leader_id, leader_epoch = leaders.of(asked.topic or "", asked.partition)
-        data.current_leader = LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
-    return data
 
 
 def _code_for(error: BrokerError, api_version: int) -> ErrorCode:
