@@ -95,6 +95,7 @@ class SequenceListener:
             # One bad notice must not hold back those behind it.
             log.error("error while processing notification change for path = %s: %s", path, error)
         except Exception:
+            # Nor must a bug of ours.
             log.exception("error while processing notification change for path = %s", path)
 
     def _purge(self, names: list[str]) -> None:
