@@ -1,4 +1,4 @@
-"""The threads of the log: one pool for appends, one for reads, one for everything that may take long.
+"""The threads of the log: for appends, for reads, for everything that may take long, one for what needs much memory.
 
 Invariants  A thread runs only calls that release the GIL. fsync never shares a pool with reads or appends.
             `sync_soon` joins requests: a file that is waiting to be synced is synced once.
@@ -31,6 +31,7 @@ class LogPools:
         self.append = ThreadPool(APPEND_THREADS)
         self.read = ThreadPool(READ_THREADS)
         self.maintenance = ThreadPool(MAINTENANCE_THREADS)
+        self.large = ThreadPool(1)
         self._to_sync: dict[Path, Callable[[Path], None]] = {}
         self._syncer: gevent.Greenlet[..., None] | None = None
 

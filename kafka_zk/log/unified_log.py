@@ -20,6 +20,7 @@ from uuid import UUID
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log import removal, rolling, truncation
 from kafka_zk.log.append_info import NOTHING_APPENDED, AppendInfo
+from kafka_zk.log.checking import LimitedRules, validate_in_thread
 from kafka_zk.log.epoch_journal import EpochJournal
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names, partition_metadata
@@ -37,6 +38,7 @@ from kafka_zk.log.writing import POOLED_BYTES, follow_producer, write
 from kafka_zk.protocol.errors import InconsistentTopicId, KafkaStorageError, OffsetOutOfRange
 from kafka_zk.protocol.types import NULL_UUID, Buffer, TopicPartition, uuid_to_base64
 from kafka_zk.record.batch import CODEC_MASK, Batch
+from kafka_zk.record.compression import TooMuchToDecompress
 from kafka_zk.record.control import marker_of
 from kafka_zk.record.produced import Origin, ValidatedBatch
 from kafka_zk.record.record import decode_records
@@ -109,10 +111,12 @@ class UnifiedLog:
             now_ms = self.log_dir.clock.wall_ms()
         size = len(records)
         if size >= POOLED_BYTES and records[22] & CODEC_MASK:
-            pools = self.log_dir.pools
-            validated = pools.run_to_end(pools.append, validate, records, self._rules, now_ms, origin)
+            validated = validate_in_thread(self.log_dir.pools, records, self._rules, now_ms, origin)
         else:
-            validated = validate(records, self._rules, now_ms, origin)
+            try:
+                validated = validate(records, self._rules.inline, now_ms, origin)
+            except TooMuchToDecompress:
+                validated = validate_in_thread(self.log_dir.pools, records, self._rules, now_ms, origin)
         # What is written may be larger than what came: the topic's own codec is not the producer's.
         size = len(validated[0])
         if self.turn.is_taken or size >= POOLED_BYTES or self.log_dir.inline_from_ms or self.active.is_flushing:
@@ -256,8 +260,8 @@ class UnifiedLog:
             return self.reader.with_max_timestamp(self._decode)
 
     def _decode(self, batch: Batch) -> list[Record]:
-        """Blocks when the batch is large and compressed."""
-        if batch.size_bytes >= POOLED_BYTES and batch.header.is_compressed:
+        """Blocks when the batch is compressed: however small, it may hold very much."""
+        if batch.header.is_compressed:
             pools = self.log_dir.pools
             return pools.run_to_end(pools.read, decode_records, batch)
         return decode_records(batch)
@@ -349,7 +353,7 @@ class UnifiedLog:
     def apply_config(self, config: LogConfig) -> None:
         """From now on follow `config`."""
         self.config = config
-        self._rules = validation_rules(self.topic_partition, config)
+        self._rules = LimitedRules.of(validation_rules(self.topic_partition, config))
         self.segment_bytes = config.segment_bytes
         self._flush_messages = config.flush_messages
         for segment in self.segments:

@@ -31,6 +31,10 @@ DEFAULT_LIMIT_BYTES = 256 * 1024 * 1024
 _FAILED = "Failed to decompress record stream"
 
 
+class TooMuchToDecompress(InvalidRecord):
+    """What was asked for does not fit into the limit of the caller, who may have a larger one somewhere else."""
+
+
 class Codec(IntEnum):
     """What bits 0-2 of a batch's attributes say."""
 
@@ -57,8 +61,8 @@ class Codec(IntEnum):
     def decompress(self, data: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Buffer:
         """The plain payload; `data` itself for NONE.
 
-        Raises InvalidRecord when it would pass `limit_bytes`, and UnknownServerError (as Kafka answers) when `data`
-        is not what the codec writes.
+        Raises TooMuchToDecompress when it would pass `limit_bytes` (for zstd already when it might, under a limit below
+        64 MiB), and UnknownServerError (as Kafka answers) when `data` is not what the codec writes.
         """
         match self:
             case Codec.GZIP:
@@ -86,8 +90,8 @@ def _step(data: Buffer) -> int:
     return max(64 * 1024, 8 * len(data))
 
 
-def _too_large(limit_bytes: int) -> InvalidRecord:
-    return InvalidRecord(f"The records of the batch take more than {limit_bytes} bytes when decompressed")
+def _too_large(limit_bytes: int) -> TooMuchToDecompress:
+    return TooMuchToDecompress(f"The records of the batch take more than {limit_bytes} bytes when decompressed")
 
 
 # gzip -----------------------------------------------------------------------------------------------------------------
@@ -281,6 +285,11 @@ ZSTD_DEFAULT_LEVEL = 3
 # Fed in pieces of this size a frame can grow by at most 64 MiB (blocks of 4 bytes that stand for 128 KiB) before the
 # limit is looked at; the library has no limit of its own for frames that do not tell their size.
 _ZSTD_PIECE_SIZE = 2048
+_ZSTD_GROWTH_PER_PIECE = 64 * 1024 * 1024
+_ZSTD_BLOCK_SIZE = 128 * 1024  # the most that one block can stand for
+_ZSTD_FEW_BLOCKS = 8
+_ZSTD_BLOCK_HEADER_SIZE = 3
+_ZSTD_RLE = 1
 # The library's contexts are costly to make and may serve one thread at a time; deque operations are atomic.
 _idle_zstd_compressors: dict[int, deque[zstandard.ZstdCompressor]] = {}
 _idle_zstd_decompressors: deque[zstandard.ZstdDecompressor] = deque(maxlen=8)
@@ -302,6 +311,19 @@ def _zstd_compress(data: Buffer, level: int) -> bytes:
     return packed
 
 
+def _zstd_may_pass(view: memoryview, position: int, limit_bytes: int) -> bool:
+    """Whether there are more blocks from `position` on, in this frame or behind it, than surely fit."""
+    size = len(view)
+    blocks_left = max(_ZSTD_FEW_BLOCKS, limit_bytes // _ZSTD_BLOCK_SIZE)
+    while (size - position) // _ZSTD_BLOCK_HEADER_SIZE > blocks_left:
+        header = view[position] | view[position + 1] << 8 | view[position + 2] << 16
+        position += _ZSTD_BLOCK_HEADER_SIZE + (1 if header >> 1 & 3 == _ZSTD_RLE else header >> 3)
+        blocks_left -= 1
+        if blocks_left < 0 or header & 1:
+            return (size - position) // _ZSTD_BLOCK_HEADER_SIZE > blocks_left
+    return False
+
+
 def _zstd_decompress(data: Buffer, limit_bytes: int) -> bytes:
     import zstandard
 
@@ -314,6 +336,10 @@ def _zstd_decompress(data: Buffer, limit_bytes: int) -> bytes:
     room = limit_bytes
     position = 0
     try:
+        if limit_bytes < _ZSTD_GROWTH_PER_PIECE and _zstd_may_pass(
+            view, zstandard.frame_header_size(view), limit_bytes
+        ):
+            raise _too_large(limit_bytes)
         while position < len(view):
             frame = decompressor.decompressobj()
             while not frame.eof:

@@ -91,6 +91,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/config/test_dynamic.py",
     ),
     Mutant(
+        breaks="what a small batch becomes when decompressed is not made on the loop",
+        file="kafka_zk/log/checking.py",
+        old="replace(rules, decompressed_limit_bytes=INLINE_BYTES)",
+        new="rules",
+        tests="tests/unit/log/test_unified_log.py",
+    ),
+    Mutant(
         breaks="nothing behind a corrupt segment is kept",
         file="kafka_zk/log/loader.py",
         old="                for lost in unflushed[done + 1 :]:\n                    self._drop(lost)\n",

@@ -9,6 +9,7 @@ import gevent
 import pytest
 from gevent.event import Event
 
+from kafka_zk.log.checking import INLINE_BYTES, POOLED_LIMIT_BYTES
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names
 from kafka_zk.log.files.segment_file import SegmentFile
@@ -29,9 +30,11 @@ from kafka_zk.protocol.errors import (
 )
 from kafka_zk.protocol.types import NULL_UUID
 from kafka_zk.record.batch import batches
+from kafka_zk.record.builder import build_batch
 from kafka_zk.record.compression import Codec
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
 from kafka_zk.record.produced import Origin
+from kafka_zk.record.types import Record
 from tests.unit.log.given import T0, Place, all_records, produced, read_slices, topic_config, values
 
 ONE_RECORD = len(produced("v"))
@@ -214,6 +217,31 @@ def test_a_killed_append_leaves_nothing_behind(place: Place, monkeypatch: pytest
     gevent.joinall([killed, waiting])
     wake.stop()
     assert values(log) == ["a", "b"]
+
+
+@pytest.mark.parametrize("plain_size", [INLINE_BYTES + 1, POOLED_LIMIT_BYTES + 1])
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.ZSTD])
+def test_a_small_batch_that_holds_very_much_is_decompressed_off_the_loop(
+    place: Place, codec: Codec, plain_size: int
+) -> None:
+    log = place.open()
+    batch = memoryview(build_batch([Record(0, T0, None, bytes(plain_size), ())], codec=codec))
+    assert len(batch) < POOLED_BYTES
+    others = gevent.spawn(lambda: None)
+    assert log.append_as_leader(batch, leader_epoch=0).first_offset == 0
+    assert others.dead, "nobody else ran meanwhile"
+    found = log.offset_for_timestamp(T0)
+    assert found is not None
+    assert found.offset == 0
+
+
+def test_a_small_compressed_batch_is_checked_at_once(place: Place) -> None:
+    log = place.open()
+    others = gevent.spawn(lambda: None)
+    for codec in (Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD):
+        append(log, *["value"] * 100, codec=codec)
+    assert not others.dead
+    others.kill()
 
 
 def test_flush_messages_syncs_before_the_append_is_answered(place: Place) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import struct
+import tracemalloc
 
 import lz4.frame
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_zk.protocol.errors import BrokerError, InvalidRecord, UnknownServerError
-from kafka_zk.record.compression import Codec, codec_for_id, lz4_header, mend_lz4_header
+from kafka_zk.record.compression import Codec, TooMuchToDecompress, codec_for_id, lz4_header, mend_lz4_header
 from kafka_zk.record.xxh32 import xxh32
 
 REAL = [codec for codec in Codec if codec]
@@ -116,6 +117,18 @@ def test_a_bomb_is_stopped_at_the_limit(codec: Codec) -> None:
     assert len(packed) < 400_000
     with pytest.raises(InvalidRecord, match="more than 1000000 bytes when decompressed"):
         codec.decompress(packed, 1_000_000)
+
+
+@pytest.mark.parametrize("before", [b"", zstandard.compress(b"one")])
+def test_a_zstd_bomb_is_seen_before_much_of_it_is_made(before: bytes) -> None:
+    packed = before + bomb(Codec.ZSTD)
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooMuchToDecompress):
+            Codec.ZSTD.decompress(packed, 1_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("codec", REAL)
