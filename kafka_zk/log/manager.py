@@ -33,6 +33,7 @@ from kafka_zk.log.periodic import Periodic
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.retired import RetiredLogs
 from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.metrics.conversions import ConversionCosts
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
@@ -62,6 +63,7 @@ class LogManager:
         self._on_log_dir_failure = on_log_dir_failure
         self._pools = LogPools()
         self.down_converter = DownConverter()
+        self.fetch_conversions = ConversionCosts(metrics, "Fetch")
         self._open_segments = OpenSegments(limit=1)
         self._note_flush_ms = log_metrics.flush_timer(metrics)
         self._dirs = [DataDir(self._directory(Path(path), disk)) for path in config.log_dirs]

@@ -15,7 +15,7 @@ from kafka_zk.protocol.types import Buffer
 from kafka_zk.record.batch import HEADER_SIZE, LOG_OVERHEAD, Batch, batches
 from kafka_zk.record.builder import build_batch
 from kafka_zk.record.compression import DEFAULT_LIMIT_BYTES, Codec, codec_for_id
-from kafka_zk.record.legacy import Message, build_message_set, message_set_of, messages
+from kafka_zk.record.legacy import MESSAGE_HEAD_BYTES, Message, build_message_set, message_set_of, messages
 from kafka_zk.record.produced import ValidatedBatch, ValidationRules, check_size_and_crc, rebuilt_batch
 from kafka_zk.record.record import decode_records
 from kafka_zk.record.record_errors import MixedMagic, RecordError, reject
@@ -146,11 +146,9 @@ class DownConversion:
         if header.magic <= self._magic:
             self.temporary_bytes += batch.size_bytes
             return batch.data
-        in_columns = header.magic == 2 and header.record_count >= COLUMNS_FROM_RECORDS
-        message_set = self._from_columns(batch) if in_columns else self._from_records(batch)
-        if message_set is not None:
-            self.temporary_bytes += batch.size_bytes + len(message_set)
-        return message_set
+        if header.magic == 2 and header.record_count >= COLUMNS_FROM_RECORDS:
+            return self._from_columns(batch)
+        return self._from_records(batch)
 
     def _from_columns(self, batch: Batch) -> bytearray | None:
         header = batch.header
@@ -171,7 +169,7 @@ class DownConversion:
             timestamps = [timestamps[i] for i in kept]
         if not offsets:
             return None
-        self.record_count += len(offsets)
+        self._count(batch, keys, values)
         stamp = header.max_timestamp if header.uses_log_append_time else None
         return message_set_of(
             offsets, timestamps, keys, values, magic=self._magic, codec=codec, log_append_time_ms=stamp
@@ -184,9 +182,19 @@ class DownConversion:
             kept = [record for record in kept if record.offset >= self._first_offset]
         if not kept:
             return None
-        self.record_count += len(kept)
+        self._count(batch, [record.key for record in kept], [record.value for record in kept])
         stamp = header.max_timestamp if header.uses_log_append_time else None
         return build_message_set(kept, magic=self._magic, codec=codec_for_id(header.codec_id), log_append_time_ms=stamp)
+
+    def _count(self, batch: Batch, keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> None:
+        """Kafka counts what it reads and what it writes before compression, with the head of a wrapper if there is one.
+
+        Source: RecordsUtil.downConvert, MemoryRecordsBuilder.uncompressedBytesWritten.
+        """
+        heads = len(keys) + (1 if batch.header.is_compressed else 0)
+        fields_bytes = sum(len(field) for column in (keys, values) for field in column if field)
+        self.record_count += len(keys)
+        self.temporary_bytes += batch.size_bytes + heads * MESSAGE_HEAD_BYTES[self._magic] + fields_bytes
 
 
 def convert_down(

@@ -21,6 +21,9 @@ from kafka_zk.record.batch import CODEC_MASK, LOG_OVERHEAD, NO_TIMESTAMP, TIMEST
 from kafka_zk.record.compression import DEFAULT_LIMIT_BYTES, Codec, codec_for_id, lz4_header, mend_lz4_header
 from kafka_zk.record.types import Record
 
+MESSAGE_HEAD_BYTES = {0: LOG_OVERHEAD + 14, 1: LOG_OVERHEAD + 22}
+"""A message without key and value, by magic."""
+
 _KEY_SIZE_AT = {0: LOG_OVERHEAD + 6, 1: LOG_OVERHEAD + 14}
 _INT32 = struct.Struct(">i")
 _OFFSET_SIZE_CRC = struct.Struct(">qiI")

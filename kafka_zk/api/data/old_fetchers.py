@@ -12,6 +12,7 @@ Source      Kafka 3.9 KafkaApis.handleFetchRequest (maybeConvertFetchedData), Re
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -134,12 +135,14 @@ def _convert_here(ctx: RequestContext, to_convert: Sequence[_ToConvert]) -> bool
         return False
     if sum(each.piece.size_bytes for each in to_convert) > INLINE_BYTES:
         return False
+    started_ns = time.monotonic_ns()
     try:
         stored = [list(batches(each.piece.read())) for each in to_convert]
     except (BrokerError, OSError):
         return False  # over there each partition gets its own error
     if any(batch.header.is_compressed for found in stored for batch in found):
         return False
+    temporary_bytes = 0
     for each, found in zip(to_convert, stored, strict=True):
         conversion = DownConversion(magic=_magic(ctx), first_offset=each.asked.fetch_offset)
         try:
@@ -147,20 +150,26 @@ def _convert_here(ctx: RequestContext, to_convert: Sequence[_ToConvert]) -> bool
         except BrokerError as error:
             each.read.fail(error)
             continue
+        temporary_bytes += conversion.temporary_bytes
         _count(ctx, each, conversion.record_count)
+    ctx.services.log_manager.fetch_conversions.note(time.monotonic_ns() - started_ns, temporary_bytes)
     return True
 
 
 def _convert_elsewhere(ctx: RequestContext, to_convert: Sequence[_ToConvert]) -> None:
     """Blocks."""
     converter = ctx.services.log_manager.down_converter
+    duration_ns = temporary_bytes = 0
     wanted = [Stored(each.piece, each.asked.fetch_offset) for each in to_convert]
     for each, answer in zip(to_convert, converter.convert(wanted, magic=_magic(ctx)), strict=True):
         if isinstance(answer, Converted):
             each.read.replace(answer.piece or b"")
             _count(ctx, each, answer.cost.record_count)
+            duration_ns += answer.cost.duration_ns
+            temporary_bytes += answer.cost.temporary_bytes
         else:
             each.read.fail(answer)
+    ctx.services.log_manager.fetch_conversions.note(duration_ns, temporary_bytes)
 
 
 def _count(ctx: RequestContext, converted: _ToConvert, record_count: int) -> None:

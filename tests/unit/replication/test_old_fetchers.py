@@ -178,3 +178,21 @@ def test_many_clients_that_do_not_read_get_ever_less_and_each_a_batch(broker: Br
     assert sum(sizes) < UNSENT_BYTES + len(unread) * sizes[-1]
     for data in unread:
         bytes_of(data)
+
+
+def test_the_cost_of_conversions_is_shown_with_zeros_for_requests_that_converted_nothing(broker: Broker) -> None:
+    """Nobody counts requests here but this test: it plays the part of the connections."""
+    requests = broker.metrics.histogram("kafka.network:type=RequestMetrics,name=RequestBytes", request="Fetch")
+    broker.produce(LARGE_COUNT)
+    for version in (2, 12):
+        bytes_of(answer_to(broker.fetch(0, **{**V2, "version": version})))
+        requests.update(100)
+        broker.metrics.fold()
+    broker.metrics.fold()
+    costs = {
+        name: broker.metrics.histogram(f"kafka.network:type=RequestMetrics,name={name}", request="Fetch").attributes()
+        for name in ("MessageConversionsTimeMs", "TemporaryMemoryBytes")
+    }
+    assert [each["Count"] for each in costs.values()] == [2, 2]
+    assert costs["TemporaryMemoryBytes"]["Min"] == 0
+    assert costs["TemporaryMemoryBytes"]["Max"] > 2 * len(stored_in(broker))  # type: ignore[operator]
