@@ -44,9 +44,9 @@ class MetricsServer:
 
     def _answer(self, environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
         if environ["PATH_INFO"] not in ("/metrics", "/"):
-            return _reply(start_response, "404 Not Found", _WORDS, b"The metrics are at /metrics.\n")
+            return _reply(start_response, "404 Not Found", _WORDS, [b"The metrics are at /metrics.\n"])
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
-            return _reply(start_response, "405 Method Not Allowed", _WORDS, b"Only GET is served.\n")
+            return _reply(start_response, "405 Method Not Allowed", _WORDS, [b"Only GET is served.\n"])
         # Imported late: the library costs start-up time that a broker without this port need not pay.
         from kafka_zk.metrics.prometheus import exposition
 
@@ -66,6 +66,7 @@ def _slices() -> Callable[[], None]:
     return pause
 
 
-def _reply(start_response: Callable[..., object], status: str, content_type: str, body: bytes) -> list[bytes]:
-    start_response(status, [("Content-Type", content_type), ("Content-Length", str(len(body)))])
-    return [body]
+def _reply(start_response: Callable[..., object], status: str, content_type: str, body: list[bytes]) -> Iterable[bytes]:
+    size_bytes = sum(map(len, body))
+    start_response(status, [("Content-Type", content_type), ("Content-Length", str(size_bytes))])
+    return body

@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import generate_latest
@@ -55,12 +55,10 @@ class _Page:
     def gauge(self, name: str, labels: str, value: float) -> None:
         self._add(name, "gauge", labels, value)
 
-    def text(self, pause: Pause) -> bytes:
-        parts = []
+    def text(self, pause: Pause) -> Iterator[bytes]:
         for name in sorted(self._families):
-            parts.append("\n".join(self._families[name]).encode())
+            yield "\n".join([*self._families[name], ""]).encode()
             pause()
-        return b"\n".join([*parts, b""])
 
     def _add(self, name: str, kind: str, labels: str, value: float) -> None:
         lines = self._families.get(name)
@@ -70,8 +68,8 @@ class _Page:
         lines.append(f"{name}{labels} {_number(value)}")
 
 
-def exposition(registry: MetricsRegistry, pause: Pause = no_pause) -> bytes:
-    """The page a Prometheus server scrapes (text format 0.0.4), the process's own series included.
+def exposition(registry: MetricsRegistry, pause: Pause = no_pause) -> list[bytes]:
+    """The page a Prometheus server scrapes (text format 0.0.4) in pieces, the process's own series included.
 
     `pause` is called whenever others may have a turn.
     """
@@ -85,7 +83,7 @@ def exposition(registry: MetricsRegistry, pause: Pause = no_pause) -> bytes:
         _add_table(page, table, pause)
     process = CollectorRegistry(auto_describe=False)
     ProcessCollector(registry=process)
-    return page.text(pause) + generate_latest(process)
+    return [*page.text(pause), generate_latest(process)]
 
 
 def series_name(mbean: MBeanName) -> str:

@@ -11,7 +11,7 @@ from kafka_zk.metrics.prometheus import exposition
 
 
 def series(registry: MetricsRegistry) -> set[str]:
-    lines = exposition(registry).decode().splitlines()
+    lines = b"".join(exposition(registry)).decode().splitlines()
     return {line for line in lines if line.startswith("kafka_")}
 
 
@@ -80,7 +80,9 @@ def test_labels_of_any_text_are_escaped_and_read_back():
     registry = MetricsRegistry(SimClock())
     odd = 'a"b\\c\nd,e={}'
     registry.gauge("kafka.log:type=LogManager,name=LogDirectoryOffline", lambda: 0, logDirectory=odd)
-    (family,) = (each for each in text_string_to_metric_families(exposition(registry).decode()) if "kafka" in each.name)
+    (family,) = (
+        each for each in text_string_to_metric_families(b"".join(exposition(registry)).decode()) if "kafka" in each.name
+    )
     assert [sample.labels for sample in family.samples] == [{"logdirectory": odd}]
 
 
@@ -89,7 +91,7 @@ def test_each_name_is_described_once_and_its_series_stand_together():
     for topic in ("a", "b"):
         registry.meter("kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec", topic=topic)
         registry.meter("kafka.server:type=BrokerTopicMetrics,name=BytesOutPerSec", topic=topic)
-    lines = [line for line in exposition(registry).decode().splitlines() if "kafka" in line]
+    lines = [line for line in b"".join(exposition(registry)).decode().splitlines() if "kafka" in line]
     assert [line.split("{")[0] for line in lines] == [
         line
         for name in ("bytesin", "bytesout")
