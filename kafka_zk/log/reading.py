@@ -23,6 +23,9 @@ from kafka_zk.record.types import Record
 
 REMEMBERED_POSITIONS = 32
 
+Place = tuple[LogSegment, int, int]
+"""Where a batch lies: segment, position, and the size of the batch; 0 when nobody has looked yet."""
+
 
 class ReadResult(NamedTuple):
     """Slices of one read; `size_bytes` of all together. Every slice must be released."""
@@ -50,7 +53,7 @@ class LogReader:
     def __init__(self, segments: Segments, track: Callable[[LogSegment], None]) -> None:
         self._segments = segments
         self._track = track
-        self._positions: dict[int, tuple[LogSegment, int]] = {}
+        self._positions: dict[int, Place] = {}
         # What lay in the active segment when the log was loaded: nobody knows whether the page cache has it.
         self._found_base_offset = segments.active.base_offset
         self._found_bytes = segments.active.size_bytes
@@ -68,11 +71,13 @@ class LogReader:
         found = self._position_of(offset)
         if found is None:
             return ReadResult([], 0)
-        segment, position = found
+        segment, position, batch_bytes = found
         limit = self._limit(segment, up_to, log_end_offset)
         size = limit - position
         if size > max_bytes:
-            size = min(size, self._allowed(segment, position, max_bytes, min_one))
+            if min_one:
+                max_bytes = max(max_bytes, batch_bytes or _batch_bytes(segment, position))
+            size = min(size, max_bytes)
         if size <= 0:
             return ReadResult([], 0)
         piece = FileSlice(segment.file, position, size, self._is_cold(segment, position))
@@ -89,12 +94,6 @@ class LogReader:
             or (position < self._found_bytes and segment.base_offset == self._found_base_offset)
         )
 
-    def _allowed(self, segment: LogSegment, position: int, max_bytes: int, min_one: bool) -> int:
-        if not min_one:
-            return max_bytes
-        first = batch_size(segment.file.read_at(position, HEADER_SIZE_UP_TO_MAGIC))
-        return max_bytes if first is None or first < max_bytes else first
-
     def _limit(self, segment: LogSegment, up_to: int, log_end_offset: int) -> int:
         """Where in `segment` a read up to an offset ends."""
         size = segment.file.size_bytes
@@ -105,11 +104,11 @@ class LogReader:
         end = self._position_of(up_to)
         return end[1] if end is not None and end[0] is segment else size
 
-    def _position_of(self, offset: int) -> tuple[LogSegment, int] | None:
+    def _position_of(self, offset: int) -> Place | None:
         """Where the first batch lies that reaches `offset`; None when no batch does."""
         known = self._positions.get(offset)
         if known is not None:
-            segment, position = known
+            segment, position, _ = known
             if position < segment.file.size_bytes or segment is self._segments.active:
                 return known
         segment = self._segments.holding(offset) or self._segments.first
@@ -118,19 +117,20 @@ class LogReader:
                 self._track(segment)
             found = segment.position_of(offset)
             if found is not None:
-                self._remember(offset, segment, found.position)
-                return segment, found.position
+                size_bytes = found.header.size_bytes
+                self._remember(offset, segment, found.position, size_bytes)
+                return segment, found.position, size_bytes
             following = self._segments.after(segment)
             if following is None:
                 return None
             segment = following
 
-    def _remember(self, offset: int, segment: LogSegment, position: int) -> None:
+    def _remember(self, offset: int, segment: LogSegment, position: int, batch_bytes: int = 0) -> None:
         positions = self._positions
         positions.pop(offset, None)
         if len(positions) >= REMEMBERED_POSITIONS:
             del positions[next(iter(positions))]
-        positions[offset] = (segment, position)
+        positions[offset] = (segment, position, batch_bytes)
 
     def _aborted(
         self, segment: LogSegment, offset: int, position: int, size_bytes: int, log_end_offset: int
@@ -187,3 +187,8 @@ class LogReader:
                 if record.timestamp == best.max_timestamp:
                     return TimestampOffset(record.timestamp, record.offset, header.partition_leader_epoch)
         return None
+
+
+def _batch_bytes(segment: LogSegment, position: int) -> int:
+    """The size of the batch at `position`; 0 when too little is left of one to tell. Raises CorruptMessage, OSError."""
+    return batch_size(segment.file.read_at(position, HEADER_SIZE_UP_TO_MAGIC)) or 0

@@ -130,19 +130,19 @@ def _wanted(request: FetchRequest, ctx: RequestContext) -> list[PartitionFetch]:
     for topic in request.topics:
         topic_id = topic.topic_id
         name = cache.topic_name(topic_id) if by_id else topic.topic
-        for asked in topic.partitions:
-            wanted.append(
-                PartitionFetch(
-                    name,
-                    topic_id,
-                    asked.partition,
-                    asked.fetch_offset,
-                    asked.partition_max_bytes,
-                    asked.log_start_offset,
-                    asked.current_leader_epoch,
-                    asked.last_fetched_epoch,
-                )
+        wanted += [
+            PartitionFetch(
+                name,
+                topic_id,
+                asked.partition,
+                asked.fetch_offset,
+                asked.partition_max_bytes,
+                asked.log_start_offset,
+                asked.current_leader_epoch,
+                asked.last_fetched_epoch,
             )
+            for asked in topic.partitions
+        ]
     return wanted
 
 

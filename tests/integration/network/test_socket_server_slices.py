@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafka_zk.network.connection import REQUESTS_A_TURN
-from kafka_zk.network.transport import CHUNK_BYTES
+from kafka_zk.network.transport import CHUNK_BYTES, COPIED_BYTES, HELD_BYTES
 from tests.integration.network.harness import Script, Slice, connect, resident_bytes, serving
 
 FILE_BYTES = 3_000_000
@@ -60,6 +60,21 @@ def test_bytes_that_left_the_page_cache_arrive_as_well(segment: tuple[int, bytes
         assert client.receive() == content
 
 
+def test_small_slices_and_large_ones_arrive_in_their_order(segment: tuple[int, bytes]) -> None:
+    fileno, content = segment
+    sizes = [COPIED_BYTES] * (2 * HELD_BYTES // COPIED_BYTES + 1) + [COPIED_BYTES + 1, 1, 500_000, 2, COPIED_BYTES]
+    pieces = [Slice(fileno, 1000 * index, size_bytes) for index, size_bytes in enumerate(sizes)]
+    wanted = b"".join(content[piece.position : piece.position + piece.size_bytes] + b"|" for piece in pieces)
+    script = Script()
+    script.answers.append([size(len(wanted)), *(part for piece in pieces for part in (piece, b"|"))])
+    with serving(script) as server:
+        client = connect(server)
+        client.send(b"s", b"e-after")
+        assert client.receive() == wanted
+        assert client.receive() == b"e-after"
+        assert {piece.release_count for piece in pieces} == {1}
+
+
 @pytest.mark.parametrize("size_bytes", [60_000, CHUNK_BYTES * 4])
 def test_a_file_shorter_than_promised_ends_the_connection(segment: tuple[int, bytes], size_bytes: int) -> None:
     fileno, _ = segment
@@ -75,15 +90,31 @@ def test_a_file_shorter_than_promised_ends_the_connection(segment: tuple[int, by
         assert piece.release_count == 1
 
 
-def test_a_slice_of_a_truncated_log_is_not_sent(segment: tuple[int, bytes]) -> None:
-    piece = Slice(segment[0], 0, 5_000)
-    piece.is_intact = False
+def test_a_small_slice_that_cannot_be_read_whole_is_not_sent(segment: tuple[int, bytes]) -> None:
+    fileno, _ = segment
+    os.ftruncate(fileno, 10_000)
+    piece = Slice(fileno, 8_000, 5_000)
     script = Script()
     script.answers.append([size(5_000), piece])
     with serving(script) as server:
         client = connect(server)
-        client.send(b"s")
+        client.send(b"e-before", b"s")
+        assert client.receive() == b"e-before"
         assert client.receive_exactly(4) == size(5_000)
+        assert client.is_closed()
+        assert piece.release_count == 1
+
+
+@pytest.mark.parametrize("size_bytes", [5_000, 50_000])
+def test_a_slice_of_a_truncated_log_is_not_sent(segment: tuple[int, bytes], size_bytes: int) -> None:
+    piece = Slice(segment[0], 0, size_bytes)
+    piece.is_intact = False
+    script = Script()
+    script.answers.append([size(size_bytes), piece])
+    with serving(script) as server:
+        client = connect(server)
+        client.send(b"s")
+        assert client.receive_exactly(4) == size(size_bytes)
         assert client.is_closed()
         assert piece.release_count == 1
 
