@@ -18,6 +18,7 @@ from kafka_zk.clock import Clock
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.open_segments import OpenSegments
 from kafka_zk.log.pools import LogPools
+from kafka_zk.log.rules import ConversionBegins
 from kafka_zk.protocol.errors import KafkaStorageError
 
 log = logging.getLogger("kafka.server.LogDirFailureChannel")
@@ -39,12 +40,14 @@ class LogDirectory:
         open_segments: OpenSegments,
         disk: Disk = DISK,
         note_flush_ms: Callable[[int], None] | None = None,
+        conversion_begins: ConversionBegins | None = None,
     ) -> None:
         self.path = path
         self.clock = clock
         self.pools = pools
         self.open_segments = open_segments
         self.disk = disk
+        self.conversion_begins = conversion_begins
         self.is_offline = False
         self.inline_from_ms = 0
         self._on_failure = on_failure

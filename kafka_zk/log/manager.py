@@ -33,7 +33,7 @@ from kafka_zk.log.periodic import Periodic
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.retired import RetiredLogs
 from kafka_zk.log.unified_log import UnifiedLog
-from kafka_zk.metrics.conversions import ConversionCosts
+from kafka_zk.metrics.conversions import ConversionCosts, ProduceConversions
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
@@ -64,6 +64,7 @@ class LogManager:
         self._pools = LogPools()
         self.down_converter = DownConverter()
         self.fetch_conversions = ConversionCosts(metrics, "Fetch")
+        self._produce_conversions = ProduceConversions(metrics)
         self._open_segments = OpenSegments(limit=1)
         self._note_flush_ms = log_metrics.flush_timer(metrics)
         self._dirs = [DataDir(self._directory(Path(path), disk)) for path in config.log_dirs]
@@ -355,6 +356,7 @@ class LogManager:
             open_segments=self._open_segments,
             disk=disk,
             note_flush_ms=self._note_flush_ms,
+            conversion_begins=self._produce_conversions.begin,
         )
 
     def _directory_failed(self, path: str) -> None:

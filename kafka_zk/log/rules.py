@@ -6,16 +6,24 @@ Source      LogConfig.compression, UnifiedLog.append's LogValidator.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.compression import Codec
-from kafka_zk.record.produced import ValidationRules
+from kafka_zk.record.produced import ConversionEnds, ValidationRules
 from kafka_zk.record.record_errors import RecordChecks
 from kafka_zk.record.timestamp_type import TimestampType
 
+ConversionBegins = Callable[[str], ConversionEnds]
+"""Told the topic when a produced batch begins to be converted."""
 
-def validation_rules(topic_partition: TopicPartition, config: LogConfig) -> ValidationRules:
-    """Made once per configuration, used for each append."""
+
+def validation_rules(
+    topic_partition: TopicPartition, config: LogConfig, conversion_begins: ConversionBegins | None = None
+) -> ValidationRules:
+    """Made once per configuration, used for each append. `conversion_begins` is told of the topic's conversions."""
     codec, level = _target(config)
     return ValidationRules(
         topic_partition,
@@ -28,6 +36,7 @@ def validation_rules(topic_partition: TopicPartition, config: LogConfig) -> Vali
             timestamp_before_max_ms=config.message_timestamp_before_max_ms,
             timestamp_after_max_ms=config.message_timestamp_after_max_ms,
         ),
+        conversion_begins=None if conversion_begins is None else partial(conversion_begins, topic_partition.topic),
     )
 
 

@@ -353,7 +353,7 @@ class UnifiedLog:
     def apply_config(self, config: LogConfig) -> None:
         """From now on follow `config`."""
         self.config = config
-        self._rules = LimitedRules.of(validation_rules(self.topic_partition, config))
+        self._rules = LimitedRules.of(validation_rules(self.topic_partition, config, self.log_dir.conversion_begins))
         self.segment_bytes = config.segment_bytes
         self._flush_messages = config.flush_messages
         for segment in self.segments:

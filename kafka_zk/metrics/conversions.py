@@ -1,6 +1,6 @@
 """What conversions between message formats cost the requests of one API.
 
-Role        Pure. Two histograms with a value for every request, as in Kafka: 0 for those that converted nothing.
+Role        Two histograms with a value for every request, as in Kafka: 0 for those that converted nothing.
 Invariants  The hot path knows nothing of this: whoever converts appends, and the zeros of the others are filled up from
             the count of all requests.
 Source      RequestMetrics.messageConversionsTimeHist, tempMemoryBytesHist; RequestChannel.updateRequestMetrics.
@@ -8,10 +8,14 @@ Source      RequestMetrics.messageConversionsTimeHist, tempMemoryBytesHist; Requ
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from kafka_zk.metrics.histogram import Histogram
 from kafka_zk.metrics.registry import MetricsRegistry
 
 _TYPE = "kafka.network:type=RequestMetrics,name="
+_PRODUCED = "kafka.server:type=BrokerTopicMetrics,name=ProduceMessageConversionsPerSec"
 _NS_A_MS = 1_000_000
 
 
@@ -33,14 +37,51 @@ class ConversionCosts:
         self._pending.append(((duration_ns + _NS_A_MS // 2) // _NS_A_MS, temporary_bytes))
 
     def _fold(self, now_ms: int) -> bool:
-        pending, self._pending = self._pending, []
-        if pending:
-            self._times.add([(time_ms, 1) for time_ms, _ in pending], now_ms)
-            self._bytes.add([(size_bytes, 1) for _, size_bytes in pending], now_ms)
+        while self._pending:  # a thread may append meanwhile
+            time_ms, size_bytes = self._pending.pop()
+            self._times.add([(time_ms, 1)], now_ms)
+            self._bytes.add([(size_bytes, 1)], now_ms)
         requests = self._metrics.find(_TYPE + "RequestBytes", request=self._request)
         # A request is counted when its answer has left: those that converted may be here first.
         others = requests.count - self._times.count if isinstance(requests, Histogram) else 0
         if others > 0:
             self._times.add([(0, others)], now_ms)
             self._bytes.add([(0, others)], now_ms)
+        return False
+
+
+class ProduceConversions:
+    """What conversion and recompression cost produce requests, and how many records of each topic went through it.
+
+    `begin` and what it gives may be called in a thread. Kafka keeps one value a request, that of its last partition;
+    here each batch has one.
+    """
+
+    __slots__ = ("_costs", "_metrics", "_pending")
+
+    def __init__(self, metrics: MetricsRegistry) -> None:
+        self._costs = ConversionCosts(metrics, "Produce")
+        self._metrics = metrics
+        self._pending: list[tuple[str, int]] = []
+        metrics.on_fold(self._fold)
+
+    def begin(self, topic: str) -> Callable[[int, int], None]:
+        """A conversion begins; call the result with its count of records and its bytes when it ends.
+
+        Without records nothing was converted: the batch was unpacked only to be checked.
+        """
+        started_ns = time.monotonic_ns()
+
+        def end(record_count: int, temporary_bytes: int) -> None:
+            self._costs.note(time.monotonic_ns() - started_ns if record_count else 0, temporary_bytes)
+            if record_count:
+                self._pending.append((topic, record_count))
+
+        return end
+
+    def _fold(self, now_ms: int) -> bool:
+        while self._pending:  # a thread may append meanwhile
+            topic, count = self._pending.pop()
+            self._metrics.meter(_PRODUCED).add(count)
+            self._metrics.meter(_PRODUCED, topic=topic).add(count)
         return False

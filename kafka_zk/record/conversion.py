@@ -20,7 +20,7 @@ from kafka_zk.record.produced import ValidatedBatch, ValidationRules, check_size
 from kafka_zk.record.record import decode_records
 from kafka_zk.record.record_errors import MixedMagic, RecordError, reject
 from kafka_zk.record.types import Record
-from kafka_zk.record.walking import columns
+from kafka_zk.record.walking import columns, encode
 
 _OFFSET_AND_LENGTH = struct.Struct(">qi")
 _LAST_BASE_OFFSET = 2**63 - 2**31
@@ -34,6 +34,7 @@ def convert_up_produced(view: memoryview, rules: ValidationRules, now_ms: int) -
 
     Raises what `validation.validate` raises.
     """
+    ends = None if rules.conversion_begins is None else rules.conversion_begins()
     wrappers = list(batches(view))
     for wrapper in wrappers:
         check_size_and_crc(view, wrapper.position, wrapper.header, rules)
@@ -48,14 +49,32 @@ def convert_up_produced(view: memoryview, rules: ValidationRules, now_ms: int) -
         reject(_errors_of(inner, wrapper, rules, now_ms))
         records += [message.record for message in inner]
     codec = source if rules.target_codec is None else rules.target_codec
+    renumbered = [record._replace(offset=index) for index, record in enumerate(records)]
     batch = build_batch(
-        [record._replace(offset=index) for index, record in enumerate(records)],
+        renumbered,
         codec=codec,
         level=None if rules.target_codec is None else rules.target_level,
         timestamp_type=rules.checks.timestamp_type,
         log_append_time_ms=now_ms,
     )
-    return rebuilt_batch(batch, rules, now_ms)
+    rebuilt = rebuilt_batch(batch, rules, now_ms)
+    if ends is not None:
+        written_bytes = len(batch)
+        if source or codec:
+            written_bytes = _bytes_before_compression(renumbered, wrappers[0].header.magic)
+        ends(len(records), written_bytes)
+    return rebuilt
+
+
+def _bytes_before_compression(records: list[Record], magic: int) -> int:
+    """What was unpacked and what was packed again, each with the head of a batch, as Kafka counts.
+
+    Source: LogValidator.validateMessagesAndAssignOffsetsCompressed, buildRecordsAndAssignOffsets.
+    """
+    unpacked_bytes = sum(
+        MESSAGE_HEAD_BYTES[magic] + len(record.key or b"") + len(record.value or b"") for record in records
+    )
+    return 2 * HEADER_SIZE + unpacked_bytes + len(encode(records, 0, records[0].timestamp))
 
 
 def _check_same_magic(batch: Batch, first: Batch, rules: ValidationRules) -> None:

@@ -6,6 +6,7 @@ Source      Kafka 3.9 LogValidator's constructor and ValidationResult; UnifiedLo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -24,11 +25,16 @@ class Origin(Enum):
     COORDINATOR = "coordinator"
 
 
+ConversionEnds = Callable[[int, int], None]
+"""Takes how many records were converted or recompressed, and how many bytes were unpacked and written for it, as Kafka
+counts them. May be called in a thread."""
+
+
 @dataclass(frozen=True, slots=True)
 class ValidationRules:
     """What one partition asks of the batches produced to it, from its topic's configs. Made once, used for each append.
 
-    `target_codec` None is compression.type=producer: keep the client's.
+    `target_codec` None is compression.type=producer: keep the client's. `conversion_begins` is told of each conversion.
     """
 
     topic_partition: TopicPartition
@@ -37,6 +43,7 @@ class ValidationRules:
     target_level: int | None = None
     decompressed_limit_bytes: int = DEFAULT_LIMIT_BYTES
     checks: RecordChecks = field(default_factory=RecordChecks)
+    conversion_begins: Callable[[], ConversionEnds] | None = None
 
 
 class ValidatedBatch(NamedTuple):

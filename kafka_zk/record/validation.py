@@ -39,7 +39,7 @@ from kafka_zk.record.batch import (
     read_header,
 )
 from kafka_zk.record.builder import build_batch
-from kafka_zk.record.compression import Codec, codec_for_id
+from kafka_zk.record.compression import Codec, TooMuchToDecompress, codec_for_id
 from kafka_zk.record.conversion import convert_up_produced
 from kafka_zk.record.produced import (
     Origin,
@@ -68,6 +68,7 @@ _write_offsets = struct.Struct(">qii").pack_into  # base offset, length as it wa
 _read = HEADER.unpack_from
 _INT64 = struct.Struct(">q")
 _KNOWN_ATTRIBUTES = 0x7F
+_RECORD_OBJECT_BYTES = 256
 _new = tuple.__new__  # a NamedTuple's own __new__ takes four times as long
 _CLIENT = Origin.CLIENT
 
@@ -200,16 +201,21 @@ def _check_records(view: memoryview, header: BatchHeader, rules: ValidationRules
         or (stamped and (checks.timestamp_type or max_timestamp == NO_TIMESTAMP))
         or (checks.limits_timestamps and not checks.allows(min_timestamp, max_timestamp, now_ms))
     ):
+        _check_row_count(count, rules)
         rows = columns(plain, start, end, count, base_timestamp)
         partial = bool(source) and source == target
         reject(checks.errors_of(rows, header, rules.topic_partition, now_ms, is_partial=partial))
     if source != target:
         if min_timestamp < NO_TIMESTAMP:
             raise UnknownServerError(f"Invalid negative timestamp {min_timestamp}")
-        return _rebuild(Batch(view, 0, header), Codec(target), rules, now_ms)
-    if source and not consecutive:
-        # Kafka wants to rebuild such a batch from records whose keys it has skipped, fails, and answers with this code.
-        raise UnknownServerError("The offsets of a compressed batch's records must count up from 0")
+        _check_row_count(count, rules)
+        return _rebuild(Batch(view, 0, header), Codec(target), rules, now_ms, plain_bytes=end - start)
+    if source:
+        if not consecutive:
+            # Kafka wants to rebuild such a batch from records whose keys it has skipped, fails, and answers so.
+            raise UnknownServerError("The offsets of a compressed batch's records must count up from 0")
+        if rules.conversion_begins is not None:
+            rules.conversion_begins()(0, HEADER_SIZE + end - start)
     if checks.timestamp_type:
         return _patched(view, header, TimestampType.LOG_APPEND_TIME, now_ms, now_ms)
     if stamped or max_timestamp != header.max_timestamp:
@@ -219,6 +225,13 @@ def _check_records(view: memoryview, header: BatchHeader, rules: ValidationRules
         view = memoryview(bytearray(view))
     validated: ValidatedBatch = _new(ValidatedBatch, (view, header, NO_TIMESTAMP, False))
     return validated
+
+
+def _check_row_count(count: int, rules: ValidationRules) -> None:
+    """Raises TooMuchToDecompress where each record has to become an object: a thousand times what it was as bytes."""
+    limit = rules.decompressed_limit_bytes // _RECORD_OBJECT_BYTES
+    if count > limit:
+        raise TooMuchToDecompress(f"The batch has {count} records, more than {limit} that can be looked at one by one")
 
 
 def _patched(
@@ -240,8 +253,9 @@ def _patched(
     return ValidatedBatch(view, header, log_append_time_ms, is_rebuilt=False)
 
 
-def _rebuild(batch: Batch, codec: Codec, rules: ValidationRules, now_ms: int) -> ValidatedBatch:
+def _rebuild(batch: Batch, codec: Codec, rules: ValidationRules, now_ms: int, *, plain_bytes: int) -> ValidatedBatch:
     """The same records, numbered 0, 1, 2 ..., in one new batch with another codec."""
+    ends = None if rules.conversion_begins is None else rules.conversion_begins()
     header = batch.header
     records = [
         record._replace(offset=index)
@@ -259,4 +273,8 @@ def _rebuild(batch: Batch, codec: Codec, rules: ValidationRules, now_ms: int) ->
         transactional=header.is_transactional,
         control=header.is_control,
     )
-    return rebuilt_batch(rebuilt, rules, now_ms)
+    validated = rebuilt_batch(rebuilt, rules, now_ms)
+    if ends is not None:
+        # Unpacked and packed again, each with the head of a batch.
+        ends(len(records), 2 * (HEADER_SIZE + plain_bytes))
+    return validated

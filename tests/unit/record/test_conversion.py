@@ -177,3 +177,31 @@ def test_a_batch_whose_offsets_leave_64_bits_is_not_converted() -> None:
     stored[:8] = (2**63 - 1).to_bytes(8, "big")
     with pytest.raises(InvalidRecord, match="do not fit 64 bits"):
         convert_down(stored, magic=1)
+
+
+FIVE = [Record(index, 1_700_000_000_000 + index, b"key", b"value%d" % index) for index in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("produced", "target", "noted"),
+    [
+        (build_batch(FIVE), None, []),
+        (build_batch(FIVE, codec=Codec.GZIP), None, [(0, 141)]),
+        (build_message_set(FIVE, magic=1), None, [(5, 141)]),
+        (build_message_set(FIVE, magic=1, codec=Codec.GZIP), None, [(5, 417)]),
+        (build_batch(FIVE), Codec.LZ4, [(5, 282)]),
+    ],
+    ids=["plain", "gzip", "message set", "gzip message set", "recompressed"],
+)
+def test_what_a_produced_batch_costs_to_convert_is_counted_as_apache_counts_it(
+    produced: bytearray, target: Codec | None, noted: list[tuple[int, int]]
+) -> None:
+    # Records and bytes as a live 3.9.1 showed them in ProduceMessageConversionsPerSec and TemporaryMemoryBytes.
+    found: list[tuple[int, int]] = []
+    rules = ValidationRules(
+        TopicPartition("topic", 0),
+        target_codec=target,
+        conversion_begins=lambda: lambda record_count, temporary_bytes: found.append((record_count, temporary_bytes)),
+    )
+    validate(bytearray(produced), rules, 0)
+    assert found == noted

@@ -284,3 +284,17 @@ def counted(broker: Broker, names: Iterable[str]) -> dict[str, int]:
     """What the broker has counted so far, by Kafka's names."""
     broker.metrics.fold()
     return {name: broker.metrics.meter(f"kafka.server:type=BrokerTopicMetrics,name={name}").count for name in names}
+
+
+def test_recompressed_records_are_counted_as_converted_for_their_topic_and_the_broker(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, overrides={"compression.type": "gzip"})
+    broker.lead()
+    broker.produce(3)
+    broker.produce(4, codec=Codec.GZIP)
+    broker.metrics.fold()
+    name = "kafka.server:type=BrokerTopicMetrics,name=ProduceMessageConversionsPerSec"
+    meters: list[Any] = [broker.metrics.find(name), broker.metrics.find(name, topic="t")]
+    assert [meter.count for meter in meters] == [3, 3]
+    memory: Any = broker.metrics.find("kafka.network:type=RequestMetrics,name=TemporaryMemoryBytes", request="Produce")
+    assert memory.count == 2
+    broker.close()
