@@ -20,7 +20,6 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kafka_zk.network.errors import CloseConnection, InvalidFrame, PeerClosed
-from kafka_zk.network.frames import BufferPool, FrameReader
 from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.pending import Pending
 from kafka_zk.network.request_channel import RequestChannel
@@ -60,14 +59,29 @@ class RequestHandler(Protocol):
         ...
 
 
+class FrameSource(Protocol):
+    """What the connection needs of its bytes: a FrameReader, or one that pays for memory."""
+
+    def room(self) -> memoryview:
+        """May block."""
+        ...
+
+    def received(self, size_bytes: int) -> None: ...
+    def next_frame(self) -> memoryview | None: ...
+    @property
+    def has_frame(self) -> bool: ...
+    def rest(self) -> None: ...
+    def resume(self) -> None: ...
+    def close(self) -> None: ...
+
+
 class ConnectionHost(Protocol):
     """What a connection uses of its listener."""
 
     handler: RequestHandler
-    buffers: BufferPool
     turns: TurnTable
     requests: RequestChannel
-    max_request_bytes: int
+    reader_for: Callable[[Parking], FrameSource]
     transport_for: Callable[[socket.socket, Parking], Transport]
     listener_name: str
     security_protocol: str
@@ -116,7 +130,6 @@ class Connection:
         self._index = index
         self._parking: Parking | None = None
         self._transport: Transport | None = None
-        self._reader = FrameReader(host.buffers, host.max_request_bytes)
         self._out: Parts = []
         self._waiting: deque[Parts | Deferred] = deque()
         self._held = False
@@ -166,6 +179,7 @@ class Connection:
     def run(self) -> None:
         """Blocks. Serves the client until either side ends the connection. Runs in a greenlet of its own."""
         self._parking = Parking(self._socket.fileno())
+        self._reader = self._host.reader_for(self._parking)
         self._transport = self._host.transport_for(self._socket, self._parking)
         if self._closing:
             self._parking.end()
@@ -327,7 +341,7 @@ class Connection:
             transport.close()
         else:
             self._socket.close()
-        self._reader.rest()
+        self._reader.close()
         self.sent_stamp[0] = self.sent_stamp[1] = time.monotonic_ns()
         _release(self._out)
         for answer in self._waiting:

@@ -118,6 +118,17 @@ class FrameReader:
         size: int = _SIZE.unpack_from(self._view, self._begin)[0]
         return size < 0 or size > self._max_frame_bytes or size + 4 <= available
 
+    @property
+    def next_size(self) -> int | None:
+        """The size of the frame that is being received or comes next; None while it is unknown, or if it is illegal."""
+        if self._large is not None:
+            return self._large.size_bytes
+        head = self._carry if self._view is None else self._view[self._begin : self._end]
+        if len(head) < 4:
+            return None
+        size: int = _SIZE.unpack_from(head)[0]
+        return size if 0 <= size <= self._max_frame_bytes else None
+
     def rest(self) -> None:
         """Give the buffer back; the head of a frame that is not complete is kept as a copy of its own size."""
         view = self._view
@@ -133,6 +144,10 @@ class FrameReader:
         """Undo `rest` where whole frames may have been laid aside; for callers that will not receive first."""
         if self._carry:
             self._borrow()
+
+    def close(self) -> None:
+        """The connection has ended."""
+        self.rest()
 
     @property
     def held_bytes(self) -> int:

@@ -21,9 +21,8 @@ from gevent import get_hub
 from greenlet import greenlet
 
 from kafka_zk.config.endpoints import EndPoint
-from kafka_zk.network.connection import Connection, RequestHandler
+from kafka_zk.network.connection import Connection, FrameSource, RequestHandler
 from kafka_zk.network.errors import NetworkError
-from kafka_zk.network.frames import BufferPool
 from kafka_zk.network.parking import READ, Parking, TurnTable
 from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRates, TooManyConnections
 from kafka_zk.network.request_channel import RequestChannel
@@ -50,12 +49,12 @@ class Listener:
         settings: SocketServerSettings,
         *,
         handler: RequestHandler,
-        buffers: BufferPool,
         turns: TurnTable,
         requests: RequestChannel,
         quotas: ConnectionQuotas,
         rates: ConnectionRates,
         on_throttled: Callable[[str, int], None],
+        reader_for: Callable[[Parking], FrameSource],
         transport_for: Callable[[socket.socket, Parking], Transport],
         on_slot_change: Callable[[], None],
         log_prefix: str,
@@ -64,12 +63,11 @@ class Listener:
         self.listener_name = endpoint.listener_name
         self.security_protocol = endpoint.security_protocol
         self.handler = handler
-        self.buffers = buffers
         self.turns = turns
         self.requests = requests
+        self.reader_for = reader_for
         self.transport_for = transport_for
         self.log_prefix = log_prefix
-        self.max_request_bytes = settings.max_request_bytes
         self.connections: dict[Connection, greenlet] = {}
         # Plain totals; server_metrics makes rates of them.
         self.accepted_count = self.expired_count = self.request_count = self.flush_count = 0

@@ -22,11 +22,12 @@ from gevent.threadpool import ThreadPool
 from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.connection import Connection, RequestHandler
-from kafka_zk.network.frames import BufferPool
+from kafka_zk.network.frames import BufferPool, FrameReader
 from kafka_zk.network.listener import Listener
 from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, ConnectionRates
 from kafka_zk.network.request_channel import RequestChannel
+from kafka_zk.network.request_memory import MeteredHandler, MeteredReader, RequestMemory
 from kafka_zk.network.server_metrics import SocketServerMetrics
 from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.network.transport import PlainTransport, Transport
@@ -62,7 +63,10 @@ class SocketServer:
         self.rates = _rates(settings)
         self.requests = RequestChannel(settings.queued_max_requests)
         self.expired_connections_count = 0
-        self._handler = handler
+        limit_bytes = settings.queued_max_request_bytes
+        self.memory = RequestMemory(limit_bytes, time.monotonic_ns) if limit_bytes > 0 else None
+        """What requests may take in memory; None without a limit."""
+        self._handler = handler if self.memory is None else MeteredHandler(handler, self.memory)
         self._metrics = metrics
         self._shown: SocketServerMetrics | None = None
         self._log_prefix = f"[SocketServer listenerType=ZK_BROKER, nodeId={broker_id}]"
@@ -140,12 +144,12 @@ class SocketServer:
             endpoint,
             self.settings,
             handler=self._handler,
-            buffers=self._buffers,
             turns=self._turns,
             requests=requests,
             quotas=self.quotas,
             rates=self.rates,
             on_throttled=self._throttled,
+            reader_for=self._frame_reader if self.memory is None else self._metered_reader,
             transport_for=self._plain_transport,
             on_slot_change=self._slot_change,
             log_prefix=self._log_prefix,
@@ -153,6 +157,13 @@ class SocketServer:
 
     def _is_control_plane(self, endpoint: EndPoint) -> bool:
         return endpoint.listener_name == self.settings.control_plane_listener
+
+    def _frame_reader(self, parking: Parking) -> FrameReader:
+        return FrameReader(self._buffers, self.settings.max_request_bytes)
+
+    def _metered_reader(self, parking: Parking) -> MeteredReader:
+        assert self.memory is not None
+        return MeteredReader(self._frame_reader(parking), self.memory, parking)
 
     def _plain_transport(self, sock: socket.socket, parking: Parking) -> Transport:
         return PlainTransport(sock, parking, self._read_pool)

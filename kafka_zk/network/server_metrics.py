@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.windows import RateOfTotal
+from kafka_zk.network.request_memory import RequestMemory
 
 if TYPE_CHECKING:
     from kafka_zk.network.listener import Listener
@@ -52,8 +53,7 @@ class SocketServerMetrics:
         sockets = "kafka.network:type=SocketServer,name="
         metrics.gauge(f"{sockets}ExpiredConnectionsKilledCount", lambda: server.expired_connections_count)
         metrics.gauge(f"{sockets}NetworkProcessorAvgIdlePercent", self._idle.ratio)
-        metrics.gauge(f"{sockets}MemoryPoolAvailable", lambda: UNBOUNDED_POOL)
-        metrics.gauge(f"{sockets}MemoryPoolUsed", lambda: 0)
+        self._show_memory(server.memory)
         # The one greenlet loop does the work of Kafka's network threads and of its request handlers.
         handlers = "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent"
         metrics.gauge(handlers, self._idle.ratio)
@@ -74,6 +74,18 @@ class SocketServerMetrics:
     def throttled(self, listener_name: str, pause_ms: int) -> None:
         """A listener had too many new connections a second, and pauses."""
         self._throttle_times[listener_name](pause_ms)
+
+    def _show_memory(self, memory: RequestMemory | None) -> None:
+        sockets = "kafka.network:type=SocketServer,name="
+        self._metrics.gauge(
+            f"{sockets}MemoryPoolAvailable", lambda: UNBOUNDED_POOL if memory is None else memory.available_bytes
+        )
+        self._metrics.gauge(f"{sockets}MemoryPoolUsed", lambda: 0 if memory is None else memory.used_bytes)
+        depleted = RateOfTotal(lambda: 0 if memory is None else memory.depleted_ms, self._metrics.window())
+        self._metrics.on_fold(depleted.sample)
+        # Kafka's rate is that of milliseconds a millisecond.
+        self._metrics.gauge(_GROUP, lambda: depleted.rate() / 1000, attribute="MemoryPoolAvgDepletedPercent")
+        self._metrics.gauge(_GROUP, depleted.total, attribute="MemoryPoolDepletedTimeTotal")
 
     def _add_listener(self, listener: Listener) -> None:
         of_listener = f"{_GROUP},listener={listener.listener_name}"

@@ -27,6 +27,7 @@ class SocketServerSettings:
     backlog_size: int = 50
     max_idle_ms: int = 600_000
     queued_max_requests: int = 500
+    queued_max_request_bytes: int = -1
     max_connections: int = UNLIMITED
     max_connections_per_ip: int = UNLIMITED
     max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
@@ -49,6 +50,7 @@ class SocketServerSettings:
             backlog_size=config.socket_listen_backlog_size,
             max_idle_ms=config.connections_max_idle_ms,
             queued_max_requests=config.queued_max_requests,
+            queued_max_request_bytes=config.queued_max_request_bytes,
             max_connections=min(config.max_connections, descriptors_for_connections),
             max_connections_per_ip=config.max_connections_per_ip,
             max_connections_per_ip_overrides=config.max_connections_per_ip_overrides,

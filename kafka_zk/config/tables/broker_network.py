@@ -54,7 +54,7 @@ NETWORK_KEYS: tuple[Config, ...] = (
     Config("max.request.partition.size.limit", INT, 2000, at_least(1), MEDIUM,
            "Partitions in one answer of DescribeTopicPartitions."),
     Config("queued.max.request.bytes", LONG, -1, None, MEDIUM,
-           "Bytes of requests read but not answered; -1 without limit."),
+           "Bytes of requests read but not answered; -1 without limit.", read_by="network.settings"),
     Config("queued.max.requests", INT, 500, at_least(1), HIGH,
            "Requests read but not answered before reading stops.", read_by="network.settings"),
     Config("socket.connection.setup.timeout.max.ms", LONG, 30_000, None, MEDIUM,

@@ -1,0 +1,223 @@
+"""queued.max.request.bytes: how much memory requests may take that are read or handled at the same time.
+
+Role        Acts. Stands between a connection and its frames only where the limit is set: `MeteredReader` pays for each
+            frame before more of it is read or it is handed out, `MeteredHandler` gives back once it is handled.
+Invariants  As in Kafka a frame may be read while a single byte is left, so requests larger than what is left go through
+            and the pool may be overdrawn by one of them; then nobody reads on until enough was given back.
+            Who waits is served in the order of asking. Nobody waits for memory while holding a place of the
+            RequestChannel, so the two limits cannot block each other.
+            Each frame is paid for once and given back once, also when its connection ends before it is handled.
+Differs     What arrives behind a frame in the same receive, at most one receive buffer a connection, is paid for when
+            its turn comes; Kafka would leave it in the kernel.
+Source      SimpleMemoryPool, NetworkReceive, KafkaChannel.maybeCompleteReceive, RequestChannel.Request.releaseBuffer.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gevent import get_hub
+
+from kafka_zk.network.frames import FrameReader
+from kafka_zk.network.parking import Parking
+
+if TYPE_CHECKING:
+    from kafka_zk.network.connection import Connection, Deferred, Parts, RequestHandler
+
+
+class _Ticket:
+    """Somebody who waits for `size_bytes`. `on_grant` is called once they are there."""
+
+    __slots__ = ("is_granted", "on_grant", "size_bytes")
+
+    def __init__(self, size_bytes: int, on_grant: Callable[[], object]) -> None:
+        self.size_bytes = size_bytes
+        self.on_grant = on_grant
+        self.is_granted = False
+
+
+class RequestMemory:
+    """The pool. `now_ns()` is monotonic; how long the pool was empty is shown to operators."""
+
+    def __init__(self, size_bytes: int, now_ns: Callable[[], int]) -> None:
+        self.size_bytes = size_bytes
+        self.available_bytes = size_bytes
+        self._now_ns = now_ns
+        self._waiting: deque[_Ticket] = deque()
+        self._handed_out: dict[int, int] = {}
+        self._depleted_ns = 0
+        self._depleted_from_ns: int | None = None
+
+    @property
+    def used_bytes(self) -> int:
+        return self.size_bytes - self.available_bytes
+
+    @property
+    def depleted_ms(self) -> int:
+        """For how long requests have waited because the pool was empty; the present wait counts when it is over."""
+        return self._depleted_ns // 1_000_000
+
+    def try_take(self, size_bytes: int) -> bool:
+        """Take memory if there is some left and nobody waits for it."""
+        if self._waiting or self.available_bytes < 1:
+            if self._depleted_from_ns is None:
+                self._depleted_from_ns = self._now_ns()
+            return False
+        self.available_bytes -= size_bytes
+        return True
+
+    def queue(self, ticket: _Ticket) -> None:
+        """Serve `ticket` when there is memory again. For who could not take it."""
+        self._waiting.append(ticket)
+
+    def leave(self, ticket: _Ticket) -> None:
+        """Wait no longer; what was granted is given back."""
+        if ticket.is_granted:
+            self.give_back(ticket.size_bytes)
+        else:
+            self._waiting.remove(ticket)
+            self._serve()
+
+    def give_back(self, size_bytes: int) -> None:
+        self.available_bytes += size_bytes
+        self._serve()
+
+    def hand_out(self, frame: memoryview) -> None:
+        """`frame`, which is paid for, goes to the handler."""
+        self._handed_out[id(frame)] = len(frame)
+
+    def take_back(self, frame: memoryview) -> None:
+        """`frame` is handled, or never will be. Telling it twice is harmless while somebody holds the frame."""
+        size_bytes = self._handed_out.pop(id(frame), None)
+        if size_bytes is not None:
+            self.give_back(size_bytes)
+
+    def _serve(self) -> None:
+        if self.available_bytes >= 1 and self._depleted_from_ns is not None:
+            self._depleted_ns += self._now_ns() - self._depleted_from_ns
+            self._depleted_from_ns = None
+        while self._waiting and self.available_bytes >= 1:
+            ticket = self._waiting.popleft()
+            self.available_bytes -= ticket.size_bytes
+            ticket.is_granted = True
+            ticket.on_grant()
+        if self._waiting and self._depleted_from_ns is None:
+            self._depleted_from_ns = self._now_ns()
+
+    def __repr__(self) -> str:
+        return f"request memory {self.used_bytes} of {self.size_bytes} bytes, {len(self._waiting)} wait"
+
+
+class MeteredReader:
+    """A FrameReader whose frames are paid for. `parking` is the connection's."""
+
+    __slots__ = ("_frame", "_inner", "_memory", "_paid_bytes", "_parking", "_ticket")
+
+    def __init__(self, inner: FrameReader, memory: RequestMemory, parking: Parking) -> None:
+        self._inner = inner
+        self._memory = memory
+        self._parking = parking
+        self._ticket: _Ticket | None = None
+        self._paid_bytes: int | None = None
+        self._frame: memoryview | None = None
+
+    def room(self) -> memoryview:
+        """Blocks while the frame that is being received cannot be paid for. Raises PeerClosed."""
+        self._frame = None
+        while not self._pay():
+            self._get_in_line()
+            self._parking.wait_woken()
+        return self._inner.room()
+
+    def received(self, size_bytes: int) -> None:
+        self._inner.received(size_bytes)
+
+    def next_frame(self) -> memoryview | None:
+        """As of FrameReader; None also while there is no memory for it. Never blocks."""
+        inner = self._inner
+        inner.resume()
+        if inner.has_frame and not self._pay():
+            return None
+        frame = inner.next_frame()
+        if frame is not None:
+            self._paid_bytes = None
+            self._frame = frame
+            self._memory.hand_out(frame)
+        return frame
+
+    @property
+    def has_frame(self) -> bool:
+        return self._inner.has_frame
+
+    def rest(self) -> None:
+        """As of FrameReader. A whole frame that waits for memory gets in line; once it is paid the connection wakes."""
+        self._frame = None
+        self._inner.resume()
+        must_be_handled = self._inner.has_frame
+        self._inner.rest()
+        if must_be_handled:
+            if self._pay():
+                # The connection is about to wait for its socket: it must find out that it need not.
+                get_hub().loop.run_callback(self._parking.wake)
+            else:
+                self._get_in_line()
+
+    def resume(self) -> None:
+        self._inner.resume()
+
+    def close(self) -> None:
+        """The connection has ended: whatever it holds is given back."""
+        frame, self._frame = self._frame, None
+        if frame is not None:
+            self._memory.take_back(frame)
+        ticket, self._ticket = self._ticket, None
+        if ticket is not None:
+            self._memory.leave(ticket)
+        paid_bytes, self._paid_bytes = self._paid_bytes, None
+        if paid_bytes is not None:
+            self._memory.give_back(paid_bytes)
+        self._inner.close()
+
+    @property
+    def held_bytes(self) -> int:
+        return self._inner.held_bytes
+
+    def _pay(self) -> bool:
+        """Whether the frame that comes next is paid for, or need not be: its size is unknown, or it will be refused."""
+        if self._paid_bytes is not None:
+            return True
+        if self._ticket is not None:
+            if not self._ticket.is_granted:
+                return False
+            self._paid_bytes = self._ticket.size_bytes
+            self._ticket = None
+            return True
+        size_bytes = self._inner.next_size
+        if size_bytes is None:
+            return True
+        if not self._memory.try_take(size_bytes):
+            return False
+        self._paid_bytes = size_bytes
+        return True
+
+    def _get_in_line(self) -> None:
+        size_bytes = self._inner.next_size
+        if self._ticket is None and size_bytes is not None:
+            self._ticket = _Ticket(size_bytes, self._parking.wake)
+            self._memory.queue(self._ticket)
+
+
+class MeteredHandler:
+    """Gives the memory of a request back when its handler has returned, whatever came of it."""
+
+    def __init__(self, inner: RequestHandler, memory: RequestMemory) -> None:
+        self._inner = inner
+        self._memory = memory
+
+    def handle(self, frame: memoryview, connection: Connection) -> Parts | Deferred:
+        try:
+            return self._inner.handle(frame, connection)
+        finally:
+            self._memory.take_back(frame)

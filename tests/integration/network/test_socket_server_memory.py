@@ -1,0 +1,161 @@
+"""queued.max.request.bytes: what is read waits for memory, and nothing is lost or kept."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import gevent
+
+from kafka_zk.clock import SimClock
+from kafka_zk.config.endpoints import EndPoint
+from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.network.frames import BUFFER_BYTES, FrameReader
+from kafka_zk.network.server import SocketServer
+from kafka_zk.network.settings import SocketServerSettings
+from tests.integration.network.harness import Client, Script, connect, framed, serving
+
+SEED = 20261121
+
+
+def eventually(claim: Callable[[], object]) -> None:
+    with gevent.Timeout(10):
+        while not claim():
+            gevent.sleep(0.001)
+
+
+def memory_of(server: SocketServer) -> Any:
+    assert server.memory is not None
+    return server.memory
+
+
+def test_without_a_limit_nobody_counts() -> None:
+    script = Script()
+    with serving(script) as server:
+        assert connect(server).ask(b"e") == b"e"
+        (connection,) = server.connections()
+        assert type(connection._reader) is FrameReader
+        assert connection._host.handler is script
+        assert server.memory is None
+
+
+def test_a_request_waits_until_another_has_been_handled() -> None:
+    script = Script()
+    with serving(script, queued_max_request_bytes=100) as server:
+        first, second = connect(server), connect(server)
+        first.send(b"b" + bytes(200))
+        script.wait_handled(1)
+        assert memory_of(server).available_bytes == 100 - 201
+        second.send(b"e", b"e2")
+        second.send(b"e3")
+        eventually(lambda: "1 wait" in repr(server.memory))
+        assert len(script.handled) == 1
+        script.unblock.set()
+        assert [second.receive() for _ in range(3)] == [b"e", b"e2", b"e3"]
+        assert first.receive() == b"b" + bytes(200)
+        eventually(lambda: memory_of(server).used_bytes == 0)
+
+
+def test_requests_at_hand_in_one_connection_take_what_there_is_in_order() -> None:
+    script = Script()
+    with serving(script, queued_max_request_bytes=10) as server:
+        client = connect(server)
+        bodies = [b"e%04d" % number + bytes(number) for number in range(100)]
+        client.send(*bodies)
+        assert [client.receive() for _ in bodies] == bodies
+        assert memory_of(server).used_bytes == 0
+
+
+def test_a_large_request_is_not_read_before_it_is_paid_for() -> None:
+    script = Script()
+    with serving(script, queued_max_request_bytes=10) as server:
+        busy, large = connect(server), connect(server)
+        busy.send(b"b" + bytes(50))
+        script.wait_handled(1)
+        body = b"e" + bytes(20 * BUFFER_BYTES)
+        sending = gevent.spawn(large.send, body)
+        eventually(lambda: "1 wait" in repr(server.memory))
+        assert sum(connection._reader.held_bytes for connection in server.connections()) <= 2 * BUFFER_BYTES
+        script.unblock.set()
+        assert large.receive() == body
+        sending.get()
+        assert memory_of(server).used_bytes == 0
+
+
+def test_who_goes_away_leaves_nothing_behind() -> None:
+    script = Script()
+    with serving(script, queued_max_request_bytes=10) as server:
+        half = connect(server)
+        half.send_raw(framed(b"e" + bytes(3 * BUFFER_BYTES))[: 2 * BUFFER_BYTES])
+        eventually(lambda: memory_of(server).used_bytes == 3 * BUFFER_BYTES + 1)
+        waits = [connect(server) for _ in range(3)]
+        for client in waits:
+            client.send(b"e")
+        eventually(lambda: "3 wait" in repr(server.memory))
+        for connection in list(server.connections())[-2:]:
+            connection.close()
+        eventually(lambda: server.connection_count == 2)
+        assert "1 wait" in repr(server.memory)
+        half.close()
+        eventually(lambda: memory_of(server).used_bytes == 0)
+        assert waits[0].receive() == b"e"
+        for ends in (b"c", b"x"):
+            client = connect(server)
+            client.send(ends)
+            assert client.is_closed()
+        assert memory_of(server).used_bytes == 0
+
+
+def test_few_places_and_little_memory_never_block_each_other() -> None:
+    print(f"seed {SEED}")
+    chance = random.Random(SEED)
+    script = Script()
+    with serving(script, queued_max_request_bytes=64, queued_max_requests=1) as server:
+
+        def ask(client: Client) -> None:
+            for _ in range(10):
+                bodies = [b"e" + bytes(chance.choice((0, 5, 100, 2_000, BUFFER_BYTES))) for _ in range(12)]
+                sending = gevent.spawn(client.send, *bodies)
+                assert [client.receive() for _ in bodies] == bodies
+                sending.get()
+
+        gevent.joinall([gevent.spawn(ask, connect(server)) for _ in range(10)], raise_error=True, timeout=60)
+        assert len(script.handled) == 10 * 10 * 12
+        assert memory_of(server).used_bytes == 0
+
+
+def test_operators_see_the_pool_and_how_long_it_was_empty() -> None:
+    clock = SimClock()
+    metrics = MetricsRegistry(clock)
+    endpoint = EndPoint("L", "PLAINTEXT", "127.0.0.1", 0)
+    script = Script()
+    settings = SocketServerSettings(endpoints=(endpoint,), queued_max_request_bytes=100)
+    server = SocketServer(settings, script, metrics=metrics)
+    server.start()
+    server.enable_processing()
+
+    def shown(name: str, attribute: str = "Value") -> Any:
+        metric = metrics.find(name)
+        assert metric is not None, name
+        return metric.attributes()[attribute]
+
+    try:
+        sockets, group = "kafka.network:type=SocketServer,name=", "kafka.server:type=socket-server-metrics"
+        assert shown(f"{sockets}MemoryPoolAvailable") == 100
+        first, second = connect(server, "L"), connect(server, "L")
+        first.send(b"b" + bytes(100))
+        script.wait_handled(1)
+        assert (shown(f"{sockets}MemoryPoolAvailable"), shown(f"{sockets}MemoryPoolUsed")) == (-1, 101)
+        second.send(b"e")
+        eventually(lambda: "1 wait" in repr(server.memory))
+        gevent.sleep(0.02)
+        script.unblock.set()
+        assert second.receive() == b"e"
+        assert shown(group, "MemoryPoolDepletedTimeTotal") >= 20
+        clock.advance(1000)
+        metrics.fold()
+        # Milliseconds a millisecond, over one full window of 30 s and a little.
+        assert 0 < shown(group, "MemoryPoolAvgDepletedPercent") <= 1
+    finally:
+        server.stop()
