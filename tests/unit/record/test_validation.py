@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from kafka_zk.protocol.errors import (
 )
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import Codec, Record, batches, build_batch, decode_records, read_header
+from kafka_zk.record.compression import TooMuchToDecompress
 from kafka_zk.record.timestamp_type import TimestampType
 from kafka_zk.record.validation import (
     Origin,
@@ -182,6 +184,18 @@ def test_a_compressed_bomb_is_refused() -> None:
     data = batch_of(Record(0, T0, b"k", bytes(3_000_000)), codec=Codec.GZIP)
     with pytest.raises(InvalidRecord, match="more than 1000000 bytes when decompressed"):
         validate(data, ValidationRules(TOPIC, decompressed_limit_bytes=1_000_000), T0)
+
+
+def test_more_records_than_memory_has_room_for_as_objects_are_refused_where_each_is_looked_at() -> None:
+    batch = batch_of(*[Record(index, T0, None, b"", ()) for index in range(100)], codec=Codec.GZIP)
+    enough = ValidationRules(TOPIC, target_codec=Codec.LZ4, decompressed_limit_bytes=100 * 256)
+    assert validate(bytearray(batch), enough, T0).is_rebuilt
+    short = replace(enough, decompressed_limit_bytes=100 * 256 - 1)
+    with pytest.raises(TooMuchToDecompress, match="The batch has 100 records, more than 99"):
+        validate(bytearray(batch), short, T0)
+    with pytest.raises(TooMuchToDecompress):
+        validate(bytearray(batch), replace(short, target_codec=None, checks=RecordChecks(is_compacted=True)), T0)
+    assert not validate(bytearray(batch), replace(short, target_codec=None), T0).is_rebuilt
 
 
 @pytest.mark.parametrize(
