@@ -261,15 +261,17 @@ def _code_for(error: BrokerError, api_version: int) -> ErrorCode:
 
 
 def _count(ctx: RequestContext, params: FetchParams, asked: PartitionFetch, read: PartitionRead) -> None:
+    if asked.topic is None or read.error is not None:
+        return
     stats = ctx.services.replica_manager.topic_stats
-    if params.is_follower:
-        if read.size_bytes:
-            stats.replication_bytes_out(read.size_bytes)
-            partition = ctx.services.replica_manager.hosted.find(asked.topic or "", asked.partition)
-            if partition is not None and partition.is_adding(params.replica_id):
-                stats.reassignment_bytes_out(read.size_bytes)
-    elif asked.topic is not None and read.error is None:
-        metrics = stats.topic(asked.topic)
-        metrics.total_fetch_requests(1)
-        if read.size_bytes:
-            metrics.bytes_out(read.size_bytes)
+    metrics = stats.topic(asked.topic)
+    metrics.total_fetch_requests(1)
+    if not read.size_bytes:
+        return
+    if not params.is_follower:
+        metrics.bytes_out(read.size_bytes)
+        return
+    stats.replication_bytes_out(read.size_bytes)
+    partition = ctx.services.replica_manager.hosted.find(asked.topic, asked.partition)
+    if partition is not None and partition.is_adding(params.replica_id):
+        stats.reassignment_bytes_out(read.size_bytes)

@@ -312,7 +312,7 @@ class GroupCoordinator:
             return
 
         def done(code: ErrorCode, batch_offset: int) -> None:
-            self._measures.committed_offsets += len(accepted)
+            self._measures.offset_commits += 1
             if code is ErrorCode.NONE:
                 group.offsets.appended(accepted, batch_offset)
             else:

@@ -25,12 +25,16 @@ _PREFIX = "kafka.coordinator.group:type=GroupMetadataManager,name="
 
 
 class GroupMeasures:
-    """Totals of what happens; rates are made of them when metrics fold. `loaded(ms)` after each partition's load."""
+    """Totals of what happens; rates are made of them when metrics fold. `loaded(ms)` after each partition's load.
 
-    __slots__ = ("committed_offsets", "completed_rebalances", "deleted_offsets", "expired_offsets", "loaded")
+    As Kafka counts: commits and not the offsets in them, but each offset that expires; offsets that go with their topic
+    are not counted as deleted.
+    """
+
+    __slots__ = ("completed_rebalances", "deleted_offsets", "expired_offsets", "loaded", "offset_commits")
 
     def __init__(self, metrics: MetricsRegistry) -> None:
-        self.committed_offsets = 0
+        self.offset_commits = 0
         self.expired_offsets = 0
         self.deleted_offsets = 0
         self.completed_rebalances = 0
@@ -38,7 +42,7 @@ class GroupMeasures:
             _HAPPENINGS, average="partition-load-time-avg", maximum="partition-load-time-max"
         )
         totals: dict[str, Callable[[], int]] = {
-            "offset-commit": lambda: self.committed_offsets,
+            "offset-commit": lambda: self.offset_commits,
             "offset-expiration": lambda: self.expired_offsets,
             "offset-deletion": lambda: self.deleted_offsets,
             "group-completed-rebalance": lambda: self.completed_rebalances,

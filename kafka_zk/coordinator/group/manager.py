@@ -162,7 +162,6 @@ class GroupManager:
             self.clean_up(group, group.offsets.remove(gone.intersection(group.offsets.partitions)))
             for group in list(self.groups.values())
         )
-        self._measures.deleted_offsets += count
         log_lines.info("[GroupMetadataManager] Removed %d offsets associated with deleted partitions", count)
 
     def _await_next_check(self) -> None:

@@ -220,3 +220,18 @@ def test_refused_records_count_by_what_is_wrong_with_them(
     name = "kafka.server:type=BrokerTopicMetrics,name="
     assert tuple(value(broker.metrics, f"{name}{fault}PerSec") for fault in FAULTS) == counts
     broker.close()
+
+
+def test_every_partition_that_is_read_counts_as_a_fetch_whoever_asks(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    broker.lead(replicas=(1, 2))
+    broker.produce(1)
+    name = "kafka.server:type=BrokerTopicMetrics,name="
+    for count, replica in enumerate((-1, 2, 2), start=1):
+        answered(broker.call(fetch_request(0, replica=replica, leader_epoch=0), 12))
+        broker.metrics.fold()
+        assert value(broker.metrics, f"{name}TotalFetchRequestsPerSec", topic="t") == count
+    log = broker.partition().log
+    assert log is not None
+    assert value(broker.metrics, f"{name}ReplicationBytesOutPerSec") == 2 * log.size_bytes
+    broker.close()
