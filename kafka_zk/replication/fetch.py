@@ -173,6 +173,8 @@ class Fetches:
 
 def _check_topic_id(partition: Partition, fetch: PartitionFetch) -> None:
     """A topic that was deleted and made again has the same name and another id."""
+    if fetch.topic_id is NULL_UUID:
+        return  # Before version 13: the decoder gives them all the same one.
     log = partition.log
-    if log is not None and log.topic_id is not None and fetch.topic_id not in (NULL_UUID, log.topic_id):
+    if log is not None and log.topic_id is not None and fetch.topic_id not in (log.topic_id, NULL_UUID):
         raise InconsistentTopicId

@@ -79,7 +79,7 @@ def read(
         if answer.diverging_epoch is not None:
             return answer
     offset = wanted.fetch_offset
-    if offset < answer.log_start_offset or offset > answer.leader_end_offset:
+    if not answer.log_start_offset <= offset <= answer.leader_end_offset:
         raise OffsetOutOfRange(
             f"Received request for offset {offset} for partition {partition.topic_partition}, "
             f"but we only have log segments from offset {answer.log_start_offset} up to {answer.leader_end_offset}."

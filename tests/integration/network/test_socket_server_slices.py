@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafka_zk.network.connection import REQUESTS_A_TURN
+from kafka_zk.network.server import READ_POOL_THREADS
 from kafka_zk.network.transport import CHUNK_BYTES, COPIED_BYTES, HELD_BYTES
 from tests.integration.network.harness import Script, Slice, connect, resident_bytes, serving
 
@@ -167,6 +168,20 @@ def test_a_slow_reader_holds_up_nobody_and_no_memory(segment: tuple[int, bytes])
         assert resident_bytes() - before < 20_000_000
         assert script.handled.count(b"s") <= REQUESTS_A_TURN, "who does not read its answers is not read from"
         assert slow.receive() == segment[1]
+
+
+def test_slow_readers_of_what_is_on_disk_hold_no_thread(segment: tuple[int, bytes]) -> None:
+    fileno, content = segment
+    script = Script()
+    slow_count = 3 * READ_POOL_THREADS
+    script.answers += [[size(FILE_BYTES), Slice(fileno, 0, FILE_BYTES, is_cold=True)] for _ in range(slow_count + 1)]
+    with serving(script) as server:
+        slow = [connect(server, receive_buffer_bytes=4096) for _ in range(slow_count)]
+        for client in slow:
+            client.send(b"s")
+            assert client.receive_exactly(4) == size(FILE_BYTES), "its answer is on its way and does not get on"
+        quick = connect(server)
+        assert quick.ask(b"s") == content
 
 
 def test_a_client_that_never_reads_is_closed_when_idle_for_too_long(segment: tuple[int, bytes]) -> None:
