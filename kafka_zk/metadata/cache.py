@@ -31,16 +31,19 @@ ChangeListener = Callable[[Collection[str], Collection[TopicPartition]], None]
 class MetadataCache:
     """The current snapshot, and look-ups in it."""
 
-    __slots__ = ("_listeners", "snapshot")
+    __slots__ = ("_listeners", "has_known_topics", "snapshot")
 
     def __init__(self) -> None:
         self.snapshot: Snapshot = EMPTY_SNAPSHOT
+        self.has_known_topics = False
+        """Whether there ever was a topic in the picture."""
         self._listeners: list[ChangeListener] = []
 
     def update(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
         """Take over what the controller says; the partitions that are gone with it."""
         update = next_snapshot(self.snapshot, request)
         self.snapshot = update.snapshot
+        self.has_known_topics = self.has_known_topics or bool(update.snapshot.topics)
         for listener in self._listeners:
             listener(update.changed_topics, update.deleted_partitions)
         return update.deleted_partitions

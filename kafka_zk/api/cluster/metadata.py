@@ -108,7 +108,8 @@ def _asked_topic(asked: MetadataRequestTopic, request: MetadataRequest, ctx: Req
         if not ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
             raise TopicAuthorizationFailed
         if state is None:
-            _create_or_refuse(name, request, ctx)
+            if not _is_about_to_be_known(name, ctx):
+                _create_or_refuse(name, request, ctx)
             raise LeaderNotAvailable
     except BrokerError as error:
         return MetadataResponseTopic(
@@ -118,6 +119,21 @@ def _asked_topic(asked: MetadataRequestTopic, request: MetadataRequest, ctx: Req
             is_internal=name in INTERNAL_TOPICS,
         )
     return _describe(state, ctx)
+
+
+def _is_about_to_be_known(name: str, ctx: RequestContext) -> bool:
+    """Whether the controller has yet to tell this broker, which has just started, of the topics there are.
+
+    Differs from Kafka, which calls every topic unknown then: producers of librdkafka fail what they hold of a topic
+    that was there and is gone, and wait for one whose leader is on its way.
+    """
+    cache = ctx.services.metadata_cache
+    if cache.has_known_topics:
+        return False
+    if not cache.snapshot.brokers:
+        return True
+    # Our own controller tells of the brokers first. What it will tell of next are the topics whose logs are here.
+    return any(log.topic_partition.topic == name for log in ctx.services.log_manager.all_logs())
 
 
 def _create_or_refuse(name: str, request: MetadataRequest, ctx: RequestContext) -> None:
