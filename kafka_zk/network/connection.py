@@ -71,6 +71,7 @@ class FrameSource(Protocol):
     @property
     def has_frame(self) -> bool: ...
     def rest(self) -> None: ...
+    def rest_for_bytes(self) -> None: ...
     def resume(self) -> None: ...
     def close(self) -> None: ...
 
@@ -253,7 +254,7 @@ class Connection:
         elif may_hold_frames and reader.has_frame:
             self._host.turns.take_turn(parking)
         else:
-            reader.rest()
+            reader.rest_for_bytes()
             if parking.wait_readable_or_woken():
                 count = transport.receive_into(reader.room())
                 if count:

@@ -140,6 +140,9 @@ class FrameReader:
         self._pool.give_back(view)
         self._view = None
 
+    rest_for_bytes = rest
+    """`rest` of who waits for nothing but the next bytes."""
+
     def resume(self) -> None:
         """Undo `rest` where whole frames may have been laid aside; for callers that will not receive first."""
         if self._carry:

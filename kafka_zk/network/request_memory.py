@@ -5,7 +5,7 @@ Role        Acts. Stands between a connection and its frames only where the limi
 Invariants  As in Kafka a frame may be read while a single byte is left, so requests larger than what is left go through
             and the pool may be overdrawn by one of them; then nobody reads on until enough was given back.
             Who waits is served in the order of asking. Nobody waits for memory while holding a place of the
-            RequestChannel, so the two limits cannot block each other.
+            RequestChannel, or takes memory while it may not be handled, so no limit can block another.
             Each frame is paid for once and given back once, also when its connection ends before it is handled.
 Differs     What arrives behind a frame in the same receive, at most one receive buffer a connection, is paid for when
             its turn comes; Kafka would leave it in the kernel.
@@ -152,6 +152,12 @@ class MeteredReader:
         return self._inner.has_frame
 
     def rest(self) -> None:
+        """As of FrameReader. Who waits for an answer takes no memory for what comes behind it: others may need it to
+        make that answer."""
+        self._frame = None
+        self._inner.rest()
+
+    def rest_for_bytes(self) -> None:
         """As of FrameReader. A whole frame that waits for memory gets in line; once it is paid the connection wakes."""
         self._frame = None
         self._inner.resume()

@@ -57,6 +57,22 @@ def test_a_request_waits_until_another_has_been_handled() -> None:
         eventually(lambda: memory_of(server).used_bytes == 0)
 
 
+def test_a_request_behind_an_answer_that_is_still_to_come_takes_no_memory() -> None:
+    script = Script()
+    with serving(script, queued_max_request_bytes=4) as server:
+        waiting = [connect(server) for _ in range(3)]
+        for number, client in enumerate(waiting):
+            client.send(b"l%d" % number, b"e%d" % number + bytes(100))
+        script.wait_handled(3)
+        assert connect(server).ask(b"e needed for the answers") == b"e needed for the answers"
+        assert memory_of(server).used_bytes == 0
+        for number, client in enumerate(waiting):
+            script.deferred[b"l%d" % number].complete([framed(b"answer")])
+            assert client.receive() == b"answer"
+            assert client.receive() == b"e%d" % number + bytes(100)
+        assert memory_of(server).used_bytes == 0
+
+
 def test_requests_at_hand_in_one_connection_take_what_there_is_in_order() -> None:
     script = Script()
     with serving(script, queued_max_request_bytes=10) as server:
