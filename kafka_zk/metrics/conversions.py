@@ -9,6 +9,7 @@ Source      RequestMetrics.messageConversionsTimeHist, tempMemoryBytesHist; Requ
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 
 from kafka_zk.metrics.histogram import Histogram
@@ -17,6 +18,9 @@ from kafka_zk.metrics.registry import MetricsRegistry
 _TYPE = "kafka.network:type=RequestMetrics,name="
 _PRODUCED = "kafka.server:type=BrokerTopicMetrics,name=ProduceMessageConversionsPerSec"
 _NS_A_MS = 1_000_000
+
+NOTES_A_FOLD = 1000
+"""About a millisecond of folding: what a request may have to wait for it."""
 
 
 class ConversionCosts:
@@ -37,12 +41,15 @@ class ConversionCosts:
         self._pending.append(((duration_ns + _NS_A_MS // 2) // _NS_A_MS, temporary_bytes))
 
     def _fold(self, now_ms: int) -> bool:
-        while self._pending:  # a thread may append meanwhile
-            time_ms, size_bytes = self._pending.pop()
-            self._times.add([(time_ms, 1)], now_ms)
-            self._bytes.add([(size_bytes, 1)], now_ms)
+        # A thread may append meanwhile.
+        some = [self._pending.pop() for _ in range(min(len(self._pending), NOTES_A_FOLD))]
+        if some:
+            self._times.add(Counter(time_ms for time_ms, _ in some).items(), now_ms)
+            self._bytes.add(Counter(size_bytes for _, size_bytes in some).items(), now_ms)
+        if self._pending:
+            return True
         requests = self._metrics.find(_TYPE + "RequestBytes", request=self._request)
-        # A request is counted when its answer has left: those that converted may be here first.
+        # A request is counted when its answer has left: what it converted was noted before.
         others = requests.count - self._times.count if isinstance(requests, Histogram) else 0
         if others > 0:
             self._times.add([(0, others)], now_ms)
@@ -53,8 +60,8 @@ class ConversionCosts:
 class ProduceConversions:
     """What conversion and recompression cost produce requests, and how many records of each topic went through it.
 
-    `begin` and what it gives may be called in a thread. Kafka keeps one value a request, that of its last partition;
-    here each batch has one.
+    `begin` and what it gives may be called in a thread. Kafka keeps one value a request, that of one of its
+    partitions; here each batch has one.
     """
 
     __slots__ = ("_costs", "_metrics", "_pending")
@@ -80,8 +87,8 @@ class ProduceConversions:
         return end
 
     def _fold(self, now_ms: int) -> bool:
-        while self._pending:  # a thread may append meanwhile
-            topic, count = self._pending.pop()
+        some = [self._pending.pop() for _ in range(min(len(self._pending), NOTES_A_FOLD))]
+        for topic, count in some:
             self._metrics.meter(_PRODUCED).add(count)
             self._metrics.meter(_PRODUCED, topic=topic).add(count)
-        return False
+        return bool(self._pending)
