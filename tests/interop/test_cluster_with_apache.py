@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,10 +31,18 @@ RECORDS = [Written(b"text " * 10 + b"%d" % number, b"%d" % number, (("h", None),
 class Cluster:
     """One broker of each kind; who is started first becomes the controller."""
 
-    def __init__(self, folder: Path, zookeeper_connect: str, *, controller: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        zookeeper_connect: str,
+        *,
+        controller: int,
+        apache: Callable[..., ApacheBroker] = ApacheBroker,
+        ours: Callable[..., OurBroker] = OurBroker,
+    ) -> None:
         self.brokers: dict[int, ApacheBroker | OurBroker] = {
-            APACHE: ApacheBroker(folder / "apache", zookeeper_connect, broker_id=APACHE, overrides=SHARED),
-            OURS: OurBroker(folder / "ours", zookeeper_connect, broker_id=OURS, overrides=SHARED),
+            APACHE: apache(folder / "apache", zookeeper_connect, broker_id=APACHE, overrides=SHARED),
+            OURS: ours(folder / "ours", zookeeper_connect, broker_id=OURS, overrides=SHARED),
         }
         self.brokers[controller].start()
         self.zk = plain_client(zookeeper_connect)

@@ -18,6 +18,10 @@ class Scrape:
             text = page.read().decode()
         self._samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
 
+    def series(self) -> list[tuple[str, dict[str, str]]]:
+        """The names and labels of Kafka's series; those of the process itself are left out."""
+        return [(each.name, each.labels) for each in self._samples if each.name.startswith("kafka")]
+
     def values(self, name: str, **labels: str) -> list[float]:
         """The values of the series called `name` that carry all of `labels`."""
         return [each.value for each in self._samples if each.name == name and labels.items() <= each.labels.items()]

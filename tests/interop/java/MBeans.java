@@ -10,7 +10,8 @@ import javax.management.remote.JMXServiceURL;
 
 /**
  * Lists Kafka's MBeans of another process. Arguments: the port of its JMX agent on 127.0.0.1.
- * A line each: domain, then key=value for each property, then the names of the attributes, all parted by tabs.
+ * A line each: domain, then key=value for each property, then name:value for each attribute, all parted by tabs.
+ * Values that are no numbers are left out.
  */
 public class MBeans {
     public static void main(String[] args) throws Exception {
@@ -22,8 +23,11 @@ public class MBeans {
                     .sorted(Comparator.comparing(ObjectName::getCanonicalName)).toList()) {
                 Stream<String> properties = name.getKeyPropertyList().entrySet().stream()
                         .sorted(Map.Entry.comparingByKey()).map(entry -> entry.getKey() + "=" + plain(entry.getValue()));
-                Stream<String> attributes = Stream.of(server.getMBeanInfo(name).getAttributes())
-                        .map(MBeanAttributeInfo::getName).sorted();
+                String[] names = Stream.of(server.getMBeanInfo(name).getAttributes())
+                        .map(MBeanAttributeInfo::getName).toArray(String[]::new);
+                Stream<String> attributes = server.getAttributes(name, names).asList().stream()
+                        .map(each -> each.getName() + ":" + (each.getValue() instanceof Number ? each.getValue() : ""))
+                        .sorted();
                 System.out.println(Stream.of(Stream.of(name.getDomain()), properties, attributes)
                         .flatMap(part -> part).collect(Collectors.joining("\t")));
             }

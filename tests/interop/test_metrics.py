@@ -1,0 +1,247 @@
+"""The metrics of our broker beside those of a live Apache Kafka 3.9.1 that has lived the same life.
+
+Both are compared as series: Apache's MBeans under the names that the JMX exporter's usual rules give them. What Apache
+has and we do not is listed here under its reason; a reason without a missing series makes the test fail too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from confluent_kafka import KafkaError
+
+from kafka_zk.metrics.names import MBeanName
+from kafka_zk.metrics.prometheus import clean, series_name
+from tests.interop.test_cluster_with_apache import APACHE, OURS, Cluster
+from tests.support.apache import ApacheBroker, run_tool
+from tests.support.broker import OurBroker
+from tests.support.librdkafka import PATIENCE_S, Written
+from tests.support.metrics import Scrape, metrics_port
+from tests.support.processes import free_port, wait_until
+
+GROUPS = 6
+PROGRAM = Path(__file__).parent / "java" / "MBeans.java"
+
+MISSING = {
+    "transactions do not exist yet": (
+        r"kafka_coordinator_transaction_.*",
+        r"kafka_server_transaction_coordinator_metrics_.*",
+        r"kafka_server_txn_marker_channel_metrics_.*",
+        r"kafka_server_addpartitions.*",
+        r"kafka_server_replicamanager_partitionswithlatetransactionscount",
+    ),
+    "nothing compacts yet": (
+        r"kafka_log_logcleaner.*",
+        r"kafka_utils_throttler_cleaner_io",
+    ),
+    "quotas of clients and of replication are not enforced yet": (
+        r"kafka_server_(fetch|produce|request|controllermutation)_queue_size",
+        r"kafka_server_request_exempt_request_time",
+        r"kafka_server_(leader|follower)replication_byte_rate",
+        r"kafka_server_socket_server_metrics_ip_connection_accept_throttle_time",
+    ),
+    "replicas do not move between log directories yet": (r"kafka_server_replicaalterlogdirsmanager_.*",),
+    "nobody authenticates yet": (r"kafka_server_socket_server_metrics_.*authentication.*",),
+    "features are not updated through this broker yet": (
+        r"kafka_controller_controllerstats_updatefeaturesrateandtimems",
+    ),
+    "ACLs and tiered storage are not there": (
+        r"kafka_server_delayedoperationpurgatory_.* delayedoperation=(AlterAcls|RemoteFetch)",
+    ),
+    "there is no selector: one loop does the work of the network threads, and nobody waits for them": (
+        r"kafka_server_socket_server_metrics_(io|select|network_io).*",
+        r"kafka_network_acceptor_acceptorblocked_percent",
+    ),
+    "sizes of requests are shown by RequestMetrics only": (r"kafka_server_socket_server_metrics_request_size_.*",),
+    "the control plane has no thread of its own": (r"kafka_network_socketserver_controlplane.*",),
+    "connections to other brokers are no Kafka clients with a selector": (
+        r"kafka_server_(alter_partition|controller_channel|forwarding|replica_fetcher)_metrics_.*",
+    ),
+    "there is no log4j": (r"kafka_kafka_log4jcontroller_loggers",),
+    "there is one registry for metrics of both generations: yammer-metrics-count counts all": (
+        r"kafka_server_kafka_metrics_count_count",
+    ),
+}
+"""Reasons, and the series as regular expressions over their names and labels."""
+
+# What depends on who did what when, and not on what can be counted.
+_ANY = {
+    "broker_id", "brokerhost", "brokerid", "brokerport", "clientsoftwarename", "clientsoftwareversion", "error", "id",
+    "logdirectory", "partition", "version",
+}  # fmt: skip
+_BY_REQUEST = ("kafka_network_requestmetrics_requests", "kafka_network_requestmetrics_errors")
+_NOT_COMPARED = {"quantile", "value"}
+
+
+class Series(NamedTuple):
+    """One name with its labels; the value of what depends on circumstances is *."""
+
+    name: str
+    labels: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        return " ".join([self.name, *(f"{key}={value}" for key, value in self.labels)])
+
+
+def series(name: str, labels: Iterable[tuple[str, str]]) -> Series:
+    def value_of(key: str, value: str) -> str:
+        if key in _ANY or (key == "request" and name.startswith(_BY_REQUEST)):
+            return "*"
+        return re.sub(r"^(ReplicaFetcherThread-\d+)-\d+$", r"\1-*", value)
+
+    kept = sorted((clean(key), value) for key, value in labels)
+    return Series(name, tuple((key, value_of(key, value)) for key, value in kept if key not in _NOT_COMPARED))
+
+
+class MBean(NamedTuple):
+    """One line of MBeans.java."""
+
+    domain: str
+    properties: dict[str, str]
+    attributes: dict[str, str]
+
+    def series(self) -> Iterator[Series]:
+        """One, or for the second generation one an attribute."""
+        tags = {key: value for key, value in self.properties.items() if key not in ("type", "name")}
+        name = series_name(MBeanName(self.domain, self.properties["type"], self.properties.get("name"), ()))
+        if "name" in self.properties:
+            yield series(name, tags.items())
+        else:
+            for attribute in self.attributes:
+                yield series(f"{name}_{clean(attribute)}", tags.items())
+
+
+class JmxBroker(ApacheBroker):
+    """Apache's broker with its JMX agent on the loopback."""
+
+    def __init__(self, folder: Path, zookeeper: str, *, broker_id: int, overrides: dict[str, str]) -> None:
+        self.jmx_port = free_port()
+        agent = "-Dcom.sun.management.jmxremote"
+        options = (
+            f"{agent}.port={self.jmx_port}",
+            f"{agent}.rmi.port={self.jmx_port}",
+            f"{agent}.host=127.0.0.1",
+            f"{agent}.authenticate=false",
+            f"{agent}.ssl=false",
+            "-Djava.rmi.server.hostname=127.0.0.1",
+        )
+        super().__init__(folder, zookeeper, broker_id=broker_id, overrides=overrides, jvm_options=options)
+
+    def mbeans(self) -> list[MBean]:
+        done = run_tool(str(PROGRAM), str(self.jmx_port))
+        assert done.exit_code == 0, done
+        found = []
+        for line in done.stdout.splitlines():
+            domain, *parts = line.split("\t")
+            properties = dict(part.split("=", 1) for part in parts if "=" in part)
+            attributes = dict(part.split(":", 1) for part in parts if "=" not in part)
+            found.append(MBean(domain, properties, attributes))
+        assert len(found) > 500
+        return found
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, zookeeper_connect: str) -> Iterator[Cluster]:
+    """Apache controls; it has one network thread, as our one loop."""
+    both = {"group.initial.rebalance.delay.ms": "0"}
+    made = Cluster(
+        tmp_path,
+        zookeeper_connect,
+        controller=APACHE,
+        apache=lambda *where, overrides, **who: JmxBroker(
+            *where, overrides={**overrides, **both, "num.network.threads": "1"}, **who
+        ),
+        ours=lambda *where, overrides, **who: OurBroker(
+            *where, overrides={**overrides, **both, "kafka_zk.metrics.port": "0"}, **who
+        ),
+    )
+    yield made
+    made.close()
+
+
+def live_a_little(cluster: Cluster) -> None:
+    """Each broker leads, follows, coordinates, refuses, forgets."""
+    cluster.create("both", [[APACHE, OURS], [OURS, APACHE]])
+    cluster.create("gone", [[APACHE, OURS], [OURS, APACHE]])
+    cluster.create("compacted", [[APACHE], [OURS]], cleanup_policy="compact")
+    for partition, leader in enumerate((APACHE, OURS)):
+        clients = cluster.clients[leader]
+        for topic in ("both", "gone"):
+            clients.write(topic, [Written(b"v")] * 10, partition=partition)
+        assert len(cluster.read(leader, "both", 10, partition)) == 10
+        (refused,) = clients.try_to_write("compacted", [Written(b"v")], partition=partition)
+        assert refused.error().code() == KafkaError.INVALID_RECORD
+    for group in range(GROUPS):
+        clients = cluster.clients[OURS]
+        consumer = clients.consumer(group_id=f"group-{group}")
+        consumer.subscribe(["both", "gone"])
+        assert len(consumer.consume(40, PATIENCE_S)) == 40
+        consumer.commit(asynchronous=False)
+        clients.leave(consumer)
+    deleted = cluster.clients[OURS].admin.delete_topics(["gone"], operation_timeout=PATIENCE_S)
+    deleted["gone"].result(PATIENCE_S)
+
+
+def coordinator_totals(apache: list[MBean], ours: Scrape) -> dict[str, tuple[float, float]]:
+    """Each total of group-coordinator-metrics, Apache's and ours."""
+    (mbean,) = [each for each in apache if each.properties == {"type": "group-coordinator-metrics"}]
+    prefix = "kafka_server_group_coordinator_metrics_"
+    return {
+        name.removesuffix("-count"): (float(value), ours.value(prefix + clean(name)))
+        for name, value in mbean.attributes.items()
+        if name.endswith("-count")
+    }
+
+
+def test_what_apache_shows_is_shown_or_named_here_with_a_reason(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    apache, ours = cluster.brokers[APACHE], cluster.brokers[OURS]
+    assert isinstance(apache, JmxBroker)
+    assert isinstance(ours, OurBroker)
+    live_a_little(cluster)
+    port = metrics_port(ours)
+    wait_until(lambda: not Scrape(port).values("kafka_log_log_size", topic="gone"), "the deleted topic has no gauges")
+    mbeans = apache.mbeans()
+    theirs = {each for mbean in mbeans for each in mbean.series()}
+    page = Scrape(port)
+    shown = {series(name, labels.items()) for name, labels in page.series()}
+    happened = coordinator_totals(mbeans, page)
+    apache.stop()
+    wait_until(lambda: cluster.controller == OURS, "we control", 60)
+    wait_until(lambda: Scrape(port).values("kafka_controller_controllerchannelmanager_queuesize"), "we send requests")
+    shown |= {series(name, labels.items()) for name, labels in Scrape(port).series()}
+    ours_only = {each for each in shown if not any(each._replace(name=root) in theirs for root in roots(each.name))}
+    missing = {each for each in theirs if not any(each._replace(name=form) in shown for form in forms(each.name))}
+    reasons = {reason: re.compile("|".join(patterns)) for reason, patterns in MISSING.items()}
+    with capsys.disabled():
+        print(f"\n{len(theirs)} series of Apache's, {len(missing)} of them not ours")
+        for reason, pattern in reasons.items():
+            print(f"  {sum(is_meant(pattern, each) for each in missing):4d}  {reason}")
+        print(f"  totals of the coordinators, Apache's and ours: {happened}")
+    unexplained = {str(each) for each in missing if not any(is_meant(pattern, each) for pattern in reasons.values())}
+    assert unexplained == set()
+    groundless = [reason for reason, pattern in reasons.items() if not any(is_meant(pattern, each) for each in missing)]
+    assert groundless == [], "shown by now: take the reason out"
+    assert {str(each) for each in ours_only} == set()
+    # Each group belongs to one of the two, and did the same: it joined once and committed once.
+    assert sum(happened["group-completed-rebalance"]) == sum(happened["offset-commit"]) == GROUPS
+    assert happened["offset-deletion"] == happened["offset-expiration"] == (0, 0)
+
+
+def is_meant(pattern: re.Pattern[str], missing: Series) -> bool:
+    return pattern.fullmatch(missing.name) is not None or pattern.fullmatch(str(missing)) is not None
+
+
+def forms(name: str) -> tuple[str, ...]:
+    """How one MBean's series may be called, by its kind."""
+    return name, f"{name}_total", f"{name}_count"
+
+
+def roots(name: str) -> tuple[str, ...]:
+    """What `forms` may have been made of."""
+    return name, name.removesuffix("_total"), name.removesuffix("_count")
