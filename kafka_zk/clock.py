@@ -99,6 +99,10 @@ class SimClock:
             timer.run()
         self._move_to(until)
 
+    def set_wall(self, ms: int) -> None:
+        """Somebody sets the machine's clock: only the wall time moves, by `ms`."""
+        self._wall_ms += ms
+
     def _move_to(self, monotonic_ms: int) -> None:
         self._wall_ms += monotonic_ms - self._monotonic_ms
         self._monotonic_ms = monotonic_ms

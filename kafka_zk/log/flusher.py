@@ -46,7 +46,7 @@ class Flusher:
                     self._run(log.log_dir.disk.sync_path, log.directory)
             if log.truncations == generation and up_to > log.recovery_point:
                 log.recovery_point = up_to
-            log.last_flush_ms = log.log_dir.clock.wall_ms()
+            log.last_flush_ms = log.log_dir.clock.monotonic_ms()
 
     def flush_soon(self, up_to: int, snapshot: Path | None) -> None:
         """Sync up to `up_to` in the background, with the snapshot that was taken there."""

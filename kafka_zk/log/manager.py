@@ -286,7 +286,7 @@ class LogManager:
     def flush_due_logs(self) -> None:
         """Blocks. Sync the logs whose flush.ms is over."""
         for each in self.all_logs():
-            now_ms = self._clock.wall_ms()
+            now_ms = self._clock.monotonic_ms()
             if each.log_end_offset > each.recovery_point and now_ms - each.last_flush_ms >= each.config.flush_ms:
                 try:
                     each.flush()

@@ -83,7 +83,7 @@ class UnifiedLog:
         self.log_end_offset = loaded.log_end_offset
         self.recovery_point = loaded.recovery_point
         self.high_watermark = self.last_stable_offset = loaded.log_start_offset
-        self.last_flush_ms = log_dir.clock.wall_ms()
+        self.last_flush_ms = log_dir.clock.monotonic_ms()
         self.is_closed = False
         self.is_future = False
         self.truncations = 0

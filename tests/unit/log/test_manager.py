@@ -209,13 +209,15 @@ def test_retention_runs_on_the_clock(tmp_path: Path) -> None:
     assert [(str(log.topic_partition), log.log_start_offset) for log in manager.all_logs()] == [("a-0", 1), ("b-0", 0)]
 
 
-def test_flush_ms_syncs_on_the_clock(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wall_clock_moves_ms", [0, -86_400_000])
+def test_flush_ms_syncs_after_its_time_whatever_the_wall_clock_does(tmp_path: Path, wall_clock_moves_ms: int) -> None:
     clock = SimClock(wall_ms=T0)
     manager = manager_on(tmp_path, clock=clock, configs={"a": topic_config(flush_ms=1000)})
     manager.startup()
     create(manager, A, B)
     append(manager, A, "1")
     append(manager, B, "1")
+    clock.set_wall(wall_clock_moves_ms)
     clock.advance(30_000)
     manager.flush_due_logs()
     assert {log.topic_partition: log.recovery_point for log in manager.all_logs()} == {A: 1, B: 0}
