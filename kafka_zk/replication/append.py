@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.topic_metrics import BrokerTopicStats
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import (
@@ -54,6 +55,8 @@ _WITHOUT_LOG_START = (
 # Clients cause these by asking the wrong broker; they say nothing about the records.
 _NOT_A_FAILED_PRODUCE = (UnknownTopicOrPartition, NotLeaderOrFollower)
 
+_EXPIRES = "kafka.server:type=DelayedProduceMetrics,name=ExpiresPerSec"
+
 log_lines = logging.getLogger("kafka.server.ReplicaManager")
 
 Entry = tuple[str, int, Buffer]
@@ -77,7 +80,7 @@ class AppendFailure:
 class Appender:
     """Appends for everybody. `wake` tells the waiters of a partition that it has more."""
 
-    __slots__ = ("_hosted", "_produces", "_stats", "_wake", "_watched_fetches", "_watched_produces")
+    __slots__ = ("_hosted", "_metrics", "_produces", "_stats", "_wake", "_watched_fetches", "_watched_produces")
 
     def __init__(
         self,
@@ -86,12 +89,14 @@ class Appender:
         fetches: Purgatory,
         stats: BrokerTopicStats,
         wake: Callable[[Partition], None],
+        metrics: MetricsRegistry,
     ) -> None:
         self._hosted = hosted
         self._produces = produces
         self._watched_produces = produces.watched
         self._watched_fetches = fetches.watched
         self._stats = stats
+        self._metrics = metrics
         self._wake = wake
 
     def append_records(
@@ -156,13 +161,18 @@ class Appender:
             pending.complete(results)
 
         waiting = [
-            Unacknowledged(position, self._check(entry[0], entry[1], result.last_offset + 1))
+            Unacknowledged(position, entry[0], entry[1], self._check(entry[0], entry[1], result.last_offset + 1))
             for position, (entry, result) in enumerate(zip(entries, results, strict=True))
             if not isinstance(result, AppendFailure)
         ]
-        keys = [(entries[entry.position][0], entries[entry.position][1]) for entry in waiting]
-        operation = DelayedProduce(timeout_ms, waiting, answer)
+        keys = [(entry.topic, entry.partition) for entry in waiting]
+        operation = DelayedProduce(timeout_ms, waiting, answer, self._expired)
         return results if self._produces.complete_or_watch(operation, keys) else pending
+
+    def _expired(self, topic: str, index: int) -> None:
+        """As in Kafka these meters exist from the first time on."""
+        self._metrics.meter(_EXPIRES).mark(1)
+        self._metrics.meter(_EXPIRES, topic=topic, partition=index).mark(1)
 
     def _check(self, topic: str, index: int, required_offset: int) -> Callable[[], ErrorCode | None]:
         def check() -> ErrorCode | None:

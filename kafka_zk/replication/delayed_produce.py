@@ -19,21 +19,30 @@ class Unacknowledged(NamedTuple):
     """One partition that is waited for. `check` gives its code once that is settled, None before."""
 
     position: int
+    topic: str
+    partition: int
     check: Callable[[], ErrorCode | None]
 
 
 class DelayedProduce(DelayedOperation):
-    """`answer(codes)` gets a code for each position that was waited for."""
+    """`answer(codes)` gets a code for each position that was waited for. `expired(topic, partition)` hears of each that
+    was waited for in vain.
+    """
 
-    __slots__ = ("_answer", "_codes", "_waiting")
+    __slots__ = ("_answer", "_codes", "_expired", "_waiting")
 
     def __init__(
-        self, timeout_ms: int, waiting: list[Unacknowledged], answer: Callable[[dict[int, ErrorCode]], None]
+        self,
+        timeout_ms: int,
+        waiting: list[Unacknowledged],
+        answer: Callable[[dict[int, ErrorCode]], None],
+        expired: Callable[[str, int], None],
     ) -> None:
         super().__init__(timeout_ms)
         self._waiting = waiting
         self._codes: dict[int, ErrorCode] = {}
         self._answer = answer
+        self._expired = expired
 
     def try_complete(self) -> bool:
         still: list[Unacknowledged] = []
@@ -49,6 +58,7 @@ class DelayedProduce(DelayedOperation):
     def on_expiration(self) -> None:
         for entry in self._waiting:
             self._codes[entry.position] = ErrorCode.REQUEST_TIMED_OUT
+            self._expired(entry.topic, entry.partition)
 
     def on_complete(self) -> None:
         self._answer(self._codes)

@@ -139,7 +139,9 @@ class ReplicaManager:
             partition_forgotten=self._partition_forgotten,
             wake=self.wake,
         )
-        appender = Appender(self.hosted, self.delayed_produces, self.delayed_fetches, self.topic_stats, self.wake)
+        appender = Appender(
+            self.hosted, self.delayed_produces, self.delayed_fetches, self.topic_stats, self.wake, metrics
+        )
         # The produce path calls this once a request: the bound method saves it a call in between.
         self.append_records = appender.append_records
         chooser = self._read_replica_chooser()

@@ -235,3 +235,16 @@ def test_every_partition_that_is_read_counts_as_a_fetch_whoever_asks(tmp_path: P
     assert log is not None
     assert value(broker.metrics, f"{name}ReplicationBytesOutPerSec") == 2 * log.size_bytes
     broker.close()
+
+
+def test_a_produce_that_was_never_acknowledged_counts_for_its_partition(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    broker.lead(replicas=(1, 2))
+    name = "kafka.server:type=DelayedProduceMetrics,name=ExpiresPerSec"
+    broker.produce(acks=-1)
+    broker.clock.advance(999)
+    assert broker.metrics.find(name) is None
+    broker.clock.advance(1)
+    assert value(broker.metrics, name) == 1
+    assert value(broker.metrics, name, topic="t", partition=0) == 1
+    broker.close()
