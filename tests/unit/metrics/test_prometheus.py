@@ -157,3 +157,34 @@ def test_the_loop_folds_until_it_is_stopped():
         loop.stop()
     folded.clear()
     assert not folded.wait(timeout=0.05)
+
+
+def test_a_scrape_of_thousands_of_partitions_lets_others_run_meanwhile():
+    registry = MetricsRegistry(SystemClock())
+    turns = 0
+    turns_seen: list[int] = []
+
+    def rows():
+        for number in range(5_000):
+            turns_seen.append(turns)
+            yield (("topic", "t"), ("partition", str(number))), (number,) * 6
+
+    names = ("A", "B", "C", "D", "E", "F")
+    registry.gauge_table("kafka.cluster:type=Partition", names, rows, row_count=lambda: 5_000)
+
+    def take_turns() -> None:
+        nonlocal turns
+        while True:
+            gevent.sleep(0)
+            turns += 1
+
+    server = MetricsServer(registry, host="127.0.0.1", port=0)
+    server.start()
+    other = gevent.spawn(take_turns)
+    try:
+        page = http(server.port, b"GET /metrics HTTP/1.0\r\n\r\n")
+    finally:
+        other.kill()
+        server.stop()
+    assert page.count(b"\nkafka_cluster_partition_") == 30_000
+    assert turns_seen[-1] - turns_seen[0] >= 5
