@@ -356,6 +356,32 @@ def test_a_read_goes_on_in_the_next_segment(place: Place) -> None:
     assert values(log) == list("abcde")
 
 
+def test_only_what_this_process_wrote_is_taken_to_be_in_memory(place: Place) -> None:
+    def cold_at(log: UnifiedLog, offset: int) -> bool:
+        (piece,) = log.read(offset, max_bytes=1000, up_to=log.log_end_offset, min_one=True).slices
+        piece.release()
+        return piece.is_cold
+
+    log = place.open()
+    append(log, "a")
+    assert not cold_at(log, 0)
+    log.close()
+    again = place.open(clean=True)
+    append(again, "b")
+    assert cold_at(again, 0), "it was on disk when the log was loaded"
+    assert not cold_at(again, 1)
+
+
+def test_the_first_batch_comes_whole_however_often_it_is_asked_for(place: Place) -> None:
+    log = place.open()
+    for _ in range(3):
+        append(log, "x" * 1000)
+    for offset in (0, 1, 2, 1, 0):
+        (piece,) = log.read(offset, max_bytes=1, up_to=3, min_one=True).slices
+        assert [batch.header.base_offset for batch in batches(piece.read())] == [offset]
+        piece.release()
+
+
 def test_a_slice_keeps_its_file_until_it_is_released(place: Place) -> None:
     log = place.open(topic_config(segment_bytes=ONE_RECORD))
     for text in "ab":
