@@ -41,7 +41,7 @@ log = logging.getLogger("kafka.network.SocketServer")
 
 
 class SocketServer:
-    """The network side of one broker. `read_pool` runs large and cold reads; without one the server makes its own."""
+    """The network side of one broker. `read_pool` reads in what is on disk; without one the server makes its own."""
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ from tests.unit.replication.broker import Broker
 PRODUCE_CALLS = 105
 IDEMPOTENT_PRODUCE_CALLS = 126
 CALLS_A_FURTHER_PARTITION = 58
-FETCH_CALLS = 170
+FETCH_CALLS = 145
 
 
 class Client:
