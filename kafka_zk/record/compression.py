@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # in memory. A broker takes batches of 1 MiB unless told otherwise.
 DEFAULT_LIMIT_BYTES = 256 * 1024 * 1024
 
+RECORD_OBJECT_BYTES = 256
+
 _FAILED = "Failed to decompress record stream"
 
 
@@ -75,6 +77,13 @@ class Codec(IntEnum):
                 return _zstd_decompress(data, limit_bytes)
             case Codec.NONE:
                 return data
+
+
+def check_record_count(count: int, limit_bytes: int) -> None:
+    """Raises TooMuchToDecompress where each record has to become an object: a hundred times what it was as bytes."""
+    limit = limit_bytes // RECORD_OBJECT_BYTES
+    if count > limit:
+        raise TooMuchToDecompress(f"The batch has {count} records, more than {limit} that can be looked at one by one")
 
 
 def codec_for_id(codec_id: int) -> Codec:

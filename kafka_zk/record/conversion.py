@@ -14,7 +14,7 @@ from kafka_zk.protocol.errors import InvalidRecord, UnsupportedCompressionType
 from kafka_zk.protocol.types import Buffer
 from kafka_zk.record.batch import HEADER_SIZE, LOG_OVERHEAD, Batch, batches
 from kafka_zk.record.builder import build_batch
-from kafka_zk.record.compression import DEFAULT_LIMIT_BYTES, Codec, codec_for_id
+from kafka_zk.record.compression import DEFAULT_LIMIT_BYTES, Codec, check_record_count, codec_for_id
 from kafka_zk.record.legacy import MESSAGE_HEAD_BYTES, Message, build_message_set, message_set_of, messages
 from kafka_zk.record.produced import ValidatedBatch, ValidationRules, check_size_and_crc, rebuilt_batch
 from kafka_zk.record.record import decode_records
@@ -36,6 +36,7 @@ def convert_up_produced(view: memoryview, rules: ValidationRules, now_ms: int) -
     """
     ends = None if rules.conversion_begins is None else rules.conversion_begins()
     wrappers = list(batches(view))
+    check_record_count(len(wrappers), rules.decompressed_limit_bytes)
     for wrapper in wrappers:
         check_size_and_crc(view, wrapper.position, wrapper.header, rules)
     compressed = [wrapper for wrapper in wrappers if wrapper.header.is_compressed]

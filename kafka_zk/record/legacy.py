@@ -14,11 +14,20 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from kafka_zk.protocol.errors import CorruptMessage, InvalidRecord
 from kafka_zk.record.batch import CODEC_MASK, LOG_OVERHEAD, NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, Batch, batches
-from kafka_zk.record.compression import DEFAULT_LIMIT_BYTES, Codec, codec_for_id, lz4_header, mend_lz4_header
+from kafka_zk.record.compression import (
+    DEFAULT_LIMIT_BYTES,
+    RECORD_OBJECT_BYTES,
+    Codec,
+    check_record_count,
+    codec_for_id,
+    lz4_header,
+    mend_lz4_header,
+)
 from kafka_zk.record.types import Record
 
 MESSAGE_HEAD_BYTES = {0: LOG_OVERHEAD + 14, 1: LOG_OVERHEAD + 22}
@@ -67,7 +76,8 @@ def _unwrap(wrapper: Batch, limit_bytes: int) -> list[Message]:
         raise InvalidRecord(f"Found invalid compressed record set with null value (magic = {header.magic})")
     if header.magic == 0 and codec is Codec.LZ4:
         packed = memoryview(mend_lz4_header(packed))
-    inner_batches = list(batches(codec.decompress(packed, limit_bytes)))
+    inner_batches = list(islice(batches(codec.decompress(packed, limit_bytes)), limit_bytes // RECORD_OBJECT_BYTES + 1))
+    check_record_count(len(inner_batches), limit_bytes)
     if not inner_batches:
         raise InvalidRecord("Found invalid compressed record set with no inner records")
     base_offset = _base_of_inner_offsets(header.magic, header.base_offset, inner_batches[-1].header.base_offset)

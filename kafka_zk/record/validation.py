@@ -39,7 +39,7 @@ from kafka_zk.record.batch import (
     read_header,
 )
 from kafka_zk.record.builder import build_batch
-from kafka_zk.record.compression import Codec, TooMuchToDecompress, codec_for_id
+from kafka_zk.record.compression import Codec, check_record_count, codec_for_id
 from kafka_zk.record.conversion import convert_up_produced
 from kafka_zk.record.produced import (
     Origin,
@@ -68,7 +68,6 @@ _write_offsets = struct.Struct(">qii").pack_into  # base offset, length as it wa
 _read = HEADER.unpack_from
 _INT64 = struct.Struct(">q")
 _KNOWN_ATTRIBUTES = 0x7F
-_RECORD_OBJECT_BYTES = 256
 _new = tuple.__new__  # a NamedTuple's own __new__ takes four times as long
 _CLIENT = Origin.CLIENT
 
@@ -201,14 +200,14 @@ def _check_records(view: memoryview, header: BatchHeader, rules: ValidationRules
         or (stamped and (checks.timestamp_type or max_timestamp == NO_TIMESTAMP))
         or (checks.limits_timestamps and not checks.allows(min_timestamp, max_timestamp, now_ms))
     ):
-        _check_row_count(count, rules)
+        check_record_count(count, rules.decompressed_limit_bytes)
         rows = columns(plain, start, end, count, base_timestamp)
         partial = bool(source) and source == target
         reject(checks.errors_of(rows, header, rules.topic_partition, now_ms, is_partial=partial))
     if source != target:
         if min_timestamp < NO_TIMESTAMP:
             raise UnknownServerError(f"Invalid negative timestamp {min_timestamp}")
-        _check_row_count(count, rules)
+        check_record_count(count, rules.decompressed_limit_bytes)
         return _rebuild(Batch(view, 0, header), Codec(target), rules, now_ms, plain_bytes=end - start)
     if source:
         if not consecutive:
@@ -225,13 +224,6 @@ def _check_records(view: memoryview, header: BatchHeader, rules: ValidationRules
         view = memoryview(bytearray(view))
     validated: ValidatedBatch = _new(ValidatedBatch, (view, header, NO_TIMESTAMP, False))
     return validated
-
-
-def _check_row_count(count: int, rules: ValidationRules) -> None:
-    """Raises TooMuchToDecompress where each record has to become an object: a thousand times what it was as bytes."""
-    limit = rules.decompressed_limit_bytes // _RECORD_OBJECT_BYTES
-    if count > limit:
-        raise TooMuchToDecompress(f"The batch has {count} records, more than {limit} that can be looked at one by one")
 
 
 def _patched(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from kafka_zk.protocol.errors import BrokerError, InvalidRecord
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import Codec, Record, batches, build_batch, decode_records
+from kafka_zk.record.compression import TooMuchToDecompress
 from kafka_zk.record.conversion import COLUMNS_FROM_RECORDS, DownConversion, convert_down
 from kafka_zk.record.legacy import MESSAGE_HEAD_BYTES, build_message_set
 from kafka_zk.record.timestamp_type import TimestampType
@@ -169,6 +171,16 @@ def test_what_a_conversion_costs_is_counted_as_apache_counts_it(
     list(conversion.parts(batches(bytes(plain + packed)), len(plain + packed)))
     assert conversion.record_count == record_count
     assert conversion.temporary_bytes == temporary_bytes + len(packed) - 124
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_more_messages_than_memory_has_room_for_as_objects_are_refused(codec: Codec) -> None:
+    records = [Record(index, 0, None, b"") for index in range(100)]
+    produced = build_message_set(records, magic=1, codec=codec)
+    rules = ValidationRules(TopicPartition("t", 0), decompressed_limit_bytes=100 * 256)
+    assert validate(produced, rules, 0).header.record_count == 100
+    with pytest.raises(TooMuchToDecompress, match="more than 99 that can be looked at one by one"):
+        validate(produced, replace(rules, decompressed_limit_bytes=100 * 256 - 1), 0)
 
 
 def test_a_batch_whose_offsets_leave_64_bits_is_not_converted() -> None:
