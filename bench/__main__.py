@@ -67,8 +67,8 @@ def _run(brokers: list[Broker], loads: list[Load], options: argparse.Namespace) 
     brokers[0].stop()
     for broker in brokers:
         broker.start()
-    if not brokers[0].runs_compiled_walker():
-        print("our broker runs the pure record walker: build the compiled one first (see README.md)", file=sys.stderr)
+    if not brokers[0].runs_compiled():
+        print("our broker runs a pure twin: build the compiled modules first (see README.md)", file=sys.stderr)
         return 2
     time.sleep(SETTLE_S)
     _print_header([broker.name for broker in brokers])

@@ -54,7 +54,9 @@ fi
 
 # What the environment was made from. Each set of extras is remembered by itself: tests and demos take turns.
 sources=(pyproject.toml setup.py)
-[ ! -f kafka_zk/record/_walker.pyx ] || sources+=(kafka_zk/record/_walker.pyx)
+for compiled in kafka_zk/protocol/_codec.pyx kafka_zk/record/_walker.pyx; do
+  [ ! -f "$compiled" ] || sources+=("$compiled")
+done
 hash="$({ cat "${sources[@]}"; .venv/bin/python -V; } | sha256sum | cut -c1-32)"
 stamp=.venv/setup-stamp
 wanted=(base "$@")

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from kafka_zk.protocol.decoder import Decoder, compile_decoder, write_decoder
-from kafka_zk.protocol.encoder import Encoder, PartsEncoder, compile_encoder, compile_parts_encoder, write_encoder
+from kafka_zk.protocol.coding import Codec, codec_for
+from kafka_zk.protocol.decoder import Decoder, write_decoder
+from kafka_zk.protocol.encoder import Encoder, PartsEncoder, write_encoder
 from kafka_zk.protocol.errors import CLASSES, ErrorCode
 from kafka_zk.protocol.schema import Field, Struct, Versions
 from kafka_zk.protocol.types import Buffer
@@ -36,6 +37,7 @@ class Message(Generic[T]):
         self.min_version, self.max_version = self.versions
         self.flexible_from = Versions.parse(flexible).low
         self.struct = Struct(name, fields)
+        self._codecs: dict[int, Codec] = {}
         self._decoders: dict[int, Decoder] = {}
         self._encoders: dict[int, Encoder] = {}
         self._parts_encoders: dict[int, PartsEncoder] = {}
@@ -64,9 +66,7 @@ class Message(Generic[T]):
         """The compiled decoder: (buffer, position) -> (object, next position); raises DecodeError."""
         decoder = self._decoders.get(api_version)
         if decoder is None:
-            self._check(api_version)
-            decoder = compile_decoder(self.name, self.struct, api_version, flexible=self.is_flexible(api_version))
-            self._decoders[api_version] = decoder
+            decoder = self._decoders[api_version] = self._codec(api_version).decode()
         return decoder
 
     def encode(self, value: T, api_version: int) -> bytes:
@@ -77,18 +77,14 @@ class Message(Generic[T]):
         """The compiled encoder: object -> bytes."""
         encoder = self._encoders.get(api_version)
         if encoder is None:
-            self._check(api_version)
-            encoder = compile_encoder(self.name, self.struct, api_version, flexible=self.is_flexible(api_version))
-            self._encoders[api_version] = encoder
+            encoder = self._encoders[api_version] = self._codec(api_version).encode()
         return encoder
 
     def encode_parts(self, value: T, api_version: int) -> list[Any]:
         """Like `encode`, but a records field may hold a sequence of slices: they stay themselves between the bytes."""
         encoder = self._parts_encoders.get(api_version)
         if encoder is None:
-            self._check(api_version)
-            encoder = compile_parts_encoder(self.name, self.struct, api_version, flexible=self.is_flexible(api_version))
-            self._parts_encoders[api_version] = encoder
+            encoder = self._parts_encoders[api_version] = self._codec(api_version).encode_parts()
         return encoder(value)
 
     def decoder_source(self, api_version: int) -> str:
@@ -101,6 +97,14 @@ class Message(Generic[T]):
         self._check(api_version)
         flexible = self.is_flexible(api_version)
         return write_encoder(self.name, self.struct, api_version, flexible=flexible, in_parts=False).text()
+
+    def _codec(self, api_version: int) -> Codec:
+        codec = self._codecs.get(api_version)
+        if codec is None:
+            self._check(api_version)
+            codec = codec_for(self.name, self.struct, api_version, flexible=self.is_flexible(api_version))
+            self._codecs[api_version] = codec
+        return codec
 
     def _check(self, api_version: int) -> None:
         if api_version not in self.versions:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from kafka_zk.protocol.schema import Struct
 
-_ABSENT = type("Absent", (), {"__repr__": lambda _: "..."})()
+ABSENT = type("Absent", (), {"__repr__": lambda _: "..."})()
 
 
 class Value:
@@ -37,11 +37,20 @@ def _shown(value: Any) -> str:
 
 
 def make_value_class(struct: Struct) -> type[Value]:
-    """The class of `struct`. Its initializer is compiled by the first object, so that importing costs little."""
+    """The class of `struct`. Its initializer is made with the first object, so that importing costs little."""
 
     def first_init(self: Any, **fields: Any) -> None:
-        value_class.__init__ = _compile_init(struct)
+        from kafka_zk.protocol.coding import make_by_keywords
+
+        value_class.__init__ = compile_init(struct)
         value_class.__init__(self, **fields)
+        if make_by_keywords is not None:
+            make_by_keywords(
+                value_class,
+                tuple(field.name for field in struct.fields),
+                tuple(ABSENT if field.has_fresh_default else field.default for field in struct.fields),
+                tuple(field.struct.value_class if field.type is field.struct else None for field in struct.fields),
+            )
 
     namespace = {
         "__slots__": tuple(field.name for field in struct.fields),
@@ -52,8 +61,9 @@ def make_value_class(struct: Struct) -> type[Value]:
     return cast(type[Value], value_class)
 
 
-def _compile_init(struct: Struct) -> Any:
-    names: dict[str, Any] = {"absent": _ABSENT}
+def compile_init(struct: Struct) -> Any:
+    """The initializer in Python: what makes objects where nothing is compiled, and the first object everywhere."""
+    names: dict[str, Any] = {"absent": ABSENT}
     parameters, lines = [], []
     for index, field in enumerate(struct.fields):
         if field.has_fresh_default:

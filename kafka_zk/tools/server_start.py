@@ -111,10 +111,11 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
     import gevent
 
     from kafka_zk.broker.server import START_FAILURES, KafkaServer
+    from kafka_zk.protocol.coding import CODEC
     from kafka_zk.record import WALKER
 
-    # bench/ refuses to measure a broker that runs the pure one.
-    log.info("Record walker: %s", WALKER)
+    # bench/ refuses to measure a broker that runs a pure one.
+    log.info("Codec: %s, record walker: %s", CODEC, WALKER)
     sys.setswitchinterval(THREAD_SWITCH_INTERVAL_S)
     _raise_open_files_limit()
     server = KafkaServer(config)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafka_zk.config.shipped import NAMES
+from kafka_zk.protocol.coding import CODEC
 from kafka_zk.record import WALKER
 from tests.support.processes import wait_until
 
@@ -85,10 +86,13 @@ def test_a_wheel_holds_no_tests(wheel_names: set[str]):
 
 
 def test_an_installed_wheel_runs_without_the_checkout(commands: Path):
-    code = "import kafka_zk, kafka_zk.record; print(kafka_zk.__file__, kafka_zk.record.WALKER)"
-    where, walker = run(commands / "python", "-c", code).stdout.rsplit(maxsplit=1)
+    code = (
+        "import kafka_zk; from kafka_zk.protocol.coding import CODEC; from kafka_zk.record import WALKER; "
+        "print(kafka_zk.__file__, CODEC, WALKER)"
+    )
+    where, codec, walker = run(commands / "python", "-c", code).stdout.rsplit(maxsplit=2)
     assert Path(where).is_relative_to(commands.parent)
-    assert walker == WALKER, "the compiled module is in the wheel where a compiler was found"
+    assert (codec, walker) == (CODEC, WALKER), "the compiled modules are in the wheel where a compiler was found"
 
 
 def test_an_installed_broker_starts_in_the_background_is_asked_by_an_installed_tool_and_stops(

@@ -28,10 +28,10 @@ from kafka_zk.protocol.messages.produce import (
 from kafka_zk.record import Record, build_batch
 from tests.unit.replication.broker import Broker
 
-PRODUCE_CALLS = 105
-IDEMPOTENT_PRODUCE_CALLS = 126
-CALLS_A_FURTHER_PARTITION = 58
-FETCH_CALLS = 145
+PRODUCE_CALLS = 66
+IDEMPOTENT_PRODUCE_CALLS = 86
+CALLS_A_FURTHER_PARTITION = 42
+FETCH_CALLS = 95
 
 
 class Client:

@@ -1,0 +1,13 @@
+from collections.abc import Callable
+from typing import Any
+
+from kafka_zk.protocol.schema import Struct
+from kafka_zk.protocol.types import Buffer
+
+class Plan:
+    def __init__(self, name: str, struct: Struct, version: int, flexible: bool) -> None: ...
+    def decode(self, buffer: Buffer, position: int) -> tuple[Any, int]: ...
+    def encode(self, value: Any) -> bytes: ...
+    def encode_parts(self, value: Any) -> list[Any]: ...
+
+make_by_keywords: Callable[..., None]
