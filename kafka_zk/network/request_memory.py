@@ -124,7 +124,10 @@ class MeteredReader:
         self._frame: memoryview | None = None
 
     def room(self) -> memoryview:
-        """Blocks while the frame that is being received cannot be paid for. Raises PeerClosed."""
+        """Blocks while the frame that comes next cannot be paid for. Raises PeerClosed.
+
+        Empty when whole frames fill the buffer: the first of them can be handled now.
+        """
         self._frame = None
         while not self._pay():
             self._get_in_line()
@@ -158,17 +161,18 @@ class MeteredReader:
         self._inner.rest()
 
     def rest_for_bytes(self) -> None:
-        """As of FrameReader. A whole frame that waits for memory gets in line; once it is paid the connection wakes."""
+        """As of FrameReader. A frame whose size is known is paid for now, or gets in line for memory; a whole one that
+        is paid wakes its connection."""
         self._frame = None
         self._inner.resume()
-        must_be_handled = self._inner.has_frame
+        is_whole = self._inner.has_frame
+        is_paid = self._pay()
         self._inner.rest()
-        if must_be_handled:
-            if self._pay():
-                # The connection is about to wait for its socket: it must find out that it need not.
-                get_hub().loop.run_callback(self._parking.wake)
-            else:
-                self._get_in_line()
+        if not is_paid:
+            self._get_in_line()
+        elif is_whole:
+            # The connection is about to wait for its socket: it must find out that it need not.
+            get_hub().loop.run_callback(self._parking.wake)
 
     def resume(self) -> None:
         self._inner.resume()

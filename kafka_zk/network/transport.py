@@ -88,7 +88,7 @@ class Transport(Protocol):
         """Blocks. Whatever must pass before the first frame. Raises PeerClosed, CloseConnection."""
 
     def receive_into(self, room: memoryview) -> int:
-        """Bytes received, 0 when there are none just now. Raises PeerClosed at the end of the stream."""
+        """Bytes received, 0 when there are none just now or no room. Raises PeerClosed at the end of the stream."""
 
     def send_bytes(self, data: bytes) -> None:
         """Blocks. Raises PeerClosed."""
@@ -119,7 +119,7 @@ class PlainTransport:
             return 0
         except OSError as error:
             raise PeerClosed(str(error)) from error
-        if count == 0:
+        if count == 0 and room:
             raise PeerClosed("end of stream")
         return count
 

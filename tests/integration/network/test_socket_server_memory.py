@@ -83,6 +83,22 @@ def test_requests_at_hand_in_one_connection_take_what_there_is_in_order() -> Non
         assert memory_of(server).used_bytes == 0
 
 
+def test_a_request_takes_its_memory_as_soon_as_its_size_is_known() -> None:
+    with serving(Script(), queued_max_request_bytes=100) as server:
+        half, other = connect(server), connect(server)
+        half.send_raw(framed(b"e" + bytes(499))[:3])
+        assert other.ask(b"e") == b"e"
+        assert memory_of(server).used_bytes == 0
+        half.send_raw(framed(b"e" + bytes(499))[3:10])
+        eventually(lambda: memory_of(server).used_bytes == 500)
+        other.send(b"e")
+        eventually(lambda: "1 wait" in repr(server.memory))
+        half.send_raw(framed(b"e" + bytes(499))[10:])
+        assert half.receive() == b"e" + bytes(499)
+        assert other.receive() == b"e"
+        assert memory_of(server).used_bytes == 0
+
+
 def test_a_large_request_is_not_read_before_it_is_paid_for() -> None:
     script = Script()
     with serving(script, queued_max_request_bytes=10) as server:
