@@ -3,4 +3,5 @@ from kafka_zk.record.walker import columns as columns
 from kafka_zk.record.walker import decode as decode
 from kafka_zk.record.walker import decode_headers as decode_headers
 from kafka_zk.record.walker import encode as encode
+from kafka_zk.record.walker import plain_header as plain_header
 from kafka_zk.record.walker import walk as walk

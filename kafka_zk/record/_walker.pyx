@@ -7,22 +7,29 @@ without the GIL.
 """
 
 from cpython cimport array
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport INT32_MAX, INT32_MIN, INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, INT32_MIN, INT64_MAX, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 import array
 
+from crc32c import crc32c
+
 from kafka_zk.protocol.errors import InvalidRecord
+from kafka_zk.record.batch import BatchHeader
 from kafka_zk.record.types import Record
 from kafka_zk.record.walker import LEFT_OVER, MALFORMED, OUTSIDE, PREMATURE_END, Columns
 
 cdef Py_ssize_t GIL_FREE_FROM = 64 * 1024
 cdef Py_ssize_t SMALLEST_RECORD = 7
+cdef Py_ssize_t HEADER_SIZE = 61
+cdef Py_ssize_t LOG_OVERHEAD = 12
+cdef Py_ssize_t CRC_FROM = 21
+cdef uint32_t TRANSACTIONAL_BIT = 0x10
 
 cdef array.array INT_COLUMN = array.array("i")
 cdef array.array LONG_COLUMN = array.array("q")
@@ -304,6 +311,66 @@ def walk(buffer, Py_ssize_t position, Py_ssize_t end, Py_ssize_t count, int64_t 
         True if summary.null_key else False,
         True if summary.consecutive else False,
     )
+
+
+cdef extern from "Python.h":
+    object PyMemoryView_FromMemory(char* data, Py_ssize_t size, int flags)
+
+
+cdef inline uint64_t big_endian(const uint8_t* data, int width) noexcept:
+    cdef uint64_t raw = 0
+    cdef int index
+    for index in range(width):
+        raw = raw << 8 | data[index]
+    return raw
+
+
+def plain_header(buffer, int64_t max_bytes, bint needs_keys):
+    cdef Py_buffer view
+    cdef const uint8_t* data
+    cdef Summary summary
+    cdef Fields fields
+    cdef int64_t length, max_timestamp, base_timestamp, producer_id
+    cdef int32_t last_offset_delta, base_sequence, count
+    cdef uint32_t attributes, crc
+    PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+    try:
+        data = <const uint8_t*>view.buf
+        if view.len <= HEADER_SIZE or view.readonly or data[16] != 2:
+            return None
+        length = <int32_t>big_endian(data + 8, 4)
+        attributes = <uint32_t>big_endian(data + 21, 2)
+        last_offset_delta = <int32_t>big_endian(data + 23, 4)
+        producer_id = <int64_t>big_endian(data + 43, 8)
+        base_sequence = <int32_t>big_endian(data + 53, 4)
+        count = <int32_t>big_endian(data + 57, 4)
+        if (
+            big_endian(data, 8)
+            or length + LOG_OVERHEAD != view.len
+            or view.len > max_bytes
+            or attributes & ~TRANSACTIONAL_BIT
+            or count <= 0
+            or last_offset_delta != count - 1
+            or (producer_id >= 0 and base_sequence < 0)
+        ):
+            return None
+        crc = crc32c(PyMemoryView_FromMemory(<char*>data + CRC_FROM, view.len - CRC_FROM, PyBUF_READ))
+        if crc != <uint32_t>big_endian(data + 17, 4):
+            return None
+        base_timestamp = <int64_t>big_endian(data + 27, 8)
+        max_timestamp = <int64_t>big_endian(data + 35, 8)
+        if (
+            summarise(data, HEADER_SIZE, view.len, count, base_timestamp, &summary, &fields) != NO_PROBLEM
+            or summary.max_timestamp != max_timestamp
+            or (needs_keys and summary.null_key)
+        ):
+            return None
+        return new_tuple(BatchHeader, (
+            0, length, <int32_t>big_endian(data + 12, 4), 2, crc, attributes, last_offset_delta, base_timestamp,
+            max_timestamp, producer_id, <int16_t>big_endian(data + 51, 2), base_sequence, count,
+        ))
+    finally:
+        PyBuffer_Release(&view)
 
 
 def columns(buffer, Py_ssize_t position, Py_ssize_t end, Py_ssize_t count, int64_t base_timestamp):

@@ -35,6 +35,7 @@ class ValidationRules:
     """What one partition asks of the batches produced to it, from its topic's configs. Made once, used for each append.
 
     `target_codec` None is compression.type=producer: keep the client's. `conversion_begins` is told of each conversion.
+    `keeps_plain`: an uncompressed batch in order is appended as it is.
     """
 
     topic_partition: TopicPartition
@@ -44,6 +45,11 @@ class ValidationRules:
     decompressed_limit_bytes: int = DEFAULT_LIMIT_BYTES
     checks: RecordChecks = field(default_factory=RecordChecks)
     conversion_begins: Callable[[], ConversionEnds] | None = None
+    keeps_plain: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        rewrites = self.target_codec or self.checks.timestamp_type or self.checks.limits_timestamps
+        object.__setattr__(self, "keeps_plain", not rewrites)
 
 
 class ValidatedBatch(NamedTuple):

@@ -52,7 +52,7 @@ from kafka_zk.record.produced import (
 from kafka_zk.record.record import decode_records
 from kafka_zk.record.record_errors import InvalidOffsetOrSequence, RecordChecks, reject
 from kafka_zk.record.timestamp_type import TimestampType
-from kafka_zk.record.walking import columns, walk
+from kafka_zk.record.walking import columns, plain_header, walk
 
 __all__ = [
     "Origin",
@@ -79,6 +79,11 @@ def validate(records: Buffer, rules: ValidationRules, now_ms: int, origin: Origi
     A message set of magic 0 or 1 comes back converted up. Raises as the module says.
     """
     view = records if type(records) is memoryview else memoryview(records)
+    if rules.keeps_plain and origin is _CLIENT:
+        plain = plain_header(view, rules.max_message_bytes, rules.checks.is_compacted)
+        if plain is not None:
+            validated: ValidatedBatch = _new(ValidatedBatch, (view, plain, NO_TIMESTAMP, False))
+            return validated
     if len(view) <= HEADER_SIZE or view[MAGIC_AT] != 2:
         return _validate_uncommon(view, rules, now_ms, origin)
     header: BatchHeader = _new(BatchHeader, _read(view))

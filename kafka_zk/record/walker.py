@@ -15,7 +15,18 @@ from array import array
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from crc32c import crc32c
+
 from kafka_zk.protocol.errors import InvalidRecord
+from kafka_zk.record.batch import (
+    CRC_FROM,
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+)
 from kafka_zk.record.types import Buffer, Header, Record
 
 _MAX_INT64 = 0x7FFFFFFFFFFFFFFF
@@ -175,6 +186,36 @@ def walk(buffer: Buffer, position: int, end: int, count: int, base_timestamp: in
     if position != end:
         raise InvalidRecord(LEFT_OVER)
     return max_timestamp, max_index, min_timestamp, null_key, consecutive
+
+
+def plain_header(buffer: Buffer, max_bytes: int, needs_keys: bool) -> BatchHeader | None:
+    """The header of one whole produced batch that may be appended as it is: nothing to refuse and nothing to rewrite.
+
+    None for everything else, a batch in order included: compressed, with another timestamp type, in memory that may
+    not be written. `needs_keys` as on compacted topics. Limits of timestamps are not looked at.
+    """
+    view = memoryview(buffer)
+    if len(view) <= HEADER_SIZE or view.readonly or view[MAGIC_AT] != 2:
+        return None
+    header = BatchHeader(*HEADER.unpack_from(view))
+    if (
+        header.base_offset
+        or header.length + LOG_OVERHEAD != len(view)
+        or len(view) > max_bytes
+        or header.attributes & 0xFFFF & ~TRANSACTIONAL_BIT
+        or header.record_count <= 0
+        or header.last_offset_delta != header.record_count - 1
+        or (header.producer_id >= 0 and header.base_sequence < 0)
+        or crc32c(view[CRC_FROM:]) != header.crc
+    ):
+        return None
+    try:
+        max_timestamp, _, _, null_key, _ = walk(
+            view, HEADER_SIZE, len(view), header.record_count, header.base_timestamp
+        )
+    except InvalidRecord:
+        return None
+    return header if max_timestamp == header.max_timestamp and not (needs_keys and null_key) else None
 
 
 def columns(buffer: Buffer, position: int, end: int, count: int, base_timestamp: int) -> Columns:

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from crc32c import crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_zk.protocol.errors import InvalidRecord
-from kafka_zk.record import Record, walker
+from kafka_zk.record import Record, build_batch, read_header, walker
+from kafka_zk.record.batch import CRC_AT, CRC_FROM, MAX_TIMESTAMP_AT
 from kafka_zk.record.walking import WALKER
 from tests.unit.record.strategies import record_lists
 
@@ -197,3 +199,33 @@ def test_a_big_payload_is_walked_too(twin: Any) -> None:
     payload = twin.encode(records, 0, 0)
     assert len(payload) > 128 * 1024
     assert twin.walk(payload, 0, len(payload), 1500, 0) == (1499, 1499, 0, False, True)
+
+
+@settings(max_examples=300)
+@given(record_lists(), st.data())
+def test_the_twins_agree_on_which_batches_are_plain_and_in_order(records: list[Record], data: st.DataObject) -> None:
+    batch = bytearray(build_batch(records, producer_id=data.draw(st.sampled_from([-1, 7])), base_sequence=3))
+    if data.draw(st.booleans()):
+        # Fields of the header, with and without a crc that covers the damage.
+        batch[data.draw(st.integers(0, len(batch) - 1))] = data.draw(st.integers(0, 255))
+    if data.draw(st.booleans()):
+        batch[CRC_AT:CRC_FROM] = crc32c(bytes(batch[CRC_FROM:])).to_bytes(4, "big")
+    del batch[len(batch) - data.draw(st.sampled_from([0, 0, 0, 1, len(batch) // 2])) :]
+    both(
+        "plain_header",
+        batch,
+        data.draw(st.sampled_from([1 << 20, len(batch), len(batch) - 1])),
+        data.draw(st.booleans()),
+    )
+
+
+@TWINS
+def test_a_plain_batch_in_order_is_told_by_its_header(twin: Any) -> None:
+    batch = bytearray(build_batch([Record(0, 1000, b"k", b"v")]))
+    assert twin.plain_header(batch, 1000, True) == read_header(batch)
+    assert twin.plain_header(bytes(batch), 1000, True) is None, "memory that cannot be written"
+    assert twin.plain_header(batch, len(batch) - 1, True) is None, "too large"
+    assert twin.plain_header(bytearray(build_batch([Record(0, 1000, None, b"v")])), 1000, True) is None, "no key"
+    batch[MAX_TIMESTAMP_AT + 7] ^= 1
+    batch[CRC_AT:CRC_FROM] = crc32c(bytes(batch[CRC_FROM:])).to_bytes(4, "big")
+    assert twin.plain_header(batch, 1000, True) is None, "another max timestamp than the records have"
