@@ -32,8 +32,8 @@ THREAD_SWITCH_INTERVAL_S = 0.0005
 GC_THRESHOLDS = (10_000, 20, 5)
 """Requests leave no cycles, so what the collector finds is what happens to be alive. Python's own (700, 10, 10) would
 look at everything that came after the start during each LeaderAndIsr of some thousand partitions: 30 ms for 400,000
-objects. Now a young collection takes 0.5 ms at most, and all is looked at every million allocations that stay: a deleted
-partition does leave cycles, 4 KB of them, and these must not become a gigabyte.
+objects. Now a young collection takes 0.5 ms at most, and all is looked at every million allocations that stay: a
+deleted partition does leave cycles, 4 KB of them, and these must not become a gigabyte.
 """
 
 log = logging.getLogger("kafka.Kafka$")
