@@ -53,6 +53,7 @@ from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.request_metrics import RequestMetrics
 from kafka_zk.network.server import SocketServer
 from kafka_zk.network.settings import SocketServerSettings
+from kafka_zk.protocol.errors import UnsupportedVersion
 from kafka_zk.replication.manager import ReplicaManager
 from kafka_zk.zk.cluster import features, report_log_dir_failure
 from kafka_zk.zk.entity_configs import entity_config
@@ -147,6 +148,14 @@ class Parts:
         self._membership = Membership(self.config, clock=self._clock, metrics=self._metrics)
         self._zk = self._membership.zk
         self._membership.connect(self.stops)
+        self._check_features()
+
+    def _check_features(self) -> None:
+        """Raises UnsupportedVersion: a cluster that has finalized a feature must not get a broker that lacks it."""
+        found = features(self._zk)
+        if found is not None and found[0].features:
+            names = ", ".join(f"{name} at level {level}" for name, level in sorted(found[0].features.items()))
+            raise UnsupportedVersion(f"This cluster has finalized features that this broker does not support: {names}")
 
     def _start_logs(self) -> None:
         self._topic_configs = TopicConfigs(self._zk, lambda: self.config)

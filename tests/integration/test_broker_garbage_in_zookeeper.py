@@ -108,6 +108,29 @@ def test_a_wrong_value_of_a_topic_refuses_the_start_in_one_line(broker: OurBroke
     assert "Traceback" not in said(broker)
 
 
+@pytest.mark.parametrize(
+    ("path", "data", "message"),
+    [
+        ("/cluster/id", NOT_JSON, "Failed to parse the znode /cluster/id"),
+        ("/brokers/ids/7", NOT_JSON, "Failed to parse the znode /brokers/ids/7"),
+        ("/feature", NOT_JSON, "Failed to parse the znode /feature"),
+        (
+            "/feature",
+            b'{"version":2,"status":1,"features":{"f":{"max_version_level":3}}}',
+            "does not support: f at level",
+        ),
+    ],
+)
+def test_a_start_that_would_be_wrong_is_refused_in_one_line(
+    broker: OurBroker, zookeeper_connect: str, path: str, data: bytes, message: str
+) -> None:
+    assert broker.stop() == 143
+    put(zookeeper_connect, {path: data})
+    assert broker.run_to_its_end() == 1
+    assert message in said(broker)
+    assert "Traceback" not in said(broker)
+
+
 @pytest.mark.parametrize("path", ["/controller", "/controller_epoch"])
 def test_a_broker_that_can_find_no_controller_stops_after_its_attempts(
     broker: OurBroker, zookeeper_connect: str, path: str
