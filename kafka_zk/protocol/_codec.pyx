@@ -4,8 +4,11 @@
 A Plan is one struct in one version: a C array of fields with their kinds and the places of their slots in the objects.
 What is promised stands in the twins. Here every read is checked against the end before it happens, and objects are
 made and filled without running their initializers. Slots are reached by the offset that their descriptors name.
+Objects are known to Python (and to its garbage collector) while their slots are still empty; an empty slot is an
+AttributeError, as everywhere in Python.
 """
 
+cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.float cimport PyFloat_AsDouble, PyFloat_FromDouble
@@ -27,7 +30,12 @@ from kafka_zk.protocol.value import ABSENT
 cdef extern from *:
     """
     #include <structmember.h>
-    static inline Py_ssize_t slot_offset(PyObject* descriptor) {
+    /* -1 with an error set when `descriptor` is not the one that `__slots__` made for this very class. */
+    static inline Py_ssize_t slot_offset(PyTypeObject* type, PyObject* descriptor) {
+        if (!Py_IS_TYPE(descriptor, &PyMemberDescr_Type) || ((PyMemberDescrObject*)descriptor)->d_common.d_type != type) {
+            PyErr_SetString(PyExc_TypeError, "a value class keeps its fields in slots of its own");
+            return -1;
+        }
         return ((PyMemberDescrObject*)descriptor)->d_member->offset;
     }
     static inline void set_vectorcall(PyTypeObject* type, vectorcallfunc function) {
@@ -37,7 +45,7 @@ cdef extern from *:
     ctypedef struct PyTypeObject:
         pass
     ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject* const*, size_t, PyObject*) except NULL
-    Py_ssize_t slot_offset(PyObject* descriptor)
+    Py_ssize_t slot_offset(PyTypeObject* type, PyObject* descriptor) except -1
     void set_vectorcall(PyTypeObject* type, vectorcallfunc function)
     object PyType_GenericAlloc(PyTypeObject* type, Py_ssize_t count)
     Py_ssize_t PyVectorcall_NARGS(size_t count)
@@ -47,6 +55,7 @@ cdef extern from *:
     object PyMemoryView_FromObject(object buffer)
 
 UnsupportedVersion = CLASSES[ErrorCode.UNSUPPORTED_VERSION]
+UNWRITABLE = (TypeError, AttributeError, UnicodeEncodeError, OverflowError, BufferError)
 
 cdef Py_ssize_t MAX_STRING_BYTES = wire.MAX_STRING_BYTES
 cdef tuple BYTES_LIKE = (bytes, bytearray, memoryview)
@@ -87,8 +96,8 @@ cdef struct Op:
     bint fresh  # the default is a new list or object
     bint list_may_be_none
     Py_ssize_t offset
-    PyObject* fallback  # the default; borrowed from Plan.kept
-    PyObject* child  # a Plan; borrowed from Plan.kept
+    PyObject* fallback  # the default; borrowed from Plan.kept, as the next two
+    PyObject* child  # a Plan
     PyObject* name
 
 
@@ -136,14 +145,17 @@ cdef class Maker:
     cdef Py_ssize_t count
     cdef Py_ssize_t* offsets
 
-    def __cinit__(self, value_class, tuple names, tuple defaults, tuple inner):
+    def __cinit__(self, type value_class not None, tuple names, tuple defaults, tuple inner):
         self.value_class, self.names, self.defaults, self.inner = value_class, names, defaults, inner
         self.count = len(names)
+        if len(defaults) != self.count or len(inner) != self.count:
+            raise ValueError("every field has one default")
         self.offsets = <Py_ssize_t*>PyMem_Calloc(max(self.count, 1), sizeof(Py_ssize_t))
         if self.offsets == NULL:
             raise MemoryError()
         for index, name in enumerate(names):
-            self.offsets[index] = slot_offset(<PyObject*>value_class.__dict__[name])
+            descriptor = value_class.__dict__[name]
+            self.offsets[index] = slot_offset(<PyTypeObject*><PyObject*>value_class, <PyObject*>descriptor)
 
     def __dealloc__(self):
         PyMem_Free(self.offsets)
@@ -178,6 +190,8 @@ cdef PyObject* make(PyObject* callable, PyObject* const* arguments, size_t flagg
             if <object>name not in maker.names:
                 raise TypeError(f"{maker.value_class.__name__} has no field {<object>name!r}")
             guess = maker.names.index(<object>name)
+        if (<PyObject**>((<char*><PyObject*>value) + maker.offsets[guess]))[0] != NULL:
+            raise TypeError(f"{maker.value_class.__name__} was given {<object>name!r} twice")
         put(value, maker.offsets[guess], <object>arguments[index])
         guess = guess + 1 if guess + 1 < maker.count else 0
     if given < maker.count:
@@ -193,6 +207,7 @@ cdef PyObject* make(PyObject* callable, PyObject* const* arguments, size_t flagg
 
 # --- plans -------------------------------------------------------------------------------------------------------------
 
+@cython.no_gc_clear  # what the table borrows must outlive it
 cdef class Plan:
     """One struct in one version: `decode` and `encode` as the twins' compiled functions have them."""
 
@@ -202,7 +217,7 @@ cdef class Plan:
     cdef bint has_tagged
     cdef PyTypeObject* type
     cdef object value_class
-    cdef list kept
+    cdef tuple kept
     cdef Py_ssize_t count
     cdef Op* ops
 
@@ -211,11 +226,10 @@ cdef class Plan:
         self.name, self.version, self.flexible = name, version, flexible
         self.value_class = struct.value_class
         self.type = <PyTypeObject*><PyObject*>self.value_class
-        self.kept = []
+        kept = []
         # Tagged fields come last, by their tags: that is the order in which they are written.
         fields = sorted(struct.fields, key=lambda field: -1 if field.tag is None else field.tag)
-        self.count = len(fields)
-        self.ops = <Op*>PyMem_Calloc(max(self.count, 1), sizeof(Op))
+        self.ops = <Op*>PyMem_Calloc(max(len(fields), 1), sizeof(Op))
         if self.ops == NULL:
             raise MemoryError()
         for index, field in enumerate(fields):
@@ -231,11 +245,15 @@ cdef class Plan:
             op.ignorable = field.ignorable
             op.fresh = field.has_fresh_default
             op.list_may_be_none = field.is_nullable
-            op.offset = slot_offset(<PyObject*>self.value_class.__dict__[field.name])
+            descriptor = self.value_class.__dict__[field.name]
+            op.offset = slot_offset(self.type, <PyObject*>descriptor)
             default = None if op.fresh else field.default
             child = None if field.struct is None else Plan(name, field.struct, version, flexible)
-            self.kept += [default, child, field.name]
-            op.fallback, op.child, op.name = <PyObject*>default, <PyObject*>child, <PyObject*>field.name
+            field_name = field.name
+            kept += [default, child, field_name]
+            op.fallback, op.child, op.name = <PyObject*>default, <PyObject*>child, <PyObject*>field_name
+        self.kept = tuple(kept)
+        self.count = len(fields)
 
     def __dealloc__(self):
         PyMem_Free(self.ops)
@@ -261,7 +279,7 @@ cdef class Plan:
         try:
             write_struct(self, &out, value)
             return PyBytes_FromStringAndSize(<char*>out.data, <Py_ssize_t>out.size)
-        except (TypeError, AttributeError, UnicodeEncodeError, OverflowError) as error:
+        except UNWRITABLE as error:
             raise EncodeError(f"Error writing {self.name} v{self.version}: {error}") from error
         finally:
             PyMem_RawFree(out.data)
@@ -273,7 +291,7 @@ cdef class Plan:
             write_struct(self, &out, value)
             end_part(&out)
             return parts
-        except (TypeError, AttributeError, UnicodeEncodeError, OverflowError) as error:
+        except UNWRITABLE as error:
             raise EncodeError(f"Error writing {self.name} v{self.version}: {error}") from error
         finally:
             PyMem_RawFree(out.data)
@@ -559,6 +577,8 @@ cdef int write_scalar(Plan plan, Output* out, Kind kind, bint nullable, object v
         return put_big_endian(out, bits, 8)
     if kind == UUID_KIND:
         raw = value.bytes
+        if len(raw) != 16:
+            raise TypeError(f"a uuid has 16 bytes, not {len(raw)}")
         return put_bytes(out, <const char*>raw, 16)
     if value is None:
         if not nullable:
@@ -583,6 +603,8 @@ cdef int write_slices(Plan plan, Output* out, object slices) except -1:
     cdef Py_ssize_t size = 0
     for piece in slices:
         size += piece.size_bytes
+    if size < 0:
+        raise TypeError(f"slices of {size} bytes")
     put_length(plan, out, RECORDS_KIND, size)
     if slices:
         end_part(out)
@@ -669,9 +691,9 @@ cdef bint differs(Op* op, object value) except -1:
             <object>op.fallback is None or PyObject_RichCompareBool(value, <object>op.fallback, Py_NE)
         )
     if op.kind == ARRAY_KIND:
-        if value is None:
-            return op.list_may_be_none
-        return len(value) > 0
+        if op.list_may_be_none:
+            return value is None or len(value) > 0
+        return True if value else False
     child = <Plan>op.child
     for index in range(child.count):
         if differs(&child.ops[index], get(child, value, &child.ops[index])):

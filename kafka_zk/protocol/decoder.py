@@ -38,6 +38,8 @@ def write_decoder(name: str, root: Struct, version: int, *, flexible: bool) -> S
     source = writer.source
     with source.block("def decode(buf, pos):"):
         source.line("end = len(buf)")
+        with source.block("if pos < 0:"):
+            source.line(f"raise DecodeError(f'Error reading {name} v{version}: it cannot start at {{pos}}')")
         if _has_payload(root):
             source.line("view = memoryview(buf)")
         with source.block("try:"):

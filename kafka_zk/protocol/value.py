@@ -43,7 +43,6 @@ def make_value_class(struct: Struct) -> type[Value]:
         from kafka_zk.protocol.coding import make_by_keywords
 
         value_class.__init__ = compile_init(struct)
-        value_class.__init__(self, **fields)
         if make_by_keywords is not None:
             make_by_keywords(
                 value_class,
@@ -51,6 +50,7 @@ def make_value_class(struct: Struct) -> type[Value]:
                 tuple(ABSENT if field.has_fresh_default else field.default for field in struct.fields),
                 tuple(field.struct.value_class if field.type is field.struct else None for field in struct.fields),
             )
+        value_class.__init__(self, **fields)
 
     namespace = {
         "__slots__": tuple(field.name for field in struct.fields),
