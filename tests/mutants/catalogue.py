@@ -35,6 +35,27 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/protocol",
     ),
     Mutant(
+        breaks="the compiled codec reads nothing behind the end of a frame",
+        file="kafka_zk/protocol/_codec.pyx",
+        old="if size > reader.end - reader.at:",
+        new="if size > reader.end - reader.at + 1:",
+        tests="tests/unit/protocol/test_twins.py -k vectors",
+    ),
+    Mutant(
+        breaks="what a second tag of one field replaces is let go of",
+        file="kafka_zk/protocol/_codec.pyx",
+        old="                    Py_XDECREF(before)\n",
+        new="",
+        tests="tests/unit/protocol/test_twins.py -k rounds",
+    ),
+    Mutant(
+        breaks="a class whose first call was refused is served by the compiled codec all the same",
+        file="kafka_zk/protocol/value.py",
+        old="        if make_by_keywords is not None:\n",
+        new="        value_class.__init__(self, **fields)\n        if make_by_keywords is not None:\n",
+        tests="tests/unit/protocol/test_twins.py -k first_call",
+    ),
+    Mutant(
         breaks="a batch that would make the segment too large rolls it first",
         file="kafka_zk/log/roll.py",
         old="size_bytes > segment_bytes - append_bytes",

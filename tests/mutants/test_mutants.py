@@ -23,8 +23,16 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in ("kafka_zk", "tests", "config", "scripts"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(PROJECT / part, folder / part, ignore=ignored)
-    shutil.copy(PROJECT / "setup.cfg", folder)
+    for file in ("setup.cfg", "setup.py", "pyproject.toml", "README.md"):
+        shutil.copy(PROJECT / file, folder)
     return folder
+
+
+def build(copy: Path) -> None:
+    """Compile what changed, for a fault that is planted in a compiled module."""
+    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+    run = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0 and "error" not in run.stderr.lower(), run.stderr
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.breaks)
@@ -33,7 +41,10 @@ def test_the_suite_catches(mutant: Mutant, copy: Path) -> None:
     assert original.count(mutant.old) == 1, f"{mutant.file} changed: the planted fault no longer has one place"
     replaced = copy / mutant.file
     replaced.write_text(original.replace(mutant.old, mutant.new))
+    compiled = replaced.suffix == ".pyx"
     try:
+        if compiled:
+            build(copy)
         run = subprocess.run(
             [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *mutant.tests.split()],
             cwd=copy,
@@ -43,4 +54,6 @@ def test_the_suite_catches(mutant: Mutant, copy: Path) -> None:
         )
     finally:
         replaced.write_text(original)
+        for module in (PROJECT / mutant.file).parent.glob(f"{replaced.stem}.*.so") if compiled else ():
+            shutil.copy(module, replaced.parent)
     assert run.returncode == TESTS_FAILED, f"not caught (pytest ended with {run.returncode}):\n{run.stdout[-3000:]}"
