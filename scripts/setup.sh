@@ -4,7 +4,7 @@
 #   scripts/setup.sh [EXTRA...]      extras of pyproject.toml: embedded spark dev ...
 #
 # Needs Python 3.11 or newer (PYTHON=... chooses one) and, the first time, the network. A second run with nothing
-# changed is done at once. A C compiler is used where there is one: without it the pure Python walker of records runs.
+# changed is done at once. A C compiler is used where there is one: without it the pure Python twins of codec and walker run.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 

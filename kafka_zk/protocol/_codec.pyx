@@ -127,12 +127,11 @@ cdef inline void put(object value, Py_ssize_t offset, object content) noexcept:
 
 cdef inline object get(Plan plan, object value, Op* op):
     cdef PyObject* content
-    if type(value) is not plan.value_class:
-        return getattr(value, <object>op.name)
-    content = (<PyObject**>((<char*><PyObject*>value) + op.offset))[0]
-    if content == NULL:
-        raise AttributeError(<object>op.name)
-    return <object>content
+    if type(value) is plan.value_class:
+        content = (<PyObject**>((<char*><PyObject*>value) + op.offset))[0]
+        if content != NULL:
+            return <object>content
+    return getattr(value, <object>op.name)
 
 
 cdef class Maker:
