@@ -1,23 +1,48 @@
-"""The two compiled modules, built where a compiler is found; everything else is in pyproject.toml."""
+"""What is compiled, where a compiler is found; everything else is in pyproject.toml.
 
+Two modules of Cython's that have a pure twin, and by mypyc the ordinary modules of the hot path. Each is optional: an
+install without a compiler has all of it in Python. KAFKA_ZK_INTERPRETED=1 leaves the hot path in Python.
+"""
+
+import os
+import sys
+import tomllib
 from pathlib import Path
 
 from setuptools import Extension, setup
 
-SOURCES = ("kafka_zk/protocol/_codec.pyx", "kafka_zk/record/_walker.pyx")
+TWINS = ("kafka_zk/protocol/_codec.pyx", "kafka_zk/record/_walker.pyx")
+HOT_PATH = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["kafka_zk"]["compiled"]
+MYPY_OPTIONS = ("--config-file=", "--python-version=3.11", "--ignore-missing-imports", "--follow-untyped-imports")
 
-extensions = []
-if all(Path(source).exists() for source in SOURCES):
+
+def twins() -> list[Extension]:
     from Cython.Build import cythonize
 
-    extensions = cythonize(
+    return cythonize(
         [
-            Extension(
-                source.removesuffix(".pyx").replace("/", "."), [source], optional=True, extra_compile_args=["-O3"]
-            )
-            for source in SOURCES
+            Extension(source.removesuffix(".pyx").replace("/", "."), [source], extra_compile_args=["-O3"])
+            for source in TWINS
         ],
         compiler_directives={"language_level": "3"},
     )
 
+
+def hot_path() -> list[Extension]:
+    if os.environ.get("KAFKA_ZK_INTERPRETED") == "1":
+        return []
+    from mypyc.build import mypycify
+
+    sources = [module.replace(".", "/") + ".py" for module in HOT_PATH]
+    try:
+        return mypycify([*MYPY_OPTIONS, *sources], opt_level="2", debug_level="0", group_name="kafka_zk.hot_path")
+    except SystemExit:
+        print("setup.py: mypyc refused the hot path, it stays in Python", file=sys.stderr)
+        return []
+
+
+building = not {"egg_info", "sdist", "clean"} & set(sys.argv)
+extensions = [*twins(), *hot_path()] if building and all(Path(source).exists() for source in TWINS) else []
+for extension in extensions:
+    extension.optional = True
 setup(ext_modules=extensions)

@@ -31,7 +31,7 @@ APACHE_JVM = ("-server", "-Xms1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-
               "-XX:+ExplicitGCInvokesConcurrent", "-Djava.awt.headless=true")  # fmt: skip
 TEST_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 OVERRIDES = {"auto.create.topics.enable": "false", "queued.max.requests": "500"}
-COMPILED_LINE = "Codec: compiled, record walker: compiled"
+COMPILED_LINE = "Codec: compiled, record walker: compiled, hot path: compiled"
 
 
 class Broker:

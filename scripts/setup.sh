@@ -54,8 +54,9 @@ fi
 
 # What the environment was made from. Each set of extras is remembered by itself: tests and demos take turns.
 sources=(pyproject.toml setup.py)
-for compiled in kafka_zk/protocol/_codec.pyx kafka_zk/record/_walker.pyx; do
-  [ ! -f "$compiled" ] || sources+=("$compiled")
+for module in kafka_zk/protocol/_codec.pyx kafka_zk/record/_walker.pyx \
+  $(sed -n '/^compiled = \[/,/^\]/s/^ *"\(.*\)",/\1/p' pyproject.toml | tr . / | sed 's/$/.py/'); do
+  [ ! -f "$module" ] || sources+=("$module")
 done
 hash="$({ cat "${sources[@]}"; .venv/bin/python -V; } | sha256sum | cut -c1-32)"
 stamp=.venv/setup-stamp
@@ -71,7 +72,7 @@ fi
 
 extras="$(IFS=,; echo "$*")"
 say "installing kafka_zk${extras:+ with $extras} into .venv (from PyPI, this can take a few minutes)"
-command -v cc >/dev/null || command -v gcc >/dev/null || say "no C compiler: records will be walked in pure Python"
+command -v cc >/dev/null || command -v gcc >/dev/null || say "no C compiler: everything will run in pure Python"
 .venv/bin/python -m pip install --disable-pip-version-check --quiet --editable ".${extras:+[$extras]}" ||
   fail "pip could not install the package; see its message above (is the network there?)"
 

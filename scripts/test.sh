@@ -56,7 +56,11 @@ suite() { # the suite's folders below tests/, the first one gives the name
 for name in "${suites[@]}"; do
   case "$name" in
     style) style ;;
-    unit) suite unit simulation ;;
+    unit)
+      suite unit simulation
+      # An install without a compiler runs from sources, and only there calls can be counted.
+      KAFKA_ZK_INTERPRETED=1 suite unit
+      ;;
     *) suite "$name" ;;
   esac
 done

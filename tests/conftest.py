@@ -1,4 +1,4 @@
-"""What all suites share: --full, and no skips where CI must see everything."""
+"""What all suites share: --full, no skips where CI must see everything, and which of compiled and source is tested."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ import os
 
 import pytest
 
+from tests.support import interpreted
+
+if refusal := interpreted.choose():
+    pytest.exit(refusal, returncode=2)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="also run what does not fit in CI (marked slow)")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect slow tests (not skip them: a skip is a failure in CI) unless --full was given."""
-    if config.getoption("--full"):
-        return
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    if slow:
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    """Deselect (not skip: a skip is a failure in CI) slow tests unless --full was given, and those that need sources."""
+    unwanted = set() if config.getoption("--full") else {"slow"}
+    if not interpreted.INTERPRETED:
+        unwanted.add("interpreted")
+    left_out = [item for item in items if any(item.get_closest_marker(name) for name in unwanted)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -26,7 +26,6 @@ _FLEXIBLE_FROM = {key: api.flexible_from for key, api in API_TABLE.items()}
 _WITH_CLIENT_ID = struct.Struct(">hhih")
 _WITHOUT_CLIENT_ID = struct.Struct(">hhi")
 _unpack = _WITH_CLIENT_ID.unpack_from
-_new = object.__new__
 
 
 class RequestHeader:
@@ -52,7 +51,10 @@ class RequestHeader:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RequestHeader):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+        return self._values() == other._values()
+
+    def _values(self) -> tuple[int, int, int, str, int]:
+        return self.api_key, self.api_version, self.correlation_id, self.client_id, self.body_position
 
     def __repr__(self) -> str:
         return (
@@ -63,7 +65,7 @@ class RequestHeader:
 
 def decode_request_header(frame: Buffer, position: int = 0) -> RequestHeader:
     """Read the header at `position`. Raises DecodeError: cut short, or an API key no ZooKeeper-mode broker has."""
-    header = _new(RequestHeader)
+    header = RequestHeader(0, 0, 0, "")
     try:
         header.api_key, header.api_version, header.correlation_id, length = _unpack(frame, position)
         flexible = header.api_version >= _FLEXIBLE_FROM[header.api_key]

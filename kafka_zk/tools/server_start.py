@@ -111,12 +111,17 @@ def _run(options: argparse.Namespace) -> int:
 def _serve(config: BrokerConfig, port_file: Path | None) -> int:
     import gevent
 
+    from kafka_zk.api import dispatch
     from kafka_zk.broker.server import START_FAILURES, KafkaServer
+    from kafka_zk.compiled import stale_modules
     from kafka_zk.protocol.coding import CODEC
     from kafka_zk.record import WALKER
 
     # bench/ refuses to measure a broker that runs a pure one.
-    log.info("Codec: %s, record walker: %s", CODEC, WALKER)
+    hot_path = "pure" if str(dispatch.__file__).endswith(".py") else "compiled"
+    log.info("Codec: %s, record walker: %s, hot path: %s", CODEC, WALKER, hot_path)
+    for module in stale_modules():
+        log.warning("%s was compiled before its source changed: the old code runs. scripts/setup.sh builds it", module)
     sys.setswitchinterval(THREAD_SWITCH_INTERVAL_S)
     _raise_open_files_limit()
     server = KafkaServer(config)

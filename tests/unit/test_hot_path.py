@@ -28,6 +28,8 @@ from kafka_zk.protocol.messages.produce import (
 from kafka_zk.record import Record, build_batch
 from tests.unit.replication.broker import Broker
 
+pytestmark = pytest.mark.interpreted
+
 PRODUCE_CALLS = 66
 IDEMPOTENT_PRODUCE_CALLS = 86
 CALLS_A_FURTHER_PARTITION = 42

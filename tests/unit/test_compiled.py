@@ -1,0 +1,43 @@
+"""What was compiled is what runs, and a source that changed since is noticed."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import os
+from pathlib import Path
+
+import pytest
+
+from kafka_zk import compiled
+from tests.support.interpreted import INTERPRETED
+
+
+@pytest.mark.parametrize("module", compiled.hot_path_modules())
+def test_the_hot_path_runs_compiled_unless_sources_are_wanted(module: str) -> None:
+    suffix = Path(str(importlib.import_module(module).__file__)).suffix
+    assert suffix == (".py" if INTERPRETED else ".so")
+
+
+def test_the_list_names_modules_that_exist() -> None:
+    assert compiled.hot_path_modules()
+    assert all(compiled.source_file(module).exists() for module in compiled.hot_path_modules())
+
+
+def test_a_source_newer_than_what_was_compiled_from_it_is_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled, "PROJECT", tmp_path)
+    assert compiled.stale_modules() == [], "an installed package has no sources to compare with"
+    (tmp_path / "pyproject.toml").write_text('[tool.kafka_zk]\ncompiled = ["room.hot", "room.cold"]\n')
+    room = tmp_path / "room"
+    room.mkdir()
+    for name in ("hot.py", "cold.py"):
+        (room / name).touch()
+        os.utime(room / name, (2000, 2000))
+    binary = room / f"hot{importlib.machinery.EXTENSION_SUFFIXES[0]}"
+    binary.touch()
+    os.utime(binary, (3000, 3000))
+    assert compiled.stale_modules() == []
+    os.utime(binary, (1000, 1000))
+    assert compiled.stale_modules() == ["room.hot"]
