@@ -17,7 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect (not skip: a skip is a failure in CI) slow tests unless --full was given, and those that need sources."""
+    """Leave out (a skip is a failure in CI) slow tests unless --full was given, and those that need sources."""
     unwanted = set() if config.getoption("--full") else {"slow"}
     if not interpreted.INTERPRETED:
         unwanted.add("interpreted")
