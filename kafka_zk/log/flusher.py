@@ -42,7 +42,8 @@ class Flusher:
             with log.log_dir.guard(f"Error while flushing log for {log.topic_partition} in dir {log.log_dir.path}"):
                 for segment in segments:
                     self._sync(segment)
-                if len(segments) > 1:
+                # The names of segments that are new since the last flush.
+                if any(segment.base_offset >= log.recovery_point for segment in segments):
                     self._run(log.log_dir.disk.sync_path, log.directory)
             if log.truncations == generation and up_to > log.recovery_point:
                 log.recovery_point = up_to
@@ -83,4 +84,4 @@ class Flusher:
 
     def _run(self, function: Callable[..., None], *arguments: object) -> None:
         pools = self._log.log_dir.pools
-        pools.run_to_end(pools.maintenance, function, *arguments)
+        pools.run_to_end(pools.sync, function, *arguments)

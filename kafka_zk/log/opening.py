@@ -115,7 +115,7 @@ class LogOpener:
     def _open(self, data_dir: DataDir, path: Path, topic_partition: TopicPartition, config: LogConfig) -> UnifiedLog:
         directory, disk, pools = data_dir.directory, data_dir.directory.disk, self._pools
         producers = ProducerJournal(path, str(topic_partition), self._config.producer_id_expiration_ms, disk)
-        epochs = EpochJournal(path, disk, lambda changed: pools.sync_soon(changed, disk.sync_path))
+        epochs = EpochJournal(path, disk, lambda changed: pools.sync_soon(changed, disk.sync_replaced))
         epochs.create()
         loaded = LogLoader(
             directory=path,

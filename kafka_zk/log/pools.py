@@ -1,13 +1,14 @@
-"""The threads of the log: for appends, for reads, for everything that may take long, one for what needs much memory.
+"""The threads of the log: for appends, reads, syncs, everything that may take long, one for what needs much memory.
 
 Invariants  A thread runs only calls that release the GIL. fsync never shares a pool with reads or appends.
             `sync_soon` joins requests: a file that is waiting to be synced is synced once.
+            Syncs run side by side: a journalling file system commits many of them in the time of one.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar, cast
@@ -22,6 +23,8 @@ T = TypeVar("T")
 APPEND_THREADS = 4
 READ_THREADS = 4
 MAINTENANCE_THREADS = 2
+SYNC_THREADS = 16
+"""A sync is nearly all waiting, so there may be far more than processors."""
 
 
 class LogPools:
@@ -31,9 +34,10 @@ class LogPools:
         self.append = ThreadPool(APPEND_THREADS)
         self.read = ThreadPool(READ_THREADS)
         self.maintenance = ThreadPool(MAINTENANCE_THREADS)
+        self.sync = ThreadPool(SYNC_THREADS)
         self.large = ThreadPool(1)
         self._to_sync: dict[Path, Callable[[Path], None]] = {}
-        self._syncer: gevent.Greenlet[..., None] | None = None
+        self._syncers: set[gevent.Greenlet[..., None]] = set()
 
     def run_to_end(self, pool: ThreadPool, function: Callable[..., T], *arguments: object) -> T:
         """Blocks. Run `function` in a thread of `pool`; its result or exception.
@@ -61,25 +65,50 @@ class LogPools:
         """Have `sync(path)` run in the background, once for all who asked meanwhile. Its OSError is logged only:
         what must not be lost is synced by whoever depends on it."""
         self._to_sync[path] = sync
-        if self._syncer is None:
-            self._syncer = gevent.spawn(self._sync_all)
+        if len(self._syncers) < SYNC_THREADS:
+            self._syncers.add(gevent.spawn(self._sync_all))
 
     def drain(self) -> None:
         """Blocks. Wait for what `sync_soon` was asked for."""
-        if self._syncer is not None:
-            self._syncer.join()
+        gevent.joinall(list(self._syncers))
+
+    def for_each(self, items: Iterable[T], work: Callable[[T], None]) -> None:
+        """Blocks. Do `work`, which blocks in threads, for all items, as many at once as there are threads for syncs.
+
+        Raises the first error, once nothing runs any more; items that were not begun by then are left out.
+        """
+        waiting = iter(items)
+        errors: list[Exception] = []
+
+        def work_on() -> None:
+            for item in waiting:
+                try:
+                    work(item)
+                except Exception as error:
+                    errors.append(error)
+                if errors:
+                    return
+
+        workers = [gevent.spawn(work_on) for _ in range(SYNC_THREADS)]
+        try:
+            gevent.joinall(workers)
+        finally:
+            # Killed while waiting: what a thread has begun must end before the files are somebody else's.
+            gevent.killall(workers)
+        if errors:
+            raise errors[0]
 
     def _sync_all(self) -> None:
         while self._to_sync:
             path, sync = next(iter(self._to_sync.items()))
             del self._to_sync[path]
             try:
-                self.run_to_end(self.maintenance, sync, path)
+                self.run_to_end(self.sync, sync, path)
             except FileNotFoundError:
                 continue  # The partition was deleted meanwhile.
             except OSError:
                 log.exception("Failed to sync %s", path)
-        self._syncer = None
+        self._syncers.discard(gevent.getcurrent())
 
 
 def _outcome(function: Callable[..., T], *arguments: object) -> tuple[T | None, Exception | None]:

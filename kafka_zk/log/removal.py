@@ -74,6 +74,9 @@ def close(log: UnifiedLog) -> None:
         return
     with log.log_dir.guard(f"Error while closing {log.topic_partition} in dir {log.log_dir.path}"):
         log.producers.state.map_end_offset = log.log_end_offset
-        log.producers.take_snapshot()
+        snapshot = log.producers.take_snapshot(durable=False)
+        if snapshot is not None:
+            pools = log.log_dir.pools
+            pools.run_to_end(pools.sync, log.log_dir.disk.sync_replaced, snapshot)
         for segment in log.segments:
             segment.close()

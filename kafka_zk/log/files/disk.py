@@ -32,6 +32,11 @@ class Disk:
         finally:
             os.close(descriptor)
 
+    def sync_replaced(self, path: Path) -> None:
+        """fsync a file that `replace_file` put in its place without, then its name."""
+        self.sync_path(path)
+        self.sync_path(path.parent)
+
     def write_whole(self, descriptor: int, data: Buffer, position: int) -> None:
         """Write all of `data` at `position`. Raises OSError; a short write counts as a full disk."""
         written = self.pwrite(descriptor, data, position)

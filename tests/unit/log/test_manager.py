@@ -4,6 +4,9 @@ import errno
 import os
 import subprocess
 import sys
+import threading
+import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -18,6 +21,7 @@ from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.meta_properties import MetaProperties
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.opening import InvalidLogDirectory
+from kafka_zk.log.pools import SYNC_THREADS
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.protocol.errors import InconsistentTopicId, KafkaStorageError
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
@@ -230,6 +234,49 @@ def test_a_changed_topic_config_holds_from_the_next_append_on(tmp_path: Path) ->
     for partition in (A, B):
         append(manager, partition, "1", "2", "3")
     assert [len(log.segments) for log in manager.all_logs()] == [3, 1]
+
+
+class CountingDisk(Disk):
+    """How many syncs were asked for, and how many threads were in one at the same time."""
+
+    def __init__(self) -> None:
+        self.synced: list[str] = []
+        self.at_once = self.most_at_once = 0
+        self._counting = threading.Lock()
+
+    def fsync(self, descriptor: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        with self._counting:
+            self.synced.append(path.name)
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        time.sleep(0.002)  # As long as a sync takes on a slow disk: otherwise no two ever meet.
+        with self._counting:
+            self.at_once -= 1
+
+    def times_by_kind(self) -> Counter[str]:
+        return Counter(Path(name).suffix or name for name in self.synced)
+
+
+def many(topic: str, count: int) -> list[TopicPartition]:
+    return [TopicPartition(topic, index) for index in range(count)]
+
+
+def test_a_stop_syncs_each_dirty_log_once_and_many_logs_at_the_same_time(tmp_path: Path) -> None:
+    disk, partitions = CountingDisk(), many("a", 40)
+    manager = started(tmp_path, disk=disk)
+    create(manager, *partitions)
+    for partition in partitions:
+        append(manager, partition, "one")
+    manager._pools.drain()
+    disk.synced.clear()
+    disk.most_at_once = 0
+    manager.shutdown()
+    times = disk.times_by_kind()
+    assert times[".log"] == times[".index"] == times[".timeindex"] == times[".snapshot"] == len(partitions)
+    # The names of new segments with the flush, that of the snapshot at the end.
+    assert sum(name in {str(partition) for partition in partitions} for name in disk.synced) <= 2 * len(partitions)
+    assert disk.most_at_once >= SYNC_THREADS // 2
 
 
 class DeadDirectory(Disk):
