@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
@@ -23,6 +24,7 @@ from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.data_dir import DataDir
 from kafka_zk.log.epoch_journal import EpochJournal
 from kafka_zk.log.files import names, partition_metadata
+from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.names import DirKind
 from kafka_zk.log.files.partition_metadata import MalformedPartitionMetadata
 from kafka_zk.log.loader import LogLoader, partition_dirs
@@ -75,6 +77,7 @@ class LogOpener:
                 "Skipping recovery of %d logs from %s since clean shutdown file was found", len(paths), data_dir.path
             )
         configs: dict[str, LogConfig] = {}
+        to_sync: list[Path] = []
         for number, (path, parsed) in enumerate(paths, 1):
             if parsed is None:
                 raise InvalidLogDirectory(
@@ -87,13 +90,20 @@ class LogOpener:
             elif parsed.kind is not DirKind.STRAY:
                 topic = parsed.topic_partition.topic
                 config = configs.get(topic) or configs.setdefault(topic, self._topic_config(topic))
-                opened = self._open(data_dir, path, parsed.topic_partition, config)
+                opened = self._open(data_dir, path, parsed.topic_partition, config, to_sync.append)
                 opened.is_future = parsed.kind is DirKind.FUTURE
                 (found.future if opened.is_future else found.live).append(opened)
                 self._report(opened, number, len(paths), data_dir)
             if number % LOGS_BETWEEN_SWITCHES == 0:
                 gevent.sleep(0)
+        self._pools.for_each(to_sync, lambda path: self._sync_snapshot(path, data_dir.directory.disk))
+        self._pools.drain()
         return found
+
+    def _sync_snapshot(self, path: Path, disk: Disk) -> None:
+        """Blocks. A snapshot that the same recovery has deleted again needs none."""
+        with suppress(FileNotFoundError):
+            self._pools.run_to_end(self._pools.sync, disk.sync_replaced, path)
 
     def create(self, data_dir: DataDir, topic_partition: TopicPartition) -> UnifiedLog:
         """Make the directory of a partition. Raises KafkaStorageError."""
@@ -112,11 +122,19 @@ class LogOpener:
                 f"A partition must lie in one directory only; remove the one that is out of date."
             )
 
-    def _open(self, data_dir: DataDir, path: Path, topic_partition: TopicPartition, config: LogConfig) -> UnifiedLog:
+    def _open(
+        self,
+        data_dir: DataDir,
+        path: Path,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        sync_later: Callable[[Path], None] | None = None,
+    ) -> UnifiedLog:
         directory, disk, pools = data_dir.directory, data_dir.directory.disk, self._pools
         producers = ProducerJournal(path, str(topic_partition), self._config.producer_id_expiration_ms, disk)
         epochs = EpochJournal(path, disk, lambda changed: pools.sync_soon(changed, disk.sync_replaced))
         epochs.create()
+        producers.sync_later = sync_later
         loaded = LogLoader(
             directory=path,
             topic_partition=str(topic_partition),
@@ -130,6 +148,7 @@ class LogOpener:
             now_ms=self._clock.wall_ms(),
             breathe=lambda: gevent.sleep(0),
         ).load()
+        producers.sync_later = None
         for segment in loaded.segments:
             if segment.is_open:
                 # Made just now, or read because the last stop was not clean.

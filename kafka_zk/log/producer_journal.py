@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from kafka_zk.log.files import names, producer_snapshot
@@ -25,20 +25,24 @@ log = logging.getLogger("org.apache.kafka.storage.internals.log.ProducerStateMan
 
 
 class ProducerJournal:
-    """`last_snapshot_offset` is where the newest snapshot stands, or where the state began without one."""
+    """`last_snapshot_offset` is where the newest snapshot stands, or where the state began without one.
+
+    `sync_later`, while it is set, is told of snapshots to be made durable instead of waiting for the disk.
+    """
 
     def __init__(self, directory: Path, topic_partition: str, expiration_ms: int, disk: Disk = DISK) -> None:
         self.directory = directory
         self.state = ProducerState(topic_partition)
         self.expiration_ms = expiration_ms
         self.last_snapshot_offset = 0
+        self.sync_later: Callable[[Path], None] | None = None
         self._disk = disk
         self._prefix = f"[ProducerStateManager partition={topic_partition}]"
 
     def snapshot_offsets(self) -> list[int]:
         """Where snapshots stand, oldest first. Raises OSError."""
-        found = (names.parse_offset_file(name) for name in os.listdir(self.directory))
-        return sorted(file.offset for file in found if file and file.kind == names.PRODUCER_SNAPSHOT and not file.state)
+        snapshots = (name for name in os.listdir(self.directory) if name.endswith(names.PRODUCER_SNAPSHOT))
+        return sorted(file.offset for name in snapshots if (file := names.parse_offset_file(name)))
 
     def path(self, offset: int) -> Path:
         return self.directory / names.offset_file_name(offset, names.PRODUCER_SNAPSHOT)
@@ -48,7 +52,10 @@ class ProducerJournal:
         offset = self.state.map_end_offset
         if offset <= self.last_snapshot_offset:
             return None
-        producer_snapshot.write(self.path(offset), self.state.snapshot(), self._disk, durable=durable)
+        path, now = self.path(offset), durable and self.sync_later is None
+        producer_snapshot.write(path, self.state.snapshot(), self._disk, durable=now)
+        if durable and self.sync_later is not None:
+            self.sync_later(path)
         log.info(
             "%s Wrote producer snapshot at offset %d with %d producer ids.",
             self._prefix,
@@ -56,7 +63,7 @@ class ProducerJournal:
             len(self.state.producers),
         )
         self.last_snapshot_offset = offset
-        return self.path(offset)
+        return path
 
     def reload(self, log_start_offset: int, end_offset: int, now_ms: int) -> None:
         """Go back to the newest snapshot at or before `end_offset`; batches from `map_end_offset` on must follow.

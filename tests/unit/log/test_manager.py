@@ -279,6 +279,27 @@ def test_a_stop_syncs_each_dirty_log_once_and_many_logs_at_the_same_time(tmp_pat
     assert disk.most_at_once >= SYNC_THREADS // 2
 
 
+def test_a_recovery_of_many_logs_syncs_their_snapshots_at_the_same_time_and_before_anybody_is_served(
+    tmp_path: Path,
+) -> None:
+    partitions = many("a", 40)
+    manager = started(tmp_path)
+    create(manager, *partitions)
+    for partition in partitions:
+        append(manager, partition, "one", "two")
+    crash(manager)
+    disk = CountingDisk()
+    again = started(tmp_path, disk=disk)
+    times = disk.times_by_kind()
+    assert times[".snapshot"] == len(partitions)
+    assert times.total() <= 2 * len(partitions)
+    assert disk.most_at_once >= SYNC_THREADS // 2
+    for partition in partitions:
+        log = again.get_log(partition)
+        assert log is not None and values(log) == ["one", "two"]
+    again.shutdown()
+
+
 class DeadDirectory(Disk):
     """From `die` on every change below a path fails."""
 
