@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import random
 import threading
+import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
+from kafka_zk.broker.membership.session_file import NAME as SESSION_FILE
+from tests.support.broker import OurBroker
+from tests.support.zookeeper import ZooKeeperServer, expire_session
+
 LONG_MS = 120_000
+REQUEST_MS = 20_000
+"""What a client gives a request that a broker must answer at once."""
+CALL_S = 90
+"""What a call of a member may take: its client gives up a commit after three requests, a leave after 5 s."""
+UNANSWERED = "Request in flight (after"
+"""In the log of a client: a broker that was there left a request without an answer."""
+T = TypeVar("T")
 Slot = tuple[str, int]
 """A topic and a partition."""
 
@@ -34,6 +48,10 @@ class Worker:
 
     def start(self) -> None:
         self._thread.start()
+
+    @property
+    def has_failed(self) -> bool:
+        return self._failure is not None
 
     def stop(self, timeout_s: float = 60) -> None:
         self.stopping.set()
@@ -99,41 +117,75 @@ class IdempotentWriter(Worker):
 
 
 class GroupReader(Worker):
-    """Members of one group that come and go and commit what they have read."""
+    """Members of one group that come and go and commit what they have read.
 
-    def __init__(self, bootstrap: str, topic: str, seed: int) -> None:
-        super().__init__("group-reader")
-        self._bootstrap, self._topic = bootstrap, topic
+    Each member calls itself `<group>-<number>` in the log of its client. What `may_happen` in a turn is that a member
+    comes, or that one goes.
+    """
+
+    def __init__(
+        self, bootstrap: str, topic: str, seed: int, *, group: str = "chaos-group", may_happen: float = 0.01
+    ) -> None:
+        super().__init__(f"reader of {group}")
+        self._bootstrap, self._topic, self._group, self._may_happen = bootstrap, topic, group, may_happen
         self._chance = random.Random(seed)
-        self._members: list[Consumer] = []
+        self._numbers = itertools.count(1)
+        self._members: list[tuple[str, Consumer]] = []
         self.committed: dict[int, int] = {}
         """The highest offset whose commit was acknowledged."""
         self.read = 0
+        self.closed = 0
+        self.longest_call: tuple[float, str] = (0.0, "")
+        """Seconds, and what took them."""
 
     def turn(self) -> None:
         happening = self._chance.random()
-        if not self._members or (happening < 0.01 and len(self._members) < 3):
-            member = reader(self._bootstrap, "chaos-group")
+        if not self._members or (happening < self._may_happen and len(self._members) < 3):
+            name = f"{self._group}-{next(self._numbers)}"
+            member = reader(self._bootstrap, self._group, name)
             member.subscribe([self._topic])
-            self._members.append(member)
-        elif happening < 0.02 and len(self._members) > 1:
-            self._members.pop(self._chance.randrange(len(self._members))).close()
-        for member in self._members:
+            self._members.append((name, member))
+        elif happening < 2 * self._may_happen and len(self._members) > 1:
+            self._close(*self._members.pop(self._chance.randrange(len(self._members))))
+        for name, member in self._members:
             found = [message for message in member.consume(500, 0.05) if message.error() is None]
             self.read += len(found)
             if found:
-                self._commit(member)
+                self._commit(name, member)
 
-    def _commit(self, member: Consumer) -> None:
+    def end(self) -> None:
+        for name, member in self._members:
+            self._close(name, member)
+
+    def _commit(self, name: str, member: Consumer) -> None:
         # A rebalance or a broker that is away refuses it: then nothing was promised.
         with suppress(KafkaException):
-            for done in member.commit(asynchronous=False) or ():
+            for done in self._bounded(f"commit() of {name}", lambda: member.commit(asynchronous=False)) or ():
                 if done.error is None:
                     self.committed[done.partition] = max(done.offset, self.committed.get(done.partition, 0))
 
-    def end(self) -> None:
-        for member in self._members:
-            member.close()
+    def _close(self, name: str, member: Consumer) -> None:
+        self._bounded(f"close() of {name}", member.close)
+        self.closed += 1
+
+    def _bounded(self, what: str, call: Callable[[], T]) -> T:
+        """Make a call that has no time limit of its own; fail, and leave it behind, when it takes too long."""
+        done: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(call())
+            except BaseException as error:
+                done.set_exception(error)
+
+        started_s = time.monotonic()
+        threading.Thread(target=run, name=what, daemon=True).start()
+        try:
+            return done.result(CALL_S)
+        except TimeoutError:
+            raise AssertionError(f"{what} hangs: no end after {CALL_S} s") from None
+        finally:
+            self.longest_call = max(self.longest_call, (time.monotonic() - started_s, what))
 
 
 class TopicChurn(Worker):
@@ -162,25 +214,55 @@ class TopicChurn(Worker):
         self.stopping.wait(0.05)
 
 
-def reader(bootstrap: str, group: str) -> Consumer:
+def reader(bootstrap: str, group: str, client_id: str, *, debug: str = "cgrp,protocol") -> Consumer:
+    """Its log goes to standard error (see ClientLog)."""
     return Consumer(
         {
             "bootstrap.servers": bootstrap,
             "group.id": group,
+            "client.id": client_id,
             "enable.auto.commit": False,
             "enable.auto.offset.store": True,
             "auto.offset.reset": "earliest",
             "session.timeout.ms": 6000,
+            "socket.timeout.ms": REQUEST_MS,
             "reconnect.backoff.max.ms": 200,
             "fetch.wait.max.ms": 100,
             "broker.address.family": "v4",
-            "log_level": 0,
+            "debug": debug,
         }
     )
 
 
-def committed_offsets(bootstrap: str, topic: str, partitions: int) -> dict[int, int]:
-    consumer = reader(bootstrap, "chaos-group")
+def committed_offsets(bootstrap: str, topic: str, partitions: int, *, group: str) -> dict[int, int]:
+    consumer = reader(bootstrap, group, "looks-at-offsets")
     found = consumer.committed([TopicPartition(topic, index) for index in range(partitions)], timeout=30)
     consumer.close()
     return {each.partition: each.offset for each in found}
+
+
+def assert_not_behind(found: dict[int, int], acknowledged: dict[int, int]) -> None:
+    behind = {index: (found[index], offset) for index, offset in acknowledged.items() if found[index] < offset}
+    assert not behind, f"committed offsets went back (found, acknowledged): {behind}"
+
+
+def disturb(
+    broker: OurBroker, zookeeper: ZooKeeperServer, chance: random.Random, workers: Sequence[Worker], seconds: float
+) -> dict[str, int]:
+    """So long, or until a worker fails: stops, kills and lost sessions; the broker runs at the end."""
+    counts: dict[str, int] = defaultdict(int)
+    until_s = time.monotonic() + seconds
+    while time.monotonic() < until_s and not any(worker.has_failed for worker in workers):
+        time.sleep(chance.uniform(0.5, 2.5))
+        kind = chance.choice(("kill", "kill", "stop", "expire"))
+        counts[kind] += 1
+        if kind == "expire":
+            session = json.loads((broker.log_dir / SESSION_FILE).read_text())
+            expire_session(zookeeper, session["session_id"], bytes.fromhex(session["password"]))
+            continue
+        if kind == "kill":
+            broker.kill()
+        else:
+            assert broker.stop() == 143
+        broker.start()
+    return counts
