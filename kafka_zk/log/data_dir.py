@@ -29,13 +29,17 @@ class DirectoryInUse(Exception):
 
 
 class DataDir:
-    """`had_clean_stop`: the marker was there at start. `is_loaded`: every partition was opened."""
+    """`had_clean_stop`: the marker was there at start. `is_loaded`: every partition was opened.
+
+    `log_count`: its partitions, those that are just being made included.
+    """
 
     def __init__(self, directory: LogDirectory) -> None:
         self.directory = directory
         self.path = directory.path
         self.had_clean_stop = False
         self.is_loaded = False
+        self.log_count = 0
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_start_offsets: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}

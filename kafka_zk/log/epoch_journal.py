@@ -38,6 +38,10 @@ class EpochJournal:
         if not self.path.exists():
             self._disk.replace_file(self.path, b"", durable=False)
 
+    def begin(self) -> None:
+        """The empty file was made just now: there is nothing to read."""
+        self._cache = LeaderEpochCache()
+
     def replace(self, cache: LeaderEpochCache) -> None:
         self._cache = cache
         self.write()

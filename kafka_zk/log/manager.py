@@ -13,6 +13,7 @@ import logging
 import random
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 from uuid import UUID
 
 import gevent
@@ -39,6 +40,8 @@ from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 
 log = logging.getLogger("kafka.log.LogManager")
+
+T = TypeVar("T")
 
 CHECKPOINT_SOON_MS = 200
 """How long deletions gather before the checkpoints of their directory are written again."""
@@ -69,6 +72,8 @@ class LogManager:
         self._note_flush_ms = log_metrics.flush_timer(metrics)
         self._dirs = [DataDir(self._directory(Path(path), disk)) for path in config.log_dirs]
         self._opener = LogOpener(config, topic_config, clock, self._pools, chance or random.Random())
+        self._topic_config = topic_config
+        self._config_changes = 0
         self._logs: dict[TopicPartition, UnifiedLog] = {}
         self._future_logs: dict[TopicPartition, UnifiedLog] = {}
         self._retired = RetiredLogs(clock, config.log_segment_delete_delay_ms)
@@ -160,6 +165,7 @@ class LogManager:
             self._add(each)
         for each in found.future:
             self._future_logs[each.topic_partition] = each
+        data_dir.log_count = len(found.live) + len(found.future)
         for path in found.deleted:
             self._retired.remove_later(path, data_dir.directory)
 
@@ -206,8 +212,9 @@ class LogManager:
         return list(self._logs.values())
 
     def get_or_create_log(self, topic_partition: TopicPartition, *, topic_id: UUID, is_new: bool) -> UnifiedLog:
-        """The log, made if need be; it knows `topic_id` then (NULL_UUID: nothing to know).
+        """Blocks. The log, made if need be; it knows `topic_id` then (NULL_UUID: nothing to know).
 
+        Several may be made at the same time, each partition once.
         While a directory is offline only partitions that are new to the cluster are made: others may lie there.
         Raises InconsistentTopicId, KafkaStorageError.
         """
@@ -218,7 +225,7 @@ class LogManager:
                 raise KafkaStorageError(
                     f"Can not create log for {topic_partition} because log directories {', '.join(offline)} are offline"
                 )
-            found = self._create(topic_partition)
+            found = self._create(topic_partition, topic_id)
         if topic_id != NULL_UUID:
             found.assign_topic_id(topic_id)
         return found
@@ -229,12 +236,22 @@ class LogManager:
         if found is None:
             return
         data_dir = self._dir_of(found)
+        data_dir.log_count -= 1
         data_dir.recovery_points.pop(topic_partition, None)
         self._retired.retire(found)
         self._checkpoint_soon(data_dir)
 
+    def do_at_once(self, items: Iterable[T], work: Callable[[T], None]) -> None:
+        """Blocks. Do `work`, which waits for the disk, for many items at the same time; see LogPools.for_each."""
+        self._pools.for_each(items, work)
+
+    def wait_for_syncs(self) -> None:
+        """Blocks. Until what has been noted so far (leader epochs, topic ids) is on the disk for good."""
+        self._pools.drain()
+
     def update_topic_config(self, topic: str, config: LogConfig) -> None:
         """From now on the logs of `topic` follow `config`."""
+        self._config_changes += 1
         for logs in (self._logs, self._future_logs):
             for topic_partition, each in logs.items():
                 if topic_partition.topic == topic:
@@ -246,15 +263,22 @@ class LogManager:
     def offline_log_dirs(self) -> list[str]:
         return [str(data_dir.path) for data_dir in self._dirs if data_dir.directory.is_offline]
 
-    def _create(self, topic_partition: TopicPartition) -> UnifiedLog:
-        """In the live directory with the fewest partitions; the next one when it fails."""
-        loads = {data_dir: len(self._logs_in(data_dir, with_future=True)) for data_dir in self._live()}
-        for data_dir in sorted(loads, key=lambda each: loads[each]):
+    def _create(self, topic_partition: TopicPartition, topic_id: UUID) -> UnifiedLog:
+        """Blocks. In the live directory with the fewest partitions; the next one when it fails."""
+        for data_dir in sorted(self._live(), key=lambda each: each.log_count):
+            config_changes = self._config_changes
+            data_dir.log_count += 1
             try:
-                created = self._opener.create(data_dir, topic_partition)
-            except KafkaStorageError:
-                continue
+                created = self._opener.create(data_dir, topic_partition, topic_id)
+            except BaseException as error:
+                data_dir.log_count -= 1
+                if isinstance(error, KafkaStorageError):
+                    continue
+                raise
             self._add(created)
+            if self._config_changes != config_changes:
+                # It was not among the logs yet when somebody told of a change.
+                created.apply_config(self._topic_config(topic_partition.topic))
             log.info(
                 "Created log for partition %s in %s with properties %s",
                 topic_partition,

@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -27,11 +28,13 @@ from kafka_zk.log.files import names, partition_metadata
 from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.names import DirKind
 from kafka_zk.log.files.partition_metadata import MalformedPartitionMetadata
-from kafka_zk.log.loader import LogLoader, partition_dirs
+from kafka_zk.log.loader import LoadedLog, LogLoader, partition_dirs
+from kafka_zk.log.new_partition import make_partition
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.producer_journal import ProducerJournal
+from kafka_zk.log.segments import Segments
 from kafka_zk.log.unified_log import UnifiedLog
-from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 
 log = logging.getLogger("kafka.log.LogManager")
 
@@ -105,14 +108,45 @@ class LogOpener:
         with suppress(FileNotFoundError):
             self._pools.run_to_end(self._pools.sync, disk.sync_replaced, path)
 
-    def create(self, data_dir: DataDir, topic_partition: TopicPartition) -> UnifiedLog:
-        """Make the directory of a partition. Raises KafkaStorageError."""
-        path = data_dir.path / str(topic_partition)
-        with data_dir.directory.guard(f"Error while creating log for {topic_partition} in dir {data_dir.path}"):
-            path.mkdir(exist_ok=True)
+    def create(self, data_dir: DataDir, topic_partition: TopicPartition, topic_id: UUID) -> UnifiedLog:
+        """Blocks. Make the directory of a partition and what is in it, durably. Raises KafkaStorageError."""
+        path, directory = data_dir.path / str(topic_partition), data_dir.directory
+        config = self._topic_config(topic_partition.topic)
+        with directory.guard(f"Error while creating log for {topic_partition} in dir {data_dir.path}"):
             for offsets in (data_dir.recovery_points, data_dir.log_start_offsets, data_dir.high_watermarks):
                 offsets.pop(topic_partition, None)
-            return self._open(data_dir, path, topic_partition, self._topic_config(topic_partition.topic))
+            make = partial(make_partition, now_ms=self._clock.wall_ms(), disk=directory.disk)
+            try:
+                segment = self._pools.run_to_end(self._pools.sync, make, path, topic_id, config)
+            except FileExistsError:
+                # Left there by a creation that a stop of the process cut off.
+                return self._open(data_dir, path, topic_partition, config)
+            if directory.is_offline:
+                segment.close_files()
+                directory.check_online()
+        segments = Segments()
+        segments.add(segment)
+        directory.open_segments.track(segment)
+        producers, epochs = self._journals(path, topic_partition, directory.disk)
+        epochs.begin()
+        return UnifiedLog(
+            topic_partition,
+            directory=path,
+            log_dir=directory,
+            config=config,
+            topic_id=None if topic_id == NULL_UUID else topic_id,
+            loaded=LoadedLog(segments, log_start_offset=0, log_end_offset=0, recovery_point=0),
+            producers=producers,
+            epochs=epochs,
+            jitter_below=self._chance.randrange,
+        )
+
+    def _journals(
+        self, path: Path, topic_partition: TopicPartition, disk: Disk
+    ) -> tuple[ProducerJournal, EpochJournal]:
+        pools = self._pools
+        producers = ProducerJournal(path, str(topic_partition), self._config.producer_id_expiration_ms, disk)
+        return producers, EpochJournal(path, disk, lambda changed: pools.sync_soon(changed, disk.sync_replaced))
 
     def refuse_second(self, found: UnifiedLog, known: UnifiedLog | None) -> None:
         """Raises InvalidLogDirectory when a partition is in two directories."""
@@ -130,9 +164,8 @@ class LogOpener:
         config: LogConfig,
         sync_later: Callable[[Path], None] | None = None,
     ) -> UnifiedLog:
-        directory, disk, pools = data_dir.directory, data_dir.directory.disk, self._pools
-        producers = ProducerJournal(path, str(topic_partition), self._config.producer_id_expiration_ms, disk)
-        epochs = EpochJournal(path, disk, lambda changed: pools.sync_soon(changed, disk.sync_replaced))
+        directory, disk = data_dir.directory, data_dir.directory.disk
+        producers, epochs = self._journals(path, topic_partition, disk)
         epochs.create()
         producers.sync_later = sync_later
         loaded = LogLoader(

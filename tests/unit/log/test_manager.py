@@ -38,9 +38,9 @@ def started(*paths: Path, **options: Any) -> LogManager:
     return manager
 
 
-def create(manager: LogManager, *partitions: TopicPartition) -> None:
+def create(manager: LogManager, *partitions: TopicPartition, topic_id: UUID = NULL_UUID) -> None:
     for partition in partitions:
-        manager.get_or_create_log(partition, topic_id=NULL_UUID, is_new=True)
+        manager.get_or_create_log(partition, topic_id=topic_id, is_new=True)
 
 
 def append(manager: LogManager, partition: TopicPartition, *texts: str) -> None:
@@ -260,6 +260,43 @@ class CountingDisk(Disk):
 
 def many(topic: str, count: int) -> list[TopicPartition]:
     return [TopicPartition(topic, index) for index in range(count)]
+
+
+def test_a_new_partition_costs_as_many_syncs_as_apaches_and_many_are_made_at_the_same_time(tmp_path: Path) -> None:
+    disk, partitions = CountingDisk(), many("a", 40)
+    first, second = tmp_path / "1", tmp_path / "2"
+    manager = started(first, second, disk=disk)
+    disk.synced.clear()
+    manager.do_at_once(partitions, lambda each: create(manager, each, topic_id=ID))
+    # Before any record comes, the topic id and the names of all files are there for good.
+    assert disk.times_by_kind() == {".tmp": len(partitions)} | {str(partition): 1 for partition in partitions}
+    assert disk.most_at_once >= SYNC_THREADS // 2
+    assert len(os.listdir(first)) == len(os.listdir(second))
+    disk.synced.clear()
+    for log in manager.all_logs():
+        log.assign_epoch_start(0, 0)
+    manager.wait_for_syncs()
+    assert disk.times_by_kind() == {names.LEADER_EPOCHS: len(partitions)} | {str(each): 1 for each in partitions}
+    manager.shutdown()
+    again = started(first, second)
+    assert {log.topic_partition: log.topic_id for log in again.all_logs()} == dict.fromkeys(partitions, ID)
+    again.shutdown()
+
+
+def test_a_config_that_changes_while_a_partition_is_made_holds_for_it(tmp_path: Path) -> None:
+    configs = {A.topic: topic_config()}
+
+    class DiskDuringWhichTheConfigChanges(Disk):
+        def sync_path(self, path: str | Path) -> None:
+            super().sync_path(path)
+            configs[A.topic] = topic_config(segment_bytes=12345)
+            manager.update_topic_config(A.topic, configs[A.topic])
+
+    manager = started(tmp_path, configs=configs, disk=DiskDuringWhichTheConfigChanges())
+    create(manager, A)
+    log = manager.get_log(A)
+    assert log is not None and log.config.segment_bytes == 12345
+    manager.shutdown()
 
 
 def test_a_stop_syncs_each_dirty_log_once_and_many_logs_at_the_same_time(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -9,6 +10,7 @@ from uuid import UUID
 import gevent
 import pytest
 
+from kafka_zk.log.files.disk import DISK
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode, InvalidConfig, StaleBrokerEpoch, StaleControllerEpoch
 from kafka_zk.protocol.messages.alter_partition import (
@@ -16,7 +18,11 @@ from kafka_zk.protocol.messages.alter_partition import (
     ResponsePartitionData,
     ResponseTopicData,
 )
-from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrRequest
+from kafka_zk.protocol.messages.leader_and_isr import (
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrTopicState,
+)
 from kafka_zk.protocol.messages.stop_replica import (
     StopReplicaPartitionState,
     StopReplicaRequest,
@@ -26,6 +32,7 @@ from kafka_zk.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import build_batch
 from kafka_zk.record.types import Record
+from kafka_zk.replication.leadership import ORDERS_IN_A_GO
 
 from .broker import Broker, answered, fetch_request, produce_request, records, topic_id
 
@@ -62,6 +69,39 @@ def controller_answers(
         partition_epoch=partition_epoch,
     )
     pending.complete(AlterPartitionResponse(topics=[ResponseTopicData(topic_id=topic_id("t"), partitions=[data])]))
+
+
+def test_an_order_for_many_partitions_lets_others_be_served_and_is_answered_when_its_epochs_are_synced(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count, synced, turns = 64, [], 0
+
+    def noted_fsync(descriptor: int) -> None:
+        synced.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+        os.fsync(descriptor)
+
+    def others() -> None:
+        nonlocal turns
+        while True:
+            gevent.sleep(0)
+            turns += 1
+
+    monkeypatch.setattr(DISK, "fsync", noted_fsync, raising=False)
+    states = [
+        LeaderAndIsrPartitionState(
+            partition_index=index, controller_epoch=1, leader=1, leader_epoch=3, isr=[1], replicas=[1], is_new=True
+        )
+        for index in range(count)
+    ]
+    topic = LeaderAndIsrTopicState(topic_name="t", topic_id=topic_id("t"), partition_states=states)
+    request = LeaderAndIsrRequest(controller_id=1, controller_epoch=1, broker_epoch=77, topic_states=[topic])
+    other = gevent.spawn(others)
+    answer = broker.call(request, 7)
+    other.kill()
+    assert [each.error_code for each in answer.topics[0].partition_errors] == [0] * count
+    assert synced.count("leader-epoch-checkpoint") == count
+    assert turns >= count / ORDERS_IN_A_GO
+    assert all(broker.partition(index=index).is_leader for index in range(count))
 
 
 # --- fencing ---------------------------------------------------------------------------------------------------------
