@@ -1,6 +1,6 @@
 """What a handler gets besides the request: who asks, and the parts of the broker that can answer.
 
-Role        `Services` is filled once by the broker; `RequestContext` is made for each request, so it only refers.
+Role        `Services` is filled once by the broker; a RequestContext, made for each request, only refers to it.
 Invariants  A handler reaches every other room through `ctx.services` only, and asks `ctx.may` before it acts.
 Source      RequestContext and AuthHelper in Kafka 3.9.
 """
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+from kafka_zk.api.request_context import RequestContext
 
 if TYPE_CHECKING:
     from kafka_zk.admin.configs import ConfigAdmin
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from kafka_zk.protocol.header import RequestHeader
     from kafka_zk.replication.manager import ReplicaManager
     from kafka_zk.zk.session import ZkClient
+
+__all__ = ["Authentication", "Authorizer", "Quotas", "RequestContext", "Services"]
 
 
 class Authorizer(Protocol):
@@ -76,50 +80,3 @@ class Services:
     authorizer: Authorizer | None = None
     quotas: Quotas | None = None
     authentication: Authentication | None = None
-
-
-class RequestContext:
-    """One request's surroundings."""
-
-    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id", "services")
-
-    def __init__(
-        self,
-        api_key: int,
-        api_version: int,
-        correlation_id: int,
-        client_id: str,
-        connection: Connection,
-        services: Services,
-    ) -> None:
-        self.api_key = api_key
-        self.api_version = api_version
-        self.correlation_id = correlation_id
-        self.client_id = client_id
-        self.connection = connection
-        self.services = services
-
-    @property
-    def principal(self) -> str:
-        """Kafka's text form, "User:ANONYMOUS" where nobody proved anything."""
-        return self.connection.principal
-
-    @property
-    def client_host(self) -> str:
-        """The client's address without a port, as ACLs and group members show it."""
-        return self.connection.client_host
-
-    @property
-    def listener_name(self) -> str:
-        return self.connection.listener_name
-
-    def may(self, operation: int, resource_type: int, name: str) -> bool:
-        """Whether the client may do this: codes of `api.authorization`."""
-        authorizer = self.services.authorizer
-        return authorizer is None or authorizer.may(self.principal, self.client_host, operation, resource_type, name)
-
-    def __repr__(self) -> str:
-        return (
-            f"api_key={self.api_key} v{self.api_version} correlation_id={self.correlation_id} "
-            f"client_id={self.client_id!r} {self.principal}@{self.client_host}"
-        )

@@ -11,3 +11,7 @@ class Plan:
     def encode_parts(self, value: Any) -> list[Any]: ...
 
 make_by_keywords: Callable[..., None]
+
+def read_request_header(
+    frame: Buffer, position: int, flexible_from: dict[int, int]
+) -> tuple[int, int, int, str, int]: ...

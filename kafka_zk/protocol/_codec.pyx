@@ -57,6 +57,7 @@ cdef extern from *:
 UnsupportedVersion = CLASSES[ErrorCode.UNSUPPORTED_VERSION]
 UNWRITABLE = (TypeError, AttributeError, UnicodeEncodeError, OverflowError, BufferError)
 
+cdef int CONTROLLED_SHUTDOWN_KEY = 7
 cdef Py_ssize_t MAX_STRING_BYTES = wire.MAX_STRING_BYTES
 cdef tuple BYTES_LIKE = (bytes, bytearray, memoryview)
 
@@ -475,6 +476,45 @@ cdef int read_tags(Plan plan, Reader* reader, object value) except -1:
         if not known:
             take(reader, size)
     return 0
+
+
+def read_request_header(frame, Py_ssize_t position, dict flexible_from):
+    """See header.read_request_header."""
+    cdef Py_buffer view
+    cdef Reader reader
+    cdef int api_key, api_version, length
+    cdef int32_t correlation_id
+    cdef object client_id = ""
+    cdef const uint8_t* start
+    cdef Py_ssize_t count
+    PyObject_GetBuffer(frame, &view, PyBUF_SIMPLE)
+    try:
+        reader.data = <const uint8_t*>view.buf
+        reader.at, reader.end = position, view.len
+        if position < 0 or position > view.len:
+            return cut_short(&reader)
+        start = take(&reader, 8)
+        api_key = <int16_t>big_endian(start, 2)
+        api_version = <int16_t>big_endian(start + 2, 2)
+        correlation_id = <int32_t>big_endian(start + 4, 4)
+        if api_key not in flexible_from:
+            raise DecodeError(f"Unknown API key {api_key}")
+        if api_key != CONTROLLED_SHUTDOWN_KEY or api_version != 0:
+            length = <int16_t>big_endian(take(&reader, 2), 2)
+            if length > 0:
+                start = take(&reader, length)
+                client_id = PyUnicode_DecodeUTF8(<const char*>start, length, "replace")
+            if api_version >= flexible_from[api_key]:
+                count = read_uvarint(&reader)
+                while count > 0:
+                    count -= 1
+                    read_uvarint(&reader)
+                    take(&reader, read_uvarint(&reader))
+        return api_key, api_version, correlation_id, client_id, reader.at
+    except Truncated:
+        raise DecodeError("Error parsing request header: the frame ends inside it") from None
+    finally:
+        PyBuffer_Release(&view)
 
 
 # --- writing -----------------------------------------------------------------------------------------------------------

@@ -11,18 +11,23 @@ from typing import Any, Literal, NamedTuple
 from kafka_zk.protocol.decoder import Decoder, compile_decoder
 from kafka_zk.protocol.encoder import Encoder, PartsEncoder, compile_encoder, compile_parts_encoder
 from kafka_zk.protocol.schema import Struct
+from kafka_zk.protocol.types import Buffer
 
 CODEC: Literal["compiled", "pure"]
 make_by_keywords: Callable[..., None] | None
 """Serves the calls of a message class without running its initializer; None where nothing is compiled."""
 
+compiled_header_reader: Callable[[Buffer, int, dict[int, int]], tuple[int, int, int, str, int]] | None
+"""The twin of header.read_request_header; None where nothing is compiled."""
+
 try:
     from kafka_zk.protocol import _codec
 
+    compiled_header_reader = _codec.read_request_header
     make_by_keywords = _codec.make_by_keywords
     CODEC = "compiled"
 except ImportError:
-    make_by_keywords = None
+    compiled_header_reader = make_by_keywords = None
     CODEC = "pure"
 
 

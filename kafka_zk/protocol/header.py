@@ -15,6 +15,7 @@ import struct
 from typing import Final
 
 from kafka_zk.protocol.api_table import API_TABLE
+from kafka_zk.protocol.coding import compiled_header_reader
 from kafka_zk.protocol.errors import DecodeError
 from kafka_zk.protocol.types import Buffer
 from kafka_zk.protocol.wire import skip_tags
@@ -25,7 +26,7 @@ _CONTROLLED_SHUTDOWN_KEY: Final = 7
 _FLEXIBLE_FROM = {key: api.flexible_from for key, api in API_TABLE.items()}
 _WITH_CLIENT_ID = struct.Struct(">hhih")
 _WITHOUT_CLIENT_ID = struct.Struct(">hhi")
-_unpack = _WITH_CLIENT_ID.unpack_from
+_LENGTH = struct.Struct(">h")
 
 
 class RequestHeader:
@@ -65,34 +66,41 @@ class RequestHeader:
 
 def decode_request_header(frame: Buffer, position: int = 0) -> RequestHeader:
     """Read the header at `position`. Raises DecodeError: cut short, or an API key no ZooKeeper-mode broker has."""
-    header = RequestHeader(0, 0, 0, "")
+    api_key, api_version, correlation_id, client_id, body_position = _read(frame, position, _FLEXIBLE_FROM)
+    return RequestHeader(api_key, api_version, correlation_id, client_id, body_position)
+
+
+def read_request_header(frame: Buffer, position: int, flexible_from: dict[int, int]) -> tuple[int, int, int, str, int]:
+    """The fields of a RequestHeader, in Python; `flexible_from` is by key the first version with tags. DecodeError."""
+    if position < 0:
+        raise DecodeError("Error parsing request header: the frame ends inside it")
+    api_key = 0
     try:
-        header.api_key, header.api_version, header.correlation_id, length = _unpack(frame, position)
-        flexible = header.api_version >= _FLEXIBLE_FROM[header.api_key]
-        if header.api_key == _CONTROLLED_SHUTDOWN_KEY and header.api_version == 0:
-            header.client_id = ""
-            header.body_position = position + 8
-            return header
+        api_key, api_version, correlation_id = _WITHOUT_CLIENT_ID.unpack_from(frame, position)
+        flexible = api_version >= flexible_from[api_key]
+        if api_key == _CONTROLLED_SHUTDOWN_KEY and api_version == 0:
+            return api_key, api_version, correlation_id, "", position + 8
+        (length,) = _LENGTH.unpack_from(frame, position + 8)
         position += 10
+        client_id = ""
         if length > 0:
-            stop = position + length
-            header.client_id = str(frame[position:stop], "utf-8", "replace")
-            position = stop
-        else:
-            header.client_id = ""
+            client_id = str(frame[position : position + length], "utf-8", "replace")
+            position += length
         if flexible:
             count = frame[position]
             position += 1
             if count:
                 position = skip_tags(frame, position, count)
     except KeyError:
-        raise DecodeError(f"Unknown API key {header.api_key}") from None
-    except (struct.error, IndexError) as error:
-        raise DecodeError(f"Error parsing request header: {error}") from error
+        raise DecodeError(f"Unknown API key {api_key}") from None
+    except (struct.error, IndexError):
+        position = len(frame) + 1
     if position > len(frame):
         raise DecodeError("Error parsing request header: the frame ends inside it")
-    header.body_position = position
-    return header
+    return api_key, api_version, correlation_id, client_id, position
+
+
+_read: Final = read_request_header if compiled_header_reader is None else compiled_header_reader
 
 
 def encode_request_header(api_key: int, api_version: int, correlation_id: int, client_id: str | None) -> bytes:

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from kafka_zk.protocol.coding import CODEC, pure_codec_for
 from kafka_zk.protocol.errors import DecodeError, EncodeError, UnsupportedVersion
+from kafka_zk.protocol.header import read_request_header
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.fetch import (
     FETCH_RESPONSE,
@@ -730,3 +731,17 @@ def test_a_thousand_partitions_are_read_back(twin_of: Any) -> None:
     assert (told(twin.decode(data, 0)[0]), twin.decode(data, 0)[1]) == (told(value), len(data))
     assert twin.encode_parts(value) == [data]
     assert FETCH_RESPONSE.encode_parts(FetchResponse(), 12) == [FETCH_RESPONSE.encode(FetchResponse(), 12)]
+
+
+# --- the request header -----------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=1000)
+@given(st.binary(max_size=24), st.integers(-3, 12), st.sampled_from([None, 0, 3, 7]), st.integers(0, 4))
+def test_the_twins_read_the_same_request_headers(data: bytes, at: int, key: int | None, version: int) -> None:
+    if key is not None:
+        data = structs.pack(">hhi", key, version, 77) + data
+    flexible_from = {0: 9, 3: 2, 7: 3}
+    assert outcome(read_request_header, data, at, flexible_from) == outcome(
+        _codec.read_request_header, data, at, flexible_from
+    )

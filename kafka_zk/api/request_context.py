@@ -1,0 +1,71 @@
+"""One request's surroundings: who asks, and the parts of the broker that can answer. Made for each request.
+
+Source      RequestContext and AuthHelper in Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from kafka_zk.api.context import Services
+
+
+class Client(Protocol):
+    """A connection, as dispatch and handlers see it."""
+
+    client_host: str
+    client_software_name: str
+    client_software_version: str
+    listener_name: str
+    principal: str
+    sent_stamp: list[int]
+
+    def mute(self, throttle_ms: int) -> None: ...
+
+
+class RequestContext:
+    """One request's surroundings."""
+
+    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id", "services")
+
+    def __init__(
+        self,
+        api_key: int,
+        api_version: int,
+        correlation_id: int,
+        client_id: str,
+        connection: Client,
+        services: Services,
+    ) -> None:
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.connection = connection
+        self.services = services
+
+    @property
+    def principal(self) -> str:
+        """Kafka's text form, "User:ANONYMOUS" where nobody proved anything."""
+        return self.connection.principal
+
+    @property
+    def client_host(self) -> str:
+        """The client's address without a port, as ACLs and group members show it."""
+        return self.connection.client_host
+
+    @property
+    def listener_name(self) -> str:
+        return self.connection.listener_name
+
+    def may(self, operation: int, resource_type: int, name: str) -> bool:
+        """Whether the client may do this: codes of `api.authorization`."""
+        authorizer = self.services.authorizer
+        return authorizer is None or authorizer.may(self.principal, self.client_host, operation, resource_type, name)
+
+    def __repr__(self) -> str:
+        return (
+            f"api_key={self.api_key} v{self.api_version} correlation_id={self.correlation_id} "
+            f"client_id={self.client_id!r} {self.principal}@{self.client_host}"
+        )
