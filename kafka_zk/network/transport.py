@@ -169,11 +169,12 @@ class PlainTransport:
         while data:
             self._parking.wait_writable()
             try:
-                data = data[self._socket.send(data, flags) :]
+                sent = self._socket.send(data, flags)
             except BlockingIOError:
                 continue
             except OSError as error:
                 raise PeerClosed(str(error)) from error
+            data = data[sent:]
 
     def _send_slice(self, piece: FileSlice) -> None:
         out_fileno = self._socket.fileno()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.machinery
 import os
@@ -22,6 +23,18 @@ def test_the_hot_path_runs_compiled_unless_sources_are_wanted(module: str) -> No
 def test_the_list_names_modules_that_exist() -> None:
     assert compiled.hot_path_modules()
     assert all(compiled.source_file(module).exists() for module in compiled.hot_path_modules())
+
+
+@pytest.mark.parametrize("module", compiled.hot_path_modules())
+def test_no_bound_of_a_slice_calls_anything(module: str) -> None:
+    """mypyc 2.4.1 evaluates the bounds of most slices twice: `data[send(data):]` would send twice."""
+    tree = ast.parse(compiled.source_file(module).read_text())
+    slices = [
+        node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
+    ]
+    bounds = [bound for each in slices for bound in (each.lower, each.upper, each.step) if bound is not None]
+    calling = [bound for bound in bounds if any(isinstance(part, ast.Call) for part in ast.walk(bound))]
+    assert [f"{module}:{bound.lineno}: {ast.unparse(bound)}" for bound in calling] == []
 
 
 def test_a_source_newer_than_what_was_compiled_from_it_is_stale(
