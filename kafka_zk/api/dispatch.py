@@ -120,6 +120,7 @@ class Dispatcher:
         except CloseConnection:
             raise
         except Exception as error:
+            # A handler's errors for the client and bugs of ours alike: every request gets its answer.
             result = _failure(route, request, ctx, error)
         handled_ns = _now()
         timing = (header.api_version, len(frame), connection.received_ns, started_ns, handled_ns)
@@ -148,6 +149,7 @@ class Dispatcher:
             try:
                 parts = _encode(route, ctx.correlation_id, response)
             except Exception as error:
+                # What cannot be encoded is a bug of ours; the client must not wait for it.
                 response = _failure(route, request, ctx, error)
                 parts = _encode(route, ctx.correlation_id, response)
         times = route.times

@@ -49,6 +49,7 @@ class LogPools:
         try:
             value, error = cast(tuple[T, Exception | None], result.get())
         except BaseException:
+            # Killed while the thread runs.
             while not result.ready():
                 with suppress(BaseException):
                     result.wait()
@@ -116,4 +117,5 @@ def _outcome(function: Callable[..., T], *arguments: object) -> tuple[T | None, 
     try:
         return function(*arguments), None
     except Exception as error:
+        # Raised again by the caller, in its own greenlet.
         return None, error

@@ -136,6 +136,7 @@ def _add_table(page: _Page, table: GaugeTable, pause: Pause) -> None:
                 page.gauge(name, labels, value)
             pause()
     except Exception:
+        # A gauge is any room's code: the others must still be shown.
         _log.exception("The gauges of %s:type=%s could not be read", table.domain, table.type)
 
 
@@ -144,6 +145,7 @@ def _asked(mbean: MBeanName, gauge: KafkaMetric) -> dict[str, AttributeValue]:
     try:
         return gauge.attributes()
     except Exception:
+        # As above.
         _log.exception("The gauge %s could not be read", mbean)
         return {}
 

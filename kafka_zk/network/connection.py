@@ -194,6 +194,7 @@ class Connection:
             self._log_refusal(reason)
             self._send_last_answers()
         except Exception:
+            # A bug of ours ends this connection, never the listener.
             log.exception("%s Processor got uncaught exception; closing %s", self._host.log_prefix, self.connection_id)
         finally:
             self._end()

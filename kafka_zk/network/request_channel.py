@@ -35,6 +35,7 @@ class RequestChannel:
             while not ticket.granted:
                 parking.wait_woken()
         except BaseException:
+            # Killed or closed while waiting: a place may have been granted already.
             if ticket.granted:
                 self.leave()
             else:

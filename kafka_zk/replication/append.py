@@ -129,6 +129,7 @@ class Appender:
                     partition = self._hosted.get(topic, index)
                 info = partition.append_as_leader(records, required_acks)
             except Exception as error:
+                # Errors for the client and bugs of ours alike concern one partition; the others are appended.
                 results.append(self._failure(topic, partition, records, error))
                 # The way it came leads through this frame to `results`: a circle around all the records' memory.
                 error.__traceback__ = error.__context__ = None

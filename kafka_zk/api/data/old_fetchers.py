@@ -121,6 +121,7 @@ def _convert_and_respond(
             _convert_elsewhere(ctx, to_convert)
         response = respond(reads)
     except BaseException as error:
+        # The greenlet may be killed: slices hold segment files until they are released.
         release_all(reads)
         pending.fail(error if isinstance(error, Exception) else BrokerError())
         if not isinstance(error, Exception):

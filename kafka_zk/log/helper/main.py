@@ -46,6 +46,7 @@ def _run(channel: socket.socket, task: Callable[..., Any], arguments: tuple[Any,
         try:
             result = task(*arguments)
         except Exception as error:
+            # The task's own error, of whatever class, is its answer.
             _answer(channel, None, error)
         else:
             _answer(channel, result, None)
@@ -66,6 +67,7 @@ def _answer(channel: socket.socket, result: object, error: Exception | None) -> 
         if error is not None:
             pickle.loads(pickle.dumps(error))  # some are only found out over there
     except Exception as unsendable:
+        # Pickle raises what it likes.
         packed = Packed((None, RuntimeError(f"{result if error is None else error!r} cannot be sent: {unsendable!r}")))
     with suppress(OSError):  # the broker is gone
         packed.send(channel, _never)

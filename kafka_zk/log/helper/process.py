@@ -99,6 +99,7 @@ class HelperProcess:
                 if not self._stopped:
                     log.warning("The helper process for %s died (attempt %d): %s", self._name, attempt, error)
             except BaseException:
+                # The caller was killed or the helper died: half a call is on the wire.
                 self._discard()
                 raise
         raise HelperFailed(f"The helper process for {self._name} died twice over the same work")

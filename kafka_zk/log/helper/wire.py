@@ -95,6 +95,7 @@ def receive(channel: socket.socket, wait_readable: Callable[[], None]) -> object
             raise OSError(f"{file_count} files were sent, {len(files)} arrived")
         return _Unpickler(io.BytesIO(data), files).load()
     except BaseException:
+        # Nobody else knows of these descriptors yet.
         for fileno in files:
             os.close(fileno)
         raise
