@@ -53,7 +53,7 @@ def _live_through(folder: Path, zookeeper: ZooKeeperServer, connect: str, *, sec
     broker = OurBroker(folder, connect, overrides={"log.segment.delete.delay.ms": "50", "log.segment.bytes": "1000000"})
     broker.start()
     try:
-        with ClientLog() as log, account_of_failures(broker, log, folder, GROUP):
+        with ClientLog(folder / "clients.log") as log, account_of_failures(broker, log, GROUP):
             _live_with(broker, zookeeper, log, seed, seconds)
     finally:
         broker.kill()

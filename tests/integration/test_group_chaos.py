@@ -42,7 +42,7 @@ def test_members_come_and_go_for_a_minute_of_restarts(
     broker = OurBroker(tmp_path, zookeeper_connect).start()
     try:
         names = [f"group-{number}" for number in range(GROUPS)]
-        with ClientLog() as log, account_of_failures(broker, log, tmp_path, *names):
+        with ClientLog(tmp_path / "clients.log") as log, account_of_failures(broker, log, *names):
             _come_and_go(broker, zookeeper, log, seed, names)
     finally:
         broker.kill()

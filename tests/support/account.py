@@ -8,7 +8,6 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from kafka_zk.protocol.messages.describe_groups import DESCRIBE_GROUPS_REQUEST, DescribeGroupsRequest
 from tests.support.broker import OurBroker
@@ -22,18 +21,16 @@ NOISE = ("FetchRe", "|DUMP")
 
 
 @contextmanager
-def account_of_failures(broker: OurBroker, log: ClientLog, folder: Path, *groups: str) -> Iterator[None]:
+def account_of_failures(broker: OurBroker, log: ClientLog, *groups: str) -> Iterator[None]:
     """A failure in here is told together with our stacks, the broker's state, its groups and the clients' log."""
     try:
         yield
     except BaseException as error:
-        everything = folder / "clients.log"
-        everything.write_text("\n".join(log.lines()))
         # A call that hangs is named "close() of <client>": what this client said last is what explains it.
         lines = log.lines(*(f"|{word}#" for word in str(error).split()))
         told = [line for line in lines or log.lines() if not any(word in line for word in NOISE)]
         print(_our_stacks(), _state_of(broker), *(_described(broker, group) for group in groups), sep="\n\n")
-        print(f"the end of {everything}, without the noise:", *told[-SHOWN_LINES:], sep="\n")
+        print(f"the end of {log.path}, without the noise:", *told[-SHOWN_LINES:], sep="\n")
         raise
 
 

@@ -161,7 +161,7 @@ class GroupReader(Worker):
         # A rebalance or a broker that is away refuses it: then nothing was promised.
         with suppress(KafkaException):
             for done in self._bounded(f"commit() of {name}", lambda: member.commit(asynchronous=False)) or ():
-                if done.error is None:
+                if done.error is None and done.offset >= 0:
                     self.committed[done.partition] = max(done.offset, self.committed.get(done.partition, 0))
 
     def _close(self, name: str, member: Consumer) -> None:

@@ -1,47 +1,52 @@
-"""What librdkafka writes to standard error, kept in memory: the last lines of it, however long the test runs.
+"""What librdkafka writes to standard error: the last lines of it, however long the test runs and however it ends.
 
-librdkafka can hand its log to Python too, but only while the client is polled: a client that hangs says nothing then.
+librdkafka can hand its log to Python too, but only while the client is polled: a client that hangs says nothing then,
+and what an assertion of librdkafka says before it ends the process comes this way only.
 """
 
 from __future__ import annotations
 
 import os
-import threading
-from collections import deque
+import subprocess
+from pathlib import Path
 from types import TracebackType
 
 STDERR = 2
-KEPT_LINES = 50_000
+KEPT_LINES = 100_000
 
 
 class ClientLog:
-    """While entered, standard error of this process goes here."""
+    """While entered, standard error of this process goes to `path`: `tail` writes it when we stop, or die."""
 
-    def __init__(self) -> None:
-        self._lines: deque[str] = deque(maxlen=KEPT_LINES)
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._before = -1
-        self._pump = threading.Thread(target=self._read, name="client-log", daemon=True)
-        self._source = -1
+        self._tail: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> ClientLog:
-        self._source, sink = os.pipe()
+        with self.path.open("wb") as kept:
+            self._tail = subprocess.Popen(
+                ["tail", "-n", str(KEPT_LINES)], stdin=subprocess.PIPE, stdout=kept, start_new_session=True
+            )
+        assert self._tail.stdin is not None
         self._before = os.dup(STDERR)
-        os.dup2(sink, STDERR)
-        os.close(sink)
-        self._pump.start()
+        os.dup2(self._tail.stdin.fileno(), STDERR)
+        self._tail.stdin.close()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        os.dup2(self._before, STDERR)
-        os.close(self._before)
-        self._pump.join()
+        self.stop()
+
+    def stop(self) -> None:
+        """Hear no more."""
+        if self._tail is not None:
+            os.dup2(self._before, STDERR)
+            os.close(self._before)
+            self._tail.wait()
+            self._tail = None
 
     def lines(self, *words: str) -> list[str]:
-        """Those kept that hold one of `words`, oldest first; all without `words`."""
-        return [line for line in list(self._lines) if not words or any(word in line for word in words)]
-
-    def _read(self) -> None:
-        """Until nobody holds the other end any more."""
-        with os.fdopen(self._source, errors="replace") as source:
-            for line in source:
-                self._lines.append(line.rstrip("\n"))
+        """Those kept that hold one of `words`, oldest first; all without `words`. Stops."""
+        self.stop()
+        lines = self.path.read_text(errors="replace").splitlines()
+        return [line for line in lines if not words or any(word in line for word in words)]
