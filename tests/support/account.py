@@ -16,8 +16,8 @@ from tests.support.processes import wait_until
 from tests.support.raw_client import ConnectionClosed, RawClient
 
 SHOWN_LINES = 300
-NOISE = ("FetchRe", "|DUMP")
-"""In the lines of the log that tell of fetches and of assignments as a whole: too many to be shown."""
+NOISE = ("FetchRe", "|DUMP", "|CGRPQUERY|")
+"""In the lines of the log that tell of fetches, assignments as a whole and searches for the coordinator: too many."""
 
 
 @contextmanager

@@ -214,7 +214,7 @@ class TopicChurn(Worker):
         self.stopping.wait(0.05)
 
 
-def reader(bootstrap: str, group: str, client_id: str, *, debug: str = "cgrp,protocol") -> Consumer:
+def reader(bootstrap: str, group: str, client_id: str, *, debug: str = "cgrp,protocol,broker") -> Consumer:
     """Its log goes to standard error (see ClientLog)."""
     return Consumer(
         {
