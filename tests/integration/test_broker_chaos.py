@@ -16,11 +16,11 @@ from tests.support import wire
 from tests.support.account import account_of_failures
 from tests.support.broker import OurBroker
 from tests.support.chaos import (
-    UNANSWERED,
     GroupReader,
     IdempotentWriter,
     TopicChurn,
     Worker,
+    assert_all_answered,
     assert_not_behind,
     committed_offsets,
     disturb,
@@ -78,7 +78,7 @@ def _live_with(broker: OurBroker, zookeeper: ZooKeeperServer, log: ClientLog, se
     )
     assert not [refusal for writer in writers for refusal in writer.refused]
     assert acknowledged and group.read and group.committed and churn.done, "the chaos let nobody work"
-    assert not log.lines(UNANSWERED), log.lines(UNANSWERED)
+    assert_all_answered(log)
     _check_records(broker, writers)
     assert_not_behind(committed_offsets(broker.bootstrap, TOPIC, PARTITIONS, group=GROUP), group.committed)
     assert broker.stop() == 143

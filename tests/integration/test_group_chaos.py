@@ -14,10 +14,10 @@ from tests.support import wire
 from tests.support.account import account_of_failures
 from tests.support.broker import OurBroker
 from tests.support.chaos import (
-    UNANSWERED,
     GroupReader,
     IdempotentWriter,
     Worker,
+    assert_all_answered,
     assert_not_behind,
     committed_offsets,
     disturb,
@@ -64,7 +64,7 @@ def _come_and_go(broker: OurBroker, zookeeper: ZooKeeperServer, log: ClientLog, 
     closed = sum(reader.closed for reader in readers)
     print(f"{dict(counts)}, {closed} members closed, longest call: {max(reader.longest_call for reader in readers)}")
     assert closed and all(reader.committed for reader in readers), "the chaos let nobody work"
-    assert not log.lines(UNANSWERED), log.lines(UNANSWERED)
+    assert_all_answered(log)
     for name, reader in zip(names, readers, strict=True):
         assert_not_behind(committed_offsets(broker.bootstrap, TOPIC, PARTITIONS, group=name), reader.committed)
     assert broker.stop() == 143

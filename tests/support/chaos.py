@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from kafka_zk.broker.membership.session_file import NAME as SESSION_FILE
 from tests.support.broker import OurBroker
+from tests.support.client_log import ClientLog
 from tests.support.zookeeper import ZooKeeperServer, expire_session
 
 LONG_MS = 120_000
@@ -27,6 +28,8 @@ CALL_S = 90
 """What a call of a member may take: its client gives up a commit after three requests, a leave after 5 s."""
 UNANSWERED = "Request in flight (after"
 """In the log of a client: a broker that was there left a request without an answer."""
+MAY_WAIT = "LeaveGroupRequest"
+"""A client sends it behind its own JoinGroup, and the answers of a connection come in order."""
 T = TypeVar("T")
 Slot = tuple[str, int]
 """A topic and a partition."""
@@ -239,6 +242,11 @@ def committed_offsets(bootstrap: str, topic: str, partitions: int, *, group: str
     found = consumer.committed([TopicPartition(topic, index) for index in range(partitions)], timeout=30)
     consumer.close()
     return {each.partition: each.offset for each in found}
+
+
+def assert_all_answered(log: ClientLog) -> None:
+    unanswered = [line for line in log.lines(UNANSWERED) if MAY_WAIT not in line]
+    assert not unanswered, f"requests without an answer: {unanswered}"
 
 
 def assert_not_behind(found: dict[int, int], acknowledged: dict[int, int]) -> None:
