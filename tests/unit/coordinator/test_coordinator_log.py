@@ -108,7 +108,11 @@ def test_nobody_coordinates_what_is_not_led_here(made: Coordinated):
 
 
 def test_while_loading_members_are_asked_for_patience(made: Coordinated):
-    made.broker.lead(OFFSETS)
+    partition = made.broker.lead(OFFSETS)
+    made.follow(epoch=1)
+    # Only of itself the coordinator hears of it, so that nothing switches between this and the questions.
+    partition.leader_epoch = 2
+    made.coordinator.on_leadership_change([partition], [])
     assert made.commit(5) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert made.coordinator.list_groups()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     beat = made.coordinator.heartbeat(GROUP, member_id="m", group_instance_id=None, generation=1)
