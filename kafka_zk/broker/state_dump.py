@@ -61,8 +61,8 @@ def describe_greenlets() -> list[str]:
     places: defaultdict[str, list[str]] = defaultdict(list)
     current = gevent.getcurrent()
     for each in _greenlets():
-        if each is not current and each.gr_frame is not None:
-            places[_stack(each.gr_frame)].append(_name(each))
+        if each is not current:
+            places[_place(each)].append(_name(each))
     crowded_first = sorted(places.items(), key=lambda item: (-len(item[1]), item[0]))
     return [
         f"{len(names)} x {names[0]}\n{stack}" if len(names) > 1 else f"{names[0]}\n{stack}"
@@ -81,6 +81,17 @@ def _greenlets() -> list[greenlet]:
 
 def _name(each: greenlet) -> str:
     return each.name if isinstance(each, gevent.Greenlet) else type(each).__name__
+
+
+def _place(each: greenlet) -> str:
+    """Its stack. Compiled code leaves no frames in it: a greenlet without any is told by what it was started with."""
+    if each.gr_frame is not None:
+        return _stack(each.gr_frame)
+    return f"      in compiled code, or not begun: {getattr(_function(each), '__qualname__', 'unknown')}"
+
+
+def _function(each: greenlet) -> object:
+    return getattr(each, "_run", None) if isinstance(each, gevent.Greenlet) else None
 
 
 def _stack(frame: FrameType) -> str:
