@@ -43,7 +43,7 @@ from kafka_zk.controller.settings import ControllerSettings
 from kafka_zk.coordinator.group.coordinator import GroupCoordinator
 from kafka_zk.coordinator.transaction.producer_ids import ProducerIdManager
 from kafka_zk.log.manager import LogManager
-from kafka_zk.log.open_segments import connections_for, raise_descriptor_limit
+from kafka_zk.log.segments.open_segments import connections_for, raise_descriptor_limit
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.controller_channel import ControllerChannel
 from kafka_zk.metrics import MetricsRegistry

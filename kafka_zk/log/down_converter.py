@@ -18,7 +18,7 @@ from typing import NamedTuple
 from kafka_zk.log.files.down_conversion import ConversionCost, down_convert
 from kafka_zk.log.helper.process import HelperProcess
 from kafka_zk.log.helper.wire import Descriptor
-from kafka_zk.log.slice import FileSlice
+from kafka_zk.log.segments.slice import FileSlice
 from kafka_zk.log.turn import Turn
 from kafka_zk.protocol.errors import BrokerError, KafkaStorageError, NotLeaderOrFollower
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from kafka_zk.log.data_dir import DataDir
+from kafka_zk.log.directory.data_dir import DataDir
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.metrics.registry import MetricsRegistry, Row, Tags
 from kafka_zk.protocol.types import TopicPartition

@@ -22,17 +22,17 @@ from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log import log_metrics
-from kafka_zk.log.data_dir import DataDir, DirectoryInUse
+from kafka_zk.log.directory.data_dir import DataDir, DirectoryInUse
+from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.down_converter import DownConverter
 from kafka_zk.log.files import clean_shutdown, meta_properties, names
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.files.meta_properties import MetaProperties
-from kafka_zk.log.log_directory import LogDirectory
-from kafka_zk.log.open_segments import OpenSegments, raise_descriptor_limit, segments_for
-from kafka_zk.log.opening import LogOpener, PartitionDirs
+from kafka_zk.log.loading.opening import LogOpener, PartitionDirs
 from kafka_zk.log.periodic import Periodic
 from kafka_zk.log.pools import LogPools
-from kafka_zk.log.retired import RetiredLogs
+from kafka_zk.log.removal.retired import RetiredLogs
+from kafka_zk.log.segments.open_segments import OpenSegments, raise_descriptor_limit, segments_for
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.metrics.conversions import ConversionCosts, ProduceConversions
 from kafka_zk.metrics.registry import MetricsRegistry

@@ -18,23 +18,24 @@ from typing import NoReturn
 from uuid import UUID
 
 from kafka_zk.config.topic import LogConfig
-from kafka_zk.log import removal, rolling, truncation
-from kafka_zk.log.append_info import NOTHING_APPENDED, AppendInfo
-from kafka_zk.log.checking import LimitedRules, validate_in_thread
-from kafka_zk.log.epoch_journal import EpochJournal
+from kafka_zk.log.append import rolling
+from kafka_zk.log.append.append_info import NOTHING_APPENDED, AppendInfo
+from kafka_zk.log.append.checking import LimitedRules, validate_in_thread
+from kafka_zk.log.append.flusher import Flusher
+from kafka_zk.log.append.rules import validation_rules
+from kafka_zk.log.append.writing import POOLED_BYTES, follow_producer, write
+from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names, partition_metadata
-from kafka_zk.log.flusher import Flusher
-from kafka_zk.log.leader_epoch_cache import EpochEnd, LeaderEpochCache
-from kafka_zk.log.loader import LoadedLog
-from kafka_zk.log.log_directory import LogDirectory
-from kafka_zk.log.producer_journal import ProducerJournal
-from kafka_zk.log.reading import LogReader, ReadResult, TimestampOffset
-from kafka_zk.log.roll import MAX_RELATIVE_OFFSET
-from kafka_zk.log.rules import validation_rules
-from kafka_zk.log.segment import UNKNOWN, LogSegment
+from kafka_zk.log.loading.loader import LoadedLog
+from kafka_zk.log.removal import expiry, truncation
+from kafka_zk.log.segments.reading import LogReader, ReadResult, TimestampOffset
+from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET
+from kafka_zk.log.segments.segment import UNKNOWN, LogSegment
+from kafka_zk.log.state.epoch_journal import EpochJournal
+from kafka_zk.log.state.leader_epoch_cache import EpochEnd, LeaderEpochCache
+from kafka_zk.log.state.producer_journal import ProducerJournal
 from kafka_zk.log.turn import Turn
-from kafka_zk.log.writing import POOLED_BYTES, follow_producer, write
 from kafka_zk.protocol.errors import InconsistentTopicId, KafkaStorageError, OffsetOutOfRange
 from kafka_zk.protocol.types import NULL_UUID, Buffer, TopicPartition, uuid_to_base64
 from kafka_zk.record.batch import CODEC_MASK, Batch
@@ -344,7 +345,7 @@ class UnifiedLog:
     def delete_old_segments(self, now_ms: int) -> int:
         """Blocks. Let go what retention does not keep; how many segments went. Raises KafkaStorageError."""
         with self.turn:
-            return removal.delete_old_segments(self, now_ms)
+            return expiry.delete_old_segments(self, now_ms)
 
     def flush(self) -> None:
         """Blocks. Sync everything up to the log end offset. Raises KafkaStorageError."""
@@ -381,7 +382,7 @@ class UnifiedLog:
     def close(self) -> None:
         """Blocks. Complete and close all files; a snapshot keeps the producers. Raises KafkaStorageError."""
         with self.turn:
-            removal.close(self)
+            expiry.close(self)
 
     def renamed_to(self, directory: Path) -> None:
         """The partition's directory now has this name."""

@@ -23,19 +23,19 @@ from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafka_zk.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.replication.append import Appender
-from kafka_zk.replication.deletes import Deletes
-from kafka_zk.replication.fetch import Fetches
-from kafka_zk.replication.fetch_session import FetchSessionCache
-from kafka_zk.replication.fetchers import Connect, FetcherManager
+from kafka_zk.replication.following.fetchers import Connect, FetcherManager
 from kafka_zk.replication.gauges import register_gauges
 from kafka_zk.replication.hosted import HostedPartitions
-from kafka_zk.replication.isr_changes import ControllerRequests, IsrChanges
-from kafka_zk.replication.isr_proposals import shrink_if_due
 from kafka_zk.replication.leadership import Leadership, LeadershipListener, StopListener, StopOrder
+from kafka_zk.replication.leading.isr_changes import ControllerRequests, IsrChanges
+from kafka_zk.replication.leading.isr_proposals import shrink_if_due
 from kafka_zk.replication.partition import Partition, PartitionSurroundings
 from kafka_zk.replication.purgatory import Purgatory
-from kafka_zk.replication.read_replica import RackAwareChooser, ReadReplicaChooser
+from kafka_zk.replication.serving.append import Appender
+from kafka_zk.replication.serving.deletes import Deletes
+from kafka_zk.replication.serving.fetch import Fetches
+from kafka_zk.replication.serving.fetch_session import FetchSessionCache
+from kafka_zk.replication.serving.read_replica import RackAwareChooser, ReadReplicaChooser
 
 if TYPE_CHECKING:
     from uuid import UUID

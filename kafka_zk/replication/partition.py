@@ -29,10 +29,10 @@ from kafka_zk.protocol.errors import (
 )
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from kafka_zk.protocol.types import Buffer, TopicPartition
-from kafka_zk.replication.follower_state import FollowerState
-from kafka_zk.replication.high_watermark import next_high_watermark
-from kafka_zk.replication.isr import Isr, effective_min_isr
-from kafka_zk.replication.isr_proposals import IsrChange, expand_if_caught_up
+from kafka_zk.replication.leading.follower_state import FollowerState
+from kafka_zk.replication.leading.high_watermark import next_high_watermark
+from kafka_zk.replication.leading.isr import Isr, effective_min_isr
+from kafka_zk.replication.leading.isr_proposals import IsrChange, expand_if_caught_up
 
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import AppendInfo, UnifiedLog

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_zk.log.open_segments import connections_for
+from kafka_zk.log.segments.open_segments import connections_for
 from tests.support import wire
 from tests.support.broker import OurBroker
 from tests.support.processes import wait_until

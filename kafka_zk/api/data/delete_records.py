@@ -18,7 +18,7 @@ from kafka_zk.protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from kafka_zk.replication.delayed_delete_records import LowWatermark
+from kafka_zk.replication.serving.delayed_delete_records import LowWatermark
 
 NO_LOW_WATERMARK = -1
 

@@ -36,9 +36,9 @@ from kafka_zk.protocol.messages.fetch import (
     SnapshotId,
 )
 from kafka_zk.protocol.types import NULL_UUID
-from kafka_zk.replication.fetch_context import TOPIC_IDS_FROM, FetchContext, open_context
-from kafka_zk.replication.fetch_session import PartitionKey
-from kafka_zk.replication.records_view import (
+from kafka_zk.replication.serving.fetch_context import TOPIC_IDS_FROM, FetchContext, open_context
+from kafka_zk.replication.serving.fetch_session import PartitionKey
+from kafka_zk.replication.serving.records_view import (
     FetchParams,
     PartitionFetch,
     PartitionRead,

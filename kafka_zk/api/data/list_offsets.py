@@ -28,8 +28,8 @@ from kafka_zk.protocol.messages.list_offsets import (
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
-from kafka_zk.replication.reading import SpecialTimestamp, find_offset, offsets_before
-from kafka_zk.replication.records_view import ReadUpTo
+from kafka_zk.replication.serving.reading import SpecialTimestamp, find_offset, offsets_before
+from kafka_zk.replication.serving.records_view import ReadUpTo
 
 CONSUMER = -1
 DEBUGGING_CONSUMER = -2

@@ -22,7 +22,7 @@ from kafka_zk.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
     OffsetForLeaderTopicResult,
 )
-from kafka_zk.replication.reading import end_offset_for_epoch
+from kafka_zk.replication.serving.reading import end_offset_for_epoch
 
 
 @api(OFFSET_FOR_LEADER_EPOCH_REQUEST, OFFSET_FOR_LEADER_EPOCH_RESPONSE)

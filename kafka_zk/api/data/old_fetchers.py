@@ -24,10 +24,10 @@ from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import BrokerError, UnsupportedCompressionType, UnsupportedVersion
 from kafka_zk.record.batch import batches
 from kafka_zk.record.conversion import DownConversion
-from kafka_zk.replication.records_view import PartitionFetch, PartitionRead, release_all
+from kafka_zk.replication.serving.records_view import PartitionFetch, PartitionRead, release_all
 
 if TYPE_CHECKING:
-    from kafka_zk.log.slice import FileSlice
+    from kafka_zk.log.segments.slice import FileSlice
     from kafka_zk.protocol.messages.fetch import FetchResponse
 
 MAGIC_1_UP_TO = 3

@@ -37,7 +37,7 @@ from kafka_zk.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from kafka_zk.replication.append import AppendFailure, Entry
+from kafka_zk.replication.serving.append import AppendFailure, Entry
 
 ADMIN_CLIENT_ID = "__admin_client"
 """Only this client may write to internal topics."""

@@ -10,7 +10,7 @@ TRANSACTIONS_KEYS: tuple[Config, ...] = (
     Config("producer.id.expiration.check.interval.ms", INT, 600_000, at_least(1), LOW,
            "Time between searches for forgotten producers.", internal=True, read_by="log.manager"),
     Config("producer.id.expiration.ms", INT, 86_400_000, at_least(1), LOW,
-           "How long the state of a silent producer is kept.", update_mode=CLUSTER_WIDE, read_by="log.opening"),
+           "How long the state of a silent producer is kept.", update_mode=CLUSTER_WIDE, read_by="log.loading.opening"),
     Config("transaction.abort.timed.out.transaction.cleanup.interval.ms", INT, 10_000, at_least(1), LOW,
            "Time between searches for transactions to abort."),
     Config("transaction.max.timeout.ms", INT, 900_000, at_least(1), HIGH,

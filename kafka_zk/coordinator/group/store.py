@@ -22,7 +22,7 @@ from kafka_zk.record.batch import NO_SEQUENCE, Batch, batches
 from kafka_zk.record.builder import build_batch
 from kafka_zk.record.compression import Codec
 from kafka_zk.record.types import Record
-from kafka_zk.replication.append import AppendFailure
+from kafka_zk.replication.serving.append import AppendFailure
 
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import AppendInfo, UnifiedLog

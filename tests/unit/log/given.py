@@ -13,14 +13,14 @@ from typing import Any
 from kafka_zk.clock import Clock, SimClock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
-from kafka_zk.log.epoch_journal import EpochJournal
+from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.files.disk import DISK, Disk
-from kafka_zk.log.loader import LogLoader
-from kafka_zk.log.log_directory import LogDirectory
+from kafka_zk.log.loading.loader import LogLoader
 from kafka_zk.log.manager import LogManager
-from kafka_zk.log.open_segments import OpenSegments
 from kafka_zk.log.pools import LogPools
-from kafka_zk.log.producer_journal import ProducerJournal
+from kafka_zk.log.segments.open_segments import OpenSegments
+from kafka_zk.log.state.epoch_journal import EpochJournal
+from kafka_zk.log.state.producer_journal import ProducerJournal
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.protocol.types import TopicPartition

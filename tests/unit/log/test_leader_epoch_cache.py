@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_zk.log.files.leader_epoch_file import EpochEntry
-from kafka_zk.log.leader_epoch_cache import LeaderEpochCache
+from kafka_zk.log.state.leader_epoch_cache import LeaderEpochCache
 
 
 def cache(*entries: tuple[int, int]) -> LeaderEpochCache:

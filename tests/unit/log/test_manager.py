@@ -14,13 +14,13 @@ from uuid import UUID
 import pytest
 
 from kafka_zk.clock import SimClock
-from kafka_zk.log.data_dir import DirectoryInUse
+from kafka_zk.log.directory.data_dir import DirectoryInUse
 from kafka_zk.log.files import clean_shutdown, names
 from kafka_zk.log.files.checkpoint import read_offsets
 from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.meta_properties import MetaProperties
+from kafka_zk.log.loading.opening import InvalidLogDirectory
 from kafka_zk.log.manager import LogManager
-from kafka_zk.log.opening import InvalidLogDirectory
 from kafka_zk.log.pools import SYNC_THREADS
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.protocol.errors import InconsistentTopicId, KafkaStorageError
@@ -105,7 +105,7 @@ def test_a_directory_is_used_by_one_process(tmp_path: Path) -> None:
     started(tmp_path)
     code = (
         "import sys; from pathlib import Path; from tests.unit.log.given import manager_on\n"
-        "from kafka_zk.log.data_dir import DirectoryInUse\n"
+        "from kafka_zk.log.directory.data_dir import DirectoryInUse\n"
         "try: manager_on(Path(sys.argv[1])).startup()\n"
         "except DirectoryInUse as error: print(error)"
     )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_zk.log.producer_state import ProducerState
+from kafka_zk.log.state.producer_state import ProducerState
 from kafka_zk.protocol.errors import (
     InvalidProducerEpoch,
     InvalidTxnState,

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_zk.log.retention import Limits, Reason, deletable
-from kafka_zk.log.roll import MAX_RELATIVE_OFFSET, has_no_room_for, is_too_old, segment_life_ms
+from kafka_zk.log.segments.retention import Limits, Reason, deletable
+from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET, has_no_room_for, is_too_old, segment_life_ms
 
 FITS = {
     "size_bytes": 900,

@@ -9,13 +9,13 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from kafka_zk.log.checking import INLINE_BYTES, POOLED_LIMIT_BYTES
+from kafka_zk.log.append.checking import INLINE_BYTES, POOLED_LIMIT_BYTES
+from kafka_zk.log.append.writing import POOLED_BYTES
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names
 from kafka_zk.log.files.segment_file import SegmentFile
-from kafka_zk.log.open_segments import FEW_SEGMENTS
+from kafka_zk.log.segments.open_segments import FEW_SEGMENTS
 from kafka_zk.log.unified_log import UnifiedLog
-from kafka_zk.log.writing import POOLED_BYTES
 from kafka_zk.protocol.errors import (
     CorruptMessage,
     InconsistentTopicId,

@@ -36,7 +36,7 @@ from kafka_zk.protocol.messages.update_metadata import (
 )
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import Codec, Record, build_batch
-from kafka_zk.replication.leader_endpoint import Connect
+from kafka_zk.replication.following.leader_endpoint import Connect
 from kafka_zk.replication.manager import ReplicaManager
 from kafka_zk.replication.partition import Partition
 

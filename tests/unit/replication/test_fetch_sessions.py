@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from kafka_zk.protocol.errors import ErrorCode, UnknownTopicOrPartition
 from kafka_zk.protocol.types import NULL_UUID
-from kafka_zk.replication.fetch_context import FetchContext, open_context
-from kafka_zk.replication.fetch_session import FetchSessionCache, next_epoch
-from kafka_zk.replication.records_view import PartitionFetch, PartitionRead
+from kafka_zk.replication.serving.fetch_context import FetchContext, open_context
+from kafka_zk.replication.serving.fetch_session import FetchSessionCache, next_epoch
+from kafka_zk.replication.serving.records_view import PartitionFetch, PartitionRead
 
 EVICTION_MS = 120_000
 

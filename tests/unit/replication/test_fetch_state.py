@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
-from kafka_zk.replication.fetch_state import (
+from kafka_zk.replication.following.fetch_state import (
     FAIL,
     LOOK_FOR_RANGE,
     RETRY,
@@ -22,7 +22,7 @@ from kafka_zk.replication.fetch_state import (
     reaction_to,
     truncation_for,
 )
-from kafka_zk.replication.follower_session import Asked, FollowerSession
+from kafka_zk.replication.following.follower_session import Asked, FollowerSession
 
 
 def cut(leader: tuple[int, int], own: tuple[int, int], *, fetch_offset: int = 20, end: int = 20) -> Truncation:

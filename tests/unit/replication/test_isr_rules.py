@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_zk.replication.follower_state import FollowerState
-from kafka_zk.replication.high_watermark import next_high_watermark
-from kafka_zk.replication.isr import Isr, effective_min_isr, may_join, without_laggards
+from kafka_zk.replication.leading.follower_state import FollowerState
+from kafka_zk.replication.leading.high_watermark import next_high_watermark
+from kafka_zk.replication.leading.isr import Isr, effective_min_isr, may_join, without_laggards
 
 LAG_MS = 30_000
 

@@ -1,0 +1,1 @@
+"""How a log grows: check, place, write, roll, sync."""

@@ -1,0 +1,92 @@
+"""The effects of an append: bytes into the segment, on the loop or in a thread, and the producer's memory of them.
+
+Role        Acts. The log has decided by then that the append may happen.
+Invariants  A write is whole or the file is cut back and the directory goes offline. A pooled write happens under the
+            log's turn, holds the segment's descriptor and ends before anything else is done, even if its greenlet is
+            killed meanwhile.
+Source      LocalLog.append, LogSegment.append, LogSegment.updateTxnIndex.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka_zk.log.directory.log_directory import SLOW_WRITE_MS
+from kafka_zk.log.files.transaction_index import AbortedTransaction
+from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.protocol.types import Buffer
+from kafka_zk.record.batch import BatchHeader
+from kafka_zk.record.control import EndTransactionMarker
+
+if TYPE_CHECKING:
+    from kafka_zk.log.unified_log import UnifiedLog
+
+POOLED_BYTES = 32 * 1024
+"""From here on a thread writes and decompresses: the hand-off (20 to 43 us) is then small against the loop's gain."""
+
+
+def write(
+    log: UnifiedLog,
+    segment: LogSegment,
+    data: Buffer,
+    size: int,
+    last_offset: int,
+    max_timestamp: int,
+    offset_of_max: int,
+) -> None:
+    """Write and index one append. Switches only if the caller has the turn."""
+    log_dir = log.log_dir
+    if not segment.is_tracked:
+        log_dir.open_segments.track(segment)
+    try:
+        if size < POOLED_BYTES and not segment.is_flushing and not (log_dir.inline_from_ms and log_dir.must_pool()):
+            now_ms = log_dir.clock.monotonic_ms
+            started_ms = now_ms()
+            segment.file.write(data)
+            if now_ms() - started_ms > SLOW_WRITE_MS:
+                log_dir.stalled()
+        else:
+            _write_pooled(log, segment, data)
+        segment.appended(size, last_offset, max_timestamp, offset_of_max)
+    except OSError as error:
+        raise log_dir.fail(
+            f"Error while appending records to {log.topic_partition} in dir {log_dir.path}", error
+        ) from error
+
+
+def _write_pooled(log: UnifiedLog, segment: LogSegment, data: Buffer) -> None:
+    assert log.turn.is_taken, "a pooled write without the log's turn"
+    file, pools = segment.file, log.log_dir.pools
+    file.retain()
+    try:
+        pools.run_to_end(pools.append, file.write, data)
+    except OSError:
+        raise
+    except BaseException:
+        # The greenlet was killed: what the thread has written meanwhile belongs to no append.
+        file.cut_back()
+        raise
+    finally:
+        file.release()
+
+
+def follow_producer(
+    log: UnifiedLog, segment: LogSegment, header: BatchHeader, first_offset: int, marker: EndTransactionMarker | None
+) -> None:
+    """Take in what was just written; an abort marker also goes to the segment's transaction index."""
+    state = log.producers.state
+    if not header.is_control:
+        state.update(header, first_offset)
+    elif marker is not None:
+        completed = state.update_marker(header, marker, first_offset + header.last_offset_delta)
+        if completed is not None:
+            if completed.is_aborted:
+                entry = AbortedTransaction(
+                    completed.producer_id,
+                    completed.first_offset,
+                    completed.last_offset,
+                    state.last_stable_offset_after(completed),
+                )
+                with log.log_dir.guard(f"Error while writing the transaction index of {log.topic_partition}"):
+                    segment.transaction_index.append(entry)
+            state.complete(completed)

@@ -1,0 +1,110 @@
+"""DataDir: what the manager keeps about one of the log.dirs besides its logs: the lock, the identity, the checkpoints.
+
+Role        Acts. Checkpoints are encoded on the loop and written by a thread, one write of a file at a time.
+Invariants  A directory is used by one broker process: a POSIX lock on `.lock`, the kind that Java's FileLock takes.
+            A checkpoint that cannot be read counts as empty, with a warning: then more is recovered than needed.
+Source      LogManager.createAndValidateLogDirs, lockLogDirs, checkpointRecoveryOffsetsInDir.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from kafka_zk.log.directory.log_directory import LogDirectory
+from kafka_zk.log.files import meta_properties, names
+from kafka_zk.log.files.checkpoint import MalformedCheckpoint, encode_offsets, read_offsets
+from kafka_zk.log.files.meta_properties import MetaProperties
+from kafka_zk.log.turn import Turn
+from kafka_zk.protocol.types import TopicPartition
+
+log = logging.getLogger("kafka.log.LogManager")
+
+
+class DirectoryInUse(Exception):
+    """Another process uses a log directory, or the configuration names it twice."""
+
+
+class DataDir:
+    """`had_clean_stop`: the marker was there at start. `is_loaded`: every partition was opened.
+
+    `log_count`: its partitions, those that are just being made included.
+    """
+
+    def __init__(self, directory: LogDirectory) -> None:
+        self.directory = directory
+        self.path = directory.path
+        self.had_clean_stop = False
+        self.is_loaded = False
+        self.log_count = 0
+        self.recovery_points: dict[TopicPartition, int] = {}
+        self.log_start_offsets: dict[TopicPartition, int] = {}
+        self.high_watermarks: dict[TopicPartition, int] = {}
+        self._lock = -1
+        self._writing = Turn()
+
+    def create(self) -> None:
+        """Make the directory if need be and see that it can be read. Raises OSError."""
+        if not self.path.exists():
+            log.info("Log directory %s not found, creating it.", self.path)
+            self.path.mkdir(parents=True)
+            self.directory.disk.sync_path(self.path.parent)
+        if not self.path.is_dir() or not os.access(self.path, os.R_OK):
+            raise OSError(f"{self.path} is not a readable log directory.")
+
+    def lock(self) -> None:
+        """Raises DirectoryInUse, OSError. Harmless when we have the lock."""
+        if self._lock >= 0:
+            return
+        descriptor = os.open(self.path / names.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(descriptor)
+            raise DirectoryInUse(
+                f"Failed to acquire lock on file {names.LOCK} in {self.path}. A Kafka instance in another process or "
+                "thread is using this directory."
+            ) from error
+        self._lock = descriptor
+
+    def unlock(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    @property
+    def meta_path(self) -> Path:
+        return self.path / names.META_PROPERTIES
+
+    def write_identity(self, *, broker_id: int, cluster_id: str, now_ms: int) -> None:
+        """Write meta.properties unless it says the same already. Raises MalformedMetaProperties, OSError."""
+        meta = MetaProperties(broker_id, cluster_id)
+        if meta_properties.read(self.meta_path) != meta:
+            meta_properties.write(self.meta_path, meta, now_ms, self.directory.disk)
+
+    def read_checkpoints(self) -> None:
+        """Raises OSError."""
+        self.recovery_points = self._read(names.RECOVERY_POINTS)
+        self.log_start_offsets = self._read(names.LOG_START_OFFSETS)
+        self.high_watermarks = self._read(names.HIGH_WATERMARKS)
+
+    def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Blocks. Replace one of the checkpoint files, durably. Raises KafkaStorageError."""
+        content = encode_offsets(offsets)
+        directory = self.directory
+        with self._writing, directory.guard(f"Error while writing to checkpoint file {self.path / name}"):
+            pools = directory.pools
+            pools.run_to_end(pools.maintenance, directory.disk.replace_file, self.path / name, content)
+
+    def _read(self, name: str) -> dict[TopicPartition, int]:
+        try:
+            return read_offsets(self.path / name)
+        except MalformedCheckpoint as error:
+            log.warning("Error occurred while reading %s of directory %s, counted as empty: %s", name, self.path, error)
+            return {}
+
+    def __repr__(self) -> str:
+        return f"data dir {self.directory}"

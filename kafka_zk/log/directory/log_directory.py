@@ -1,0 +1,95 @@
+"""LogDirectory: one of the broker's log.dirs, as all its logs share it.
+
+Role        Acts. Knows whether the disk works and whether it stalls; turns a disk's error into the end of its service.
+Invariants  The first OSError takes the directory offline for good: every later call on its logs is KafkaStorageError.
+            After an inline write that took long, writes go to the pool for a while, so that a stalled page cache
+            stalls nobody else.
+Source      LogDirFailureChannel, LocalLog.maybeHandleIOException.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kafka_zk.clock import Clock
+from kafka_zk.log.append.rules import ConversionBegins
+from kafka_zk.log.files.disk import DISK, Disk
+from kafka_zk.log.pools import LogPools
+from kafka_zk.log.segments.open_segments import OpenSegments
+from kafka_zk.protocol.errors import KafkaStorageError
+
+log = logging.getLogger("kafka.server.LogDirFailureChannel")
+
+SLOW_WRITE_MS = 2
+POOLED_FOR_MS = 100
+
+
+class LogDirectory:
+    """`inline_from_ms`: monotonic time from which small writes may be done on the loop again; 0 when always."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Clock,
+        pools: LogPools,
+        on_failure: Callable[[str], None],
+        open_segments: OpenSegments,
+        disk: Disk = DISK,
+        note_flush_ms: Callable[[int], None] | None = None,
+        conversion_begins: ConversionBegins | None = None,
+    ) -> None:
+        self.path = path
+        self.clock = clock
+        self.pools = pools
+        self.open_segments = open_segments
+        self.disk = disk
+        self.conversion_begins = conversion_begins
+        self.is_offline = False
+        self.inline_from_ms = 0
+        self._on_failure = on_failure
+        self._note_flush_ms = note_flush_ms
+
+    def stalled(self) -> None:
+        """A write on the loop took longer than SLOW_WRITE_MS."""
+        self.inline_from_ms = self.clock.monotonic_ms() + POOLED_FOR_MS
+
+    def flushed(self, took_ms: int) -> None:
+        """Note how long the sync of a segment took."""
+        if self._note_flush_ms is not None:
+            self._note_flush_ms(took_ms)
+
+    def must_pool(self) -> bool:
+        """Whether small writes go to the pool, too. Asked only while `inline_from_ms` is not 0."""
+        if self.clock.monotonic_ms() < self.inline_from_ms:
+            return True
+        self.inline_from_ms = 0
+        return False
+
+    def fail(self, message: str, error: OSError) -> KafkaStorageError:
+        """Take the directory offline; the error that its users get."""
+        if not self.is_offline:
+            self.is_offline = True
+            log.error("%s: %s", message, error)
+            self._on_failure(str(self.path))
+        return KafkaStorageError(message)
+
+    def check_online(self) -> None:
+        """Raises KafkaStorageError."""
+        if self.is_offline:
+            raise KafkaStorageError(f"The log dir {self.path} is already offline due to a previous IO exception.")
+
+    @contextmanager
+    def guard(self, message: str) -> Iterator[None]:
+        """Turn an OSError inside into the failure of this directory. Raises KafkaStorageError."""
+        self.check_online()
+        try:
+            yield
+        except OSError as error:
+            raise self.fail(message, error) from error
+
+    def __repr__(self) -> str:
+        return f"{self.path}{' offline' if self.is_offline else ''}"

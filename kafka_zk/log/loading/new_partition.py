@@ -1,0 +1,35 @@
+"""The files of a partition that is new on this broker.
+
+Role        Plain and synchronous: nearly all of it is waiting for the disk, so a thread runs it.
+Invariants  When it returns, the topic id and the names of all files are on the disk for good: no record may come into a
+            directory whose topic id a power cut could take away.
+Source      LogManager.createLogDirectory, UnifiedLog.assignTopicId, maybeFlushMetadataFile.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from uuid import UUID
+
+from kafka_zk.config.topic import LogConfig
+from kafka_zk.log.files import names, partition_metadata
+from kafka_zk.log.files.disk import Disk
+from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.protocol.types import NULL_UUID
+
+
+def make_partition(directory: Path, topic_id: UUID, config: LogConfig, *, now_ms: int, disk: Disk) -> LogSegment:
+    """Make the directory and what is in it; its first segment. Raises FileExistsError for the directory, OSError.
+
+    Two syncs: of the topic id, and of the directory for all names in it.
+    """
+    os.mkdir(directory)
+    os.close(os.open(directory / names.LEADER_EPOCHS, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
+    segment = LogSegment(directory, 0, config, created_ms=now_ms, disk=disk)
+    segment.create_files(preallocate_bytes=config.segment_bytes if config.preallocate else 0)
+    if topic_id == NULL_UUID:
+        disk.sync_path(directory)
+    else:
+        partition_metadata.write(directory / names.PARTITION_METADATA, topic_id, disk)
+    return segment

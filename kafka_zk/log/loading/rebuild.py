@@ -1,0 +1,185 @@
+"""From batches back to what is kept beside them: indexes, epochs, producer state.
+
+Role        Plain and synchronous. Used at load after a crash, after a truncation, and for a segment without its index.
+Invariants  The log is the truth; everything else can be made again from it. Recovery of a segment keeps every batch up
+            to the first that is torn, corrupt or out of range, and nothing behind it. Of two batches whose offsets
+            do not follow one another neither is kept.
+Source      LogSegment.recover, UnifiedLog.rebuildProducerState.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from kafka_zk.log.files.transaction_index import AbortedTransaction
+from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET
+from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.log.segments.segment_list import Segments
+from kafka_zk.log.state.epoch_journal import EpochJournal
+from kafka_zk.log.state.leader_epoch_cache import LeaderEpochCache
+from kafka_zk.log.state.producer_journal import ProducerJournal
+from kafka_zk.protocol.errors import CorruptMessage
+from kafka_zk.record.batch import Batch, computed_crc
+from kafka_zk.record.control import marker_of
+
+segment_log = logging.getLogger("org.apache.kafka.storage.internals.log.LogSegment")
+log = logging.getLogger("kafka.log.UnifiedLog")
+
+BREATHE_BYTES = 4 * 1024 * 1024
+
+
+def recover_segment(
+    segment: LogSegment, producers: ProducerJournal, epochs: EpochJournal, breathe: Callable[[], None]
+) -> int:
+    """Check every batch, rebuild the indexes, cut what is invalid; the bytes that went. Raises OSError.
+
+    The producer state must stand at the segment's base offset. `breathe` is called every few megabytes.
+    """
+    for index in (segment.offset_index, segment.time_index, segment.transaction_index):
+        index.reset()
+    file_size = segment.file.size_bytes
+    segment.restart()
+    valid, breathed = 0, 0
+    pending: Batch | None = None
+    try:
+        for batch in segment.file.batches(0, file_size):
+            _check(batch, segment)
+            if pending is not None:
+                _check_order(pending, batch)
+                _take_in(pending, valid, segment, producers, epochs)
+                valid += pending.size_bytes
+            pending = batch
+            if valid - breathed > BREATHE_BYTES:
+                breathed = valid
+                breathe()
+    except DisorderedOffsets as error:
+        pending = None
+        _warn(segment, valid, error)
+    except CorruptMessage as error:
+        _warn(segment, valid + (pending.size_bytes if pending else 0), error)
+    if pending is not None:
+        _take_in(pending, valid, segment, producers, epochs)
+        valid += pending.size_bytes
+    segment.file.truncate(valid)
+    segment.become_inactive()
+    return file_size - valid
+
+
+class DisorderedOffsets(CorruptMessage):
+    """Two batches that cannot both be right: offsets are not under the crc, so either may be the damaged one."""
+
+
+def _warn(segment: LogSegment, position: int, error: CorruptMessage) -> None:
+    segment_log.warning(
+        "Found invalid messages in log segment %s at byte offset %d. %s", segment.file.path, position, error
+    )
+
+
+def _check_order(before: Batch, batch: Batch) -> None:
+    """Raises DisorderedOffsets."""
+    first = batch.header.base_offset if batch.header.magic >= 2 else batch.header.last_offset
+    if first < before.header.next_offset:
+        raise DisorderedOffsets(f"Offset {first} follows a batch that ends with offset {before.header.last_offset}")
+
+
+def _take_in(
+    batch: Batch, position: int, segment: LogSegment, producers: ProducerJournal, epochs: EpochJournal
+) -> None:
+    segment.recovered(batch.header, position)
+    _follow(batch, segment, producers, epochs)
+
+
+def _check(batch: Batch, segment: LogSegment) -> None:
+    """Raises CorruptMessage."""
+    header = batch.header
+    computed = computed_crc(batch.buffer, batch.position, header)
+    if computed != header.crc:
+        raise CorruptMessage(f"Record is corrupt (stored crc = {header.crc}, computed crc = {computed})")
+    if not 0 <= header.last_offset - segment.base_offset <= MAX_RELATIVE_OFFSET:
+        raise CorruptMessage(
+            f"Detected offset overflow at offset {header.last_offset} in segment with base {segment.base_offset}"
+        )
+
+
+def _follow(batch: Batch, segment: LogSegment, producers: ProducerJournal, epochs: EpochJournal) -> None:
+    header = batch.header
+    if header.magic < 2:
+        producers.state.map_end_offset = header.next_offset
+        return
+    if header.partition_leader_epoch > epochs.cache.latest_epoch:
+        epochs.assign(header.partition_leader_epoch, header.base_offset)
+    if header.is_control and header.has_producer_id:
+        marker = marker_of(batch)
+        if marker is not None:
+            completed = producers.state.update_marker(header, marker, header.last_offset)
+            if completed is not None:
+                stable = producers.state.last_stable_offset_after(completed)
+                if completed.is_aborted:
+                    segment.transaction_index.append(
+                        AbortedTransaction(completed.producer_id, completed.first_offset, completed.last_offset, stable)
+                    )
+                producers.state.complete(completed)
+        producers.state.map_end_offset = header.next_offset
+    else:
+        producers.follow(header, None)
+
+
+def rebuild_producers(
+    producers: ProducerJournal,
+    segments: Segments,
+    *,
+    log_start_offset: int,
+    end_offset: int,
+    now_ms: int,
+    after_clean_stop: bool,
+) -> None:
+    """Bring the producer state to `end_offset`: newest snapshot, then the batches behind it. Raises OSError.
+
+    Snapshots are taken at the bases of the last two segments and at the end. After a clean stop without any snapshot
+    there was no state, so nothing is read.
+    """
+    bases = [segment.base_offset for segment in segments]
+    snapshots_at = [offset for offset in (*bases[-2:], end_offset) if offset <= end_offset]
+    state = producers.state
+    if after_clean_stop and not producers.snapshot_offsets():
+        for offset in snapshots_at:
+            state.map_end_offset = max(state.map_end_offset, offset)
+            producers.take_snapshot()
+        return
+    knew_nobody = not state.producers and state.map_end_offset >= end_offset
+    producers.reload(log_start_offset, end_offset, now_ms)
+    if end_offset > state.map_end_offset and not knew_nobody:
+        for segment in segments.from_offset(state.map_end_offset):
+            if segment.base_offset >= end_offset:
+                break
+            start = max(segment.base_offset, state.map_end_offset, log_start_offset)
+            state.map_end_offset = start
+            if segment.base_offset in snapshots_at:
+                producers.take_snapshot()
+            read_producers(producers, segment, start, end_offset)
+    state.map_end_offset = end_offset
+    producers.take_snapshot()
+
+
+def read_producers(producers: ProducerJournal, segment: LogSegment, start_offset: int, end_offset: int) -> None:
+    """Follow the batches of one segment from `start_offset` up to `end_offset`. Raises OSError."""
+    found = segment.position_of(start_offset)
+    if found is None:
+        return
+    for position, header in segment.file.headers(found.position):
+        if header.base_offset >= end_offset:
+            break
+        control = header.has_producer_id and header.is_control
+        marker = marker_of(segment.file.read_batch(position, header.size_bytes)) if control else None
+        producers.follow(header, marker)
+
+
+def epochs_of(segments: list[LogSegment]) -> LeaderEpochCache:
+    """The leader epochs that the batches themselves tell. Raises CorruptMessage, OSError."""
+    cache = LeaderEpochCache()
+    for segment in segments:
+        for _, header in segment.file.headers(0):
+            if header.magic >= 2 and header.partition_leader_epoch > cache.latest_epoch:
+                cache.assign(header.partition_leader_epoch, header.base_offset)
+    return cache

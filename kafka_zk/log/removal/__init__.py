@@ -1,0 +1,1 @@
+"""How a log shrinks: segments past retention, truncation, files on their way to deletion."""

@@ -1,0 +1,81 @@
+"""Removing segments: out of sight at once, off the disk later.
+
+Role        Acts: renames on the loop, unlinks in a pool after file.delete.delay.ms.
+Invariants  A file's name says that it is deleted before anybody is told so; what a crash leaves is unlinked at the next
+            start. Slices in flight keep their bytes: the descriptor lives until the last one is released.
+Source      LocalLog.deleteSegmentFiles, LogSegment.changeFileSuffixes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafka_zk.log.directory.log_directory import LogDirectory
+from kafka_zk.log.files import names
+from kafka_zk.log.segments.segment import LogSegment
+
+if TYPE_CHECKING:
+    from kafka_zk.log.unified_log import UnifiedLog
+
+
+def remove_segments(log: UnifiedLog, segments: list[LogSegment]) -> None:
+    """Take segments out of the log; delete their files and snapshots, in time. Raises OSError.
+
+    The caller has waited for flushes: nobody syncs the files that are closed here.
+    """
+    if not segments:
+        return
+    log.reader.forget_positions()
+    renamed: list[Path] = []
+    for segment in segments:
+        log.segments.remove(segment)
+        segment.close_files()
+        renamed += mark_deleted([*segment.paths(), log.producers.path(segment.base_offset)], log.log_dir)
+    unlink_later(renamed, log.log_dir, log.config.file_delete_delay_ms)
+
+
+def mark_deleted(paths: Iterable[Path], log_dir: LogDirectory) -> list[Path]:
+    """Rename those of `paths` that exist; their new names. Raises OSError."""
+    renamed = []
+    for path in paths:
+        target = path.with_name(path.name + names.DELETED)
+        try:
+            log_dir.disk.rename(path, target)
+        except FileNotFoundError:
+            continue
+        renamed.append(target)
+    return renamed
+
+
+def unlink_later(paths: list[Path], log_dir: LogDirectory, delay_ms: int) -> None:
+    """Have `paths` unlinked in a thread, wherever their directory has moved by then: a missing file is fine."""
+    if not paths:
+        return
+
+    def unlink_all() -> None:
+        for path in paths:
+            log_dir.disk.remove_if_exists(path)
+
+    def task() -> None:
+        if log_dir.is_offline:
+            return
+        try:
+            log_dir.pools.run_to_end(log_dir.pools.maintenance, unlink_all)
+        except OSError as error:
+            log_dir.fail(f"Error while deleting segments in {paths[0].parent}", error)
+
+    log_dir.clock.call_at(log_dir.clock.monotonic_ms() + delay_ms, task)
+
+
+def delete_tree(directory: Path, log_dir: LogDirectory) -> None:
+    """Remove a partition's directory with everything in it. Raises OSError; a missing one is fine."""
+    for root, directories, files in os.walk(directory, topdown=False):
+        for name in files:
+            log_dir.disk.remove_if_exists(os.path.join(root, name))
+        for name in directories:
+            os.rmdir(os.path.join(root, name))
+    if directory.exists():
+        os.rmdir(directory)

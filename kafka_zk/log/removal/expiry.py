@@ -1,0 +1,82 @@
+"""Letting segments go: retention, replaced segments, and the end of a log's service.
+
+Role        Acts on files; the caller holds the log's turn. The decision is in retention.py.
+Invariants  Segments leave from the oldest on, and only what is below the high watermark. When all would go, an empty
+            one is rolled first: a log is never without a segment. Snapshots go with their segments.
+Source      UnifiedLog.deleteOldSegments, deleteSegments, close; LocalLog.removeAndDeleteSegments.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from kafka_zk.log.append import rolling
+from kafka_zk.log.removal.deletion import remove_segments
+from kafka_zk.log.segments.retention import Limits, Reason, deletable
+
+if TYPE_CHECKING:
+    from kafka_zk.log.unified_log import UnifiedLog
+
+log_lines = logging.getLogger("kafka.log.UnifiedLog")
+
+
+def delete_old_segments(log: UnifiedLog, now_ms: int) -> int:
+    """Blocks. Delete what retention does not keep; how many segments went. Raises KafkaStorageError."""
+    reasons = tuple(Reason) if log.config.delete else (Reason.LOG_START,)
+    return sum(_delete_for(log, reason, now_ms) for reason in reasons)
+
+
+def _delete_for(log: UnifiedLog, reason: Reason, now_ms: int) -> int:
+    with log.log_dir.guard(f"Error while deleting segments for {log.topic_partition} in dir {log.log_dir.path}"):
+        log.refuse_if_closed()
+        limits = Limits(
+            log_start_offset=log.log_start_offset,
+            high_watermark=log.high_watermark,
+            log_end_offset=log.log_end_offset,
+            retention_bytes=log.config.retention_bytes,
+            retention_ms=log.config.retention_ms,
+            now_ms=now_ms,
+        )
+        segments = list(log.segments)
+        gone = segments[: deletable(segments, reason, limits)]
+        if not gone:
+            return 0
+        log_lines.info(
+            "%s Deleting segments due to %s: %s",
+            log.prefix,
+            reason.value.format_map(limits._asdict()),
+            ", ".join(f"baseOffset={segment.base_offset} size={segment.size_bytes}" for segment in gone),
+        )
+        if len(gone) == len(segments):
+            rolling.roll(log)
+        log.flusher.wait()
+        remove_segments(log, gone)
+        first = log.segments.first.base_offset
+        if first > log.log_start_offset:
+            log.log_start_offset = first
+            log.epochs.truncate_from_start(first)
+            log.forget_latest_epoch()
+            log.producers.on_log_start(first)
+            log.update_last_stable_offset()
+    return len(gone)
+
+
+def close(log: UnifiedLog) -> None:
+    """Blocks. Complete all files and close them. Raises KafkaStorageError."""
+    if log.is_closed:
+        return
+    log.flusher.wait()
+    log.is_closed = True
+    if log.log_dir.is_offline:
+        for segment in log.segments:
+            segment.close_files()
+        return
+    with log.log_dir.guard(f"Error while closing {log.topic_partition} in dir {log.log_dir.path}"):
+        log.producers.state.map_end_offset = log.log_end_offset
+        snapshot = log.producers.take_snapshot(durable=False)
+        if snapshot is not None:
+            pools = log.log_dir.pools
+            pools.run_to_end(pools.sync, log.log_dir.disk.sync_replaced, snapshot)
+        for segment in log.segments:
+            segment.close()

@@ -1,0 +1,59 @@
+"""RetiredLogs: partitions that were deleted, until their files are gone.
+
+Role        Acts. The rename is what deletes a partition; the rest is tidying up, also after a restart.
+Invariants  From the rename on nobody finds the partition again, and a new one of the same name may be made.
+            Files go log.segment.delete.delay.ms later, in a thread.
+Source      LogManager.asyncDelete, addLogToBeDeleted, deleteLogs.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from pathlib import Path
+
+from kafka_zk.clock import Clock
+from kafka_zk.log.directory.log_directory import LogDirectory
+from kafka_zk.log.files.names import DirKind, marked_dir_name
+from kafka_zk.log.removal.deletion import delete_tree
+from kafka_zk.log.unified_log import UnifiedLog
+
+log = logging.getLogger("kafka.log.LogManager")
+
+
+class RetiredLogs:
+    def __init__(self, clock: Clock, delay_ms: int) -> None:
+        self._clock = clock
+        self._delay_ms = delay_ms
+
+    def retire(self, retired: UnifiedLog) -> None:
+        """Blocks. Rename the directory of a log that is out of service and have it removed. KafkaStorageError."""
+        with retired.turn:
+            retired.flusher.wait()
+            directory = retired.log_dir
+            name = marked_dir_name(retired.topic_partition, DirKind.DELETED, uuid.uuid4())
+            with directory.guard(f"Error while renaming dir for {retired.topic_partition} in log dir {directory.path}"):
+                target = directory.path / name
+                directory.disk.rename(retired.directory, target)
+                directory.pools.sync_soon(directory.path, directory.disk.sync_path)
+            retired.renamed_to(target)
+            retired.is_closed = True
+            for segment in retired.segments:
+                segment.close_files()
+        log.info("Log for partition %s is renamed to %s and is scheduled for deletion", retired.topic_partition, target)
+        self.remove_later(target, directory)
+
+    def remove_later(self, path: Path, directory: LogDirectory) -> None:
+        """Have a directory that is marked deleted removed after the delay."""
+
+        def remove() -> None:
+            if directory.is_offline:
+                return
+            try:
+                directory.pools.run_to_end(directory.pools.maintenance, delete_tree, path, directory)
+            except OSError as error:
+                directory.fail(f"Error while deleting {path} in dir {directory.path}.", error)
+            else:
+                log.info("Deleted log for partition in %s.", path)
+
+        self._clock.call_at(self._clock.monotonic_ms() + self._delay_ms, remove)

@@ -1,0 +1,77 @@
+"""EpochJournal: the leader epochs of one log together with their file.
+
+Role        Plain and synchronous, except that syncing is left to whoever it is told (`sync_soon`).
+Invariants  The file is read on first use. Each assignment replaces it at once (readers see the old or the new one) and
+            has it synced soon after; a file that a power cut left empty or torn is rebuilt from the log.
+Source      LeaderEpochFileCache.writeToFile; LeaderEpochCheckpointFile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kafka_zk.log.files import names
+from kafka_zk.log.files.disk import DISK, Disk
+from kafka_zk.log.files.leader_epoch_file import read_epochs, write_epochs
+from kafka_zk.log.state.leader_epoch_cache import LeaderEpochCache
+
+
+class EpochJournal:
+    """`cache` raises MalformedCheckpoint on first use when the file is torn."""
+
+    def __init__(self, directory: Path, disk: Disk = DISK, sync_soon: Callable[[Path], None] | None = None) -> None:
+        self.path = directory / names.LEADER_EPOCHS
+        self._disk = disk
+        self._sync_soon = sync_soon
+        self._cache: LeaderEpochCache | None = None
+
+    @property
+    def cache(self) -> LeaderEpochCache:
+        """Raises MalformedCheckpoint, OSError."""
+        if self._cache is None:
+            self._cache = LeaderEpochCache(read_epochs(self.path))
+        return self._cache
+
+    def create(self) -> None:
+        """Make the empty file of a new partition. Raises OSError."""
+        if not self.path.exists():
+            self._disk.replace_file(self.path, b"", durable=False)
+
+    def begin(self) -> None:
+        """The empty file was made just now: there is nothing to read."""
+        self._cache = LeaderEpochCache()
+
+    def replace(self, cache: LeaderEpochCache) -> None:
+        self._cache = cache
+        self.write()
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Raises OSError."""
+        if self.cache.assign(epoch, start_offset):
+            self.write()
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Raises OSError."""
+        if self.cache.truncate_from_end(end_offset):
+            self.write()
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """Raises OSError."""
+        if self.cache.truncate_from_start(start_offset):
+            self.write()
+
+    def clear(self) -> None:
+        """Raises OSError."""
+        if self.cache.clear():
+            self.write()
+
+    def write(self) -> None:
+        """Raises OSError."""
+        write_epochs(self.path, self.cache.entries, self._disk, durable=self._sync_soon is None)
+        if self._sync_soon is not None:
+            self._sync_soon(self.path)
+
+    def moved_to(self, directory: Path) -> None:
+        """The partition's directory has a new name."""
+        self.path = directory / names.LEADER_EPOCHS

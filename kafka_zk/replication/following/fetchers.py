@@ -1,0 +1,128 @@
+"""All follower fetchers of a broker: for each leader, up to num.replica.fetchers of them.
+
+Role        Gives each followed partition to its fetcher, starts and stops fetchers.
+Invariants  A partition is with one fetcher at most: that of its leader and its fetcher id.
+Source      Kafka 3.9 AbstractFetcherManager, ReplicaFetcherManager.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from kafka_zk.clock import Clock
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.metrics.topic_metrics import BrokerTopicStats
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication.following.fetch_state import fetcher_id
+from kafka_zk.replication.following.fetcher import Fetcher
+from kafka_zk.replication.following.fetcher_measures import FetcherMeasures, register_fetchers, thread_name
+from kafka_zk.replication.following.leader_endpoint import Connect, LeaderEndpoint
+from kafka_zk.replication.partition import Partition
+
+__all__ = ["Connect", "FetcherManager"]
+
+log_lines = logging.getLogger("kafka.server.ReplicaFetcherManager")
+
+
+class FetcherManager:
+    def __init__(
+        self,
+        *,
+        config: BrokerConfig,
+        broker_id: int,
+        clock: Clock,
+        metadata_cache: MetadataCache,
+        broker_epoch: Callable[[], int],
+        connect: Connect,
+        topic_stats: BrokerTopicStats,
+        metrics: MetricsRegistry,
+        wake: Callable[[Partition], None],
+    ) -> None:
+        self._config = config
+        self._broker_id = broker_id
+        self._clock = clock
+        self._metadata_cache = metadata_cache
+        self._broker_epoch = broker_epoch
+        self._connect = connect
+        self._topic_stats = topic_stats
+        self._wake = wake
+        self._fetchers: dict[tuple[int, int], Fetcher] = {}
+        self._metrics = metrics
+        register_fetchers(metrics, self._named)
+
+    def follow(self, partitions: Sequence[Partition]) -> None:
+        """Blocks. Fetch these from their leaders. A leader without the inter-broker listener cannot be followed."""
+        for partition in partitions:
+            fetcher = self._fetcher_for(partition)
+            if fetcher is not None:
+                fetcher.follow(partition)
+
+    def forget(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Blocks. Stop fetching these; nothing is appended to them any more when this returns."""
+        gone = list(topic_partitions)
+        if gone:
+            for fetcher in list(self._fetchers.values()):
+                fetcher.forget(gone)
+
+    def stop_idle(self) -> None:
+        """Blocks. Stop the fetchers that have nothing left to follow."""
+        for key, fetcher in list(self._fetchers.items()):
+            if fetcher.is_idle and not fetcher.failed:
+                del self._fetchers[key]
+                _end(fetcher)
+
+    def shutdown(self) -> None:
+        """Blocks. Stop all."""
+        fetchers, self._fetchers = list(self._fetchers.values()), {}
+        for fetcher in fetchers:
+            _end(fetcher)
+
+    def _named(self) -> list[tuple[str, Fetcher]]:
+        return [(thread_name(*key), fetcher) for key, fetcher in self._fetchers.items()]
+
+    def _fetcher_for(self, partition: Partition) -> Fetcher | None:
+        leader_id = partition.leader_id
+        topic, index = partition.topic_partition
+        number = fetcher_id(topic, index, self._config.num_replica_fetchers)
+        node = self._metadata_cache.node(leader_id, self._config.inter_broker_listener_name)
+        if node is None:
+            log_lines.error(
+                "Cannot follow %s: broker %d has no inter-broker listener", partition.topic_partition, leader_id
+            )
+            return None
+        fetcher = self._fetchers.get((leader_id, number))
+        if fetcher is not None and fetcher.node != node:
+            # The broker came back on another address.
+            _end(fetcher)
+            fetcher = None
+        if fetcher is None:
+            endpoint = LeaderEndpoint(
+                node,
+                broker_id=self._broker_id,
+                client_id=f"broker-{self._broker_id}-fetcher-{number}",
+                config=self._config,
+                broker_epoch=self._broker_epoch,
+                connect=self._connect,
+            )
+            fetcher = Fetcher(
+                endpoint,
+                name=f"ReplicaFetcher replicaId={self._broker_id}, leaderId={leader_id}, fetcherId={number}",
+                clock=self._clock,
+                backoff_ms=self._config.replica_fetch_backoff_ms,
+                measures=FetcherMeasures(
+                    self._metrics, self._topic_stats, client_id=thread_name(leader_id, number), leader=node
+                ),
+                wake=self._wake,
+            )
+            self._fetchers[leader_id, number] = fetcher
+            fetcher.start()
+        return fetcher
+
+
+def _end(fetcher: Fetcher) -> None:
+    """Blocks."""
+    fetcher.stop()
+    fetcher.measures.forget()

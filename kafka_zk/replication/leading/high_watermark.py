@@ -1,0 +1,46 @@
+"""Where the high watermark of a led partition may stand.
+
+Role        Pure: decides, never acts.
+Invariants  The answer is never below the current high watermark.
+Source      Kafka 3.9 Partition.maybeIncrementLeaderHW; KAFKA-15583 (rule 25), KAFKA-15021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kafka_zk.replication.leading.follower_state import FollowerState
+from kafka_zk.replication.leading.isr import Isr
+
+
+def next_high_watermark(
+    *,
+    current: int,
+    log_end_offset: int,
+    isr: Isr,
+    followers: Iterable[FollowerState],
+    min_isr: int,
+    is_eligible: Callable[[int], bool],
+    now_ms: int,
+    max_lag_ms: int,
+) -> int:
+    """The high watermark after what is known now; `current` when it must not move.
+
+    It waits for every member of the maximal ISR, and for followers about to join it: those that are caught up and
+    whose broker is alive (`is_eligible`). A caught-up replica on a dead broker must not hold it back. Under
+    min.insync.replicas it stands still, even if the members left have everything.
+    """
+    if len(isr.committed) < min_isr:
+        return current
+    candidate = log_end_offset
+    maximal = isr.maximal
+    for follower in followers:
+        if follower.log_end_offset < candidate and (
+            follower.broker_id in maximal
+            or (
+                follower.is_caught_up(leader_end_offset=log_end_offset, now_ms=now_ms, max_lag_ms=max_lag_ms)
+                and is_eligible(follower.broker_id)
+            )
+        ):
+            candidate = follower.log_end_offset
+    return max(candidate, current)

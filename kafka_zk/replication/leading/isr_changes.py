@@ -1,0 +1,137 @@
+"""ISR changes on their way to the controller.
+
+Role        Gathers what leaders propose and sends it as AlterPartition, one request in flight for the whole broker.
+Invariants  At most one change a partition waits here. A change is taken out only when the controller answered it by
+            name, so that one that an answer leaves out is sent again.
+Source      Kafka 3.9 DefaultAlterPartitionManager; KIP-497. The broker epochs of the members are -1 with ZooKeeper.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from typing import Any, Protocol
+
+from kafka_zk.clock import Clock
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    ErrorCode,
+    OperationNotAttempted,
+    error_class_for,
+)
+from kafka_zk.protocol.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerState,
+    RequestPartitionData,
+    RequestTopicData,
+)
+from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+from kafka_zk.replication.leading.isr_proposals import CommittedIsr, IsrChange, take_answer
+from kafka_zk.replication.partition import Partition
+
+RETRY_MS = 50
+
+log_lines = logging.getLogger("kafka.server.DefaultAlterPartitionManager")
+
+
+class ControllerRequests(Protocol):
+    """What is used of metadata.controller_channel.ControllerChannel."""
+
+    def send(self, request: Any) -> Pending[Any]: ...
+
+
+class IsrChanges:
+    """`broker_epoch` gives the epoch of this broker's registration at the time of asking."""
+
+    def __init__(
+        self, *, broker_id: int, broker_epoch: Callable[[], int], controller: ControllerRequests, clock: Clock
+    ) -> None:
+        self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
+        self._controller = controller
+        self._clock = clock
+        self._waiting: dict[TopicPartition, tuple[Partition, IsrChange]] = {}
+        self._in_flight = False
+
+    def submit(self, partition: Partition, change: IsrChange) -> None:
+        """Send `change` as soon as may be. A partition whose earlier change still waits is told to try later."""
+        if change.topic_partition in self._waiting:
+            take_answer(partition, change, OperationNotAttempted())
+            return
+        self._waiting[change.topic_partition] = (partition, change)
+        self._send()
+
+    def _send(self) -> None:
+        if self._in_flight or not self._waiting:
+            return
+        self._in_flight = True
+        sent = [change for _, change in self._waiting.values()]
+        request = alter_partition_request(sent, broker_id=self._broker_id, broker_epoch=self._broker_epoch())
+        self._controller.send(request).on_complete(lambda settled: self._answered(sent, settled))
+
+    def _answered(self, sent: list[IsrChange], settled: Pending[Any]) -> None:
+        code = ErrorCode.UNKNOWN_SERVER_ERROR if settled.error is not None else ErrorCode(settled.value.error_code)
+        if code is not ErrorCode.NONE:
+            log_lines.warning("Broker %d could not alter partitions: %s", self._broker_id, settled.error or code.name)
+            self._clock.call_at(self._clock.monotonic_ms() + RETRY_MS, self._retry)
+            return
+        answers = answers_by_partition(settled.value)
+        answered: list[tuple[Partition, IsrChange, CommittedIsr | BrokerError]] = []
+        for change in sent:
+            answer = answers.get((change.topic_id, change.topic_partition.partition))
+            if answer is None and change.topic_id == NULL_UUID:
+                answer = answers.get((change.topic_partition.topic, change.topic_partition.partition))
+            if answer is not None:
+                partition, _ = self._waiting.pop(change.topic_partition)
+                answered.append((partition, change, answer))
+        self._in_flight = False
+        for partition, change, answer in answered:
+            take_answer(partition, change, answer)
+        self._send()
+
+    def _retry(self) -> None:
+        self._in_flight = False
+        self._send()
+
+
+def alter_partition_request(
+    changes: Iterable[IsrChange], *, broker_id: int, broker_epoch: int
+) -> AlterPartitionRequest:
+    """One request for many changes, in the form of version 3 (Apache 3.5 and later)."""
+    ordered = sorted(changes, key=lambda change: change.topic_partition)
+    topics = [
+        RequestTopicData(
+            topic_name=topic,
+            topic_id=group[0].topic_id,
+            partitions=[
+                RequestPartitionData(
+                    partition_index=change.topic_partition.partition,
+                    leader_epoch=change.leader_epoch,
+                    new_isr_with_epochs=[BrokerState(broker_id=member, broker_epoch=-1) for member in change.members],
+                    partition_epoch=change.partition_epoch,
+                )
+                for change in group
+            ],
+        )
+        for topic, group in (
+            (topic, list(found)) for topic, found in groupby(ordered, key=lambda change: change.topic_partition.topic)
+        )
+    ]
+    return AlterPartitionRequest(broker_id=broker_id, broker_epoch=broker_epoch, topics=topics)
+
+
+def answers_by_partition(response: AlterPartitionResponse) -> dict[tuple[object, int], CommittedIsr | BrokerError]:
+    """What the controller answered, by topic id (or name, where the version knows no ids) and partition."""
+    answers: dict[tuple[object, int], CommittedIsr | BrokerError] = {}
+    for topic in response.topics:
+        key: object = topic.topic_id if topic.topic_id != NULL_UUID else topic.topic_name
+        for answered in topic.partitions:
+            answers[key, answered.partition_index] = (
+                CommittedIsr(answered.leader_epoch, answered.partition_epoch, tuple(answered.isr))
+                if answered.error_code == ErrorCode.NONE
+                else error_class_for(answered.error_code)()
+            )
+    return answers

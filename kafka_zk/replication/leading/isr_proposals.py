@@ -1,0 +1,165 @@
+"""How a leader changes its ISR: propose, and take in what the controller says.
+
+Role        Functions over a Partition that leads; the rules of joining and leaving are in isr.py.
+Invariants  Every change goes through the controller. Its answer counts only if neither leadership nor the proposal
+            changed meanwhile (rule 23).
+Source      Kafka 3.9 Partition.maybeExpandIsr, maybeShrinkIsr, submitAlterPartition, handleAlterPartitionError.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from kafka_zk.protocol.errors import BrokerError, ErrorCode
+from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+from kafka_zk.replication.leading.follower_state import FollowerState
+from kafka_zk.replication.leading.isr import may_join, without_laggards
+
+if TYPE_CHECKING:
+    from kafka_zk.replication.partition import Partition
+
+log_lines = logging.getLogger("kafka.cluster.Partition")
+
+# The controller refused, and did not change anything: back to what is committed.
+_NOT_APPLIED = (ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA)
+
+# We are behind the controller. What is in flight stays in force until its LeaderAndIsr tells us more.
+_OUTDATED = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.INVALID_UPDATE_VERSION,
+    ErrorCode.INVALID_REQUEST,
+    ErrorCode.NEW_LEADER_ELECTED,
+)
+
+
+class IsrChange(NamedTuple):
+    """An ISR that a leader asks the controller for. `partition_epoch`: the version of the state it is based on."""
+
+    topic_partition: TopicPartition
+    topic_id: UUID
+    leader_epoch: int
+    partition_epoch: int
+    members: tuple[int, ...]
+
+
+class CommittedIsr(NamedTuple):
+    """The controller's answer to an IsrChange."""
+
+    leader_epoch: int
+    partition_epoch: int
+    members: tuple[int, ...]
+
+
+def shrink_if_due(partition: Partition) -> None:
+    """Propose an ISR without the members that have lagged for replica.lag.time.max.ms. Nothing while not leading."""
+    log = partition.log
+    if not partition.is_leader or log is None:
+        return
+    around = partition.around
+    remaining = without_laggards(
+        partition.isr,
+        partition.followers.values(),
+        leader_id=around.broker_id,
+        leader_end_offset=log.log_end_offset,
+        now_ms=around.clock.monotonic_ms(),
+        max_lag_ms=around.replica_lag_time_max_ms,
+    )
+    if remaining is not None:
+        log_lines.info(
+            "[Partition %s broker=%d] Shrinking ISR from %s to %s. Leader: (highWatermark: %d, endOffset: %d).",
+            partition.topic_partition,
+            around.broker_id,
+            _csv(partition.isr.committed),
+            _csv(remaining),
+            log.high_watermark,
+            log.log_end_offset,
+        )
+        _propose(partition, remaining)
+
+
+def expand_if_caught_up(partition: Partition, follower: FollowerState) -> None:
+    """Propose an ISR with `follower`, if the rules let it join."""
+    log = partition.log
+    if log is None or partition.epoch_start_offset is None or follower.broker_id in partition.isr.committed:
+        return
+    if may_join(
+        partition.isr,
+        follower,
+        is_eligible=partition.around.is_alive(follower.broker_id),
+        high_watermark=log.high_watermark,
+        epoch_start_offset=partition.epoch_start_offset,
+    ):
+        _propose(partition, (*partition.isr.committed, follower.broker_id))
+
+
+def take_answer(partition: Partition, change: IsrChange, answer: CommittedIsr | BrokerError) -> None:
+    """The controller answered `change`."""
+    is_current = change.leader_epoch == partition.leader_epoch and change.members == partition.isr.proposed
+    if not partition.is_leader or not is_current:
+        return
+    if isinstance(answer, BrokerError):
+        _refused(partition, answer)
+    elif answer.leader_epoch != partition.leader_epoch or answer.partition_epoch < partition.partition_epoch:
+        partition.around.on_isr_update_failed()
+    else:
+        _committed(partition, answer)
+
+
+def _propose(partition: Partition, members: tuple[int, ...]) -> None:
+    partition.isr.propose(members)
+    _send(partition)
+
+
+def _send(partition: Partition) -> None:
+    assert partition.isr.proposed is not None and partition.log is not None
+    change = IsrChange(
+        partition.topic_partition,
+        partition.log.topic_id or NULL_UUID,
+        partition.leader_epoch,
+        partition.partition_epoch,
+        partition.isr.proposed,
+    )
+    partition.around.alter_isr(partition, change)
+
+
+def _committed(partition: Partition, answer: CommittedIsr) -> None:
+    around = partition.around
+    grew = len(answer.members) > len(partition.isr.committed)
+    partition.isr.settle(answer.members)
+    partition.partition_epoch = answer.partition_epoch
+    log_lines.info(
+        "[Partition %s broker=%d] ISR updated to %s and version updated to %d",
+        partition.topic_partition,
+        around.broker_id,
+        _csv(answer.members),
+        answer.partition_epoch,
+    )
+    (around.on_isr_expanded if grew else around.on_isr_shrunk)()
+    # A smaller ISR may have been all that the high watermark waited for (rule 24).
+    partition.maybe_advance_high_watermark()
+    around.wake(partition)
+
+
+def _refused(partition: Partition, error: BrokerError) -> None:
+    around = partition.around
+    around.on_isr_update_failed()
+    log_lines.info(
+        "[Partition %s broker=%d] Failed to alter partition to %s: %s",
+        partition.topic_partition,
+        around.broker_id,
+        _csv(partition.isr.proposed or ()),
+        error.code.name,
+    )
+    if error.code in _NOT_APPLIED:
+        partition.isr.cancel()
+    elif error.code not in _OUTDATED:
+        _send(partition)
+
+
+def _csv(members: Iterable[int]) -> str:
+    return ",".join(map(str, members))

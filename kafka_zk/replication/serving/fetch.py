@@ -1,0 +1,180 @@
+"""Reading for consumers and followers, and waiting until there is enough to answer.
+
+Role        The way of a fetch: read every partition in order within the limits; answer, or wait on the partitions.
+Invariants  Reads stand in the order of what was wanted. A follower's fetch counts once as progress, when it arrives;
+            the reads at the end of a wait do not.
+            Slices of reads that are not answered are given back.
+Source      Kafka 3.9 ReplicaManager.fetchMessages, readFromLog; DelayedFetch.tryComplete.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import (
+    BrokerError,
+    FencedLeaderEpoch,
+    InconsistentTopicId,
+    KafkaStorageError,
+    NotLeaderOrFollower,
+    OffsetOutOfRange,
+    UnknownLeaderEpoch,
+    UnknownTopicOrPartition,
+)
+from kafka_zk.protocol.types import NULL_UUID
+from kafka_zk.replication.hosted import HostedPartitions
+from kafka_zk.replication.partition import Partition
+from kafka_zk.replication.purgatory import Purgatory
+from kafka_zk.replication.serving.delayed_fetch import DelayedFetch
+from kafka_zk.replication.serving.read_replica import ReadReplicaChooser
+from kafka_zk.replication.serving.reading import end_offset, note_follower_fetch, read
+from kafka_zk.replication.serving.records_view import (
+    NO_REPLICA,
+    FetchParams,
+    PartitionFetch,
+    PartitionRead,
+    release_all,
+)
+
+# The fetcher's view was wrong, not the fetch: these do not count as failed.
+_NOT_A_FAILED_FETCH = (
+    UnknownTopicOrPartition,
+    NotLeaderOrFollower,
+    UnknownLeaderEpoch,
+    FencedLeaderEpoch,
+    KafkaStorageError,
+    OffsetOutOfRange,
+    InconsistentTopicId,
+)
+
+log_lines = logging.getLogger("kafka.server.ReplicaManager")
+
+
+class Fetches:
+    """Serves fetches from the hosted partitions. `chooser` may send a consumer to a nearer replica (KIP-392)."""
+
+    def __init__(
+        self,
+        hosted: HostedPartitions,
+        purgatory: Purgatory,
+        metadata_cache: MetadataCache,
+        chooser: ReadReplicaChooser | None,
+        metrics: MetricsRegistry,
+    ) -> None:
+        self._hosted = hosted
+        self._purgatory = purgatory
+        self._metadata_cache = metadata_cache
+        self._chooser = chooser
+        expires = "kafka.server:type=DelayedFetchMetrics,name=ExpiresPerSec"
+        self._follower_expired = metrics.meter(expires, fetcherType="follower").mark
+        self._consumer_expired = metrics.meter(expires, fetcherType="consumer").mark
+
+    def fetch(
+        self, params: FetchParams, wanted: Sequence[PartitionFetch]
+    ) -> list[PartitionRead] | Pending[list[PartitionRead]]:
+        """What is there, or a Pending while that is less than `params.min_bytes` and there is time to wait."""
+        reads = self._read_all(params, wanted)
+        if params.is_follower:
+            self._note_progress(params, wanted, reads)
+        if params.max_wait_ms <= 0 or not wanted or self._is_enough(params, reads):
+            return reads
+        release_all(reads)
+        pending: Pending[list[PartitionRead]] = Pending()
+        operation = DelayedFetch(
+            params.max_wait_ms,
+            may_have_news=lambda: self._may_have_news(params, wanted),
+            read=lambda: self._read_all(params, wanted),
+            is_enough=lambda reads: self._is_enough(params, reads),
+            answer=pending.complete,
+            expired=self._follower_expired if params.is_follower else self._consumer_expired,
+        )
+        keys = [(fetch.topic, fetch.partition) for fetch in wanted]
+        # A follower's own progress may have moved the high watermark that others of this request wait for.
+        self._purgatory.complete_or_watch(operation, keys)
+        return [*pending.value] if pending.is_done else pending
+
+    def _read_all(self, params: FetchParams, wanted: Sequence[PartitionFetch]) -> list[PartitionRead]:
+        """Read in order; each partition leaves less of `max_bytes` to those behind it.
+
+        The first batch of the first partition that has one is returned whole, however large: a consumer behind a
+        large batch could never move on otherwise.
+        """
+        reads: list[PartitionRead] = []
+        left_bytes = params.max_bytes
+        min_one = not params.allows_partial_batch
+        for fetch in wanted:
+            answer = self._read_one(params, fetch, max_bytes=min(fetch.max_bytes, left_bytes), min_one=min_one)
+            if answer.size_bytes > 0:
+                min_one = False
+                left_bytes = max(0, left_bytes - answer.size_bytes)
+            reads.append(answer)
+        return reads
+
+    def _read_one(self, params: FetchParams, fetch: PartitionFetch, *, max_bytes: int, min_one: bool) -> PartitionRead:
+        partition: Partition | None = None
+        try:
+            partition = self._hosted.get(fetch.topic or "", fetch.partition)
+            _check_topic_id(partition, fetch)
+            answer = read(partition, fetch, params, max_bytes=max_bytes, min_one=min_one)
+        except Exception as error:
+            # Errors for the client and bugs of ours alike concern one partition; the others are read.
+            return self._failed(partition, fetch, error)
+        if self._chooser is not None and params.rack_id and not params.is_follower and partition.is_leader:
+            preferred = self._chooser.choose(partition, rack_id=params.rack_id, fetch_offset=fetch.fetch_offset)
+            if preferred != NO_REPLICA:
+                answer.release()
+                answer.preferred_read_replica = preferred
+        return answer
+
+    def _failed(self, partition: Partition | None, fetch: PartitionFetch, error: Exception) -> PartitionRead:
+        if not isinstance(error, BrokerError):
+            log_lines.error("Error processing fetch of %r", fetch, exc_info=error)
+            error = BrokerError()
+        if partition is not None and not isinstance(error, _NOT_A_FAILED_FETCH):
+            partition.metrics.failed_fetch_requests(1)
+        return PartitionRead(error=error)
+
+    def _note_progress(
+        self, params: FetchParams, wanted: Sequence[PartitionFetch], reads: Sequence[PartitionRead]
+    ) -> None:
+        for fetch, answer in zip(wanted, reads, strict=True):
+            partition = self._hosted.find(fetch.topic or "", fetch.partition)
+            if answer.error is None and partition is not None and partition.is_leader:
+                note_follower_fetch(partition, fetch, params, answer)
+
+    def _is_enough(self, params: FetchParams, reads: Sequence[PartitionRead]) -> bool:
+        size_bytes = 0
+        for answer in reads:
+            if answer.answers_at_once or answer.is_on_older_segment:
+                return True
+            size_bytes += answer.size_bytes
+        return size_bytes >= params.min_bytes
+
+    def _may_have_news(self, params: FetchParams, wanted: Sequence[PartitionFetch]) -> bool:
+        """Whether reading again could end the wait: records to read, or something wrong with a partition."""
+        if params.min_bytes <= 0:
+            return True
+        for fetch in wanted:
+            partition = self._hosted.find(fetch.topic or "", fetch.partition)
+            if partition is None or partition.log is None:
+                return True
+            if params.leader_only and not partition.is_leader:
+                return True
+            if fetch.current_leader_epoch >= 0 and fetch.current_leader_epoch != partition.leader_epoch:
+                return True
+            if end_offset(partition.log, params.up_to) != fetch.fetch_offset:
+                return True
+        return False
+
+
+def _check_topic_id(partition: Partition, fetch: PartitionFetch) -> None:
+    """A topic that was deleted and made again has the same name and another id."""
+    if fetch.topic_id is NULL_UUID:
+        return  # Before version 13: the decoder gives them all the same one.
+    log = partition.log
+    if log is not None and log.topic_id is not None and fetch.topic_id not in (log.topic_id, NULL_UUID):
+        raise InconsistentTopicId
