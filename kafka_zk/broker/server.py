@@ -20,7 +20,7 @@ from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.log.directory.data_dir import DirectoryInUse
 from kafka_zk.log.files.meta_properties import MalformedMetaProperties
-from kafka_zk.log.loading.opening import InvalidLogDirectory
+from kafka_zk.log.loading.refusals import InvalidLogDirectory
 from kafka_zk.protocol.errors import BrokerError
 
 START_FAILURES = (

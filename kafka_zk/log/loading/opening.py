@@ -23,12 +23,11 @@ from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.directory.data_dir import DataDir
-from kafka_zk.log.files import names, partition_metadata
 from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.names import DirKind
-from kafka_zk.log.files.partition_metadata import MalformedPartitionMetadata
 from kafka_zk.log.loading.loader import LoadedLog, LogLoader, partition_dirs
 from kafka_zk.log.loading.new_partition import make_partition
+from kafka_zk.log.loading.refusals import partition_of, second_directory, topic_id_of
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.segments.segment_list import Segments
 from kafka_zk.log.state.epoch_journal import EpochJournal
@@ -39,10 +38,6 @@ from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 log = logging.getLogger("kafka.log.LogManager")
 
 LOGS_BETWEEN_SWITCHES = 32
-
-
-class InvalidLogDirectory(Exception):
-    """A log directory holds something that must be put right by hand before the broker can start."""
 
 
 @dataclass(slots=True)
@@ -72,7 +67,7 @@ class LogOpener:
     def load_all(self, data_dir: DataDir) -> PartitionDirs:
         """Blocks. Open every partition of a directory. Raises InvalidLogDirectory, OSError."""
         found = PartitionDirs()
-        paths = [(path, names.parse_partition_dir(path.name)) for path in partition_dirs(data_dir.path)]
+        paths = list(partition_dirs(data_dir.path))
         if not data_dir.had_clean_stop and paths:
             log.info("Recovering %d logs from %s since no clean shutdown file was found", len(paths), data_dir.path)
         else:
@@ -81,13 +76,8 @@ class LogOpener:
             )
         configs: dict[str, LogConfig] = {}
         to_sync: list[Path] = []
-        for number, (path, parsed) in enumerate(paths, 1):
-            if parsed is None:
-                raise InvalidLogDirectory(
-                    f"Found directory {path}, '{path.name}' is not in the form of topic-partition or "
-                    "topic-partition.uniqueId-delete (if marked for deletion).\n"
-                    "Kafka's log directories (and children) should only contain Kafka topic data."
-                )
+        for number, path in enumerate(paths, 1):
+            parsed = partition_of(path)
             if parsed.kind is DirKind.DELETED:
                 found.deleted.append(path)
             elif parsed.kind is not DirKind.STRAY:
@@ -151,10 +141,7 @@ class LogOpener:
     def refuse_second(self, found: UnifiedLog, known: UnifiedLog | None) -> None:
         """Raises InvalidLogDirectory when a partition is in two directories."""
         if known is not None:
-            raise InvalidLogDirectory(
-                f"Duplicate log directories found: {known.directory}, {found.directory}! "
-                f"A partition must lie in one directory only; remove the one that is out of date."
-            )
+            raise second_directory(known.directory, found.directory)
 
     def _open(
         self,
@@ -191,7 +178,7 @@ class LogOpener:
             directory=path,
             log_dir=directory,
             config=config,
-            topic_id=_topic_id(path),
+            topic_id=topic_id_of(path),
             loaded=loaded,
             producers=producers,
             epochs=epochs,
@@ -211,11 +198,3 @@ class LogOpener:
             total,
             data_dir.path,
         )
-
-
-def _topic_id(directory: Path) -> UUID | None:
-    """Raises InvalidLogDirectory for a file that names none, OSError."""
-    try:
-        return partition_metadata.read(directory / names.PARTITION_METADATA)
-    except MalformedPartitionMetadata as error:
-        raise InvalidLogDirectory(str(error)) from error

@@ -19,7 +19,7 @@ from kafka_zk.log.files import clean_shutdown, names
 from kafka_zk.log.files.checkpoint import read_offsets
 from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.meta_properties import MetaProperties
-from kafka_zk.log.loading.opening import InvalidLogDirectory
+from kafka_zk.log.loading.refusals import InvalidLogDirectory
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.pools import SYNC_THREADS
 from kafka_zk.metrics import MetricsRegistry

@@ -1,0 +1,46 @@
+"""What in a log directory stops the start of a broker: it must be put right by hand.
+
+Role        Plain. The loader raises these; the offline doctor asks the same questions before a start.
+Source      LogManager.loadLogs, LocalLog.parseTopicPartitionName.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import UUID
+
+from kafka_zk.log.files import names, partition_metadata
+from kafka_zk.log.files.names import PartitionDir
+from kafka_zk.log.files.partition_metadata import MalformedPartitionMetadata
+
+
+class InvalidLogDirectory(Exception):
+    """A log directory holds something that must be put right by hand before the broker can start."""
+
+
+def partition_of(path: Path) -> PartitionDir:
+    """The partition that a directory inside a log directory stands for. Raises InvalidLogDirectory."""
+    parsed = names.parse_partition_dir(path.name)
+    if parsed is None:
+        raise InvalidLogDirectory(
+            f"Found directory {path}, '{path.name}' is not in the form of topic-partition or "
+            "topic-partition.uniqueId-delete (if marked for deletion).\n"
+            "Kafka's log directories (and children) should only contain Kafka topic data."
+        )
+    return parsed
+
+
+def second_directory(first: Path, second: Path) -> InvalidLogDirectory:
+    """The refusal of one partition in two directories."""
+    return InvalidLogDirectory(
+        f"Duplicate log directories found: {first}, {second}! "
+        f"A partition must lie in one directory only; remove the one that is out of date."
+    )
+
+
+def topic_id_of(directory: Path) -> UUID | None:
+    """The topic id in a partition's directory. Raises InvalidLogDirectory for a file that names none, OSError."""
+    try:
+        return partition_metadata.read(directory / names.PARTITION_METADATA)
+    except MalformedPartitionMetadata as error:
+        raise InvalidLogDirectory(str(error)) from error
