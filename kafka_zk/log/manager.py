@@ -60,11 +60,12 @@ class LogManager:
         on_log_dir_failure: Callable[[str], None],
         disk: Disk = DISK,
         chance: random.Random | None = None,
+        pools: LogPools | None = None,
     ) -> None:
         self._config = config
         self._clock = clock
         self._on_log_dir_failure = on_log_dir_failure
-        self._pools = LogPools()
+        self._pools = pools or LogPools()
         self.down_converter = DownConverter()
         self.fetch_conversions = ConversionCosts(metrics, "Fetch")
         self._produce_conversions = ProduceConversions(metrics)

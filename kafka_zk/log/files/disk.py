@@ -17,6 +17,9 @@ from kafka_zk.protocol.types import Buffer
 class Disk:
     """Linux system calls under their own names; replace one in a subclass to plant a fault."""
 
+    open = staticmethod(os.open)
+    mkdir = staticmethod(os.mkdir)
+    rmdir = staticmethod(os.rmdir)
     pwrite = staticmethod(os.pwrite)
     ftruncate = staticmethod(os.ftruncate)
     truncate = staticmethod(os.truncate)
@@ -26,7 +29,7 @@ class Disk:
 
     def sync_path(self, path: str | Path) -> None:
         """fsync a file or a directory by its path."""
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = self.open(path, os.O_RDONLY)
         try:
             self.fsync(descriptor)
         finally:
@@ -50,7 +53,7 @@ class Disk:
         Source: CheckpointFile.write, Utils.atomicMoveWithFallback.
         """
         temporary = f"{path}.tmp"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        descriptor = self.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:
             if content:
                 self.write_whole(descriptor, content, 0)

@@ -119,7 +119,7 @@ class IndexFile:
 
     def _open(self) -> int:
         if self._descriptor < 0:
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._descriptor = self._disk.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         return self._descriptor
 
     def _unmap(self) -> None:

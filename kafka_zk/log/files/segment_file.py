@@ -59,7 +59,7 @@ class SegmentFile:
         """The descriptor, opened if need be. Raises OSError."""
         self.was_used = True
         if self._descriptor < 0:
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._descriptor = self._disk.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         return self._descriptor
 
     @property

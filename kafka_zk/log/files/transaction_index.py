@@ -57,7 +57,7 @@ class TransactionIndex:
                 f"The last offset of appended transactions must increase sequentially, but {entry.last_offset} is not "
                 f"greater than current last offset {entries[-1].last_offset} of index {self.path}"
             )
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = self._disk.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             self._disk.write_whole(descriptor, _ENTRY.pack(VERSION, *entry), len(entries) * ENTRY_SIZE_BYTES)
         finally:

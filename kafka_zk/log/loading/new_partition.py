@@ -24,8 +24,8 @@ def make_partition(directory: Path, topic_id: UUID, config: LogConfig, *, now_ms
 
     Two syncs: of the topic id, and of the directory for all names in it.
     """
-    os.mkdir(directory)
-    os.close(os.open(directory / names.LEADER_EPOCHS, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
+    disk.mkdir(directory)
+    os.close(disk.open(directory / names.LEADER_EPOCHS, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
     segment = LogSegment(directory, 0, config, created_ms=now_ms, disk=disk)
     segment.create_files(preallocate_bytes=config.segment_bytes if config.preallocate else 0)
     if topic_id == NULL_UUID:

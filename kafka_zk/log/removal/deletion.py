@@ -76,6 +76,6 @@ def delete_tree(directory: Path, log_dir: LogDirectory) -> None:
         for name in files:
             log_dir.disk.remove_if_exists(os.path.join(root, name))
         for name in directories:
-            os.rmdir(os.path.join(root, name))
+            log_dir.disk.rmdir(os.path.join(root, name))
     if directory.exists():
-        os.rmdir(directory)
+        log_dir.disk.rmdir(directory)
