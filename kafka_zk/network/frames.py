@@ -6,7 +6,7 @@ Layout      A frame is a big-endian int32 size and that many bytes.
 Invariants  A returned frame stays valid until the next `room()` or `rest()`: its request must be handled by then.
             Memory held for a peer is at most a fixed multiple of the bytes which that peer has really sent: an
             announced size alone reserves nothing, so half-open connections by the thousand stay cheap.
-            A reader at rest holds no borrowed buffer.
+            A reader at rest holds no borrowed buffer, but for the large one of a frame that is half there.
 Source      NetworkReceive and Processor in Kafka 3.9; the messages of InvalidReceiveException.
 """
 
@@ -24,35 +24,63 @@ GROWTH = 8
 
 MIN_LARGE_BYTES = 4096
 
+LARGE_BUFFER_BYTES = 1024 * 1024 + 16 * 1024
+"""Room for a batch of the default max.message.bytes and its request."""
+
 _SIZE = Struct(">i")
 
 
 class BufferPool:
-    """Receive buffers, lent to connections that have something to read."""
+    """Receive buffers of two sizes, lent to connections that have something to read.
 
-    __slots__ = ("_free", "_keep", "buffer_bytes")
+    A new buffer costs more than what is received into it: the kernel hands its pages out one by one, each cleared.
+    """
 
-    def __init__(self, buffer_bytes: int = BUFFER_BYTES, keep: int = 16) -> None:
+    __slots__ = ("_free", "_free_large", "_keep", "_keep_large", "buffer_bytes", "large_bytes")
+
+    def __init__(
+        self,
+        buffer_bytes: int = BUFFER_BYTES,
+        keep: int = 16,
+        *,
+        large_bytes: int = LARGE_BUFFER_BYTES,
+        keep_large: int = 8,
+    ) -> None:
         self.buffer_bytes = buffer_bytes
+        self.large_bytes = large_bytes
         self._keep = keep
+        self._keep_large = keep_large
         self._free: list[memoryview] = []
+        self._free_large: list[memoryview] = []
 
     def borrow(self) -> memoryview:
         return self._free.pop() if self._free else memoryview(bytearray(self.buffer_bytes))
 
+    def borrow_large(self) -> memoryview:
+        return self._free_large.pop() if self._free_large else memoryview(bytearray(self.large_bytes))
+
     def give_back(self, buffer: memoryview) -> None:
-        if len(self._free) < self._keep:
-            self._free.append(buffer)
+        """Of either size."""
+        size = len(buffer)
+        if size == self.buffer_bytes:
+            if len(self._free) < self._keep:
+                self._free.append(buffer)
+        elif size == self.large_bytes and len(self._free_large) < self._keep_large:
+            self._free_large.append(buffer)
 
     @property
     def free_count(self) -> int:
         return len(self._free)
 
+    @property
+    def free_large_count(self) -> int:
+        return len(self._free_large)
+
 
 class FrameReader:
     """The unread bytes of one connection: a borrowed buffer, or a large frame of its own."""
 
-    __slots__ = ("_begin", "_carry", "_end", "_large", "_max_frame_bytes", "_pool", "_view")
+    __slots__ = ("_begin", "_carry", "_end", "_handed_out", "_large", "_max_frame_bytes", "_pool", "_view")
 
     def __init__(self, pool: BufferPool, max_frame_bytes: int) -> None:
         self._pool = pool
@@ -62,11 +90,15 @@ class FrameReader:
         self._end = 0
         self._carry = b""
         self._large: _LargeFrame | None = None
+        self._handed_out: memoryview | None = None
+        """The buffer of the large frame that was returned last."""
 
     def room(self) -> memoryview:
         """Where the next bytes go; never empty. For callers that see no `has_frame`; earlier frames become invalid."""
         if self._large is not None:
             return self._large.room()
+        if self._handed_out is not None:
+            self._take_back()
         view = self._view or self._borrow()
         if self._begin:
             # What is left is the head of one frame, which may need the whole buffer.
@@ -79,7 +111,7 @@ class FrameReader:
         if self._end >= 4:
             size: int = _SIZE.unpack_from(view)[0]
             if size + 4 > self._pool.buffer_bytes:
-                self._large = _LargeFrame(size, view[4 : self._end])
+                self._large = _LargeFrame(size, view[4 : self._end], self._pool)
                 self._begin = self._end = 0
                 return self._large.room()
         return view[self._end :]
@@ -131,6 +163,8 @@ class FrameReader:
 
     def rest(self) -> None:
         """Give the buffer back; the head of a frame that is not complete is kept as a copy of its own size."""
+        if self._handed_out is not None:
+            self._take_back()
         view = self._view
         if view is None:
             return
@@ -151,11 +185,14 @@ class FrameReader:
     def close(self) -> None:
         """The connection has ended."""
         self.rest()
+        if self._large is not None:
+            self._pool.give_back(self._large.buffer)
+            self._large = None
 
     @property
     def held_bytes(self) -> int:
         """Memory this connection holds for received bytes."""
-        large = self._large.capacity_bytes if self._large is not None else 0
+        large = len(self._large.buffer) if self._large is not None else len(self._handed_out or b"")
         return large + len(self._carry) + (self._pool.buffer_bytes if self._view is not None else 0)
 
     def _borrow(self) -> memoryview:
@@ -172,35 +209,42 @@ class FrameReader:
         if large.filled < large.size_bytes:
             return None
         self._large = None
-        return large.view
+        self._handed_out = large.buffer
+        return large.buffer[: large.size_bytes]
+
+    def _take_back(self) -> None:
+        assert self._handed_out is not None
+        self._pool.give_back(self._handed_out)
+        self._handed_out = None
 
 
 class _LargeFrame:
     """A frame that does not fit the borrowed buffer, in memory that grows with what has arrived."""
 
-    __slots__ = ("filled", "size_bytes", "view")
+    __slots__ = ("_pool", "buffer", "filled", "size_bytes")
 
-    def __init__(self, size_bytes: int, head: memoryview) -> None:
+    def __init__(self, size_bytes: int, head: memoryview, pool: BufferPool) -> None:
         self.size_bytes = size_bytes
         self.filled = 0
-        self.view = memoryview(b"")
+        self.buffer = memoryview(b"")
+        self._pool = pool
         self._grow(max(len(head), MIN_LARGE_BYTES // GROWTH))
-        self.view[: len(head)] = head
+        self.buffer[: len(head)] = head
         self.filled = len(head)
 
-    @property
-    def capacity_bytes(self) -> int:
-        return len(self.view)
-
     def room(self) -> memoryview:
-        if self.filled == len(self.view):
+        if self.filled == len(self.buffer):
             self._grow(self.filled)
-        return self.view[self.filled :]
+        return self.buffer[self.filled : self.size_bytes]
 
     def _grow(self, arrived_bytes: int) -> None:
-        grown = memoryview(bytearray(min(self.size_bytes, arrived_bytes * GROWTH)))
-        grown[: self.filled] = self.view[: self.filled]
-        self.view = grown
+        allowed, pool = arrived_bytes * GROWTH, self._pool
+        if self.size_bytes <= pool.large_bytes <= 2 * allowed:
+            grown = pool.borrow_large()
+        else:
+            grown = memoryview(bytearray(min(self.size_bytes, allowed)))
+        grown[: self.filled] = self.buffer[: self.filled]
+        self.buffer = grown
 
 
 def _refusal(size_bytes: int, max_frame_bytes: int) -> str:

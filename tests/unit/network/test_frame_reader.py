@@ -147,8 +147,49 @@ def test_a_large_frame_has_memory_of_its_own() -> None:
     assert bytes(received[0]) == body, "the next frame was received over it"
 
 
+def test_large_frames_take_turns_in_one_buffer() -> None:
+    pool = BufferPool(BUFFER, large_bytes=1_000)
+    to = reader(pool=pool)
+    for number in range(3):
+        body = bytes([number]) * 900
+        assert feed(to, framed(body), [100, 150, 654], rest_between=True) == [body]
+    to.rest()
+    assert pool.free_large_count == 1
+
+
+def test_a_large_buffer_is_kept_until_its_frame_was_handled() -> None:
+    pool = BufferPool(BUFFER, large_bytes=1_000)
+    to = reader(pool=pool)
+    feed(to, framed(b"a" * 900)[:500], [500], rest_between=True)
+    assert (to.held_bytes, pool.free_large_count) == (1_000, 0)
+    assert feed(to, framed(b"a" * 900)[500:], [404], rest_between=False) == [b"a" * 900]
+    assert pool.free_large_count == 0
+    to.room()
+    assert pool.free_large_count == 1
+
+
+def test_who_leaves_in_the_middle_of_a_large_frame_gives_its_buffer_back() -> None:
+    pool = BufferPool(BUFFER, large_bytes=1_000)
+    to = reader(pool=pool)
+    feed(to, framed(b"a" * 900)[:500], [500], rest_between=True)
+    to.close()
+    assert (to.held_bytes, pool.free_large_count) == (0, 1)
+
+
+def test_a_frame_larger_than_the_large_buffers_has_memory_of_its_own() -> None:
+    pool = BufferPool(BUFFER, large_bytes=1_000)
+    to = reader(pool=pool)
+    body = b"b" * 2_000
+    assert feed(to, framed(body), [1_000, 1_004], rest_between=True) == [body]
+    to.rest()
+    assert (to.held_bytes, pool.free_large_count) == (0, 0)
+
+
 def test_the_pool_keeps_a_bounded_number_of_buffers() -> None:
     pool = BufferPool(BUFFER, keep=2)
     for buffer in [pool.borrow() for _ in range(5)]:
         pool.give_back(buffer)
     assert pool.free_count == 2
+    for buffer in [pool.borrow_large() for _ in range(20)]:
+        pool.give_back(buffer)
+    assert pool.free_large_count == 8
