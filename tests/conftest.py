@@ -14,6 +14,7 @@ if refusal := interpreted.choose():
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="also run what does not fit in CI (marked slow)")
+    parser.addoption("--seed", type=int, help="of a random test that says so: run this seed only")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import random
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -189,6 +190,8 @@ def manager_on(
     clock: Clock | None = None,
     properties: Mapping[str, str] | None = None,
     metrics: MetricsRegistry | None = None,
+    pools: LogPools | None = None,
+    chance: random.Random | None = None,
 ) -> LogManager:
     clock = clock or SimClock(wall_ms=T0)
     config = BrokerConfig.from_properties(
@@ -202,6 +205,8 @@ def manager_on(
         metrics=MetricsRegistry(clock) if metrics is None else metrics,
         on_log_dir_failure=on_failure,
         disk=disk,
+        pools=pools,
+        chance=chance,
     )
 
 
