@@ -10,7 +10,8 @@ Source      jopt-simple 5.0.4 OptionParser; Kafka 3.9 CommandDefaultOptions, Com
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kafka_zk.tools.java_output import JavaError
@@ -43,10 +44,14 @@ class VersionAsked(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option; `takes_value` of any text, which `integer` may ask to be a number."""
+    """One option; `takes_value` of any text, which `integer` may ask to be a number.
+
+    Where `value_is_optional`, what follows is its value unless it looks like an option itself.
+    """
 
     name: str
     takes_value: bool = False
+    value_is_optional: bool = False
 
 
 class Options:
@@ -57,8 +62,9 @@ class Options:
         self._declared = {option.name: option for option in declared}
         self._found: dict[str, list[str]] = {}
         self.arguments = list(arguments)
-        rest = iter(self.arguments)
-        for argument in rest:
+        rest = deque(self.arguments)
+        while rest:
+            argument = rest.popleft()
             if argument == "--":
                 break
             if argument.startswith("--"):
@@ -66,16 +72,20 @@ class Options:
             elif argument.startswith("-") and argument != "-":
                 self._take_short(argument[1:], rest)
 
-    def _take(self, text: str, rest: Iterator[str]) -> None:
+    def _take(self, text: str, rest: deque[str]) -> None:
         name, _, value = text.partition("=")
         option = self._declared.get(name)
         if option is None:
             raise _unrecognized(name)
         given = self._found.setdefault(name, [])
-        if option.takes_value:
-            given.append(value or self._next_of(name, rest))
+        if not option.takes_value:
+            return
+        if value:
+            given.append(value)
+        elif not option.value_is_optional or (rest and not _looks_like_an_option(rest[0])):
+            given.append(self._next_of(name, rest))
 
-    def _take_short(self, text: str, rest: Iterator[str]) -> None:
+    def _take_short(self, text: str, rest: deque[str]) -> None:
         """One dash: the whole word may be an option; else each letter must be one, and no tool has such."""
         if text.partition("=")[0] in self._declared:
             self._take(text, rest)
@@ -83,11 +93,10 @@ class Options:
             raise _unrecognized(text[0])
 
     @staticmethod
-    def _next_of(name: str, rest: Iterator[str]) -> str:
-        value = next(rest, None)
-        if value is None:
+    def _next_of(name: str, rest: deque[str]) -> str:
+        if not rest:
             raise OptionError(f"Option {name} requires an argument", "OptionMissingRequiredArgumentException")
-        return value
+        return rest.popleft()
 
     # --- what was given ----------------------------------------------------------------------------------------------
 
@@ -152,6 +161,10 @@ class Options:
         if all(map(self.has, used)) and self.has(refused):
             names = ", ".join(f"[{name}]" for name in used)
             raise UsageError(f'Option combination "[{names}]" can\'t be used with option "[{refused}]"{advice}')
+
+
+def _looks_like_an_option(argument: str) -> bool:
+    return argument.startswith("-") and argument != "-"
 
 
 def java_integer(text: str) -> int:

@@ -16,10 +16,10 @@ from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.files.index_file import IndexFile
 from kafka_zk.log.files.transaction_index import CorruptIndex
 
-_ENTRY = struct.Struct(">ii")
-ENTRY_SIZE_BYTES = _ENTRY.size
-_pack = _ENTRY.pack
-_unpack_from = _ENTRY.unpack_from
+ENTRY = struct.Struct(">ii")
+ENTRY_SIZE_BYTES = ENTRY.size
+_pack = ENTRY.pack
+_unpack_from = ENTRY.unpack_from
 
 
 class OffsetPosition(NamedTuple):
@@ -102,5 +102,5 @@ class OffsetIndex:
         return self.file.last_slot_where(lambda slot: bool(_unpack_from(view, slot * ENTRY_SIZE_BYTES)[0] <= relative))
 
     def _entry(self, slot: int) -> OffsetPosition:
-        relative, position = _ENTRY.unpack(self.file.read(slot))
+        relative, position = ENTRY.unpack(self.file.read(slot))
         return OffsetPosition(self.base_offset + relative, position)

@@ -23,7 +23,7 @@ from kafka_zk.log.files.disk import DISK, Disk
 VERSION = 1
 _HEADER = struct.Struct(">hI")
 _COUNT = struct.Struct(">i")
-_ENTRY = struct.Struct(">qhiqiqiq")
+ENTRY = struct.Struct(">qhiqiqiq")
 EMPTY_SIZE_BYTES = _HEADER.size + _COUNT.size
 
 
@@ -45,7 +45,7 @@ class SnapshotEntry(NamedTuple):
 
 
 def encode(entries: Iterable[SnapshotEntry]) -> bytes:
-    packed = [_ENTRY.pack(*entry) for entry in entries]
+    packed = [ENTRY.pack(*entry) for entry in entries]
     body = _COUNT.pack(len(packed)) + b"".join(packed)
     return _HEADER.pack(VERSION, crc32c(body)) + body
 
@@ -64,9 +64,9 @@ def decode(content: bytes) -> list[SnapshotEntry]:
             f"Snapshot is corrupt (CRC is no longer valid). Stored crc: {crc}. Computed crc: {computed}"
         )
     (count,) = _COUNT.unpack_from(body)
-    if len(body) != _COUNT.size + count * _ENTRY.size:
+    if len(body) != _COUNT.size + count * ENTRY.size:
         raise CorruptSnapshot(f"Snapshot of {count} entries has {len(content)} bytes")
-    return [SnapshotEntry(*values) for values in _ENTRY.iter_unpack(body[_COUNT.size :])]
+    return [SnapshotEntry(*values) for values in ENTRY.iter_unpack(body[_COUNT.size :])]
 
 
 def read(path: Path) -> list[SnapshotEntry]:

@@ -17,9 +17,9 @@ from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.files.index_file import IndexFile
 from kafka_zk.log.files.transaction_index import CorruptIndex
 
-_ENTRY = struct.Struct(">qi")
-ENTRY_SIZE_BYTES = _ENTRY.size
-_unpack_from = _ENTRY.unpack_from
+ENTRY = struct.Struct(">qi")
+ENTRY_SIZE_BYTES = ENTRY.size
+_unpack_from = ENTRY.unpack_from
 NO_TIMESTAMP = -1
 
 
@@ -57,7 +57,7 @@ class TimeIndex:
             return False
         assert skip_full_check or not self.is_full, f"time index {self.file.path} is full"
         assert offset >= last.offset, f"offset {offset} after {last.offset} in {self.file.path}"
-        self.file.append(_ENTRY.pack(timestamp, offset - self.base_offset))
+        self.file.append(ENTRY.pack(timestamp, offset - self.base_offset))
         self._last = TimestampOffset(timestamp, offset)
         return True
 
@@ -105,5 +105,5 @@ class TimeIndex:
         return self.file.last_slot_where(lambda slot: bool(_unpack_from(view, slot * ENTRY_SIZE_BYTES)[field] <= bound))
 
     def _entry(self, slot: int) -> TimestampOffset:
-        timestamp, relative = _ENTRY.unpack(self.file.read(slot))
+        timestamp, relative = ENTRY.unpack(self.file.read(slot))
         return TimestampOffset(timestamp, self.base_offset + relative)

@@ -17,8 +17,8 @@ from typing import NamedTuple
 from kafka_zk.log.files.disk import DISK, Disk
 
 VERSION = 0
-_ENTRY = struct.Struct(">hqqqq")
-ENTRY_SIZE_BYTES = _ENTRY.size
+ENTRY = struct.Struct(">hqqqq")
+ENTRY_SIZE_BYTES = ENTRY.size
 
 
 class CorruptIndex(Exception):
@@ -59,7 +59,7 @@ class TransactionIndex:
             )
         descriptor = self._disk.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            self._disk.write_whole(descriptor, _ENTRY.pack(VERSION, *entry), len(entries) * ENTRY_SIZE_BYTES)
+            self._disk.write_whole(descriptor, ENTRY.pack(VERSION, *entry), len(entries) * ENTRY_SIZE_BYTES)
         finally:
             os.close(descriptor)
         entries.append(entry)
@@ -99,7 +99,7 @@ class TransactionIndex:
         if len(content) % ENTRY_SIZE_BYTES:
             raise CorruptIndex(f"{self.path} has {len(content)} bytes, not a multiple of {ENTRY_SIZE_BYTES}")
         entries = []
-        for version, *values in _ENTRY.iter_unpack(content):
+        for version, *values in ENTRY.iter_unpack(content):
             if version != VERSION:
                 raise CorruptIndex(f"Unexpected aborted transaction version {version} in transaction index {self.path}")
             entries.append(AbortedTransaction(*values))

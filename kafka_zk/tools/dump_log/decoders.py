@@ -1,0 +1,111 @@
+"""How keys and values become text: the decoders one can name, and those of the internal topics.
+
+Role        Pure. A parser gives the text of key and payload (None: nothing is printed for it), and the same for JSON.
+Source      org.apache.kafka.tools.api.Decoder and its classes, DumpLogSegments.newDecoder, String(byte[], UTF_8).
+"""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import struct
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from kafka_zk.record.types import Record
+from kafka_zk.tools.java_output import JavaError
+
+_API = "org.apache.kafka.tools.api."
+_DEPRECATED = "kafka.serializer."
+_INT32 = struct.Struct(">i")
+_INT64 = struct.Struct(">q")
+
+Decoder = Callable[[bytes], Any]
+
+
+class MessageParser(Protocol):
+    """What makes text of a record's key and value."""
+
+    def text(self, record: Record) -> tuple[str | None, str | None]:
+        """Key and payload as they are printed. Raises JavaError where Apache's tool ends."""
+
+    def values(self, record: Record) -> tuple[Any, Any]:
+        """The same for JSON."""
+
+
+def _as_java_replaces(error: UnicodeError) -> tuple[str, int]:
+    """One replacement for a surrogate in two or three bytes, where Python makes one of each byte."""
+    assert isinstance(error, UnicodeDecodeError)
+    wrong = error.object[error.start : error.start + 3]
+    if wrong[0] == 0xED and len(wrong) > 1 and 0xA0 <= wrong[1] <= 0xBF:
+        return "\ufffd", error.start + (3 if len(wrong) == 3 and wrong[2] & 0xC0 == 0x80 else 2)
+    return "\ufffd", error.end
+
+
+codecs.register_error("as-java-replaces", _as_java_replaces)
+
+
+def string(data: bytes) -> str:
+    return data.decode("utf-8", "as-java-replaces")
+
+
+def integer(data: bytes) -> int:
+    return _first(_INT32, data)
+
+
+def long(data: bytes) -> int:
+    return _first(_INT64, data)
+
+
+def _first(number: struct.Struct, data: bytes) -> int:
+    if len(data) < number.size:
+        raise JavaError(None, "java.nio.BufferUnderflowException")
+    value: int = number.unpack_from(data)[0]
+    return value
+
+
+def bytes_text(data: bytes) -> str:
+    """Differs from Kafka: there an array prints its class and a number that means nothing."""
+    return base64.b64encode(data).decode()
+
+
+_DECODERS: dict[str, Decoder] = {
+    "StringDecoder": string,
+    "IntegerDecoder": integer,
+    "LongDecoder": long,
+    "DefaultDecoder": bytes_text,
+}
+
+
+def find_decoder(class_name: str | None, say: Callable[[str], None]) -> Decoder:
+    """The decoder of a class; the default is a string's. Raises JavaError for a class that is not Kafka's own.
+
+    `say` is told when the name is an old one.
+    """
+    if class_name is None:
+        return string
+    simple = class_name.rpartition(".")[2]
+    decoder = _DECODERS.get(simple)
+    if decoder is not None and class_name == _DEPRECATED + simple:
+        say(f"{class_name} is deprecated. Please use {_API}{simple} instead")
+    elif decoder is None or class_name != _API + simple:
+        raise JavaError(class_name, "java.lang.ClassNotFoundException")
+    return decoder
+
+
+class DecoderParser:
+    """Key and value, each by its decoder."""
+
+    def __init__(self, key: Decoder, value: Decoder) -> None:
+        self._key = key
+        self._value = value
+
+    def text(self, record: Record) -> tuple[str | None, str | None]:
+        key, payload = self.values(record)
+        return None if key is None else str(key), None if payload is None else str(payload)
+
+    def values(self, record: Record) -> tuple[Any, Any]:
+        return (
+            None if record.key is None else self._key(record.key),
+            None if record.value is None else self._value(record.value),
+        )

@@ -1,0 +1,209 @@
+"""The dump as Apache's tool prints it.
+
+Role        Formats and writes. Text is gathered and leaves in large pieces; what goes to stderr leaves at once.
+Invariants  What was told before an exception has been printed, up to the word.
+Source      DumpLogSegments.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from kafka_zk.log.files.producer_snapshot import SnapshotEntry
+from kafka_zk.log.files.transaction_index import AbortedTransaction
+from kafka_zk.record.batch import BatchHeader
+from kafka_zk.record.types import Record
+from kafka_zk.tools.dump_log.control_text import control_text
+from kafka_zk.tools.dump_log.findings import Findings
+from kafka_zk.tools.dump_log.java_file import JavaFile
+from kafka_zk.tools.dump_log.output import Output
+from kafka_zk.tools.dump_log.records import Message
+from kafka_zk.tools.dump_log.report import CODEC_NAMES, Content, unknown_codec
+
+
+class TextReport:
+    """Lines on stdout, findings on stderr."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._write = output.write
+
+    def say(self, line: str) -> None:
+        self._write(f"{line}\n")
+
+    def file(self, file: JavaFile) -> None:
+        self._write(f"Dumping {file}\n")
+
+    def log_start(self, base_offset: int) -> None:
+        self._write(f"Log starting offset: {base_offset}\n")
+
+    def batch(self, position: int, header: BatchHeader, is_valid: bool) -> None:
+        (
+            base_offset,
+            length,
+            leader_epoch,
+            magic,
+            crc,
+            attributes,
+            last_offset_delta,
+            _,
+            max_timestamp,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            count,
+        ) = header
+        if magic >= 2:
+            horizon = header.delete_horizon_ms
+            start = (
+                f"baseOffset: {base_offset} lastOffset: {base_offset + last_offset_delta} count: {count} "
+                f"baseSequence: {base_sequence} "
+                f"lastSequence: {-1 if base_sequence == -1 else add_sequence(base_sequence, last_offset_delta)} "
+                f"producerId: {producer_id} producerEpoch: {producer_epoch} partitionLeaderEpoch: {leader_epoch} "
+                f"isTransactional: {'true' if attributes & 16 else 'false'} "
+                f"isControl: {'true' if attributes & 32 else 'false'} "
+                f"deleteHorizonMs: {_optional(horizon)}"
+            )
+        else:
+            start = f"offset: {base_offset}"
+        codec = attributes & 7
+        if codec >= len(CODEC_NAMES):
+            self._write(start)
+            raise unknown_codec(codec)
+        self._write(
+            f"{start} position: {position} {timestamp_type(header)}: {max_timestamp} size: {length + 12} "
+            f"magic: {magic} compresscodec: {CODEC_NAMES[codec]} crc: {crc} "
+            f"isvalid: {'true' if is_valid else 'false'}\n"
+        )
+
+    def records(self, header: BatchHeader, records: Sequence[Record], content: Content) -> None:
+        parser = None if header.is_control else content.parser
+        if content.skips_metadata:
+            for record in records:
+                self._write("\n" if parser is None else f"{_data(parser.text(record), '| ')}\n")
+            return
+        stamp = timestamp_type(header)
+        base = header.base_sequence
+        shift = base - header.base_offset
+        sequence = -1
+        write = self._write
+        for record in records:
+            offset, timestamp, key, value, headers = record
+            if base >= 0:
+                sequence = offset + shift
+                if sequence > 0x7FFFFFFF:
+                    sequence -= 0x80000000
+            line = (
+                f"| offset: {offset} {stamp}: {timestamp} keySize: {-1 if key is None else len(key)} "
+                f"valueSize: {-1 if value is None else len(value)} sequence: {sequence} "
+                f"headerKeys: [{','.join([name for name, _ in headers]) if headers else ''}]"
+            )
+            if parser is not None:
+                key_text, payload = parser.text(record)
+                if key_text is not None:
+                    line += f" key: {key_text}"
+                if payload is not None:
+                    line += f" payload: {payload}"
+            elif header.is_control:
+                write(line)
+                line = control_text(record)
+            write(line + "\n")
+
+    def message(self, header: BatchHeader, message: Message, content: Content) -> None:
+        offset, timestamp, key, value, _ = message.record
+        line, prefix = "", "| "
+        if not content.skips_metadata:
+            line = (
+                f"| offset: {offset} {timestamp_type(header)}: {timestamp} "
+                f"keySize: {-1 if key is None else len(key)} valueSize: {-1 if value is None else len(value)} "
+                f"isValid: {'true' if message.is_valid else 'false'} crc: {message.crc}}}"
+            )
+            prefix = " "
+        if content.parser is not None:
+            line += _data(content.parser.text(message.record), prefix)
+        self._write(f"{line}\n")
+
+    def invalid_bytes(self, file: JavaFile, count: int) -> None:
+        self._write(f"Found {count} invalid bytes at the end of {file.name}\n")
+
+    def index_entry(self, offset: int, position: int) -> None:
+        self._write(f"offset: {offset} position: {position}\n")
+
+    def time_index_entry(self, timestamp: int, offset: int) -> None:
+        self._write(f"timestamp: {timestamp} offset: {offset}\n")
+
+    def empty_index(self, file: JavaFile) -> None:
+        self._write(f"{file} is empty.\n")
+
+    def sane_index(self, file: JavaFile) -> None:
+        self._write(f"{file} passed sanity check.\n")
+
+    def aborted_transaction(self, version: int, entry: AbortedTransaction) -> None:
+        self._write(
+            f"version: {version} producerId: {entry.producer_id} firstOffset: {entry.first_offset} "
+            f"lastOffset: {entry.last_offset} lastStableOffset: {entry.last_stable_offset}\n"
+        )
+
+    def producer(self, entry: SnapshotEntry) -> None:
+        first_offset = entry.current_txn_first_offset
+        line = (
+            f"producerId: {entry.producer_id} producerEpoch: {entry.producer_epoch} "
+            f"coordinatorEpoch: {entry.coordinator_epoch} "
+            f"currentTxnFirstOffset: {_optional(first_offset if first_offset >= 0 else None)} "
+            f"lastTimestamp: {entry.timestamp} "
+        )
+        if entry.last_offset >= 0:
+            line += (
+                f"firstSequence: {subtract_sequence(entry.last_sequence, entry.offset_delta)} "
+                f"lastSequence: {entry.last_sequence} lastOffset: {entry.last_offset} "
+                f"offsetDelta: {entry.offset_delta} timestamp: {entry.timestamp}"
+            )
+        self._write(f"{line}\n")
+
+    def corrupt_snapshot(self, file: JavaFile, reason: str) -> None:
+        self._complain(reason)
+
+    def unknown_file(self, file: JavaFile) -> None:
+        self._complain(f"Ignoring unknown file {file}")
+
+    def error(self, trace: str) -> None:
+        self._output.flush()
+        sys.stderr.write(f'Exception in thread "main" {trace}')
+
+    def findings(self, findings: Findings) -> None:
+        for finding in findings.all():
+            for line in finding.lines():
+                self._complain(line)
+
+    def flush(self) -> None:
+        self._output.flush()
+
+    def _complain(self, line: str) -> None:
+        self._output.flush()
+        print(line, file=sys.stderr)
+
+
+def timestamp_type(header: BatchHeader) -> str:
+    if header.magic == 0:
+        return "NoTimestampType"
+    return "LogAppendTime" if header.attributes & 8 else "CreateTime"
+
+
+def add_sequence(sequence: int, increment: int) -> int:
+    """A sequence number, which begins again at 0 after 2147483647."""
+    total = sequence + increment
+    return total - 0x80000000 if total > 0x7FFFFFFF else total
+
+
+def subtract_sequence(sequence: int, decrement: int) -> int:
+    return sequence - decrement if sequence >= decrement else sequence - decrement + 0x80000000
+
+
+def _optional(number: int | None) -> str:
+    return "OptionalLong.empty" if number is None else f"OptionalLong[{number}]"
+
+
+def _data(key_and_payload: tuple[str | None, str | None], prefix: str) -> str:
+    key, payload = key_and_payload
+    return ("" if key is None else f"{prefix}key: {key}") + ("" if payload is None else f" payload: {payload}")

@@ -1,0 +1,118 @@
+"""--transaction-log-decoder: the records of __transaction_state.
+
+Role        Pure.
+Source      Kafka 3.9 TransactionLog.formatRecordKeyAndValue, TransactionState; scala.collection.mutable.HashSet.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka_zk.protocol.errors import DecodeError
+from kafka_zk.protocol.messages.records import TRANSACTION_LOG_KEY, TRANSACTION_LOG_VALUE, TransactionLogValue
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.protocol.versioned import decode_versioned, payload_version
+from kafka_zk.record.types import Record
+from kafka_zk.tools.java_output import JavaError, string_hash
+
+_STATES = (
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "Dead",
+    "PrepareEpochFence",
+)
+_KEY_VERSION = 0
+_DELETE = "<DELETE>"
+
+
+class TransactionRecordParser:
+    """Transactional ids and what became of their transactions."""
+
+    def text(self, record: Record) -> tuple[str | None, str | None]:
+        key, value = self.values(record)
+        if "unknownVersion" in key:
+            return f"unknown::version={key['unknownVersion']}", None
+        return f"transaction_metadata::transactionalId={key['transactionalId']}", _value_text(value)
+
+    def values(self, record: Record) -> tuple[Any, Any]:
+        if record.key is None:
+            raise JavaError(None, "java.lang.NullPointerException")
+        try:
+            version = payload_version(record.key)
+            if version != _KEY_VERSION:
+                return {"unknownVersion": version}, None
+            key = {"transactionalId": decode_versioned(TRANSACTION_LOG_KEY, record.key).transactional_id}
+            return key, _DELETE if record.value is None else _value(record.value)
+        except DecodeError as error:
+            raise JavaError(str(error), "java.lang.RuntimeException") from error
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return (
+        f"producerId:{value['producerId']},producerEpoch:{value['producerEpoch']},state={value['state']},"
+        f"partitions=[{','.join(value['partitions'])}],"
+        f"txnLastUpdateTimestamp={value['txnLastUpdateTimestamp']},txnTimeoutMs={value['txnTimeoutMs']}"
+    )
+
+
+def _value(data: bytes) -> dict[str, Any]:
+    version = payload_version(data)
+    if version not in TRANSACTION_LOG_VALUE.versions:
+        raise _illegal_state(f"Unknown version {version} from the transaction log message value")
+    found = decode_versioned(TRANSACTION_LOG_VALUE, data)
+    return {
+        "producerId": found.producer_id,
+        "producerEpoch": found.producer_epoch,
+        "state": _state(found.transaction_status),
+        "partitions": [str(each) for each in _in_order_of_hashes(_partitions(found))],
+        "txnLastUpdateTimestamp": found.transaction_last_update_timestamp_ms,
+        "txnTimeoutMs": found.transaction_timeout_ms,
+    }
+
+
+def _state(number: int) -> str:
+    if 0 <= number < len(_STATES):
+        return _STATES[number]
+    raise _illegal_state(f"Unknown transaction state id {number} from the transaction status message")
+
+
+def _partitions(found: TransactionLogValue) -> list[TopicPartition]:
+    listed = found.transaction_partitions
+    if found.transaction_status == _STATES.index("Empty"):
+        if listed is not None:
+            raise _illegal_state(
+                "Transaction is not expected to have any partitions since its state is Empty: TransactionMetadata"
+            )
+        return []
+    if listed is None:
+        raise JavaError(None, "java.lang.NullPointerException")
+    return [TopicPartition(each.topic, index) for each in listed for index in each.partition_ids]
+
+
+def _illegal_state(message: str) -> JavaError:
+    return JavaError(message, "java.lang.IllegalStateException")
+
+
+def _in_order_of_hashes(partitions: list[TopicPartition]) -> list[TopicPartition]:
+    """As a Scala hash set walks over them: buckets in turn, within one by hash."""
+    unique = list(dict.fromkeys(partitions))
+    buckets = 16
+    while buckets * 0.75 < len(unique) + 1:
+        buckets *= 2
+    hashes = {each: _spread_hash(each) for each in unique}
+    return sorted(unique, key=lambda each: (hashes[each] & (buckets - 1), _signed(hashes[each])))
+
+
+def _spread_hash(partition: TopicPartition) -> int:
+    value = (31 * (31 + partition.partition) + string_hash(partition.topic)) & 0xFFFFFFFF
+    return value ^ value >> 16
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 32) if value >> 31 else value
