@@ -1,0 +1,1 @@
+"""What the doctor looks at, one check a module. Each notes findings; none changes a file."""

@@ -1,0 +1,109 @@
+"""What a start would do about a finding, in one sentence.
+
+Role        Pure. It reads the rehearsal; what the loader does not look at is served, or believed, as it is.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.log.doctor.findings import (
+    ABORTED_UNFOUNDED,
+    ABORTED_UNLISTED,
+    BAD_RECORDS,
+    CLEANER_OFFSET_INVALID,
+    COMPACTED,
+    EPOCH_BEYOND_END,
+    EPOCH_MISMATCH,
+    EPOCHS_DISORDERED,
+    EPOCHS_MALFORMED,
+    INDEX_MISSING,
+    INDEX_UNTRIMMED,
+    LEFT_BY_DELETION,
+    LEFT_BY_WRITE,
+    START_FAILS,
+    TOPIC_ID_MALFORMED,
+    TOPIC_ID_MISSING,
+    UNKNOWN_FILE,
+    UNREADABLE,
+    Kind,
+)
+from kafka_zk.log.doctor.partition_files import PartitionFiles
+from kafka_zk.log.doctor.rehearsal import CUT, DELETED, MADE, RENAMED, REWRITTEN, Fate, Rehearsal
+from kafka_zk.log.files import names
+
+EPOCH_KINDS = (EPOCHS_MALFORMED, EPOCHS_DISORDERED, EPOCH_BEYOND_END, EPOCH_MISMATCH)
+LEFT_ALONE = (LEFT_BY_WRITE, UNKNOWN_FILE)
+
+
+def prognosis(kind: Kind, file: str, files: PartitionFiles, rehearsal: Rehearsal, *, clean_stop: bool) -> str:
+    """`file` is the finding's, empty for the partition."""
+    if kind is TOPIC_ID_MALFORMED:
+        return "stops with this message"
+    if kind is TOPIC_ID_MISSING:
+        return "takes the topic id that the controller tells, and writes it"
+    if kind is START_FAILS:
+        return "takes the log directory offline, or stops"
+    if rehearsal.failure or kind is UNREADABLE:
+        return "cannot open this partition: takes the log directory offline, or stops"
+    if kind is LEFT_BY_DELETION:
+        return "deletes them"
+    if kind is COMPACTED:
+        return "serves it"
+    if kind in LEFT_ALONE:
+        return "leaves it alone"
+    if kind is CLEANER_OFFSET_INVALID:
+        return "lets the cleaner begin at the log start again"
+    fate = rehearsal.fates.get(file)
+    if fate is not None:
+        return _told(fate, file, files)
+    if kind is INDEX_UNTRIMMED:
+        return "trims it"
+    if not file:
+        return _of_the_log(files, rehearsal)
+    return _as_it_is(kind, file, clean_stop)
+
+
+def _told(fate: Fate, file: str, files: PartitionFiles) -> str:
+    if fate.action == CUT:
+        parsed = names.parse_offset_file(file)
+        size = files.sizes[parsed] if parsed is not None else 0
+        return f"cuts {size - fate.size_bytes} bytes from byte {fate.size_bytes} on"
+    if fate.action == RENAMED:
+        return f"makes it {fate.becomes}"
+    if fate.action == DELETED:
+        return "deletes it"
+    if fate.action == MADE:
+        return "makes it from the log"
+    assert fate.action == REWRITTEN
+    return "writes it anew from the log" if file != names.LEADER_EPOCHS else "corrects it"
+
+
+def _of_the_log(files: PartitionFiles, rehearsal: Rehearsal) -> str:
+    logs = [name for name, fate in rehearsal.fates.items() if name.endswith(names.LOG) and fate.action == DELETED]
+    cuts = sum(
+        files.sizes[parsed] - fate.size_bytes
+        for name, fate in rehearsal.fates.items()
+        if fate.action == CUT and (parsed := names.parse_offset_file(name)) is not None
+    )
+    parts = [f"serves offsets {rehearsal.log_start_offset} to {rehearsal.log_end_offset} (exclusive)"]
+    if logs:
+        parts.append(f"deletes {len(logs)} segments")
+    if cuts:
+        parts.append(f"cuts {cuts} bytes")
+    return ", ".join(parts)
+
+
+def _as_it_is(kind: Kind, file: str, clean_stop: bool) -> str:
+    if kind in EPOCH_KINDS:
+        return "believes it"
+    if kind is BAD_RECORDS:
+        return "serves it: records inside a batch are not looked at"
+    if kind in (ABORTED_UNLISTED, ABORTED_UNFOUNDED):
+        return "believes the transaction index: it is rebuilt with its segment only"
+    if file.endswith(names.LOG):
+        reason = "after a clean stop nothing is read" if clean_stop else "below the recovery point nothing is read"
+        return f"serves it as it is: {reason}"
+    if kind is INDEX_MISSING:
+        return "makes an empty one when the index is first needed"
+    if file.endswith(names.PRODUCER_SNAPSHOT):
+        return "keeps it"
+    return "uses it as it is"

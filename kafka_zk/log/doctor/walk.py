@@ -1,0 +1,113 @@
+"""Walking the batches of a segment file read-only, with each one's checksum, however damaged the file is.
+
+Role        Plain. Reads through a descriptor of its own: the file is never opened for writing.
+Invariants  Memory is bounded: one read of a mebibyte, or one batch up to WHOLE_BATCH_BYTES; a larger one (most likely a
+            length that lies) has its checksum computed in pieces.
+Source      FileLogInputStream; see SegmentFile.batches for the broker's own way.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections.abc import Iterator
+
+from crc32c import crc32c
+
+from kafka_zk.protocol.errors import CorruptMessage
+from kafka_zk.record.batch import (
+    CRC_FROM,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    Batch,
+    BatchHeader,
+    batch_size,
+    computed_crc,
+    read_header,
+)
+
+READ_BYTES = 1024 * 1024
+WHOLE_BATCH_BYTES = 64 * 1024 * 1024
+SEARCH_BYTES = 64 * 1024 * 1024
+"""How far behind damage a batch is looked for."""
+
+Walked = tuple[int, BatchHeader, bool, Batch | None]
+"""Position in the file, header, whether the checksum is right, the batch (None when it is too large to hold)."""
+
+
+def walk(descriptor: int, position: int, end: int) -> Iterator[Walked]:
+    """Every whole batch from `position` on; ends where fewer bytes are left than a batch says it has.
+
+    Raises CorruptMessage where the bytes cannot be a batch, OSError.
+    """
+    while end - position >= LOG_OVERHEAD:
+        chunk = memoryview(os.pread(descriptor, min(READ_BYTES, end - position), position))
+        size = batch_size(chunk)
+        if size is None or position + size > end:
+            return
+        if size > len(chunk):
+            if size > WHOLE_BATCH_BYTES:
+                header = read_header(chunk)
+                yield position, header, header.crc == _crc_in_pieces(descriptor, position, header), None
+                position += size
+                continue
+            chunk = memoryview(os.pread(descriptor, size, position))
+        at, length = 0, len(chunk)
+        while True:
+            header = read_header(chunk, at)
+            yield position + at, header, header.crc == computed_crc(chunk, at, header), Batch(chunk, at, header)
+            at += size
+            next_size = batch_size(chunk, at)
+            if next_size is None or at + next_size > length:
+                break
+            size = next_size
+        position += at
+
+
+def next_batch(descriptor: int, position: int, end: int, next_offset: int) -> int | None:
+    """Where behind damage at `position` an intact batch of magic 2 begins; None when there is none nearby.
+
+    Its offset must be one that can follow `next_offset` soon: below the next multiple of 2^24.
+    """
+    limit = min(end, position + SEARCH_BYTES)
+    high_bytes = next_offset.to_bytes(8, "big")[:5]
+    wanted = re.compile(b"(?=" + re.escape(high_bytes) + rb"[\x00-\xff]{11}\x02)")
+    while position < limit:
+        chunk = os.pread(descriptor, min(READ_BYTES, limit - position), position)
+        for match in wanted.finditer(chunk):
+            found = position + match.start()
+            head = os.pread(descriptor, HEADER_SIZE, found)
+            try:
+                header = read_header(head)
+            except CorruptMessage:
+                continue
+            if header.base_offset < next_offset or header.size_bytes > min(end - found, WHOLE_BATCH_BYTES):
+                continue
+            if header.crc == computed_crc(os.pread(descriptor, header.size_bytes, found), 0, header):
+                return found
+        # A header may lie across two reads.
+        position += max(len(chunk) - HEADER_SIZE, 1)
+    return None
+
+
+def is_zero(descriptor: int, position: int, end: int) -> bool:
+    """Whether nothing but zeros is left: room that was preallocated, or that a crash left."""
+    while position < end:
+        chunk = os.pread(descriptor, min(READ_BYTES, end - position), position)
+        if not chunk or chunk.count(0) != len(chunk):
+            return False
+        position += len(chunk)
+    return True
+
+
+def _crc_in_pieces(descriptor: int, position: int, header: BatchHeader) -> int:
+    at = position + (CRC_FROM if header.magic == 2 else MAGIC_AT)
+    end = position + header.size_bytes
+    crc = 0
+    while at < end:
+        piece = os.pread(descriptor, min(READ_BYTES, end - at), at)
+        crc = crc32c(piece, crc) if header.magic == 2 else zlib.crc32(piece, crc)
+        at += len(piece)
+    return crc

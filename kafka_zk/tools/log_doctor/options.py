@@ -1,0 +1,132 @@
+"""The command line of the doctor."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+DESCRIPTION = """\
+Checks the data directories (log.dirs) of a stopped broker, ours or Apache Kafka's, and says what is wrong and what a
+start would do about it. Nothing is changed, unless --rebuild-indexes or --apply asks for it."""
+
+EPILOG = """\
+exit codes: 0 nothing is lost or in danger; 1 wrong usage, a directory that cannot be read or is in use by a broker;
+2 data is lost or in danger, or a broker would not start; also: something that was asked for could not be done."""
+
+
+class WrongUsage(Exception):
+    """The arguments make no sense, or what they ask for cannot be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What one run is to do."""
+
+    directories: list[Path]
+    deep: bool
+    verbose: bool
+    as_json: bool
+    processes: int | None
+    index_interval_bytes: int
+    rebuild_indexes: bool
+    all_indexes: bool
+    znodes: bool
+    apply: bool
+    zookeeper: str
+    broker_ids: list[int]
+    overwrite: bool
+    broker_retention: bool
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise WrongUsage(f"{self.format_usage()}{self.prog}: {message}")
+
+
+def parse(arguments: Sequence[str]) -> Wanted:
+    """Raises WrongUsage; prints the help and exits for --help."""
+    given = _parser().parse_args(arguments)
+    directories = [Path(text).absolute() for text in given.directories]
+    if len({path.resolve() for path in directories}) < len(directories):
+        raise WrongUsage("a directory is named twice")
+    if given.apply and not given.znodes:
+        raise WrongUsage("--apply belongs to --znodes")
+    if given.apply != bool(given.zookeeper):
+        raise WrongUsage("--apply needs --zookeeper host:port/chroot, and the other way round")
+    if given.znodes and given.rebuild_indexes:
+        raise WrongUsage("--znodes and --rebuild-indexes are two runs")
+    if given.all and not given.rebuild_indexes:
+        raise WrongUsage("--all belongs to --rebuild-indexes")
+    if given.processes is not None and given.processes < 1:
+        raise WrongUsage("--processes needs a number above 0")
+    if given.index_interval_bytes < 0:
+        raise WrongUsage("--index-interval-bytes needs a number that is not below 0")
+    try:
+        broker_ids = [int(text) for text in given.broker_id.split(",") if text]
+    except ValueError:
+        raise WrongUsage(f"--broker-id needs numbers, not {given.broker_id}") from None
+    if len(broker_ids) not in (0, 1, len(directories)):
+        raise WrongUsage("--broker-id needs one id, or one for each directory in their order")
+    return Wanted(
+        directories=directories,
+        deep=given.deep,
+        verbose=given.verbose,
+        as_json=given.json,
+        processes=given.processes,
+        index_interval_bytes=given.index_interval_bytes,
+        rebuild_indexes=given.rebuild_indexes,
+        all_indexes=given.all,
+        znodes=given.znodes,
+        apply=given.apply,
+        zookeeper=given.zookeeper,
+        broker_ids=broker_ids,
+        overwrite=given.overwrite,
+        broker_retention=given.broker_retention,
+    )
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        "kafka-log-doctor",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("directories", nargs="+", metavar="DIR", help="a directory of log.dirs")
+    add("--deep", action="store_true", help="look into compressed batches, too: every record")
+    add("--verbose", action="store_true", help="also tell what is normal (severity info) of each partition")
+    add("--json", action="store_true", help="print one JSON document instead of a table")
+    add("--processes", type=int, metavar="N", help="worker processes (default: as many as processors, if it pays)")
+    add(
+        "--index-interval-bytes",
+        type=int,
+        default=4096,
+        metavar="N",
+        help="the topics' index.interval.bytes, for indexes that are rebuilt (default: 4096)",
+    )
+    add("--rebuild-indexes", action="store_true", help="write wrong or missing indexes anew, as recovery would")
+    add("--all", action="store_true", help="with --rebuild-indexes: those without a finding, too")
+    znodes = parser.add_argument_group("when ZooKeeper's data is lost")
+    add = znodes.add_argument
+    add("--znodes", action="store_true", help="print the znodes that the directories imply")
+    add("--apply", action="store_true", help="write them to --zookeeper; what is there already stays")
+    add("--zookeeper", default="", metavar="HOST:PORT/CHROOT", help="where to write them")
+    add(
+        "--broker-id",
+        default="",
+        metavar="ID[,ID...]",
+        help="whose directories these are, instead of what meta.properties says: one id, or one a directory",
+    )
+    add("--overwrite", action="store_true", help="with --apply: replace znodes that say something else")
+    add(
+        "--broker-retention",
+        action="store_true",
+        help="let topics follow the broker's retention; without it they get retention.ms=-1, so that nothing is "
+        "deleted before their configs are made again",
+    )
+    return parser

@@ -1,0 +1,170 @@
+"""--znodes: print what the directories imply, or write it to a ZooKeeper that has lost it.
+
+Invariants  What is there already is never replaced unless --overwrite says so, and each replacement is told.
+            Nothing is written while brokers are registered: they and their controller know better.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from kafka_zk.log.doctor.checkup import CheckUp
+from kafka_zk.log.doctor.findings import Severity
+from kafka_zk.log.doctor.log_dir import LogDir
+from kafka_zk.tools.log_doctor.options import Wanted, WrongUsage
+from kafka_zk.tools.log_doctor.znodes import Implied, Replica, imply
+from kafka_zk.zk.errors import ConnectionTimeout, NodeExists, NoNode, ZkError
+from kafka_zk.zk.registration import live_broker_ids
+from kafka_zk.zk.session import ZkClient
+
+SESSION_TIMEOUT_MS = 30_000
+NOT_IN_DIRECTORIES = (
+    "topic configs, broker configs, quotas, users and ACLs are not in data directories: make them again before clients "
+    "come back"
+)
+
+
+class Outcome(Enum):
+    CREATED = "created"
+    SAME = "there already"
+    REPLACED = "replaced"
+    KEPT = "kept"
+
+
+class Written(NamedTuple):
+    """What became of one znode; `before` is what was there."""
+
+    path: str
+    outcome: Outcome
+    data: bytes
+    before: bytes = b""
+
+
+def restore(result: CheckUp, wanted: Wanted) -> int:
+    """The exit code. Raises WrongUsage, OSError."""
+    brokers = _broker_ids(result.log_dirs, wanted.broker_ids)
+    implied = imply(_replicas(result, brokers), _cluster_id(result.log_dirs), broker_retention=wanted.broker_retention)
+    implied.warnings.append(NOT_IN_DIRECTORIES)
+    errors = result.count(Severity.ERROR)
+    if errors:
+        implied.warnings.append(f"the directories have {errors} errors: run without --znodes to see them")
+    written = list(_write(implied, wanted)) if wanted.apply else None
+    _tell(implied, written, wanted)
+    return 2 if any(each.outcome is Outcome.KEPT for each in written or ()) else 0
+
+
+def _broker_ids(log_dirs: Sequence[LogDir], given: Sequence[int]) -> dict[str, int]:
+    """Log directory -> the broker that it belongs to. Raises WrongUsage."""
+    brokers = {}
+    for number, log_dir in enumerate(log_dirs):
+        if given:
+            broker_id: int | None = given[number] if len(given) > 1 else given[0]
+        else:
+            broker_id = log_dir.meta.broker_id if log_dir.meta else None
+        if broker_id is None or broker_id < 0:
+            raise WrongUsage(f"{log_dir.path} has no meta.properties with a broker id: say it with --broker-id")
+        brokers[str(log_dir.path)] = broker_id
+    return brokers
+
+
+def _cluster_id(log_dirs: Sequence[LogDir]) -> str | None:
+    """Raises WrongUsage."""
+    ids = {each.meta.cluster_id for each in log_dirs if each.meta and each.meta.cluster_id}
+    if len(ids) > 1:
+        raise WrongUsage(f"the directories belong to different clusters: {', '.join(sorted(ids))}")
+    return next(iter(ids), None)
+
+
+def _replicas(result: CheckUp, brokers: dict[str, int]) -> Iterator[Replica]:
+    for report in result.reports:
+        if not report.task.is_copy:
+            yield Replica(brokers[str(report.task.directory.parent)], report)
+
+
+def _write(implied: Implied, wanted: Wanted) -> Iterator[Written]:
+    """Raises WrongUsage."""
+    zk = ZkClient(wanted.zookeeper, session_timeout_ms=SESSION_TIMEOUT_MS)
+    try:
+        zk.start()
+        _refuse_living_cluster(zk)
+        paths = [path for path, _ in implied.znodes]
+        for (path, data), found in zip(implied.znodes, zk.get_many(paths), strict=True):
+            yield _put(zk, path, data, found, overwrite=wanted.overwrite)
+    except ConnectionTimeout as error:
+        raise WrongUsage(f"no ZooKeeper at {wanted.zookeeper}: {error}") from error
+    finally:
+        zk.close()
+
+
+def _refuse_living_cluster(zk: ZkClient) -> None:
+    try:
+        living = live_broker_ids(zk)
+    except NoNode:
+        return
+    if living:
+        raise WrongUsage(f"brokers {', '.join(map(str, living))} are registered there: stop them first")
+
+
+def _put(zk: ZkClient, path: str, data: bytes, found: object, *, overwrite: bool) -> Written:
+    if isinstance(found, NoNode):
+        try:
+            zk.create(path, data, make_parents=True)
+        except NodeExists:
+            found = zk.get(path)
+        else:
+            return Written(path, Outcome.CREATED, data)
+    if isinstance(found, ZkError):
+        raise WrongUsage(f"{path} cannot be read: {found}") from found
+    assert isinstance(found, tuple)
+    before: bytes = found[0] or b""
+    if _says_the_same(before, data):
+        return Written(path, Outcome.SAME, data, before)
+    if before and not overwrite:
+        return Written(path, Outcome.KEPT, data, before)
+    # A znode without data was made as a parent, or by a broker that had nothing to say.
+    zk.set(path, data)
+    return Written(path, Outcome.REPLACED if before else Outcome.CREATED, data, before)
+
+
+def _says_the_same(before: bytes, data: bytes) -> bool:
+    try:
+        return bool(json.loads(before) == json.loads(data))
+    except ValueError:
+        return False
+
+
+def _tell(implied: Implied, written: Sequence[Written] | None, wanted: Wanted) -> None:
+    if wanted.as_json:
+        print(json.dumps(_document(implied, written), indent=1))
+        return
+    if written is None:
+        for path, data in implied.znodes:
+            print(path, data.decode())
+    for each in written or ():
+        print(f"{each.outcome.value}: {each.path} {each.data.decode()}")
+        if each.outcome is Outcome.KEPT:
+            print(f"  it says {each.before.decode(errors='replace')}; --overwrite replaces it")
+        elif each.outcome is Outcome.REPLACED:
+            print(f"  it said {each.before.decode(errors='replace')}")
+    for warning in implied.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+
+
+def _document(implied: Implied, written: Sequence[Written] | None) -> dict[str, object]:
+    if written is None:
+        znodes: list[dict[str, object]] = [{"path": path, "data": json.loads(data)} for path, data in implied.znodes]
+    else:
+        znodes = [
+            {
+                "path": each.path,
+                "data": json.loads(each.data),
+                "outcome": each.outcome.value,
+                "before": each.before.decode(errors="replace"),
+            }
+            for each in written
+        ]
+    return {"znodes": znodes, "warnings": implied.warnings}

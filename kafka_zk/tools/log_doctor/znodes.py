@@ -1,0 +1,153 @@
+"""The znodes that data directories imply: what can be known of a cluster whose ZooKeeper is lost.
+
+Role        Pure.
+Invariants  The leader of a partition is the replica with the highest leader epoch, then the longest log: no record that
+            was committed is missing there. The ISR are those equal to it; others catch up and join.
+            The leader epoch is one above every one ever seen: if a replica that is not here led in the last epoch and
+            comes back, its records of that epoch must not be taken for ours.
+            Producer ids go on behind the largest one ever seen: a new producer must not be taken for an old one, whose
+            records it would seem to repeat.
+            Configs are not in the directories. What compaction left tells of cleanup.policy; internal topics have known
+            ones; retention.ms=-1 keeps everything until somebody has made the configs again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import UUID
+
+from kafka_zk.admin.internal_topics import defaults_of
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.log.doctor.partition import PartitionReport
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.zk.znodes import (
+    ClusterIdZNode,
+    ConfigEntityZNode,
+    PartitionLeadership,
+    PartitionReplicas,
+    ProducerIdBlock,
+    ProducerIdBlockZNode,
+    TopicAssignment,
+    TopicPartitionStateZNode,
+    TopicZNode,
+)
+
+BLOCK_SIZE = 1000
+KEEP_EVERYTHING = {"retention.ms": "-1", "retention.bytes": "-1"}
+
+
+class Replica(NamedTuple):
+    """One partition in a directory of a broker."""
+
+    broker_id: int
+    report: PartitionReport
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        return self.report.latest_epoch, self.report.end_after_start
+
+
+@dataclass(slots=True)
+class Implied:
+    """Path and data of each znode, parents and configs first; `warnings` are sentences for the operator."""
+
+    znodes: list[tuple[str, bytes]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def imply(replicas: Iterable[Replica], cluster_id: str | None, *, broker_retention: bool) -> Implied:
+    """What the replicas of all brokers whose directories are there imply."""
+    implied = Implied()
+    if cluster_id is None:
+        implied.warnings.append("no meta.properties names the cluster: the first broker makes a new cluster id")
+    else:
+        implied.znodes.append((ClusterIdZNode.PATH, ClusterIdZNode.encode(cluster_id)))
+    topics: dict[str, dict[int, list[Replica]]] = defaultdict(lambda: defaultdict(list))
+    largest_producer_id, first_broker_id = -1, -1
+    for replica in sorted(replicas, key=lambda each: each.broker_id):
+        topic_partition = replica.report.task.topic_partition
+        topics[topic_partition.topic][topic_partition.partition].append(replica)
+        largest_producer_id = max(largest_producer_id, replica.report.largest_producer_id)
+        first_broker_id = replica.broker_id if first_broker_id < 0 else first_broker_id
+    for topic, partitions in sorted(topics.items()):
+        _imply_topic(topic, partitions, implied, broker_retention=broker_retention)
+    if largest_producer_id >= 0:
+        first = largest_producer_id // BLOCK_SIZE * BLOCK_SIZE
+        block = ProducerIdBlock(first_broker_id, first, first + BLOCK_SIZE - 1)
+        implied.znodes.append((ProducerIdBlockZNode.PATH, ProducerIdBlockZNode.encode(block)))
+    return implied
+
+
+def _imply_topic(
+    topic: str, partitions: Mapping[int, Sequence[Replica]], implied: Implied, *, broker_retention: bool
+) -> None:
+    refusal = _refusal(topic, partitions)
+    if refusal:
+        implied.warnings.append(f"topic {topic} is left out: {refusal}")
+        return
+    missing = sorted(set(range(max(partitions) + 1)) - partitions.keys())
+    if missing:
+        implied.warnings.append(
+            f"topic {topic}: partitions {', '.join(map(str, missing))} are in none of these directories; if no other "
+            "broker has them, their records are lost, and the topic has a hole where producers expect a partition"
+        )
+    configs = _configs(topic, partitions, broker_retention=broker_retention)
+    implied.znodes.append((ConfigEntityZNode.path(f"topics/{topic}"), ConfigEntityZNode.encode(configs)))
+    leaders = {index: max(replicas, key=lambda each: each.reach) for index, replicas in partitions.items()}
+    assignment = TopicAssignment(
+        {
+            index: PartitionReplicas(_leader_first(leaders[index], replicas))
+            for index, replicas in sorted(partitions.items())
+        },
+        _topic_id(partitions),
+    )
+    implied.znodes.append((TopicZNode.path(topic), TopicZNode.encode(assignment)))
+    for index, replicas in sorted(partitions.items()):
+        leader = leaders[index]
+        equal = [each for each in replicas if each.reach == leader.reach]
+        leadership = PartitionLeadership(
+            leader=leader.broker_id,
+            leader_epoch=leader.report.latest_epoch + 1,
+            isr=_leader_first(leader, equal),
+            controller_epoch=0,
+        )
+        path = TopicPartitionStateZNode.path(TopicPartition(topic, index))
+        implied.znodes.append((path, TopicPartitionStateZNode.encode(leadership)))
+
+
+def _refusal(topic: str, partitions: Mapping[int, Sequence[Replica]]) -> str:
+    """Why nothing is said about a topic; empty when all is well."""
+    ids = {each.report.topic_id for replicas in partitions.values() for each in replicas} - {None}
+    if len(ids) > 1:
+        return "its partitions have different topic ids"
+    for index, replicas in sorted(partitions.items()):
+        brokers = [each.broker_id for each in replicas]
+        if len(set(brokers)) < len(brokers):
+            return f"partition {index} is twice on one broker"
+        for each in replicas:
+            if each.report.failure:
+                return f"partition {index} of broker {each.broker_id} cannot be opened: {each.report.failure}"
+    return ""
+
+
+def _topic_id(partitions: Mapping[int, Sequence[Replica]]) -> UUID | None:
+    """None where no replica has one: the controller makes a new one."""
+    every = (each.report.topic_id for replicas in partitions.values() for each in replicas)
+    return next((topic_id for topic_id in every if topic_id is not None), None)
+
+
+def _configs(topic: str, partitions: Mapping[int, Sequence[Replica]], *, broker_retention: bool) -> dict[str, str]:
+    defaults = BrokerConfig.from_properties({"zookeeper.connect": "none:2181"})
+    configs = dict(defaults_of(topic, defaults).configs)
+    if any(each.report.was_compacted for replicas in partitions.values() for each in replicas):
+        configs.setdefault("cleanup.policy", "compact")
+    if not broker_retention and configs.get("cleanup.policy") != "compact":
+        configs.update(KEEP_EVERYTHING)
+    return configs
+
+
+def _leader_first(leader: Replica, replicas: Sequence[Replica]) -> tuple[int, ...]:
+    return leader.broker_id, *(each.broker_id for each in replicas if each.broker_id != leader.broker_id)
