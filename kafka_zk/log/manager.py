@@ -152,7 +152,7 @@ class LogManager:
     def _load(self, data_dir: DataDir) -> None:
         try:
             with data_dir.directory.guard(f"Error while loading log dir {data_dir.path}"):
-                data_dir.had_clean_stop = clean_shutdown.delete(data_dir.path)
+                data_dir.had_clean_stop = clean_shutdown.delete(data_dir.path, data_dir.directory.disk)
                 data_dir.read_checkpoints()
                 found = self._opener.load_all(data_dir)
         except KafkaStorageError:
@@ -173,7 +173,7 @@ class LogManager:
     def _close_directory(self, data_dir: DataDir) -> None:
         """Blocks. The directory's part of the shutdown; one that fails meanwhile gets no marker."""
         try:
-            self._pools.for_each(self._logs_in(data_dir, with_future=True), _flush_and_close)
+            self._pools.for_each(self._logs_in(data_dir, with_future=True), UnifiedLog.close)
             self.checkpoint_recovery_points(data_dir)
             self.checkpoint_log_start_offsets(data_dir)
             self._checkpoint_high_watermarks(data_dir, {})
@@ -407,9 +407,3 @@ class LogManager:
     def _logs_in(self, data_dir: DataDir, *, with_future: bool) -> list[UnifiedLog]:
         every = [*self._logs.values(), *(self._future_logs.values() if with_future else ())]
         return [each for each in every if each.log_dir is data_dir.directory]
-
-
-def _flush_and_close(closing: UnifiedLog) -> None:
-    """Blocks. Raises KafkaStorageError."""
-    closing.flush()
-    closing.close()

@@ -76,7 +76,7 @@ def roll(log: UnifiedLog, expected_next_offset: int = 0) -> LogSegment:
         old.become_inactive()
         log.producers.state.map_end_offset = base_offset
         snapshot = log.producers.take_snapshot(durable=False)
-        log.flusher.flush_soon(base_offset, snapshot)
+        log.flusher.flush_soon(old, base_offset, snapshot)
     for kind in names.SEGMENT_FILES:
         log.log_dir.disk.remove_if_exists(log.directory / names.offset_file_name(base_offset, kind))
     add_segment(log, base_offset)

@@ -37,8 +37,10 @@ def decode_lines(content: bytes, path: Path) -> list[str]:
     if not count.strip().isdigit():
         raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {count}")
     lines = body.split("\n")
-    if lines[-1] == "":
-        lines.pop()
+    # Whatever stands behind the last line end was torn off there: even the digits of a number that looks whole.
+    torn = lines.pop()
+    if torn:
+        raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {torn}")
     if len(lines) != int(count):
         raise MalformedCheckpoint(
             f"Expected {int(count)} entries in checkpoint file ({path}), but found only {len(lines)}"

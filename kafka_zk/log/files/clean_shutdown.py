@@ -25,8 +25,10 @@ def write(log_dir: Path, disk: Disk = DISK) -> None:
 
 
 def delete(log_dir: Path, disk: Disk = DISK) -> bool:
-    """Remove the marker for good; whether it was there. Raises OSError."""
+    """Remove the marker for good; whether it was there. Raises OSError.
+
+    Synced also when it was not: the last start may have been cut off between the two steps.
+    """
     removed = disk.remove_if_exists(log_dir / CLEAN_SHUTDOWN)
-    if removed:
-        disk.sync_path(log_dir)
+    disk.sync_path(log_dir)
     return removed

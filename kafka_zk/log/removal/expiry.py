@@ -63,7 +63,11 @@ def _delete_for(log: UnifiedLog, reason: Reason, now_ms: int) -> int:
 
 
 def close(log: UnifiedLog) -> None:
-    """Blocks. Complete all files and close them. Raises KafkaStorageError."""
+    """Blocks. Complete all files, sync them and close them. Raises KafkaStorageError.
+
+    They are completed before they are synced: the next start believes the lengths and last entries of indexes when the
+    directory is marked clean, and a zero for the largest timestamp would let retention delete the segment.
+    """
     if log.is_closed:
         return
     log.flusher.wait()
@@ -73,6 +77,11 @@ def close(log: UnifiedLog) -> None:
             segment.close_files()
         return
     with log.log_dir.guard(f"Error while closing {log.topic_partition} in dir {log.log_dir.path}"):
+        unfinished = [segment for segment in log.segments if segment.finish()]
+        if log.log_end_offset > log.recovery_point:
+            log.flusher.flush(log.log_end_offset)
+        else:
+            log.flusher.sync(segment for segment in unfinished if segment.size_bytes)
         log.producers.state.map_end_offset = log.log_end_offset
         snapshot = log.producers.take_snapshot(durable=False)
         if snapshot is not None:

@@ -99,6 +99,9 @@ class LogSegment:
         self.roll_after_timestamp = UNKNOWN
         self._times_loaded = size_bytes == 0
         self._is_finished = True
+        if not size_bytes:
+            # A power cut may bring back the room of indexes that a clean stop had trimmed.
+            self.offset_index.file.entry_count = self.time_index.file.entry_count = 0
 
     @property
     def size_bytes(self) -> int:
@@ -163,13 +166,17 @@ class LogSegment:
         self._times_loaded = True
 
     def recovered(self, header: BatchHeader, position: int) -> None:
-        """Take in a batch found at `position`; index entries come by batch here, not by append. Raises OSError."""
+        """Take in a batch found at `position`; index entries come by batch here, not by append. Raises OSError.
+
+        By batch there may be more entries than by append: what finds no room is left out.
+        """
         if not position:
             self.first_timestamp = header.max_timestamp
         if header.max_timestamp > self.max_timestamp:
             self.max_timestamp = header.max_timestamp
             self.offset_of_max_timestamp = header.last_offset
-        if self.bytes_since_last_index_entry > self.index_interval_bytes:
+        is_full = self.offset_index.is_full or self.time_index.is_full
+        if self.bytes_since_last_index_entry > self.index_interval_bytes and not is_full:
             self.offset_index.append(header.last_offset, position)
             self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
             self.bytes_since_last_index_entry = 0
@@ -183,6 +190,13 @@ class LogSegment:
         self.time_index.file.trim()
         self.file.trim()
         self._is_finished = True
+
+    def finish(self) -> bool:
+        """Become inactive unless the segment is already; whether it was not. Raises OSError."""
+        if self._is_finished:
+            return False
+        self.become_inactive()
+        return True
 
     # Looking up
 
@@ -245,8 +259,7 @@ class LogSegment:
 
     def close(self) -> None:
         """Complete and trim the files and give them back; slices in flight keep theirs. Raises OSError."""
-        if not self._is_finished:
-            self.become_inactive()
+        self.finish()
         self.close_files()
 
     def close_files(self) -> None:

@@ -2,7 +2,9 @@
 
 Role        Plain and synchronous, except that syncing is left to whoever it is told (`sync_soon`).
 Invariants  The file is read on first use. Each assignment replaces it at once (readers see the old or the new one) and
-            has it synced soon after; a file that a power cut left empty or torn is rebuilt from the log.
+            has it synced soon after, at the latest when the recovery point passes (`is_synced` tells the flusher): below
+            the recovery point nobody looks at the batches again. A file that a power cut left empty or torn is rebuilt
+            from the log.
 Source      LeaderEpochFileCache.writeToFile; LeaderEpochCheckpointFile.
 """
 
@@ -22,6 +24,7 @@ class EpochJournal:
 
     def __init__(self, directory: Path, disk: Disk = DISK, sync_soon: Callable[[Path], None] | None = None) -> None:
         self.path = directory / names.LEADER_EPOCHS
+        self.is_synced = True
         self._disk = disk
         self._sync_soon = sync_soon
         self._cache: LeaderEpochCache | None = None
@@ -68,9 +71,20 @@ class EpochJournal:
 
     def write(self) -> None:
         """Raises OSError."""
+        self.is_synced = self._sync_soon is None
         write_epochs(self.path, self.cache.entries, self._disk, durable=self._sync_soon is None)
         if self._sync_soon is not None:
             self._sync_soon(self.path)
+
+    def sync(self) -> None:
+        """fsync the file and its name; a thread may run it. Raises OSError."""
+        # Before the sync: a write that comes meanwhile sets it back, and is synced once more.
+        self.is_synced = True
+        try:
+            self._disk.sync_replaced(self.path)
+        except OSError:
+            self.is_synced = False
+            raise
 
     def moved_to(self, directory: Path) -> None:
         """The partition's directory has a new name."""
