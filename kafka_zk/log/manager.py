@@ -247,7 +247,8 @@ class LogManager:
         self._pools.for_each(items, work)
 
     def wait_for_syncs(self) -> None:
-        """Blocks. Until what has been noted so far (leader epochs, topic ids) is on the disk for good."""
+        """Blocks. Until what has been noted so far (new partitions, leader epochs, topic ids) is on the disk for good."""
+        self._for_each_dir(DataDir.sync_names)
         self._pools.drain()
 
     def update_topic_config(self, topic: str, config: LogConfig) -> None:

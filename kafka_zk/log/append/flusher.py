@@ -35,31 +35,17 @@ class Flusher:
     def flush(self, up_to: int) -> None:
         """Blocks. Sync every segment that holds offsets from the recovery point to `up_to`. KafkaStorageError."""
         with self._turn:
-            log = self._log
             # The log may be truncated while a thread syncs it: that lowers the recovery point, which then must stay.
-            if up_to <= log.recovery_point and not self._rolled:
-                return
-            rolled, self._rolled = self._rolled, []
-            begun = log.segments.from_offset(log.recovery_point) if up_to > log.recovery_point else []
-            segments = [each for each in log.segments if each in rolled or (each in begun and each.base_offset < up_to)]
-            generation = log.truncations
-            with log.log_dir.guard(f"Error while flushing log for {log.topic_partition} in dir {log.log_dir.path}"):
-                for segment in segments:
-                    self._sync(segment)
-                # The names of segments that are new since the last flush.
-                if any(segment.base_offset >= log.recovery_point for segment in segments):
-                    self._run(log.log_dir.disk.sync_path, log.directory)
-                self._sync_epochs()
-            if log.truncations == generation and up_to > log.recovery_point:
-                log.recovery_point = up_to
-            log.last_flush_ms = log.log_dir.clock.monotonic_ms()
+            if up_to > self._log.recovery_point or self._rolled:
+                self._sync_up_to(up_to, [], None)
 
-    def sync(self, segments: Iterable[LogSegment]) -> None:
-        """Blocks. Sync these segments, which nobody appends to; the recovery point stays. Raises OSError."""
+    def complete(self, finished: list[LogSegment], snapshot: Path | None) -> None:
+        """Blocks. Sync all that is not on the disk yet, for a log at its end of service. Raises KafkaStorageError.
+
+        `finished` were completed just now; `snapshot` was taken just now.
+        """
         with self._turn:
-            for segment in segments:
-                self._sync(segment)
-            self._sync_epochs()
+            self._sync_up_to(self._log.log_end_offset, finished, snapshot)
 
     def flush_soon(self, rolled: LogSegment, up_to: int, snapshot: Path | None) -> None:
         """Sync `rolled` and all up to its end in the background, with the snapshot that was taken there."""
@@ -83,6 +69,29 @@ class Flusher:
         except KafkaStorageError:
             return  # The directory is offline by now and has said so.
 
+    def _sync_up_to(self, up_to: int, finished: list[LogSegment], snapshot: Path | None) -> None:
+        log = self._log
+        rolled, self._rolled = self._rolled, []
+        before = log.recovery_point
+        begun = log.segments.from_offset(before) if up_to > before else []
+        begun = [each for each in begun if each.base_offset < up_to]
+        generation = log.truncations
+        with log.log_dir.guard(f"Error while flushing log for {log.topic_partition} in dir {log.log_dir.path}"):
+            for segment in log.segments:
+                if segment in begun or segment in rolled or segment in finished:
+                    self._sync(segment)
+            new_names = any(segment.base_offset >= before for segment in begun)
+            if snapshot is not None:
+                self._run(log.log_dir.disk.sync_path, snapshot)
+            if not log.epochs.is_synced:
+                new_names = True
+                self._run(log.epochs.sync)
+            if new_names or snapshot is not None:
+                self._run(log.log_dir.disk.sync_path, log.directory)
+        if log.truncations == generation and up_to > log.recovery_point:
+            log.recovery_point = up_to
+        log.last_flush_ms = log.log_dir.clock.monotonic_ms()
+
     def _sync(self, segment: LogSegment) -> None:
         log_dir = self._log.log_dir
         began_ms = log_dir.clock.monotonic_ms()
@@ -94,11 +103,6 @@ class Flusher:
             segment.file.release()
             segment.is_flushing = False
         log_dir.flushed(log_dir.clock.monotonic_ms() - began_ms)
-
-    def _sync_epochs(self) -> None:
-        epochs = self._log.epochs
-        if not epochs.is_synced:
-            self._run(epochs.sync)
 
     def _run(self, function: Callable[..., None], *arguments: object) -> None:
         pools = self._log.log_dir.pools

@@ -31,7 +31,8 @@ class DirectoryInUse(Exception):
 class DataDir:
     """`had_clean_stop`: the marker was there at start. `is_loaded`: every partition was opened.
 
-    `log_count`: its partitions, those that are just being made included.
+    `log_count`: its partitions, those that are just being made included. `has_new_names`: of partitions that were made
+    and whose directories' names are not synced.
     """
 
     def __init__(self, directory: LogDirectory) -> None:
@@ -40,6 +41,7 @@ class DataDir:
         self.had_clean_stop = False
         self.is_loaded = False
         self.log_count = 0
+        self.has_new_names = False
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_start_offsets: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
@@ -98,6 +100,14 @@ class DataDir:
         with self._writing, directory.guard(f"Error while writing to checkpoint file {self.path / name}"):
             pools = directory.pools
             pools.run_to_end(pools.maintenance, directory.disk.replace_file, self.path / name, content)
+
+    def sync_names(self) -> None:
+        """Blocks. Make the names of new partitions durable: one sync for all of them. Raises KafkaStorageError."""
+        if self.has_new_names:
+            self.has_new_names = False
+            directory = self.directory
+            with directory.guard(f"Error while syncing {self.path}"):
+                directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_path, self.path)
 
     def _read(self, name: str) -> dict[TopicPartition, int]:
         try:

@@ -111,8 +111,7 @@ class LogOpener:
             except FileExistsError:
                 # Left there by a creation that a stop of the process cut off.
                 return self._open(data_dir, path, topic_partition, config)
-            # Joined: one sync for many new partitions. Whoever answers for them waits (LogManager.wait_for_syncs).
-            self._pools.sync_soon(data_dir.path, directory.disk.sync_path)
+            data_dir.has_new_names = True
             if directory.is_offline:
                 segment.close_files()
                 directory.check_online()

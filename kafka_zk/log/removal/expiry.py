@@ -77,15 +77,8 @@ def close(log: UnifiedLog) -> None:
             segment.close_files()
         return
     with log.log_dir.guard(f"Error while closing {log.topic_partition} in dir {log.log_dir.path}"):
-        unfinished = [segment for segment in log.segments if segment.finish()]
-        if log.log_end_offset > log.recovery_point:
-            log.flusher.flush(log.log_end_offset)
-        else:
-            log.flusher.sync(segment for segment in unfinished if segment.size_bytes)
+        finished = [segment for segment in log.segments if segment.finish() and segment.size_bytes]
         log.producers.state.map_end_offset = log.log_end_offset
-        snapshot = log.producers.take_snapshot(durable=False)
-        if snapshot is not None:
-            pools = log.log_dir.pools
-            pools.run_to_end(pools.sync, log.log_dir.disk.sync_replaced, snapshot)
+        log.flusher.complete(finished, log.producers.take_snapshot(durable=False))
         for segment in log.segments:
             segment.close()

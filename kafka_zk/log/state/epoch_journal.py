@@ -77,11 +77,11 @@ class EpochJournal:
             self._sync_soon(self.path)
 
     def sync(self) -> None:
-        """fsync the file and its name; a thread may run it. Raises OSError."""
+        """fsync the file, not its name; a thread may run it. Raises OSError."""
         # Before the sync: a write that comes meanwhile sets it back, and is synced once more.
         self.is_synced = True
         try:
-            self._disk.sync_replaced(self.path)
+            self._disk.sync_path(self.path)
         except OSError:
             self.is_synced = False
             raise
