@@ -11,7 +11,7 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-TWINS = ("kafka_zk/protocol/_codec.pyx", "kafka_zk/record/_walker.pyx")
+TWINS = ("kafka_zk/protocol/_codec.pyx", "kafka_zk/record/_filter.pyx", "kafka_zk/record/_walker.pyx")
 HOT_PATH = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["kafka_zk"]["compiled"]
 MYPY_OPTIONS = ("--config-file=", "--python-version=3.11", "--ignore-missing-imports", "--follow-untyped-imports")
 

@@ -1,0 +1,347 @@
+"""The passes over a log's bytes, a stretch at a time: what a helper process does for the cleaner.
+
+Role        Plain. Reads and writes by descriptor and position; between two stretches all it knows is in the state that goes
+            back and forth and in the key table, a file in memory.
+Invariants  Begun again with the same state a stretch comes out the same: keys are put with their largest offset, bytes are
+            written to the same place. What is read at once is one append to the cleaned segment, for its indexes.
+Source      Kafka 3.9 Cleaner.buildOffsetMapForSegment, cleanInto, growBuffersOrFail.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kafka_zk.log.cleaner.batch_filter import (
+    Filtered,
+    FilterRules,
+    LastRecord,
+    control_type,
+    filter_batch,
+    horizon_after,
+    rewrite_batch,
+)
+from kafka_zk.log.cleaner.transactions import CleanedTransactions
+from kafka_zk.log.files.transaction_index import AbortedTransaction
+from kafka_zk.log.helper.wire import Descriptor
+from kafka_zk.protocol.errors import CorruptMessage
+from kafka_zk.protocol.types import Buffer
+from kafka_zk.record.batch import HEADER_SIZE, Batch, batch_size, read_header
+from kafka_zk.record.compression import Codec, codec_for_id
+from kafka_zk.record.filtering import FilterRun, filter_run, map_run, put_key, put_keys
+from kafka_zk.record.legacy import messages
+
+
+class Source(NamedTuple):
+    """A segment's bytes, and how much of them is taken at a time."""
+
+    size_bytes: int
+    max_message_bytes: int
+    stretch_bytes: int
+
+
+class TableRules(NamedTuple):
+    """The key table: a file in memory of `size_bytes`, to hold at most `limit` keys, hashed with `seed`."""
+
+    size_bytes: int
+    seed: bytes
+    limit: int
+    start_offset: int
+    """Of the dirty section: what lies before it does not enter."""
+
+
+@dataclass(slots=True)
+class MapState:
+    """How far the key table is. `position` and `chunk_bytes` are of the segment under way."""
+
+    chunk_bytes: int
+    position: int = 0
+    key_count: int = 0
+    latest_offset: int = -1
+    is_full: bool = False
+    record_count: int = 0
+    read_bytes: int = 0
+    transactions: CleanedTransactions = field(default_factory=CleanedTransactions)
+
+
+class PassRules(NamedTuple):
+    """What every batch of one segment is measured by; see FilterRules."""
+
+    table_bytes: int
+    seed: bytes
+    latest_offset: int
+    now_ms: int
+    delete_retention_ms: int
+    keep_legacy_tombstones: bool
+    last_records: Mapping[int, LastRecord]
+
+
+@dataclass(slots=True)
+class FilterState:
+    """How far a segment is rewritten into a cleaned one, of which `written_bytes` stand."""
+
+    chunk_bytes: int
+    written_bytes: int
+    transactions: CleanedTransactions
+    position: int = 0
+
+
+class Append(NamedTuple):
+    """What one read left over; the offsets and timestamps as `LogSegment.appended` takes them."""
+
+    size_bytes: int
+    max_offset: int
+    max_timestamp: int
+    offset_of_max_timestamp: int
+
+
+class Counts(NamedTuple):
+    """Of one stretch; records of discarded batches went unread."""
+
+    read_bytes: int = 0
+    read_count: int = 0
+    written_bytes: int = 0
+    kept_count: int = 0
+    keyless_count: int = 0
+
+
+class FilterStretch(NamedTuple):
+    state: FilterState
+    appends: list[Append]
+    aborted: list[AbortedTransaction]
+    counts: Counts
+
+
+def map_stretch(table: Descriptor, rules: TableRules, source: Descriptor, shape: Source, state: MapState) -> MapState:
+    """Blocks. Put the keys of one stretch of a segment into the table. Raises CorruptMessage, InvalidRecord, OSError."""
+    slots = _mapped(table, rules.size_bytes, rules.seed)
+    until = min(shape.size_bytes, state.position + shape.stretch_bytes)
+    while state.position < until and not state.is_full:
+        chunk = _read_chunk(source.fileno, state, shape)
+        taken = _map_chunk(slots, rules, chunk, state)
+        state.position += taken
+        state.read_bytes += taken
+        if not taken and not state.is_full:
+            _grow(state, shape, chunk)
+    return state
+
+
+def filter_stretch(
+    table: Descriptor, rules: PassRules, source: Descriptor, shape: Source, target: Descriptor, state: FilterState
+) -> FilterStretch:
+    """Blocks. Write what stays of one stretch of a segment behind what the cleaned one holds.
+
+    Raises CorruptMessage, InvalidRecord, UnknownServerError (does not decompress), OSError.
+    """
+    detailed = FilterRules(
+        _mapped(table, rules.table_bytes, rules.seed),
+        rules.seed,
+        rules.latest_offset,
+        rules.now_ms,
+        rules.delete_retention_ms,
+        rules.keep_legacy_tombstones,
+        rules.last_records,
+    )
+    last_offsets = frozenset(last.data_offset for last in rules.last_records.values())
+    appends: list[Append] = []
+    counts = Counts()
+    until = min(shape.size_bytes, state.position + shape.stretch_bytes)
+    while state.position < until:
+        chunk = _read_chunk(source.fileno, state, shape)
+        parts = _Parts()
+        taken = _filter_chunk(chunk, detailed, last_offsets, state.transactions, parts)
+        state.position += taken
+        if not taken:
+            _grow(state, shape, chunk)
+        written = _write(target.fileno, parts.data, state.written_bytes)
+        state.written_bytes += written
+        if written:
+            appends.append(Append(written, parts.max_offset, parts.max_timestamp, parts.offset_of_max_timestamp))
+        counts = Counts(
+            counts.read_bytes + taken,
+            counts.read_count + parts.read_count,
+            counts.written_bytes + written,
+            counts.kept_count + parts.kept_count,
+            counts.keyless_count + parts.keyless_count,
+        )
+    return FilterStretch(state, appends, state.transactions.take_kept(), counts)
+
+
+class _Parts:
+    """What is left of one chunk."""
+
+    __slots__ = (
+        "data",
+        "keyless_count",
+        "kept_count",
+        "max_offset",
+        "max_timestamp",
+        "offset_of_max_timestamp",
+        "read_count",
+    )
+
+    def __init__(self) -> None:
+        self.data: list[Buffer] = []
+        self.read_count = self.kept_count = self.keyless_count = 0
+        self.max_offset = self.max_timestamp = self.offset_of_max_timestamp = -1
+
+    def add(self, part: Filtered | FilterRun) -> None:
+        self.read_count += part.read_count
+        self.kept_count += part.kept_count
+        self.keyless_count += part.keyless_count
+        self.max_offset = max(self.max_offset, part.max_offset)
+        if part.max_timestamp > self.max_timestamp:
+            self.max_timestamp, self.offset_of_max_timestamp = part.max_timestamp, part.offset_of_max_timestamp
+
+
+def _filter_chunk(
+    chunk: memoryview,
+    rules: FilterRules,
+    last_offsets: frozenset[int],
+    transactions: CleanedTransactions,
+    parts: _Parts,
+) -> int:
+    """How many bytes of `chunk` were whole batches."""
+    position = 0
+    while True:
+        run = filter_run(rules.table, rules.seed, rules.latest_offset, rules.now_ms, last_offsets, chunk, position)
+        parts.data += [chunk[start:end] for start, end in run.ranges]
+        parts.add(run)
+        position = run.position
+        batch = _whole_batch(chunk, position)
+        if batch is None:
+            return position
+        if run.selection is None:
+            part = filter_batch(batch, rules, transactions)
+        else:
+            horizon = horizon_after(batch.header, rules, is_needed=run.selection.has_tombstones)
+            part = rewrite_batch(batch, chunk, position + HEADER_SIZE, batch.end, run.selection, horizon)
+        if part.data is not None:
+            parts.data.append(part.data)
+        parts.add(part)
+        position = batch.end
+
+
+def _map_chunk(slots: memoryview, rules: TableRules, chunk: memoryview, state: MapState) -> int:
+    """How many bytes of `chunk` were whole batches that are in the table now."""
+    position = 0
+    while True:
+        run = map_run(slots, rules.seed, state.key_count, rules.limit, chunk, position, rules.start_offset)
+        state.key_count, state.is_full = run.key_count, run.is_full
+        state.latest_offset = max(state.latest_offset, run.latest_offset)
+        state.record_count += run.record_count
+        position = run.position
+        batch = None if state.is_full else _whole_batch(chunk, position)
+        if batch is None:
+            return position
+        _map_batch(slots, rules, batch, state)
+        if state.is_full:
+            return position
+        position = batch.end
+
+
+def _map_batch(slots: memoryview, rules: TableRules, batch: Batch, state: MapState) -> None:
+    """One batch that is not plain."""
+    if not batch.is_valid():
+        raise CorruptMessage(f"Record is corrupt: the batch at offset {batch.header.base_offset} fails its crc")
+    header = batch.header
+    if header.magic < 2:
+        _map_legacy(slots, rules, batch, state)
+    elif header.is_control:
+        state.transactions.may_discard_marker(header.producer_id, header.last_offset, control_type(batch))
+        state.record_count += 1
+    elif state.transactions.is_aborted_data(
+        header.producer_id, header.last_offset, is_transactional=header.is_transactional
+    ):
+        state.record_count += header.record_count
+    else:
+        _map_records(slots, rules, batch, state)
+    if not state.is_full and header.last_offset >= rules.start_offset:
+        state.latest_offset = max(state.latest_offset, header.last_offset)
+
+
+def _map_records(slots: memoryview, rules: TableRules, batch: Batch, state: MapState) -> None:
+    header = batch.header
+    payload: Buffer = batch.payload
+    if header.codec_id != Codec.NONE and header.record_count:
+        payload = codec_for_id(header.codec_id).decompress(payload)
+    state.key_count, last_put, state.is_full, taken = put_keys(
+        slots,
+        rules.seed,
+        state.key_count,
+        rules.limit,
+        payload,
+        0,
+        len(payload),
+        header.record_count,
+        header.base_offset,
+        rules.start_offset,
+    )
+    state.latest_offset = max(state.latest_offset, last_put)
+    state.record_count += taken
+
+
+def _map_legacy(slots: memoryview, rules: TableRules, batch: Batch, state: MapState) -> None:
+    for message in messages(batch):
+        record = message.record
+        if record.key is not None and record.offset >= rules.start_offset:
+            if state.key_count >= rules.limit:
+                state.is_full = True
+                return
+            state.key_count += put_key(slots, rules.seed, record.key, record.offset)
+            state.latest_offset = max(state.latest_offset, record.offset)
+        state.record_count += 1
+
+
+def _read_chunk(fileno: int, state: MapState | FilterState, shape: Source) -> memoryview:
+    size_bytes = min(state.chunk_bytes, shape.size_bytes - state.position)
+    chunk = os.pread(fileno, size_bytes, state.position)
+    if len(chunk) < size_bytes:
+        raise CorruptMessage(f"The segment ends at {state.position + len(chunk)}, before its size {shape.size_bytes}")
+    return memoryview(chunk)
+
+
+def _whole_batch(chunk: memoryview, position: int) -> Batch | None:
+    """The batch at `position`; None when it is not there as a whole. Raises CorruptMessage."""
+    size = batch_size(chunk, position)
+    if size is None or position + size > len(chunk):
+        return None
+    return Batch(chunk, position, read_header(chunk, position))
+
+
+def _grow(state: MapState | FilterState, shape: Source, chunk: memoryview) -> None:
+    """Read more at a time: not one batch was whole. Raises CorruptMessage when none can be."""
+    size, left = batch_size(chunk), shape.size_bytes - state.position
+    if size is None or size > left:
+        raise CorruptMessage(
+            f"Log segment may be corrupt, batch size {size} > {left} bytes left in segment at position {state.position}"
+        )
+    state.chunk_bytes = min(2 * state.chunk_bytes, max(shape.max_message_bytes, size))
+
+
+def _write(fileno: int, parts: list[Buffer], position: int) -> int:
+    data = memoryview(b"".join(parts))
+    written = 0
+    while written < len(data):
+        written += os.pwrite(fileno, data[written:], position + written)
+    return written
+
+
+_maps: dict[bytes, memoryview] = {}
+"""The table of the pass under way, by its seed: mapping it anew for each stretch would cost as much as the stretch."""
+
+
+def _mapped(table: Descriptor, size_bytes: int, seed: bytes) -> memoryview:
+    found = _maps.get(seed)
+    if found is None:
+        for old in _maps.values():
+            owner = old.obj
+            old.release()
+            assert isinstance(owner, mmap.mmap)
+            owner.close()
+        _maps.clear()
+        found = _maps[seed] = memoryview(mmap.mmap(table.fileno, size_bytes))
+    return found

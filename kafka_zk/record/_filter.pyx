@@ -1,0 +1,619 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+"""Compaction's inner loops: the compiled twin of `filter.py`, which says what each function promises.
+
+The walker checks a payload first; the C functions then read records that are known to be whole. The hash of keys is
+SipHash-2-4 with 128 bits.
+"""
+
+from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from crc32c import crc32c
+
+from kafka_zk.protocol.errors import InvalidRecord
+from kafka_zk.record.filter import FilterRun, MapRun, Rewritten, Selection
+from kafka_zk.record.walking import walk
+
+cdef extern from "Python.h":
+    object PyMemoryView_FromMemory(char* data, Py_ssize_t size, int flags)
+
+cdef Py_ssize_t HEADER_SIZE = 61
+cdef Py_ssize_t LOG_OVERHEAD = 12
+cdef Py_ssize_t CRC_FROM = 21
+cdef uint32_t SPECIAL_BITS = 0x37  # codec, transactional, control
+cdef uint32_t DELETE_HORIZON_BIT = 0x40
+cdef str TABLE_FULL = "the key table is full"
+
+
+cdef struct Slot:
+    uint64_t low
+    uint64_t high
+    int64_t offset  # + 1; 0: nothing here
+
+
+cdef struct Table:
+    Slot* slots
+    uint64_t slot_count
+    uint64_t key0
+    uint64_t key1
+
+
+cdef struct Fields:
+    int64_t timestamp_delta
+    int32_t offset_delta
+    Py_ssize_t key_start
+    int32_t key_size
+    Py_ssize_t value_start
+    int32_t value_size
+    Py_ssize_t headers
+    Py_ssize_t next
+
+
+cdef struct PlainHeader:
+    int64_t base_offset
+    int64_t last_offset
+    int64_t base_timestamp
+    int64_t max_timestamp
+    int64_t producer_id
+    int32_t count
+    bint has_horizon
+    Py_ssize_t start
+    Py_ssize_t end
+
+
+# Hashing
+
+
+cdef inline uint64_t rotate(uint64_t value, int bits) noexcept nogil:
+    return value << bits | value >> (64 - bits)
+
+
+cdef inline void sip_round(uint64_t* v) noexcept nogil:
+    v[0] += v[1]
+    v[1] = rotate(v[1], 13) ^ v[0]
+    v[0] = rotate(v[0], 32)
+    v[2] += v[3]
+    v[3] = rotate(v[3], 16) ^ v[2]
+    v[0] += v[3]
+    v[3] = rotate(v[3], 21) ^ v[0]
+    v[2] += v[1]
+    v[1] = rotate(v[1], 17) ^ v[2]
+    v[2] = rotate(v[2], 32)
+
+
+cdef void sip_hash(const Table* table, const uint8_t* data, size_t size, uint64_t* low, uint64_t* high) noexcept nogil:
+    cdef uint64_t v[4]
+    cdef uint64_t word
+    cdef size_t index, rest = size & 7
+    cdef int round_number
+    v[0] = 0x736f6d6570736575ULL ^ table.key0
+    v[1] = 0x646f72616e646f6dULL ^ table.key1 ^ 0xee
+    v[2] = 0x6c7967656e657261ULL ^ table.key0
+    v[3] = 0x7465646279746573ULL ^ table.key1
+    for index in range(size >> 3):
+        memcpy(&word, data + (index << 3), 8)
+        v[3] ^= word
+        sip_round(v)
+        sip_round(v)
+        v[0] ^= word
+    word = <uint64_t>size << 56
+    for index in range(rest):
+        word |= <uint64_t>data[size - rest + index] << (8 * index)
+    v[3] ^= word
+    sip_round(v)
+    sip_round(v)
+    v[0] ^= word
+    v[2] ^= 0xee
+    for round_number in range(4):
+        sip_round(v)
+    low[0] = v[0] ^ v[1] ^ v[2] ^ v[3]
+    v[1] ^= 0xdd
+    for round_number in range(4):
+        sip_round(v)
+    high[0] = v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+cdef int open_table(Table* table, Py_buffer* view, bytes seed) except -1:
+    if len(seed) != 16:
+        raise ValueError("a table's seed has 16 bytes")
+    table.slots = <Slot*>view.buf
+    table.slot_count = <uint64_t>view.len // sizeof(Slot)
+    memcpy(&table.key0, PyBytes_AS_STRING(seed), 8)
+    memcpy(&table.key1, PyBytes_AS_STRING(seed) + 8, 8)
+    return 0
+
+
+cdef Slot* slot_of(const Table* table, const uint8_t* key, size_t size, uint64_t* low, uint64_t* high) noexcept nogil:
+    """The slot of a key, or the free one where it would go; NULL when there is neither."""
+    cdef uint64_t tried, at
+    cdef Slot* slot
+    sip_hash(table, key, size, low, high)
+    at = low[0] % table.slot_count
+    for tried in range(table.slot_count):
+        slot = table.slots + at
+        if slot.offset == 0 or (slot.low == low[0] and slot.high == high[0]):
+            return slot
+        at += 1
+        if at == table.slot_count:
+            at = 0
+    return NULL
+
+
+cdef inline int put(const Table* table, const uint8_t* key, size_t size, int64_t offset) noexcept nogil:
+    """1: a new key, 0: a known one, -1: no room."""
+    cdef uint64_t low, high
+    cdef Slot* slot = slot_of(table, key, size, &low, &high)
+    cdef bint is_new
+    if slot == NULL:
+        return -1
+    is_new = slot.offset == 0
+    if offset + 1 > slot.offset:
+        slot.low = low
+        slot.high = high
+        slot.offset = offset + 1
+    return is_new
+
+
+cdef inline int64_t find(const Table* table, const uint8_t* key, size_t size) noexcept nogil:
+    cdef uint64_t low, high
+    cdef Slot* slot = slot_of(table, key, size, &low, &high)
+    return -1 if slot == NULL else slot.offset - 1
+
+
+# Reading records that the walker has checked
+
+
+cdef inline uint64_t raw_varint(const uint8_t* data, Py_ssize_t* position) noexcept nogil:
+    cdef uint64_t raw = 0
+    cdef int shift = 0
+    cdef uint8_t byte
+    while True:
+        byte = data[position[0]]
+        position[0] += 1
+        raw |= <uint64_t>(byte & 0x7F) << shift
+        if byte < 0x80:
+            return raw
+        shift += 7
+
+
+cdef inline int32_t varint(const uint8_t* data, Py_ssize_t* position) noexcept nogil:
+    cdef uint32_t raw = <uint32_t>raw_varint(data, position)
+    return <int32_t>((raw >> 1) ^ (0 - (raw & 1)))
+
+
+cdef inline int64_t varlong(const uint8_t* data, Py_ssize_t* position) noexcept nogil:
+    cdef uint64_t raw = raw_varint(data, position)
+    return <int64_t>((raw >> 1) ^ (0 - (raw & 1)))
+
+
+cdef inline void read_fields(const uint8_t* data, Py_ssize_t position, Fields* fields) noexcept nogil:
+    cdef int32_t size = varint(data, &position)
+    fields.next = position + size
+    position += 1
+    fields.timestamp_delta = varlong(data, &position)
+    fields.offset_delta = varint(data, &position)
+    fields.key_size = varint(data, &position)
+    fields.key_start = position
+    if fields.key_size < 0:
+        fields.key_size = -1
+    else:
+        position += fields.key_size
+    fields.value_size = varint(data, &position)
+    fields.value_start = position
+    if fields.value_size < 0:
+        fields.value_size = -1
+    else:
+        position += fields.value_size
+    fields.headers = position
+
+
+cdef inline int64_t add(int64_t left, int64_t right) noexcept nogil:
+    """The sum, wrapping at 64 bits."""
+    return <int64_t>(<uint64_t>left + <uint64_t>right)
+
+
+cdef inline uint64_t big_endian(const uint8_t* data, int width) noexcept nogil:
+    cdef uint64_t raw = 0
+    cdef int index
+    for index in range(width):
+        raw = raw << 8 | data[index]
+    return raw
+
+
+cdef bint read_plain(const uint8_t* data, Py_ssize_t size, Py_ssize_t position, PlainHeader* header) except -1:
+    """Whether a whole batch lies there that is plain; its records are not checked."""
+    cdef int32_t length
+    cdef uint32_t attributes, crc
+    if size - position < HEADER_SIZE or data[position + 16] != 2:
+        return False
+    data += position
+    length = <int32_t>big_endian(data + 8, 4)
+    if length < HEADER_SIZE - LOG_OVERHEAD or length + LOG_OVERHEAD > size - position:
+        return False
+    attributes = <uint32_t>big_endian(data + 21, 2)
+    header.count = <int32_t>big_endian(data + 57, 4)
+    if attributes & SPECIAL_BITS or header.count < 0:
+        return False
+    crc = crc32c(PyMemoryView_FromMemory(<char*>data + CRC_FROM, length + LOG_OVERHEAD - CRC_FROM, PyBUF_READ))
+    if crc != <uint32_t>big_endian(data + 17, 4):
+        return False
+    header.base_offset = <int64_t>big_endian(data, 8)
+    header.last_offset = add(header.base_offset, <int32_t>big_endian(data + 23, 4))
+    header.base_timestamp = <int64_t>big_endian(data + 27, 8)
+    header.max_timestamp = <int64_t>big_endian(data + 35, 8)
+    header.producer_id = <int64_t>big_endian(data + 43, 8)
+    header.has_horizon = attributes & DELETE_HORIZON_BIT != 0
+    header.start = position + HEADER_SIZE
+    header.end = position + length + LOG_OVERHEAD
+    return True
+
+
+# Filling a table
+
+
+cdef struct Filling:
+    Py_ssize_t key_count
+    Py_ssize_t limit
+    int64_t last_put
+    bint is_full
+    bint has_no_room
+    Py_ssize_t taken
+
+
+cdef void fill(
+    const Table* table, const uint8_t* data, Py_ssize_t position, Py_ssize_t count, int64_t base_offset,
+    int64_t start_offset, Filling* filling,
+) noexcept nogil:
+    cdef Fields fields
+    cdef Py_ssize_t index
+    cdef int64_t offset
+    cdef int outcome
+    filling.last_put = -1
+    filling.taken = 0
+    for index in range(count):
+        read_fields(data, position, &fields)
+        position = fields.next
+        offset = add(base_offset, fields.offset_delta)
+        if fields.key_size >= 0 and offset >= start_offset:
+            if filling.key_count >= filling.limit:
+                filling.is_full = True
+                return
+            outcome = put(table, data + fields.key_start, fields.key_size, offset)
+            if outcome < 0:
+                filling.has_no_room = True
+                return
+            filling.key_count += outcome
+            filling.last_put = offset
+        filling.taken += 1
+
+
+def put_key(table, bytes seed, key, int64_t offset):
+    cdef Py_buffer slots, view
+    cdef Table opened
+    cdef int outcome
+    PyObject_GetBuffer(table, &slots, PyBUF_WRITABLE)
+    try:
+        open_table(&opened, &slots, seed)
+        PyObject_GetBuffer(key, &view, PyBUF_SIMPLE)
+        outcome = put(&opened, <const uint8_t*>view.buf, view.len, offset)
+        PyBuffer_Release(&view)
+    finally:
+        PyBuffer_Release(&slots)
+    if outcome < 0:
+        raise OverflowError(TABLE_FULL)
+    return outcome == 1
+
+
+def find_key(table, bytes seed, key):
+    cdef Py_buffer slots, view
+    cdef Table opened
+    cdef int64_t offset
+    PyObject_GetBuffer(table, &slots, PyBUF_SIMPLE)
+    try:
+        open_table(&opened, &slots, seed)
+        PyObject_GetBuffer(key, &view, PyBUF_SIMPLE)
+        offset = find(&opened, <const uint8_t*>view.buf, view.len)
+        PyBuffer_Release(&view)
+    finally:
+        PyBuffer_Release(&slots)
+    return offset
+
+
+def map_run(table, bytes seed, Py_ssize_t key_count, Py_ssize_t limit, buffer, Py_ssize_t position, int64_t start_offset):
+    cdef Py_buffer slots, view
+    cdef Table opened
+    cdef PlainHeader header
+    cdef Filling filling
+    cdef const uint8_t* data
+    cdef int64_t latest_offset = -1
+    cdef Py_ssize_t record_count = 0
+    filling.key_count = key_count
+    filling.limit = limit
+    filling.is_full = filling.has_no_room = False
+    PyObject_GetBuffer(table, &slots, PyBUF_WRITABLE)
+    try:
+        PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+        try:
+            open_table(&opened, &slots, seed)
+            data = <const uint8_t*>view.buf
+            while read_plain(data, view.len, position, &header):
+                try:
+                    walk(buffer, header.start, header.end, header.count, 0)
+                except InvalidRecord:
+                    break
+                fill(&opened, data, header.start, header.count, header.base_offset, start_offset, &filling)
+                if filling.has_no_room:
+                    raise OverflowError(TABLE_FULL)
+                record_count += filling.taken
+                if filling.is_full:
+                    latest_offset = max(latest_offset, filling.last_put)
+                    break
+                if header.last_offset >= start_offset:
+                    latest_offset = header.last_offset
+                position = header.end
+        finally:
+            PyBuffer_Release(&view)
+    finally:
+        PyBuffer_Release(&slots)
+    return MapRun(position, filling.key_count, latest_offset, True if filling.is_full else False, record_count)
+
+
+def put_keys(
+    table, bytes seed, Py_ssize_t key_count, Py_ssize_t limit, payload, Py_ssize_t position, Py_ssize_t end,
+    Py_ssize_t count, int64_t base_offset, int64_t start_offset,
+):
+    cdef Py_buffer slots, view
+    cdef Table opened
+    cdef Filling filling
+    walk(payload, position, end, count, 0)
+    filling.key_count = key_count
+    filling.limit = limit
+    filling.is_full = filling.has_no_room = False
+    PyObject_GetBuffer(table, &slots, PyBUF_WRITABLE)
+    try:
+        PyObject_GetBuffer(payload, &view, PyBUF_SIMPLE)
+        try:
+            open_table(&opened, &slots, seed)
+            fill(&opened, <const uint8_t*>view.buf, position, count, base_offset, start_offset, &filling)
+        finally:
+            PyBuffer_Release(&view)
+    finally:
+        PyBuffer_Release(&slots)
+    if filling.has_no_room:
+        raise OverflowError(TABLE_FULL)
+    return filling.key_count, filling.last_put, True if filling.is_full else False, filling.taken
+
+
+# Choosing what stays
+
+
+cdef struct Chosen:
+    Py_ssize_t kept_count
+    int64_t max_offset
+    bint has_tombstones
+    Py_ssize_t keyless_count
+
+
+cdef void choose(
+    const Table* table, int64_t latest_offset, bint keep_tombstones, const uint8_t* data, Py_ssize_t position,
+    Py_ssize_t count, int64_t base_offset, uint8_t* mask, Chosen* chosen,
+) noexcept nogil:
+    """`mask` may be NULL."""
+    cdef Fields fields
+    cdef Py_ssize_t index
+    cdef int64_t offset
+    cdef bint stays
+    chosen.kept_count = 0
+    chosen.max_offset = -1
+    chosen.has_tombstones = False
+    chosen.keyless_count = 0
+    for index in range(count):
+        read_fields(data, position, &fields)
+        position = fields.next
+        offset = add(base_offset, fields.offset_delta)
+        if offset > latest_offset:
+            stays = True
+        elif fields.key_size < 0:
+            chosen.keyless_count += 1
+            stays = False
+        elif fields.value_size < 0 and not keep_tombstones:
+            stays = False
+        else:
+            stays = offset >= find(table, data + fields.key_start, fields.key_size)
+        if mask != NULL:
+            mask[index] = stays
+        if stays:
+            chosen.kept_count += 1
+            if offset > chosen.max_offset:
+                chosen.max_offset = offset
+            if fields.value_size < 0:
+                chosen.has_tombstones = True
+
+
+cdef object selection_of(
+    const Table* table, int64_t latest_offset, bint keep_tombstones, const uint8_t* data, Py_ssize_t position,
+    Py_ssize_t count, int64_t base_offset,
+):
+    cdef Chosen chosen
+    cdef bytes mask = PyBytes_FromStringAndSize(NULL, count)
+    choose(
+        table, latest_offset, keep_tombstones, data, position, count, base_offset,
+        <uint8_t*>PyBytes_AS_STRING(mask), &chosen,
+    )
+    return Selection(
+        mask, chosen.kept_count, chosen.max_offset, True if chosen.has_tombstones else False, chosen.keyless_count
+    )
+
+
+def select(
+    table, bytes seed, int64_t latest_offset, bint keep_tombstones, payload, Py_ssize_t position, Py_ssize_t end,
+    Py_ssize_t count, int64_t base_offset,
+):
+    cdef Py_buffer slots, view
+    cdef Table opened
+    walk(payload, position, end, count, 0)
+    PyObject_GetBuffer(table, &slots, PyBUF_SIMPLE)
+    try:
+        PyObject_GetBuffer(payload, &view, PyBUF_SIMPLE)
+        try:
+            open_table(&opened, &slots, seed)
+            return selection_of(
+                &opened, latest_offset, keep_tombstones, <const uint8_t*>view.buf, position, count, base_offset
+            )
+        finally:
+            PyBuffer_Release(&view)
+    finally:
+        PyBuffer_Release(&slots)
+
+
+def filter_run(
+    table, bytes seed, int64_t latest_offset, int64_t now_ms, last_of_producers, buffer, Py_ssize_t position
+):
+    cdef Py_buffer slots, view
+    cdef Table opened
+    cdef PlainHeader header
+    cdef Chosen chosen
+    cdef const uint8_t* data
+    cdef bint keep_tombstones
+    cdef Py_ssize_t read_count = 0, kept_count = 0, keyless_count = 0, range_start = -1, range_end = -1
+    cdef int64_t max_offset = -1, max_timestamp = -1, offset_of_max = -1
+    cdef list ranges = []
+    cdef object selection = None
+    PyObject_GetBuffer(table, &slots, PyBUF_SIMPLE)
+    try:
+        PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+        try:
+            open_table(&opened, &slots, seed)
+            data = <const uint8_t*>view.buf
+            while read_plain(data, view.len, position, &header):
+                try:
+                    walk(buffer, header.start, header.end, header.count, 0)
+                except InvalidRecord:
+                    break
+                keep_tombstones = not header.has_horizon or now_ms < header.base_timestamp
+                choose(
+                    &opened, latest_offset, keep_tombstones, data, header.start, header.count, header.base_offset,
+                    NULL, &chosen,
+                )
+                if chosen.kept_count:
+                    if chosen.kept_count < header.count or (chosen.has_tombstones and not header.has_horizon):
+                        selection = selection_of(
+                            &opened, latest_offset, keep_tombstones, data, header.start, header.count,
+                            header.base_offset,
+                        )
+                        break
+                    if range_end != position:
+                        if range_end >= 0:
+                            ranges.append((range_start, range_end))
+                        range_start = position
+                    range_end = header.end
+                    max_offset = max(max_offset, header.last_offset)
+                    if header.max_timestamp > max_timestamp:
+                        max_timestamp = header.max_timestamp
+                        offset_of_max = header.last_offset
+                elif header.producer_id >= 0 and header.last_offset in last_of_producers:
+                    break
+                read_count += header.count
+                kept_count += chosen.kept_count
+                keyless_count += chosen.keyless_count
+                position = header.end
+            if range_end >= 0:
+                ranges.append((range_start, range_end))
+        finally:
+            PyBuffer_Release(&view)
+    finally:
+        PyBuffer_Release(&slots)
+    return FilterRun(
+        position, ranges, read_count, kept_count, keyless_count, max_offset, max_timestamp, offset_of_max, selection
+    )
+
+
+# Rewriting
+
+
+cdef inline uint64_t zigzag(int64_t value) noexcept nogil:
+    return (<uint64_t>value << 1) ^ <uint64_t>(value >> 63)
+
+
+cdef inline Py_ssize_t varint_size(uint64_t raw) noexcept nogil:
+    cdef Py_ssize_t size = 1
+    while raw > 0x7F:
+        size += 1
+        raw >>= 7
+    return size
+
+
+cdef inline uint8_t* put_varint(uint8_t* out, uint64_t raw) noexcept nogil:
+    while raw > 0x7F:
+        out[0] = <uint8_t>(raw & 0x7F | 0x80)
+        out += 1
+        raw >>= 7
+    out[0] = <uint8_t>raw
+    return out + 1
+
+
+cdef inline uint8_t* put_field(uint8_t* out, const uint8_t* data, Py_ssize_t start, int32_t size) noexcept nogil:
+    if size < 0:
+        return put_varint(out, 1)
+    out = put_varint(out, zigzag(size))
+    memcpy(out, data + start, size)
+    return out + size
+
+
+def rewrite(
+    payload, Py_ssize_t position, Py_ssize_t end, bytes mask, int64_t base_timestamp, new_base_timestamp, stamp
+):
+    cdef Py_buffer view
+    cdef Fields fields
+    cdef const uint8_t* data
+    cdef const uint8_t* stays = <const uint8_t*>PyBytes_AS_STRING(mask)
+    cdef uint8_t* out = NULL
+    cdef uint8_t* at
+    cdef Py_ssize_t index, size = 0, body, record_capacity
+    cdef int64_t timestamp, new_base = -1, max_timestamp = -1, stamped = 0
+    cdef uint64_t delta
+    cdef bint has_base = new_base_timestamp is not None, has_stamp = stamp is not None
+    if has_base:
+        new_base = new_base_timestamp
+    if has_stamp:
+        stamped = stamp
+    walk(payload, position, end, len(mask), 0)
+    PyObject_GetBuffer(payload, &view, PyBUF_SIMPLE)
+    try:
+        data = <const uint8_t*>view.buf
+        # A record grows by nine bytes of timestamp and one of length at most.
+        record_capacity = 16 * len(mask) + (end - position)
+        out = <uint8_t*>PyMem_RawRealloc(NULL, record_capacity + 1)
+        if out == NULL:
+            raise MemoryError()
+        at = out
+        for index in range(len(mask)):
+            read_fields(data, position, &fields)
+            position = fields.next
+            if not stays[index]:
+                continue
+            timestamp = stamped if has_stamp else add(base_timestamp, fields.timestamp_delta)
+            if not has_base:
+                new_base = timestamp
+                has_base = True
+            if timestamp > max_timestamp:
+                max_timestamp = timestamp
+            delta = zigzag(<int64_t>(<uint64_t>timestamp - <uint64_t>new_base))
+            body = 1 + varint_size(delta) + varint_size(zigzag(fields.offset_delta)) + (fields.next - fields.headers)
+            body += varint_size(zigzag(fields.key_size)) + max(fields.key_size, 0)
+            body += varint_size(zigzag(fields.value_size)) + max(fields.value_size, 0)
+            at = put_varint(at, zigzag(body))
+            at[0] = 0
+            at = put_varint(at + 1, delta)
+            at = put_varint(at, zigzag(fields.offset_delta))
+            at = put_field(at, data, fields.key_start, fields.key_size)
+            at = put_field(at, data, fields.value_start, fields.value_size)
+            memcpy(at, data + fields.headers, fields.next - fields.headers)
+            at += fields.next - fields.headers
+        return Rewritten(PyBytes_FromStringAndSize(<char*>out, at - out), new_base, max_timestamp)
+    finally:
+        PyMem_RawFree(out)
+        PyBuffer_Release(&view)
