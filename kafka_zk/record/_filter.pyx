@@ -56,7 +56,6 @@ cdef struct PlainHeader:
     int64_t base_offset
     int64_t last_offset
     int64_t base_timestamp
-    int64_t max_timestamp
     int64_t producer_id
     int32_t count
     bint has_horizon
@@ -243,7 +242,6 @@ cdef bint read_plain(const uint8_t* data, Py_ssize_t size, Py_ssize_t position, 
     header.base_offset = <int64_t>big_endian(data, 8)
     header.last_offset = add(header.base_offset, <int32_t>big_endian(data + 23, 4))
     header.base_timestamp = <int64_t>big_endian(data + 27, 8)
-    header.max_timestamp = <int64_t>big_endian(data + 35, 8)
     header.producer_id = <int64_t>big_endian(data + 43, 8)
     header.has_horizon = attributes & DELETE_HORIZON_BIT != 0
     header.start = position + HEADER_SIZE
@@ -392,7 +390,6 @@ def put_keys(
 
 cdef struct Chosen:
     Py_ssize_t kept_count
-    int64_t max_offset
     bint has_tombstones
     Py_ssize_t keyless_count
 
@@ -407,7 +404,6 @@ cdef void choose(
     cdef int64_t offset
     cdef bint stays
     chosen.kept_count = 0
-    chosen.max_offset = -1
     chosen.has_tombstones = False
     chosen.keyless_count = 0
     for index in range(count):
@@ -427,8 +423,6 @@ cdef void choose(
             mask[index] = stays
         if stays:
             chosen.kept_count += 1
-            if offset > chosen.max_offset:
-                chosen.max_offset = offset
             if fields.value_size < 0:
                 chosen.has_tombstones = True
 
@@ -443,9 +437,7 @@ cdef object selection_of(
         table, latest_offset, keep_tombstones, data, position, count, base_offset,
         <uint8_t*>PyBytes_AS_STRING(mask), &chosen,
     )
-    return Selection(
-        mask, chosen.kept_count, chosen.max_offset, True if chosen.has_tombstones else False, chosen.keyless_count
-    )
+    return Selection(mask, chosen.kept_count, True if chosen.has_tombstones else False, chosen.keyless_count)
 
 
 def select(
@@ -479,7 +471,6 @@ def filter_run(
     cdef const uint8_t* data
     cdef bint keep_tombstones
     cdef Py_ssize_t read_count = 0, kept_count = 0, keyless_count = 0, range_start = -1, range_end = -1
-    cdef int64_t max_offset = -1, max_timestamp = -1, offset_of_max = -1
     cdef list ranges = []
     cdef object selection = None
     PyObject_GetBuffer(table, &slots, PyBUF_SIMPLE)
@@ -510,10 +501,6 @@ def filter_run(
                             ranges.append((range_start, range_end))
                         range_start = position
                     range_end = header.end
-                    max_offset = max(max_offset, header.last_offset)
-                    if header.max_timestamp > max_timestamp:
-                        max_timestamp = header.max_timestamp
-                        offset_of_max = header.last_offset
                 elif header.producer_id >= 0 and header.last_offset in last_of_producers:
                     break
                 read_count += header.count
@@ -526,9 +513,7 @@ def filter_run(
             PyBuffer_Release(&view)
     finally:
         PyBuffer_Release(&slots)
-    return FilterRun(
-        position, ranges, read_count, kept_count, keyless_count, max_offset, max_timestamp, offset_of_max, selection
-    )
+    return FilterRun(position, ranges, read_count, kept_count, keyless_count, selection)
 
 
 # Rewriting

@@ -1,9 +1,9 @@
 """Compaction's inner loops: the key table and what of a payload stays; the pure twin of `_filter.pyx`.
 
-Role        Pure. Both twins have the same functions, answers and errors; tests hold them together. A table is read by the
-            twin that filled it: they hash differently.
-Layout      A table is a buffer of slots of 24 bytes: 16 of the key's hash | 8 offset + 1, 0 for an empty slot; both as the
-            machine has them. Linear probing. The hash is keyed with 16 random bytes a table, so that nobody who
+Role        Pure. Both twins have the same functions, answers and errors; tests hold them together. A table is read by
+            the twin that filled it: they hash differently.
+Layout      A table is a buffer of slots of 24 bytes: 16 of the key's hash | 8 offset + 1, 0 for an empty slot; both as
+            the machine has them. Linear probing. The hash is keyed with 16 random bytes a table, so that nobody who
             chooses keys can make two of them meet: an update would then delete another key.
             A selection is one byte a record, 1 for those that stay.
 Invariants  A key's offset is the largest one that was put. A table is never filled to its last slot.
@@ -49,11 +49,10 @@ class MapRun(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What of a payload stays. `max_offset` is that of the records that stay, -1 for none."""
+    """What of a payload stays."""
 
     mask: bytes
     kept_count: int
-    max_offset: int
     has_tombstones: bool
     keyless_count: int
 
@@ -61,8 +60,7 @@ class Selection(NamedTuple):
 class FilterRun(NamedTuple):
     """`position`: of the first batch that needs more than to stay or to go; its selection when it must be rewritten.
 
-    `ranges` of the buffer stay as they are. `max_offset` and the largest timestamp with its batch's last offset are -1
-    when nothing stays.
+    `ranges` of the buffer stay as they are.
     """
 
     position: int
@@ -70,9 +68,6 @@ class FilterRun(NamedTuple):
     read_count: int
     kept_count: int
     keyless_count: int
-    max_offset: int
-    max_timestamp: int
-    offset_of_max_timestamp: int
     selection: Selection | None
 
 
@@ -172,7 +167,7 @@ def select(
     """
     rows = columns(payload, position, end, count, 0)
     mask = bytearray(count)
-    max_offset, has_tombstones, keyless = -1, False, 0
+    has_tombstones, keyless = False, 0
     for index in range(count):
         offset = base_offset + rows.offset_deltas[index]
         key_size, is_tombstone = rows.key_sizes[index], rows.value_sizes[index] < 0
@@ -186,9 +181,8 @@ def select(
             if is_tombstone and not keep_tombstones:
                 continue
         mask[index] = 1
-        max_offset = max(max_offset, offset)
         has_tombstones = has_tombstones or is_tombstone
-    return Selection(bytes(mask), mask.count(1), max_offset, has_tombstones, keyless)
+    return Selection(bytes(mask), mask.count(1), has_tombstones, keyless)
 
 
 def filter_run(
@@ -207,7 +201,6 @@ def filter_run(
     """
     ranges: list[tuple[int, int]] = []
     read_count = kept_count = keyless_count = 0
-    max_offset = max_timestamp = offset_of_max = -1
     selection: Selection | None = None
     while True:
         header = _plain_header(buffer, position)
@@ -237,18 +230,13 @@ def filter_run(
                 ranges[-1] = (ranges[-1][0], end)
             else:
                 ranges.append((position, end))
-            max_offset = max(max_offset, header.last_offset)
-            if header.max_timestamp > max_timestamp:
-                max_timestamp, offset_of_max = header.max_timestamp, header.last_offset
         elif header.producer_id >= 0 and header.last_offset in last_of_producers:
             break
         read_count += header.record_count
         kept_count += found.kept_count
         keyless_count += found.keyless_count
         position = end
-    return FilterRun(
-        position, ranges, read_count, kept_count, keyless_count, max_offset, max_timestamp, offset_of_max, selection
-    )
+    return FilterRun(position, ranges, read_count, kept_count, keyless_count, selection)
 
 
 def rewrite(

@@ -2,9 +2,9 @@
 
 Role        Pure. The batches that `record.filtering` cannot take in one stride: compressed, transactional, control, of
             magic 0 and 1, partly obsolete, or the last of a producer.
-Invariants  What is rewritten keeps its base and last offset, sequence, producer, leader epoch, codec and timestamp type.
-            A tombstone or a marker of an emptied transaction that is seen for the first time gives its batch a delete
-            horizon, `now` + delete.retention.ms, in the place of the base timestamp; from then on it may go.
+Invariants  What is rewritten keeps its base and last offset, sequence, producer, leader epoch, codec and timestamp
+            type. A tombstone or a marker of an emptied transaction that is seen for the first time gives its batch a
+            delete horizon, `now` + delete.retention.ms, in the place of the base timestamp; from then on it may go.
             The last batch of a producer that is remembered stays, without records if need be: its sequence is needed.
 Differs from Kafka: a batch whose crc is wrong ends the cleaning (CorruptMessage); Kafka gives it a fresh crc.
 Source      Kafka 3.9 Cleaner.cleanInto, shouldRetainRecord; MemoryRecords.filterTo, buildRetainedRecordsInto.
@@ -19,7 +19,7 @@ from typing import NamedTuple
 from kafka_zk.log.cleaner.transactions import CleanedTransactions
 from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.protocol.types import Buffer
-from kafka_zk.record.batch import DELETE_HORIZON_BIT, HEADER_SIZE, NO_TIMESTAMP, Batch, BatchHeader
+from kafka_zk.record.batch import DELETE_HORIZON_BIT, HEADER_SIZE, Batch, BatchHeader
 from kafka_zk.record.builder import assemble, build_empty_batch
 from kafka_zk.record.compression import Codec, codec_for_id
 from kafka_zk.record.control import ControlType, control_type_of
@@ -55,18 +55,12 @@ class FilterRules:
 
 
 class Filtered(NamedTuple):
-    """`data`: what is written, None for nothing. The times and offsets are for the indexes; -1 for none.
-
-    `read_count` leaves out batches that went unread.
-    """
+    """`data`: what is written, None for nothing. `read_count` leaves out batches that went unread."""
 
     data: Buffer | None
     read_count: int = 0
     kept_count: int = 0
     keyless_count: int = 0
-    max_offset: int = -1
-    max_timestamp: int = -1
-    offset_of_max_timestamp: int = -1
 
 
 def filter_batch(batch: Batch, rules: FilterRules, transactions: CleanedTransactions) -> Filtered:
@@ -91,7 +85,7 @@ def rewrite_batch(
     header = batch.header
     stamp = header.max_timestamp if header.uses_log_append_time else None
     written = rewrite(payload, position, end, chosen.mask, header.base_timestamp, horizon_ms, stamp)
-    max_timestamp = header.max_timestamp if stamp is not None else max(written.max_timestamp, NO_TIMESTAMP)
+    max_timestamp = written.max_timestamp if stamp is None else stamp
     records = written.payload
     if header.is_compressed:
         records = codec_for_id(header.codec_id).compress(records)
@@ -108,15 +102,7 @@ def rewrite_batch(
         base_sequence=header.base_sequence,
         count=chosen.kept_count,
     )
-    return Filtered(
-        data,
-        header.record_count,
-        chosen.kept_count,
-        chosen.keyless_count,
-        chosen.max_offset,
-        max_timestamp,
-        header.last_offset if max_timestamp != NO_TIMESTAMP else -1,
-    )
+    return Filtered(data, header.record_count, chosen.kept_count, chosen.keyless_count)
 
 
 def horizon_after(header: BatchHeader, rules: FilterRules, *, is_needed: bool) -> int | None:
@@ -162,7 +148,7 @@ def _filter_control(batch: Batch, rules: FilterRules, transactions: CleanedTrans
         return _emptied(header, 0) if is_last else Filtered(None)
     if may_discard and horizon is None:
         payload, position, end = _plain_payload(batch)
-        everything = Selection(b"\x01" * header.record_count, header.record_count, header.last_offset, False, 0)
+        everything = Selection(b"\x01" * header.record_count, header.record_count, False, 0)
         return rewrite_batch(batch, payload, position, end, everything, horizon_after(header, rules, is_needed=True))
     return _whole(batch, header.record_count)
 
@@ -187,19 +173,7 @@ def _filter_legacy(batch: Batch, rules: FilterRules) -> Filtered:
         codec=codec_for_id(header.codec_id),
         log_append_time_ms=stamp,
     )
-    last_offset = kept[-1].record.offset
-    max_timestamp = NO_TIMESTAMP
-    if header.magic > 0:
-        max_timestamp = stamp if stamp is not None else max(each.record.timestamp for each in kept)
-    return Filtered(
-        data,
-        len(inner),
-        len(kept),
-        keyless,
-        last_offset,
-        max_timestamp,
-        last_offset if max_timestamp != NO_TIMESTAMP else -1,
-    )
+    return Filtered(data, len(inner), len(kept), keyless)
 
 
 def _stays(message: Message, rules: FilterRules) -> bool:
@@ -236,8 +210,7 @@ def _is_last_of_producer(header: BatchHeader, rules: FilterRules) -> bool:
 
 
 def _whole(batch: Batch, count: int) -> Filtered:
-    header = batch.header
-    return Filtered(batch.data, count, count, 0, header.last_offset, header.max_timestamp, header.last_offset)
+    return Filtered(batch.data, count, count)
 
 
 def _emptied(header: BatchHeader, read_count: int, keyless_count: int = 0) -> Filtered:
@@ -254,4 +227,4 @@ def _emptied(header: BatchHeader, read_count: int, keyless_count: int = 0) -> Fi
         transactional=header.is_transactional,
         control=header.is_control,
     )
-    return Filtered(data, read_count, 0, keyless_count, header.last_offset, header.max_timestamp, header.last_offset)
+    return Filtered(data, read_count, 0, keyless_count)

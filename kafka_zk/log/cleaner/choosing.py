@@ -1,9 +1,9 @@
 """Which log is cleaned next, from where, and up to where.
 
-Role        Pure: looks at facts of a log and answers. Largest timestamps may have to be looked up in a file, and are asked
-            for only where they matter.
-Invariants  Nothing at or behind the last stable offset is cleaned, nothing in the active segment, and nothing behind the
-            first segment that min.compaction.lag.ms protects.
+Role        Pure: looks at facts of a log and answers. Largest timestamps may have to be looked up in a file, and are
+            asked for only where they matter.
+Invariants  Nothing at or behind the last stable offset is cleaned, nothing in the active segment, and nothing behind
+            the first segment that min.compaction.lag.ms protects.
             A log is worth cleaning when its dirty share is above (not at) min.cleanable.dirty.ratio, or when its oldest
             dirty record is older than max.compaction.lag.ms.
 Source      Kafka 3.9 LogCleanerManager: cleanableOffsets, calculateCleanableBytes, maxCompactionDelay,
@@ -18,6 +18,11 @@ from enum import Enum
 from typing import NamedTuple, Protocol, TypeVar
 
 MAX_INT64 = (1 << 63) - 1
+
+
+class Based(Protocol):
+    @property
+    def base_offset(self) -> int: ...
 
 
 class SegmentFacts(Protocol):
@@ -35,7 +40,8 @@ class SegmentFacts(Protocol):
         ...
 
 
-S = TypeVar("S", bound=SegmentFacts)
+S = TypeVar("S", bound=Based)
+L = TypeVar("L")
 
 
 class LogFacts(NamedTuple):
@@ -60,7 +66,7 @@ class Reset(Enum):
 
 
 class OffsetsToClean(NamedTuple):
-    """From `first_dirty_offset` up to `first_uncleanable_offset` (exclusive). With `reset` the checkpoint is rewritten."""
+    """From the first dirty up to the first uncleanable offset (exclusive). With `reset` the checkpoint is rewritten."""
 
     first_dirty_offset: int
     first_uncleanable_offset: int
@@ -138,10 +144,10 @@ def compaction_delay_ms(log: LogFacts, first_dirty_offset: int, now_ms: int) -> 
     return max(0, clean_until - earliest)
 
 
-def filthiest(candidates: Iterable[tuple[object, Dirt]]) -> object | None:
+def filthiest(candidates: Iterable[tuple[L, Dirt]]) -> tuple[L, Dirt] | None:
     """Which of them is cleaned next; None when none is worth it."""
-    worth = [(dirt.cleanable_ratio, name) for name, dirt in candidates if dirt.total_bytes and dirt.is_worth_cleaning]
-    return max(worth, key=lambda each: each[0])[1] if worth else None
+    worth = [each for each in candidates if each[1].total_bytes and each[1].is_worth_cleaning]
+    return max(worth, key=lambda each: each[1].cleanable_ratio, default=None)
 
 
 def below(segments: Sequence[S], offset: int) -> Sequence[S]:
@@ -161,5 +167,5 @@ def _inactive_from(segments: Sequence[S], offset: int) -> Sequence[S]:
     return between(segments, offset, segments[-1].base_offset)
 
 
-def _base(segment: SegmentFacts) -> int:
+def _base(segment: Based) -> int:
     return segment.base_offset

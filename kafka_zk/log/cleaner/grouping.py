@@ -1,8 +1,8 @@
 """Which segments are cleaned into one.
 
 Role        Pure.
-Invariants  Neighbours only, in order. A group's sums of log bytes and of each index's bytes stay within a segment's limits,
-            and its offsets within what an index entry can say; so small segments become few.
+Invariants  Neighbours only, in order. A group's sums of log bytes and of each index's bytes stay within a segment's
+            limits, and its offsets within what an index entry can say; so small segments become few.
 Source      Kafka 3.9 Cleaner.groupSegmentsBySize, lastOffsetForFirstSegment.
 """
 

@@ -1,16 +1,17 @@
 """The passes over a log's bytes, a stretch at a time: what a helper process does for the cleaner.
 
-Role        Plain. Reads and writes by descriptor and position; between two stretches all it knows is in the state that goes
-            back and forth and in the key table, a file in memory.
-Invariants  Begun again with the same state a stretch comes out the same: keys are put with their largest offset, bytes are
-            written to the same place. What is read at once is one append to the cleaned segment, for its indexes.
-Source      Kafka 3.9 Cleaner.buildOffsetMapForSegment, cleanInto, growBuffersOrFail.
+Role        Plain. Reads and writes by descriptor and position; between two stretches all it knows is in the state that
+            goes back and forth and in the key table, a file in memory.
+Invariants  Begun again with the same state a stretch comes out the same: keys are put with their largest offset, bytes
+            are written to the same place. The cleaned segment's indexes get entries by batch.
+Source      Kafka 3.9 Cleaner.buildOffsetMapForSegment, cleanInto, growBuffersOrFail; LogSegment.append of 3.9.1.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -29,10 +30,13 @@ from kafka_zk.log.files.transaction_index import AbortedTransaction
 from kafka_zk.log.helper.wire import Descriptor
 from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.protocol.types import Buffer
-from kafka_zk.record.batch import HEADER_SIZE, Batch, batch_size, read_header
+from kafka_zk.record.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC_AT, Batch, batch_size, read_header
 from kafka_zk.record.compression import Codec, codec_for_id
 from kafka_zk.record.filtering import FilterRun, filter_run, map_run, put_key, put_keys
 from kafka_zk.record.legacy import messages
+
+_HEAD = struct.Struct(">qi11xi8xq")
+"""Of a batch of magic 2: base offset, length, last offset delta, max timestamp."""
 
 
 class Source(NamedTuple):
@@ -77,6 +81,7 @@ class PassRules(NamedTuple):
     delete_retention_ms: int
     keep_legacy_tombstones: bool
     last_records: Mapping[int, LastRecord]
+    index_interval_bytes: int
 
 
 @dataclass(slots=True)
@@ -84,18 +89,30 @@ class FilterState:
     """How far a segment is rewritten into a cleaned one, of which `written_bytes` stand."""
 
     chunk_bytes: int
-    written_bytes: int
     transactions: CleanedTransactions
     position: int = 0
+    written_bytes: int = 0
+    indexed: Indexed = field(default_factory=lambda: Indexed())
 
 
-class Append(NamedTuple):
-    """What one read left over; the offsets and timestamps as `LogSegment.appended` takes them."""
+class IndexEntry(NamedTuple):
+    """A batch that the indexes of the cleaned segment name, and the largest timestamp up to it."""
 
-    size_bytes: int
-    max_offset: int
+    last_offset: int
+    position: int
     max_timestamp: int
     offset_of_max_timestamp: int
+
+
+@dataclass(slots=True)
+class Indexed:
+    """What the indexes of the cleaned segment must know of the batches written so far; -1 for none."""
+
+    first_timestamp: int = -1
+    max_timestamp: int = -1
+    offset_of_max_timestamp: int = -1
+    last_offset: int = -1
+    bytes_since_entry: int = 0
 
 
 class Counts(NamedTuple):
@@ -110,13 +127,13 @@ class Counts(NamedTuple):
 
 class FilterStretch(NamedTuple):
     state: FilterState
-    appends: list[Append]
+    entries: list[IndexEntry]
     aborted: list[AbortedTransaction]
     counts: Counts
 
 
 def map_stretch(table: Descriptor, rules: TableRules, source: Descriptor, shape: Source, state: MapState) -> MapState:
-    """Blocks. Put the keys of one stretch of a segment into the table. Raises CorruptMessage, InvalidRecord, OSError."""
+    """Blocks. Put the keys of one stretch into the table. Raises CorruptMessage, InvalidRecord, OSError."""
     slots = _mapped(table, rules.size_bytes, rules.seed)
     until = min(shape.size_bytes, state.position + shape.stretch_bytes)
     while state.position < until and not state.is_full:
@@ -146,7 +163,7 @@ def filter_stretch(
         rules.last_records,
     )
     last_offsets = frozenset(last.data_offset for last in rules.last_records.values())
-    appends: list[Append] = []
+    entries: list[IndexEntry] = []
     counts = Counts()
     until = min(shape.size_bytes, state.position + shape.stretch_bytes)
     while state.position < until:
@@ -156,45 +173,33 @@ def filter_stretch(
         state.position += taken
         if not taken:
             _grow(state, shape, chunk)
-        written = _write(target.fileno, parts.data, state.written_bytes)
-        state.written_bytes += written
-        if written:
-            appends.append(Append(written, parts.max_offset, parts.max_timestamp, parts.offset_of_max_timestamp))
+        data = memoryview(b"".join(parts.data))
+        _write(target.fileno, data, state.written_bytes)
+        entries += _index(data, state, rules.index_interval_bytes)
+        state.written_bytes += len(data)
         counts = Counts(
             counts.read_bytes + taken,
             counts.read_count + parts.read_count,
-            counts.written_bytes + written,
+            counts.written_bytes + len(data),
             counts.kept_count + parts.kept_count,
             counts.keyless_count + parts.keyless_count,
         )
-    return FilterStretch(state, appends, state.transactions.take_kept(), counts)
+    return FilterStretch(state, entries, state.transactions.take_kept(), counts)
 
 
 class _Parts:
     """What is left of one chunk."""
 
-    __slots__ = (
-        "data",
-        "keyless_count",
-        "kept_count",
-        "max_offset",
-        "max_timestamp",
-        "offset_of_max_timestamp",
-        "read_count",
-    )
+    __slots__ = ("data", "kept_count", "keyless_count", "read_count")
 
     def __init__(self) -> None:
         self.data: list[Buffer] = []
         self.read_count = self.kept_count = self.keyless_count = 0
-        self.max_offset = self.max_timestamp = self.offset_of_max_timestamp = -1
 
     def add(self, part: Filtered | FilterRun) -> None:
         self.read_count += part.read_count
         self.kept_count += part.kept_count
         self.keyless_count += part.keyless_count
-        self.max_offset = max(self.max_offset, part.max_offset)
-        if part.max_timestamp > self.max_timestamp:
-            self.max_timestamp, self.offset_of_max_timestamp = part.max_timestamp, part.offset_of_max_timestamp
 
 
 def _filter_chunk(
@@ -322,12 +327,34 @@ def _grow(state: MapState | FilterState, shape: Source, chunk: memoryview) -> No
     state.chunk_bytes = min(2 * state.chunk_bytes, max(shape.max_message_bytes, size))
 
 
-def _write(fileno: int, parts: list[Buffer], position: int) -> int:
-    data = memoryview(b"".join(parts))
+def _index(data: memoryview, state: FilterState, interval_bytes: int) -> list[IndexEntry]:
+    """Take in the batches of `data`, which stand behind what was written; the entries that they give the indexes."""
+    indexed, entries, position = state.indexed, [], 0
+    while position < len(data):
+        if data[position + MAGIC_AT] == 2:
+            base_offset, length, delta, max_timestamp = _HEAD.unpack_from(data, position)
+            size, last_offset = length + LOG_OVERHEAD, base_offset + delta
+        else:
+            header = read_header(data, position)
+            size, last_offset, max_timestamp = header.size_bytes, header.last_offset, header.max_timestamp
+        if indexed.last_offset < 0:
+            indexed.first_timestamp = max_timestamp
+        if max_timestamp > indexed.max_timestamp:
+            indexed.max_timestamp, indexed.offset_of_max_timestamp = max_timestamp, last_offset
+        if indexed.bytes_since_entry > interval_bytes:
+            at = state.written_bytes + position
+            entries.append(IndexEntry(last_offset, at, indexed.max_timestamp, indexed.offset_of_max_timestamp))
+            indexed.bytes_since_entry = 0
+        indexed.bytes_since_entry += size
+        indexed.last_offset = last_offset
+        position += size
+    return entries
+
+
+def _write(fileno: int, data: memoryview, position: int) -> None:
     written = 0
     while written < len(data):
         written += os.pwrite(fileno, data[written:], position + written)
-    return written
 
 
 _maps: dict[bytes, memoryview] = {}

@@ -1,9 +1,9 @@
 """What a pass through a log must know about its transactions.
 
-Role        Pure; travels between the broker and the helper process. Fed with the aborted index's entries and every batch,
-            in order.
-Invariants  Batches below the last stable offset are decided: each belongs to a transaction that the index names as aborted,
-            or to one that was committed.
+Role        Pure; travels between the broker and the helper process. Fed with the aborted index's entries and every
+            batch, in order.
+Invariants  Batches below the last stable offset are decided: each belongs to a transaction that the index names as
+            aborted, or to one that was committed.
             A marker stays while a batch of its transaction was seen; an abort marker that stays keeps its index entry.
 Source      Kafka 3.9 CleanedTransactionMetadata; KAFKA-8335.
 """

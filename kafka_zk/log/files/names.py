@@ -37,6 +37,7 @@ LOCK = ".lock"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 LOG_START_OFFSETS = "log-start-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
 CLUSTER_METADATA_DIR = "__cluster_metadata-0"
 

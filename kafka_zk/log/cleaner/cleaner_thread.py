@@ -1,0 +1,176 @@
+"""CleanerThread: one cleaner at work, a greenlet and a helper process.
+
+Role        Acts. A round: clean the log that needs it most, then let retention have its way with the compacted logs;
+            when there was nothing to clean, rest.
+Invariants  Whatever goes wrong with one log ends with that log: an error of its disk takes the directory offline, bad
+            bytes and our own bugs make the partition uncleanable. The thread lives on.
+Source      Kafka 3.9 LogCleaner.CleanerThread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import gevent
+from gevent.event import Event
+
+from kafka_zk.clock import Clock
+from kafka_zk.log.cleaner.cleaning import Cleaning
+from kafka_zk.log.cleaner.errors import CleaningAborted, SegmentOverflow
+from kafka_zk.log.cleaner.settings import CleanerSettings
+from kafka_zk.log.cleaner.splitting import split_segment
+from kafka_zk.log.cleaner.states import CannotChoose, CleanerStates, LogToClean
+from kafka_zk.log.cleaner.stats import CleanerStats
+from kafka_zk.log.cleaner.throttle import Throttle
+from kafka_zk.log.helper.process import HelperFailed, HelperProcess
+from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.protocol.errors import KafkaStorageError
+
+log_lines = logging.getLogger("kafka.log.LogCleaner")
+
+
+class CleanerThread:
+    """`last_stats` are of the last cleaning that was completed."""
+
+    def __init__(
+        self, number: int, *, states: CleanerStates, settings: CleanerSettings, throttle: Throttle, clock: Clock
+    ) -> None:
+        self.last_stats = CleanerStats()
+        self._number = number
+        self._states = states
+        self._settings = settings
+        self._throttle = throttle
+        self._clock = clock
+        self._helper = HelperProcess(f"log-cleaner-{number}")
+        self._stopping = Event()
+        self._greenlet: gevent.Greenlet[..., None] | None = None
+
+    def start(self) -> None:
+        self._greenlet = gevent.spawn(self._run)
+
+    def stop(self) -> None:
+        """Blocks. A cleaning under way is given up."""
+        self._stopping.set()
+        self._helper.stop()
+        if self._greenlet is not None:
+            self._greenlet.join()
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether it ended though nobody stopped it."""
+        return self._greenlet is not None and self._greenlet.dead and not self._stopping.is_set()
+
+    def work(self) -> bool:
+        """Blocks. One round; whether a log was cleaned."""
+        try:
+            is_cleaned = self._clean_filthiest()
+            self._delete_old_segments()
+        except CannotChoose as error:
+            self._give_up_on(error.log, error.__cause__ or error)
+            is_cleaned = False
+        self._states.drop_gone()
+        return is_cleaned
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                is_cleaned = self.work()
+            except Exception:
+                # A bug of ours outside of any log: the next round may fare better.
+                log_lines.exception("[kafka-log-cleaner-thread-%d]: Error due to", self._number)
+                is_cleaned = False
+            if not is_cleaned:
+                self._rest(self._settings.backoff_ms)
+
+    def _clean_filthiest(self) -> bool:
+        """Raises CannotChoose."""
+        chosen = self._states.take_filthiest()
+        if chosen is None:
+            return False
+        try:
+            self._clean(chosen)
+        finally:
+            self._states.done([chosen.log])
+        return True
+
+    def _clean(self, chosen: LogToClean) -> None:
+        log = chosen.log
+        start = end = chosen.offsets.first_dirty_offset
+        cleaning = Cleaning(
+            log,
+            chosen.offsets,
+            cleaner_id=self._number,
+            settings=self._settings,
+            helper=self._helper,
+            stretch_bytes=self._throttle.bytes_at_once(self._settings.chunk_bytes),
+            rest_after=self._rest_after,
+        )
+        try:
+            end = cleaning.run()
+            self._tell(cleaning.stats, str(log.topic_partition), start, end)
+        except SegmentOverflow as error:
+            log_lines.info("Cleaner %d: Caught segment overflow error during cleaning: %s", self._number, error)
+            self._guarded(log, split_segment, log)
+        except (CleaningAborted, KafkaStorageError):
+            pass  # Nothing is wrong with the log, or its directory has just said what is.
+        except OSError as error:
+            where = f"{log.topic_partition} in dir {log.log_dir.path}"
+            log.log_dir.fail(f"Failed to clean up log for {where} due to IOException", error)
+        except HelperFailed as error:
+            if not self._stopping.is_set():
+                self._give_up_on(log, error)
+        except Exception as error:
+            # Bad bytes, or a bug of ours that these bytes bring out: the other logs must not suffer.
+            self._give_up_on(log, error)
+        self._guarded(log, self._states.cleaned, log, end)
+
+    def _delete_old_segments(self) -> None:
+        deletable = self._states.take_deletable()
+        try:
+            for log in deletable:
+                if self._stopping.is_set():
+                    return
+                self._guarded(log, log.delete_old_segments, self._clock.wall_ms())
+                gevent.sleep(0)
+        finally:
+            self._states.done(deletable)
+
+    def _guarded(self, log: UnifiedLog, work: Callable[..., object], *arguments: object) -> None:
+        try:
+            work(*arguments)
+        except KafkaStorageError:
+            pass  # The log is closed or its directory is offline, which was said.
+        except Exception as error:
+            # As above: it is this log that is bad.
+            self._give_up_on(log, error)
+
+    def _give_up_on(self, log: UnifiedLog, error: BaseException) -> None:
+        log_lines.warning(
+            "Unexpected exception thrown when cleaning log %s. Marking its partition (%s) as uncleanable",
+            log,
+            log.topic_partition,
+            exc_info=error,
+        )
+        self._states.mark_uncleanable(log)
+
+    def _tell(self, stats: CleanerStats, name: str, start: int, end: int) -> None:
+        self.last_stats = stats
+        log_lines.info(stats.describe(self._number, name, start, end))
+        if stats.keyless_count:
+            log_lines.warning("\tFound %d invalid messages during compaction.", stats.keyless_count)
+
+    def _rest_after(self, size_bytes: int) -> None:
+        """Blocks while the cleaners together were too fast."""
+        rest_ms = self._throttle.rest_after(size_bytes, self._clock.monotonic_ms())
+        if rest_ms:
+            self._rest(rest_ms)
+
+    def _rest(self, duration_ms: int) -> None:
+        """Blocks until then, or until the stop."""
+        rested = Event()
+        timer = self._clock.call_at(self._clock.monotonic_ms() + duration_ms, rested.set)
+        try:
+            gevent.wait([rested, self._stopping], count=1)
+        finally:
+            timer.cancel()

@@ -1,0 +1,37 @@
+"""KeyTable: the key table of one cleaning, a file in memory that the helper process maps.
+
+Role        Acts. The broker only holds it; what is in it is the business of `record.filtering`.
+Invariants  It lives as long as its cleaning, also when the helper process dies meanwhile. No more memory is used than
+            the records could need, whatever the configuration allows.
+Source      Kafka 3.9 SkimpyOffsetMap.
+"""
+
+from __future__ import annotations
+
+import os
+
+from kafka_zk.log.helper.wire import Descriptor
+from kafka_zk.record.filtering import SLOT_BYTES
+
+LEAST_SLOTS = 64
+
+
+class KeyTable:
+    """`limit`: how many keys it may take; `slots`: what that is a share of, as configured."""
+
+    def __init__(self, *, slots: int, limit: int, record_count: int) -> None:
+        """For at most `record_count` records."""
+        self.slots = slots
+        made = max(LEAST_SLOTS, min(slots, 2 * record_count))
+        self.limit = min(limit, made - 1)
+        self.size_bytes = made * SLOT_BYTES
+        self.seed = os.urandom(16)
+        self._fileno = os.memfd_create("log-cleaner")
+        os.ftruncate(self._fileno, self.size_bytes)
+
+    @property
+    def descriptor(self) -> Descriptor:
+        return Descriptor(self._fileno)
+
+    def close(self) -> None:
+        os.close(self._fileno)

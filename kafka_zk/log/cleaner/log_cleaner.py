@@ -1,0 +1,104 @@
+"""LogCleaner: the cleaners of one broker and their metrics.
+
+Role        Acts. One for a broker unless log.cleaner.enable is false; the log manager starts, stops and tells it of
+            logs that were truncated or deleted.
+Source      Kafka 3.9 LogCleaner, LogCleanerManager's metrics.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import gevent
+
+from kafka_zk.clock import Clock
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.log.cleaner.cleaner_thread import CleanerThread
+from kafka_zk.log.cleaner.settings import CleanerSettings
+from kafka_zk.log.cleaner.states import CleanerStates
+from kafka_zk.log.cleaner.throttle import Throttle
+from kafka_zk.log.directory.data_dir import DataDir
+from kafka_zk.log.directory.log_directory import LogDirectory
+from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.metrics.registry import MetricsRegistry
+from kafka_zk.protocol.types import TopicPartition
+
+log_lines = logging.getLogger("kafka.log.LogCleaner")
+
+_CLEANER = "kafka.log:type=LogCleaner"
+_MANAGER = "kafka.log:type=LogCleanerManager"
+
+
+class LogCleaner:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        dirs: Sequence[DataDir],
+        logs: Mapping[TopicPartition, UnifiedLog],
+        clock: Clock,
+        metrics: MetricsRegistry,
+    ) -> None:
+        """`logs`: those in service, as they come and go."""
+        settings = CleanerSettings.of(config)
+        meter = metrics.meter("kafka.utils:type=Throttler,name=cleaner-io", event_type="bytes")
+        throttle = Throttle(settings.bytes_per_second, now_ms=clock.monotonic_ms(), note_bytes=meter.mark)
+        self._clock = clock
+        self._states = CleanerStates(dirs, logs, clock)
+        self._threads = [
+            CleanerThread(number, states=self._states, settings=settings, throttle=throttle, clock=clock)
+            for number in range(settings.thread_count)
+        ]
+        self._register(metrics, dirs)
+
+    def start(self) -> None:
+        """Blocks for a moment. The directories are locked and their logs are open."""
+        log_lines.info("Starting the log cleaner")
+        self._states.checkpoints.read()
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Blocks. Cleanings under way are given up; the logs may be closed afterwards."""
+        log_lines.info("Shutting down the log cleaner.")
+        gevent.joinall([gevent.spawn(thread.stop) for thread in self._threads])
+
+    def forget(self, log: UnifiedLog) -> None:
+        """Blocks. `log` was deleted. Raises KafkaStorageError."""
+        self._states.forget(log)
+
+    def truncated(self, log: UnifiedLog) -> None:
+        """Blocks. `log` was truncated. Raises KafkaStorageError."""
+        self._states.truncated(log)
+
+    def _register(self, metrics: MetricsRegistry, dirs: Sequence[DataDir]) -> None:
+        gauge, states = metrics.gauge, self._states
+        gauge(f"{_CLEANER},name=max-buffer-utilization-percent", self._max_buffer_utilization)
+        gauge(f"{_CLEANER},name=cleaner-recopy-percent", self._recopy_percent)
+        gauge(f"{_CLEANER},name=max-clean-time-secs", self._max_clean_time_s)
+        gauge(f"{_CLEANER},name=max-compaction-delay-secs", lambda: states.max_compaction_delay_ms // 1000)
+        gauge(f"{_CLEANER},name=DeadThreadCount", lambda: sum(thread.is_dead for thread in self._threads))
+        gauge(f"{_MANAGER},name=max-dirty-percent", lambda: int(100 * states.max_dirty_ratio))
+        gauge(f"{_MANAGER},name=time-since-last-run-ms", lambda: self._clock.wall_ms() - states.last_run_ms)
+        for data_dir in dirs:
+            path, directory = str(data_dir.path), data_dir.directory
+            count = partial(_count, states, directory)
+            gauge(f"{_MANAGER},name=uncleanable-partitions-count", count, logDirectory=path)
+            size = partial(states.uncleanable_bytes_in, directory)
+            gauge(f"{_MANAGER},name=uncleanable-bytes", size, logDirectory=path)
+
+    def _max_buffer_utilization(self) -> int:
+        return int(max((100 * thread.last_stats.buffer_utilization for thread in self._threads), default=0))
+
+    def _recopy_percent(self) -> int:
+        stats = [thread.last_stats for thread in self._threads]
+        return 100 * sum(each.written_bytes for each in stats) // max(sum(each.read_bytes for each in stats), 1)
+
+    def _max_clean_time_s(self) -> int:
+        return max((thread.last_stats.elapsed_ms for thread in self._threads), default=0) // 1000
+
+
+def _count(states: CleanerStates, directory: LogDirectory) -> int:
+    return len(states.uncleanable_in(directory))

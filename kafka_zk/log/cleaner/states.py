@@ -1,0 +1,165 @@
+"""CleanerStates: which logs are being cleaned, which the cleaner gave up on, and which it takes next.
+
+Role        Acts, on the loop: looks at the logs, decides by choosing.py, keeps the checkpoints right.
+Invariants  A log is in one cleaner's hands at a time. One whose cleaning failed is left alone until the next start; the
+            others go on. A truncation that reaches below the checkpoint takes it back to the active segment.
+Source      Kafka 3.9 LogCleanerManager; LogManager.maybeTruncateCleanerCheckpointToActiveSegmentBaseOffset.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import gevent
+
+from kafka_zk.clock import Clock
+from kafka_zk.log.cleaner.checkpoints import CleanerCheckpoints
+from kafka_zk.log.cleaner.choosing import Dirt, OffsetsToClean, Reset, cleanable_bytes, dirt_of, filthiest
+from kafka_zk.log.cleaner.choosing import offsets_to_clean as decide_offsets
+from kafka_zk.log.cleaner.segment_facts import facts_of
+from kafka_zk.log.directory.data_dir import DataDir
+from kafka_zk.log.directory.log_directory import LogDirectory
+from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.protocol.errors import KafkaStorageError
+from kafka_zk.protocol.types import TopicPartition
+
+log_lines = logging.getLogger("kafka.log.LogCleanerManager")
+
+LOGS_BETWEEN_SWITCHES = 32
+
+
+class LogToClean(NamedTuple):
+    """In this cleaner's hands until `done`."""
+
+    log: UnifiedLog
+    offsets: OffsetsToClean
+
+
+class CannotChoose(Exception):
+    """Looking at `log` failed: it is this one that is bad."""
+
+    def __init__(self, log: UnifiedLog) -> None:
+        super().__init__(f"Failed to calculate log cleaning stats for partition {log.topic_partition}")
+        self.log = log
+
+
+class CleanerStates:
+    """`max_dirty_ratio` and `max_compaction_delay_ms`: of all logs, when they were last looked at."""
+
+    def __init__(self, dirs: Sequence[DataDir], logs: Mapping[TopicPartition, UnifiedLog], clock: Clock) -> None:
+        self._dirs = dirs
+        self._logs = logs
+        self._clock = clock
+        self._in_hand: set[UnifiedLog] = set()
+        self._uncleanable: set[UnifiedLog] = set()
+        self.checkpoints = CleanerCheckpoints(dirs, logs.__contains__)
+        self.max_dirty_ratio = 0.0
+        self.max_compaction_delay_ms = 0
+        self.last_run_ms = clock.wall_ms()
+
+    def take_filthiest(self) -> LogToClean | None:
+        """Blocks. The log that is most worth cleaning; None when none is. Raises CannotChoose."""
+        now_ms = self.last_run_ms = self._clock.wall_ms()
+        found: list[tuple[UnifiedLog, Dirt]] = []
+        for number, log in enumerate(self._at_hand(), 1):
+            if not log.is_closed:
+                dirt = self._look_at(log, now_ms)
+                if dirt is not None:
+                    found.append((log, dirt))
+            if number % LOGS_BETWEEN_SWITCHES == 0:
+                gevent.sleep(0)
+        found = [(log, dirt) for log, dirt in found if dirt.total_bytes and log not in self._in_hand]
+        self.max_dirty_ratio = max((dirt.cleanable_ratio for _, dirt in found), default=0.0)
+        self.max_compaction_delay_ms = max((dirt.compaction_delay_ms for _, dirt in found), default=0)
+        chosen = filthiest(found)
+        if chosen is None:
+            return None
+        log, dirt = chosen
+        self._in_hand.add(log)
+        return LogToClean(log, dirt.offsets)
+
+    def take_deletable(self) -> list[UnifiedLog]:
+        """All compacted logs that nobody has in hand: what is below their start goes, whatever else their policy is."""
+        taken = [log for log in self._at_hand() if not log.is_closed]
+        self._in_hand.update(taken)
+        return taken
+
+    def cleaned(self, log: UnifiedLog, end_offset: int) -> None:
+        """Blocks. The next cleaning of `log` begins at `end_offset`. Raises KafkaStorageError."""
+        if not log.is_closed:
+            self.checkpoints.put(log.topic_partition, log.log_dir, end_offset)
+
+    def done(self, logs: Iterable[UnifiedLog]) -> None:
+        self._in_hand.difference_update(logs)
+
+    def mark_uncleanable(self, log: UnifiedLog) -> None:
+        self._uncleanable.add(log)
+
+    def forget(self, log: UnifiedLog) -> None:
+        """Blocks. `log` is deleted: the next of its name begins anew. Raises KafkaStorageError."""
+        self._uncleanable.discard(log)
+        self.checkpoints.put(log.topic_partition, log.log_dir, None)
+
+    def truncated(self, log: UnifiedLog) -> None:
+        """Blocks. What was cleaned of `log` may be gone, and other records come there. Raises KafkaStorageError."""
+        known, limit = self.checkpoints.get(log.topic_partition, log.log_dir), log.segments.active.base_offset
+        if known is not None and known > limit:
+            self.checkpoints.put(log.topic_partition, log.log_dir, limit)
+
+    def drop_gone(self) -> None:
+        """Logs that were deleted, or whose directory failed, are nobody's trouble any more."""
+        self._uncleanable = {log for log in self._uncleanable if self._logs.get(log.topic_partition) is log}
+
+    def uncleanable_in(self, directory: LogDirectory) -> list[UnifiedLog]:
+        return [log for log in self._uncleanable if log.log_dir is directory and not log.is_closed]
+
+    def uncleanable_bytes_in(self, directory: LogDirectory) -> int:
+        """What could be cleaned there if it could be."""
+        total, now_ms = 0, self._clock.wall_ms()
+        for log in self.uncleanable_in(directory):
+            facts = facts_of(log)
+            checkpoint = self.checkpoints.get(log.topic_partition, directory)
+            total += cleanable_bytes(facts.segments, decide_offsets(facts, checkpoint, now_ms))
+        return total
+
+    def _at_hand(self) -> list[UnifiedLog]:
+        logs = list(self._logs.values())
+        return [log for log in logs if log.config.compact and log not in self._in_hand | self._uncleanable]
+
+    def _look_at(self, log: UnifiedLog, now_ms: int) -> Dirt | None:
+        """None for a log whose directory just failed. Raises CannotChoose."""
+        checkpoint = self.checkpoints.get(log.topic_partition, log.log_dir)
+        try:
+            with log.log_dir.guard(f"Failed to calculate log cleaning stats for partition {log.topic_partition}"):
+                facts = facts_of(log)
+                dirt = dirt_of(facts, checkpoint, now_ms)
+            if dirt.offsets.reset is not None:
+                self._tell_of_reset(log, dirt.offsets, checkpoint, is_expected=facts.is_deleted_from)
+                self.checkpoints.put(log.topic_partition, log.log_dir, dirt.offsets.first_dirty_offset)
+        except KafkaStorageError:
+            return None
+        except Exception as error:
+            raise CannotChoose(log) from error
+        return dirt
+
+    def _tell_of_reset(
+        self, log: UnifiedLog, offsets: OffsetsToClean, checkpoint: int | None, *, is_expected: bool
+    ) -> None:
+        if offsets.reset is Reset.ABOVE_LOG_END:
+            log_lines.warning(
+                "The last checkpoint dirty offset for partition %s is %s, which is larger than the log end offset %d. "
+                "Resetting to the log start offset %d.",
+                log.topic_partition,
+                checkpoint,
+                log.log_end_offset,
+                offsets.first_dirty_offset,
+            )
+        elif not is_expected:
+            log_lines.warning(
+                "Resetting first dirty offset of %s to log start offset %d since the checkpointed offset %s is
+            invalid.", log.topic_partition,
+                offsets.first_dirty_offset,
+                checkpoint,
+            )

@@ -1,0 +1,62 @@
+"""Putting cleaned segments in the place of those they were made from.
+
+Role        Acts on files; the caller holds the log's turn.
+Invariants  What replaces is synced before anything is renamed. .cleaned -> .swap, durably: from here on a start
+            finishes the swap, before it a start undoes it. Then the old files become .deleted, then .swap is dropped.
+            Between the first and the last change that a reader could see there is no switch.
+            Snapshots at bases that are no longer a segment's go with them.
+Source      Kafka 3.9 LocalLog.replaceSegments, UnifiedLog.replaceSegments, LogSegment.changeFileSuffixes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafka_zk.log.files import names
+from kafka_zk.log.removal.deletion import mark_deleted, unlink_later
+from kafka_zk.log.segments.segment import LogSegment
+
+if TYPE_CHECKING:
+    from kafka_zk.log.unified_log import UnifiedLog
+
+
+def replace_segments(log: UnifiedLog, cleaned: Sequence[LogSegment], old: Sequence[LogSegment]) -> None:
+    """Blocks. Let `cleaned`, complete and synced, stand for the segments `old` of the log. Raises KafkaStorageError."""
+    log_dir = log.log_dir
+    with log_dir.guard(f"Error while replacing segments of {log.topic_partition} in dir {log_dir.path}"):
+        for segment in reversed(cleaned):
+            _change_state(segment, names.CLEANED, names.SWAP, log)
+        log_dir.pools.run_to_end(log_dir.pools.sync, log_dir.disk.sync_path, log.directory)
+        # Nobody may sync files that are closed here; and there is no switch from here on.
+        log.flusher.wait()
+        log.refuse_if_closed()
+        log.reader.forget_positions()
+        bases = {segment.base_offset for segment in cleaned}
+        renamed: list[Path] = []
+        for segment in old:
+            log.segments.remove(segment)
+            segment.close_files()
+            paths = segment.paths()
+            if segment.base_offset not in bases:
+                paths.append(log.producers.path(segment.base_offset))
+            renamed += mark_deleted(paths, log_dir)
+        for segment in cleaned:
+            _change_state(segment, names.SWAP, "", log)
+            log.segments.add(segment)
+            log_dir.open_segments.track(segment)
+        unlink_later(renamed, log_dir, log.config.file_delete_delay_ms)
+        log_dir.pools.run_to_end(log_dir.pools.sync, log_dir.disk.sync_path, log.directory)
+
+
+def _change_state(segment: LogSegment, before: str, after: str, log: UnifiedLog) -> None:
+    for each in (segment.file, segment.offset_index.file, segment.time_index.file, segment.transaction_index):
+        source = log.directory / each.path.name
+        target = source.with_name(source.name.removesuffix(before) + after)
+        try:
+            log.log_dir.disk.rename(source, target)
+        except FileNotFoundError:
+            if each is not segment.transaction_index:  # which may not exist: most segments have no aborted transaction
+                raise
+        each.path = target
