@@ -22,6 +22,7 @@ from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log import log_metrics
+from kafka_zk.log.cleaner.log_cleaner import LogCleaner
 from kafka_zk.log.directory.data_dir import DataDir, DirectoryInUse
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.down_converter import DownConverter
@@ -81,6 +82,11 @@ class LogManager:
         self._tasks = Periodic(clock)
         self._to_checkpoint: set[DataDir] = set()
         self._is_locked = False
+        self._cleaner = (
+            LogCleaner(config, dirs=self._dirs, logs=self._logs, clock=clock, metrics=metrics)
+            if config.log_cleaner_enable
+            else None
+        )
         log_metrics.register_directories(metrics, self._dirs)
         log_metrics.register_logs(metrics, self._logs, self._future_logs)
 
@@ -131,11 +137,15 @@ class LogManager:
             raise KafkaStorageError(f"Shutdown broker because all log dirs in {self._dir_list()} have failed")
         log.info("Loaded %d logs in %dms", len(self._logs), self._clock.monotonic_ms() - started_ms)
         self._start_tasks()
+        if self._cleaner is not None:
+            self._cleaner.start()
 
     def shutdown(self) -> None:
         """Blocks. Flush and close every log, write the checkpoints and the clean shutdown markers."""
         log.info("Shutting down.")
         self._tasks.stop()
+        if self._cleaner is not None:
+            self._cleaner.stop()
         self.down_converter.stop()
         workers = [gevent.spawn(self._close_directory, data_dir) for data_dir in self._live()]
         gevent.joinall(workers, raise_error=True)
@@ -239,6 +249,8 @@ class LogManager:
         data_dir = self._dir_of(found)
         data_dir.log_count -= 1
         data_dir.recovery_points.pop(topic_partition, None)
+        if self._cleaner is not None:
+            self._cleaner.forget(found)
         self._retired.retire(found)
         self._checkpoint_soon(data_dir)
 
@@ -292,13 +304,15 @@ class LogManager:
 
     def _add(self, added: UnifiedLog) -> None:
         self._logs[added.topic_partition] = added
+        if self._cleaner is not None:
+            added.on_truncated = self._cleaner.truncated
 
     # Tasks
 
     def clean_up_logs(self) -> None:
-        """Blocks. Retention. Compacted logs are the cleaner's, but for what lies below their start."""
+        """Blocks. Retention of all logs but the compacted ones, which are the cleaner's."""
         for each in self.all_logs():
-            if each.is_closed or each.log_dir.is_offline:
+            if each.config.compact or each.is_closed or each.log_dir.is_offline:
                 continue
             try:
                 each.delete_old_segments(self._clock.wall_ms())
@@ -358,6 +372,8 @@ class LogManager:
             if not data_dir.directory.is_offline and self._is_locked:
                 self._for_each_dir(self.checkpoint_recovery_points, [data_dir])
                 self._for_each_dir(self.checkpoint_log_start_offsets, [data_dir])
+                if self._cleaner is not None:
+                    self._for_each_dir(self._cleaner.write_checkpoint, [data_dir])
 
         self._clock.call_at(self._clock.monotonic_ms() + CHECKPOINT_SOON_MS, write)
 

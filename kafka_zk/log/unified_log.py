@@ -88,6 +88,7 @@ class UnifiedLog:
         self.is_closed = False
         self.is_future = False
         self.truncations = 0
+        self.on_truncated: Callable[[UnifiedLog], None] | None = None
         self.jitter_below = jitter_below
         self.active = loaded.segments.active
         self._state = producers.state
@@ -335,12 +336,17 @@ class UnifiedLog:
     def truncate_to(self, offset: int) -> bool:
         """Blocks. Drop everything from `offset` on, whole batches only; whether something went. KafkaStorageError."""
         with self.turn:
-            return truncation.truncate_to(self, offset)
+            is_shorter = truncation.truncate_to(self, offset)
+        if is_shorter and self.on_truncated is not None:
+            self.on_truncated(self)
+        return is_shorter
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Blocks. Drop everything and go on at `offset`. Raises KafkaStorageError."""
         with self.turn:
             truncation.truncate_fully_and_start_at(self, offset)
+        if self.on_truncated is not None:
+            self.on_truncated(self)
 
     def delete_old_segments(self, now_ms: int) -> int:
         """Blocks. Let go what retention does not keep; how many segments went. Raises KafkaStorageError."""

@@ -45,14 +45,18 @@ class CleanerCheckpoints:
     def get(self, topic_partition: TopicPartition, directory: LogDirectory) -> int | None:
         return self._offsets.get(directory, {}).get(topic_partition)
 
-    def put(self, topic_partition: TopicPartition, directory: LogDirectory, offset: int | None) -> None:
-        """Blocks. The next cleaning begins at `offset`; None: forget the log. Raises KafkaStorageError."""
+    def put(self, topic_partition: TopicPartition, directory: LogDirectory, offset: int) -> None:
+        """Blocks. The next cleaning begins at `offset`. Raises KafkaStorageError."""
+        self._offsets.setdefault(directory, {})[topic_partition] = offset
+        self.write(directory)
+
+    def forget(self, topic_partition: TopicPartition, directory: LogDirectory) -> None:
+        """In memory; `write` follows."""
+        self._offsets.get(directory, {}).pop(topic_partition, None)
+
+    def write(self, directory: LogDirectory) -> None:
+        """Blocks. Raises KafkaStorageError."""
         offsets = self._offsets.setdefault(directory, {})
-        if offset is None:
-            if offsets.pop(topic_partition, None) is None:
-                return
-        else:
-            offsets[topic_partition] = offset
         for gone in [each for each in offsets if not self._is_known(each)]:
             del offsets[gone]
         data_dir = next(each for each in self._dirs if each.directory is directory)

@@ -66,8 +66,12 @@ class LogCleaner:
         gevent.joinall([gevent.spawn(thread.stop) for thread in self._threads])
 
     def forget(self, log: UnifiedLog) -> None:
-        """Blocks. `log` was deleted. Raises KafkaStorageError."""
+        """`log` was deleted; `write_checkpoint` follows."""
         self._states.forget(log)
+
+    def write_checkpoint(self, data_dir: DataDir) -> None:
+        """Blocks. Raises KafkaStorageError."""
+        self._states.checkpoints.write(data_dir.directory)
 
     def truncated(self, log: UnifiedLog) -> None:
         """Blocks. `log` was truncated. Raises KafkaStorageError."""

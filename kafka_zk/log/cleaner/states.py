@@ -98,9 +98,9 @@ class CleanerStates:
         self._uncleanable.add(log)
 
     def forget(self, log: UnifiedLog) -> None:
-        """Blocks. `log` is deleted: the next of its name begins anew. Raises KafkaStorageError."""
+        """`log` is deleted: the next of its name begins anew."""
         self._uncleanable.discard(log)
-        self.checkpoints.put(log.topic_partition, log.log_dir, None)
+        self.checkpoints.forget(log.topic_partition, log.log_dir)
 
     def truncated(self, log: UnifiedLog) -> None:
         """Blocks. What was cleaned of `log` may be gone, and other records come there. Raises KafkaStorageError."""
@@ -158,8 +158,9 @@ class CleanerStates:
             )
         elif not is_expected:
             log_lines.warning(
-                "Resetting first dirty offset of %s to log start offset %d since the checkpointed offset %s is
-            invalid.", log.topic_partition,
+                "Resetting first dirty offset of %s to log start offset %d since the checkpointed offset %s is "
+                "invalid.",
+                log.topic_partition,
                 offsets.first_dirty_offset,
                 checkpoint,
             )
