@@ -42,14 +42,25 @@ class Broker:
         self._process = process
         self.ready_s = 0.0
 
+    def launch(self) -> None:
+        """Start it, and wait only until its port is known."""
+        self._process.start()
+
     def start(self) -> None:
         started = time.monotonic()
-        self._process.start()
+        self.launch()
         wait_until(self._is_ready, f"{self.name} serves")
         self.ready_s = time.monotonic() - started
 
     def stop(self) -> None:
         self._process.stop()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    @property
+    def bootstrap(self) -> str:
+        return self._process.bootstrap
 
     @property
     def port(self) -> int:

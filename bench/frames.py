@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Iterable
 
 from kafka_zk.protocol.header import encode_request_header
 from kafka_zk.protocol.messages.fetch import FETCH_REQUEST, FetchPartition, FetchRequest, FetchTopic
@@ -29,7 +30,14 @@ def batch_of(record_count: int, value_bytes: int) -> bytes:
 
 def produce(topic: str, partition: int, batch: bytes) -> bytes:
     """A produce of one batch to one partition with acks=1."""
-    data = TopicProduceData(name=topic, partition_data=[PartitionProduceData(index=partition, records=batch)])
+    return produce_to_all(topic, [partition], batch)
+
+
+def produce_to_all(topic: str, partitions: Iterable[int], batch: bytes) -> bytes:
+    """A produce of the same batch to each of the partitions with acks=1."""
+    data = TopicProduceData(
+        name=topic, partition_data=[PartitionProduceData(index=index, records=batch) for index in partitions]
+    )
     request = ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[data])
     return _frame(0, PRODUCE_VERSION, PRODUCE_REQUEST.encode(request, PRODUCE_VERSION))
 

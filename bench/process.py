@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
-# Fields of /proc/<pid>/stat after the command's name in parentheses: utime is field 14, stime 15, from 1.
-UTIME, STIME = 11, 12
+# Fields of /proc/<pid>/stat after the command's name in parentheses: the parent is field 4, utime 14, stime 15, from 1.
+PARENT, UTIME, STIME = 1, 11, 12
 
 
 def cpu_seconds(pid: int) -> float:
@@ -21,3 +21,26 @@ def resident_mb(pid: int) -> float:
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024
     raise ProcessLookupError(pid)
+
+
+def tree(pid: int) -> list[int]:
+    """A process and its children, theirs included: a broker has helpers."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(stat.read_text().rpartition(")")[2].split()[PARENT])
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # It ended meanwhile.
+        children.setdefault(parent, []).append(int(stat.parent.name))
+    found = [pid]
+    for each in found:
+        found += children.get(each, [])
+    return found
+
+
+def cpu_seconds_of_tree(pid: int) -> float:
+    return sum(cpu_seconds(each) for each in tree(pid))
+
+
+def resident_mb_of_tree(pid: int) -> float:
+    return sum(resident_mb(each) for each in tree(pid))
