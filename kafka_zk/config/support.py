@@ -64,7 +64,6 @@ _MEANT_FOR_THREADS = (
     "kafka.metrics.polling.interval.secs",
     "num.io.threads",
     "num.network.threads",
-    "num.recovery.threads.per.data.dir",
     "producer.purgatory.purge.interval.requests",
 )
 _LISTENER_SECURITY = ("ssl.", "sasl.", "plain.", "scram-sha-", "gssapi.", "oauthbearer.", "principal.builder.class",

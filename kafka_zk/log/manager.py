@@ -23,13 +23,16 @@ from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log import log_metrics
 from kafka_zk.log.cleaner.log_cleaner import LogCleaner
+from kafka_zk.log.closing import close_all
 from kafka_zk.log.directory.data_dir import DataDir, DirectoryInUse
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.down_converter import DownConverter
 from kafka_zk.log.files import clean_shutdown, meta_properties, names
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.files.meta_properties import MetaProperties
-from kafka_zk.log.loading.opening import LogOpener, PartitionDirs
+from kafka_zk.log.loading.directory_load import DirectoryLoad, LoadStopped, refuse_duplicates
+from kafka_zk.log.loading.opening import LogOpener
+from kafka_zk.log.loading.refusals import InvalidLogDirectory
 from kafka_zk.log.periodic import Periodic
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.removal.retired import RetiredLogs
@@ -130,9 +133,8 @@ class LogManager:
             self.lock_and_read_identities()
         self._open_segments.limit = segments_for(raise_descriptor_limit())
         started_ms = self._clock.monotonic_ms()
-        log.info("Loading logs from log dirs %s", [str(data_dir.path) for data_dir in self._live()])
-        for data_dir in self._live():
-            self._load(data_dir)
+        log.info("Loading logs from log dirs ArrayBuffer(%s)", ", ".join(self.live_log_dirs()))
+        self._load_all()
         if not self._live():
             raise KafkaStorageError(f"Shutdown broker because all log dirs in {self._dir_list()} have failed")
         log.info("Loaded %d logs in %dms", len(self._logs), self._clock.monotonic_ms() - started_ms)
@@ -159,31 +161,69 @@ class LogManager:
             data_dir.unlock()
         self._is_locked = False
 
-    def _load(self, data_dir: DataDir) -> None:
+    def _load_all(self) -> None:
+        """Blocks. Every live directory at the same time; one that fails meanwhile leaves the others alone."""
+        loads = [load for data_dir in self._live() if (load := self._look(data_dir)) is not None]
+        refusals: list[InvalidLogDirectory] = []
+
+        def load_one(load: DirectoryLoad) -> None:
+            try:
+                self._load(load)
+            except InvalidLogDirectory as error:
+                refusals.append(error)
+                stop_all()
+
+        def stop_all() -> None:
+            for load in loads:
+                load.stop()
+
+        try:
+            refuse_duplicates(loads)
+        except InvalidLogDirectory as error:
+            refusals.append(error)
+        loading = [] if refusals else [gevent.spawn(load_one, load) for load in loads]
+        try:
+            gevent.joinall(loading)
+        finally:
+            # Killed while waiting: the threads use the files until they notice.
+            stop_all()
+            gevent.joinall(loading)
+        if refusals:
+            log.error("There was an error in one of the threads during logs loading: %s", refusals[0])
+            raise refusals[0]
+
+    def _look(self, data_dir: DataDir) -> DirectoryLoad | None:
+        """Blocks. The load of a directory, about to begin; None when it fails. From here on the marker is gone."""
+        load = DirectoryLoad(data_dir, self._opener, self._pools, self._clock)
         try:
             with data_dir.directory.guard(f"Error while loading log dir {data_dir.path}"):
                 data_dir.had_clean_stop = clean_shutdown.delete(data_dir.path, data_dir.directory.disk)
                 data_dir.read_checkpoints()
-                found = self._opener.load_all(data_dir)
+                load.look(self._topic_config)
         except KafkaStorageError:
-            return
-        self._take_in(data_dir, found)
-        data_dir.is_loaded = True
+            return None
+        return load
 
-    def _take_in(self, data_dir: DataDir, found: PartitionDirs) -> None:
-        for each in found.live:
-            self._opener.refuse_second(each, self._logs.get(each.topic_partition))
+    def _load(self, load: DirectoryLoad) -> None:
+        """Blocks. Raises InvalidLogDirectory."""
+        data_dir = load.data_dir
+        try:
+            with data_dir.directory.guard(f"Error while loading log dir {data_dir.path}"):
+                load.run(self._config.num_recovery_threads_per_data_dir)
+        except (KafkaStorageError, LoadStopped):
+            return
+        for each in load.live:
             self._add(each)
-        for each in found.future:
-            self._future_logs[each.topic_partition] = each
-        data_dir.log_count = len(found.live) + len(found.future)
-        for path in found.deleted:
+        self._future_logs.update((each.topic_partition, each) for each in load.future)
+        data_dir.log_count = len(load.live) + len(load.future)
+        for path in load.deleted:
             self._retired.remove_later(path, data_dir.directory)
+        data_dir.is_loaded = True
 
     def _close_directory(self, data_dir: DataDir) -> None:
         """Blocks. The directory's part of the shutdown; one that fails meanwhile gets no marker."""
         try:
-            self._pools.for_each(self._logs_in(data_dir, with_future=True), UnifiedLog.close)
+            close_all(self._logs_in(data_dir, with_future=True), data_dir, self._pools)
             self.checkpoint_recovery_points(data_dir)
             self.checkpoint_log_start_offsets(data_dir)
             self._checkpoint_high_watermarks(data_dir, {})
@@ -259,7 +299,7 @@ class LogManager:
         self._pools.for_each(items, work)
 
     def wait_for_syncs(self) -> None:
-        """Blocks. Until what has been noted so far (new partitions, leader epochs, topic ids) is on the disk for good."""
+        """Blocks. Until what was noted so far (new partitions, leader epochs, topic ids) is on the disk for good."""
         self._for_each_dir(DataDir.sync_names)
         self._pools.drain()
 

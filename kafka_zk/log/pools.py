@@ -62,6 +62,29 @@ class LogPools:
             # Otherwise the error, its traceback and this frame keep one another and every buffer below them alive.
             del error, result
 
+    def run_in_threads(self, thread_count: int, work: Callable[[], None]) -> None:
+        """Blocks. Run `work` in so many threads of its own at the same time; raises the first error once all ended.
+
+        `work` may be Python-heavy: the loop then gets its turn every switch interval.
+        """
+        pool = ThreadPool(thread_count)
+        errors: list[Exception] = []
+
+        def run() -> None:
+            try:
+                self.run_to_end(pool, work)
+            except Exception as error:
+                errors.append(error)  # Raised below, once nothing runs any more.
+
+        workers = [gevent.spawn(run) for _ in range(thread_count)]
+        try:
+            gevent.joinall(workers)
+        finally:
+            gevent.killall(workers)
+            pool.kill()
+        if errors:
+            raise errors[0]
+
     def sync_soon(self, path: Path, sync: Callable[[Path], None]) -> None:
         """Have `sync(path)` run in the background, once for all who asked meanwhile. Its OSError is logged only:
         what must not be lost is synced by whoever depends on it."""

@@ -390,6 +390,11 @@ class UnifiedLog:
         with self.turn:
             expiry.close(self)
 
+    def close_unsynced(self) -> None:
+        """Blocks. Complete and close all files; the caller syncs them. Raises KafkaStorageError."""
+        with self.turn:
+            expiry.close_unsynced(self)
+
     def renamed_to(self, directory: Path) -> None:
         """The partition's directory now has this name."""
         self.directory = directory

@@ -27,7 +27,7 @@ SERVER_KEYS: tuple[Config, ...] = (
     Config("num.network.threads", INT, 3, at_least(1), HIGH,
            "Network threads of Apache Kafka; one loop does the work here.", update_mode=CLUSTER_WIDE),
     Config("num.recovery.threads.per.data.dir", INT, 1, at_least(1), HIGH,
-           "Threads that recover the logs of one directory.", update_mode=CLUSTER_WIDE),
+           "Threads that recover the logs of one directory.", update_mode=CLUSTER_WIDE, read_by="log.manager"),
     Config("producer.purgatory.purge.interval.requests", INT, 1000, None, MEDIUM,
            "Finished produces that trigger a clean-up of the waiting room."),
     Config("request.timeout.ms", INT, 30_000, None, HIGH,

@@ -8,7 +8,7 @@ Source      UnifiedLog.flush, LocalLog.flush, UnifiedLog.roll's scheduled flush.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 

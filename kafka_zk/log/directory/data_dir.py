@@ -109,6 +109,19 @@ class DataDir:
             with directory.guard(f"Error while syncing {self.path}"):
                 directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_path, self.path)
 
+    def can_sync_at_once(self) -> bool:
+        """Whether one call syncs the files of all logs. Raises OSError."""
+        return self._lock >= 0 and self.directory.disk.can_sync_at_once(self.path)
+
+    def sync_at_once(self) -> None:
+        """Blocks. Sync everything in this directory (and on its file system). Raises KafkaStorageError.
+
+        The lock is open since the start, so no error of the disk since then is missed.
+        """
+        directory = self.directory
+        with directory.guard(f"Error while syncing {self.path}"):
+            directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_at_once, self._lock)
+
     def _read(self, name: str) -> dict[TopicPartition, int]:
         try:
             return read_offsets(self.path / name)

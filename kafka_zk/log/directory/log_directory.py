@@ -62,6 +62,10 @@ class LogDirectory:
         if self._note_flush_ms is not None:
             self._note_flush_ms(took_ms)
 
+    def sync_replaced_soon(self, path: Path) -> None:
+        """Have a small file that was replaced on the disk for good, in the background."""
+        self.pools.sync_soon(path, self.disk.sync_replaced)
+
     def must_pool(self) -> bool:
         """Whether small writes go to the pool, too. Asked only while `inline_from_ms` is not 0."""
         if self.clock.monotonic_ms() < self.inline_from_ms:

@@ -119,7 +119,7 @@ def _twice(result: CheckUp) -> Iterator[Finding]:
         key = task.topic_partition, brokers[task.directory.parent]
         first = places.setdefault(key, task.directory)
         if first != task.directory:
-            message = second_directory(first, task.directory)
+            message = second_directory(task.topic_partition, first, task.directory)
             yield Finding(
                 PARTITION_TWICE,
                 str(task.directory.parent),

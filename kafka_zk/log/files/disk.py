@@ -11,6 +11,7 @@ import errno
 import os
 from pathlib import Path
 
+from kafka_zk.log.files import file_system
 from kafka_zk.protocol.types import Buffer
 
 
@@ -39,6 +40,14 @@ class Disk:
         """fsync a file that `replace_file` put in its place without, then its name."""
         self.sync_path(path)
         self.sync_path(path.parent)
+
+    def can_sync_at_once(self, path: Path) -> bool:
+        """Whether `sync_at_once` is as good as an fsync of each file below `path`. A disk of its own has to say so."""
+        return False
+
+    def sync_at_once(self, descriptor: int) -> None:
+        """Sync the whole file system of an open file. Raises OSError."""
+        file_system.sync_at_once(descriptor)
 
     def write_whole(self, descriptor: int, data: Buffer, position: int) -> None:
         """Write all of `data` at `position`. Raises OSError; a short write counts as a full disk."""
@@ -79,4 +88,11 @@ def short_write(written: int, wanted: int) -> OSError:
     return OSError(errno.ENOSPC, f"short write: {written} of {wanted} bytes")
 
 
-DISK = Disk()
+class MachineDisk(Disk):
+    """The machine's own: nothing stands between it and the kernel."""
+
+    def can_sync_at_once(self, path: Path) -> bool:
+        return file_system.can_sync_at_once(path)
+
+
+DISK: Disk = MachineDisk()

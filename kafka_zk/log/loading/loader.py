@@ -283,8 +283,6 @@ class LogLoader:
         )
         lost_bytes = recover_segment(segment, self.producers, self.epochs, self.breathe)
         self.producers.take_snapshot()
-        # There may be thousands to recover, and few descriptors.
-        segment.close_files()
         return lost_bytes
 
     def _end_offset(self) -> int:
@@ -345,7 +343,7 @@ class LogLoader:
 def partition_dirs(log_dir: Path) -> Iterator[Path]:
     """The directories in a log directory that should be partitions. Raises OSError."""
     with os.scandir(log_dir) as entries:
-        found = sorted(entry.path for entry in entries if entry.is_dir())
-    for path in map(Path, found):
-        if path.name not in (names.REMOTE_INDEX_CACHE, names.CLUSTER_METADATA_DIR):
-            yield path
+        found = sorted(entry.name for entry in entries if entry.is_dir())
+    for name in found:
+        if name not in (names.REMOTE_INDEX_CACHE, names.CLUSTER_METADATA_DIR):
+            yield log_dir / name

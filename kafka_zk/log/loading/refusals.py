@@ -12,6 +12,7 @@ from uuid import UUID
 from kafka_zk.log.files import names, partition_metadata
 from kafka_zk.log.files.names import PartitionDir
 from kafka_zk.log.files.partition_metadata import MalformedPartitionMetadata
+from kafka_zk.protocol.types import TopicPartition
 
 
 class InvalidLogDirectory(Exception):
@@ -30,12 +31,19 @@ def partition_of(path: Path) -> PartitionDir:
     return parsed
 
 
-def second_directory(first: Path, second: Path) -> InvalidLogDirectory:
+def second_directory(topic_partition: TopicPartition, first: Path, second: Path) -> InvalidLogDirectory:
     """The refusal of one partition in two directories."""
     return InvalidLogDirectory(
-        f"Duplicate log directories found: {first}, {second}! "
-        f"A partition must lie in one directory only; remove the one that is out of date."
+        f"Duplicate log directories for {topic_partition} are found in both {second} and {first}. "
+        "It is likely because log directory failure happened while broker was replacing current replica with future "
+        "replica. Recover broker from this failure by manually deleting one of the two directories for this partition. "
+        "It is recommended to delete the partition in the log directory that is known to have failed recently."
     )
+
+
+def second_future(first: Path, second: Path) -> InvalidLogDirectory:
+    """The refusal of a partition that is being moved to two directories."""
+    return InvalidLogDirectory(f"Duplicate log directories found: {second}, {first}")
 
 
 def topic_id_of(directory: Path) -> UUID | None:

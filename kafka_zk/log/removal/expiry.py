@@ -9,11 +9,14 @@ Source      UnifiedLog.deleteOldSegments, deleteSegments, close; LocalLog.remove
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_zk.log.append import rolling
 from kafka_zk.log.removal.deletion import remove_segments
 from kafka_zk.log.segments.retention import Limits, Reason, deletable
+from kafka_zk.log.segments.segment import LogSegment
 
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import UnifiedLog
@@ -68,6 +71,15 @@ def close(log: UnifiedLog) -> None:
     They are completed before they are synced: the next start believes the lengths and last entries of indexes when the
     directory is marked clean, and a zero for the largest timestamp would let retention delete the segment.
     """
+    _end(log, log.flusher.complete)
+
+
+def close_unsynced(log: UnifiedLog) -> None:
+    """Blocks. Complete all files and close them, for who syncs those of many logs at once. Raises KafkaStorageError."""
+    _end(log, lambda finished, snapshot: None)
+
+
+def _end(log: UnifiedLog, sync: Callable[[list[LogSegment], Path | None], None]) -> None:
     if log.is_closed:
         return
     log.flusher.wait()
@@ -79,6 +91,6 @@ def close(log: UnifiedLog) -> None:
     with log.log_dir.guard(f"Error while closing {log.topic_partition} in dir {log.log_dir.path}"):
         finished = [segment for segment in log.segments if segment.finish() and segment.size_bytes]
         log.producers.state.map_end_offset = log.log_end_offset
-        log.flusher.complete(finished, log.producers.take_snapshot(durable=False))
+        sync(finished, log.producers.take_snapshot(durable=False))
         for segment in log.segments:
             segment.close()

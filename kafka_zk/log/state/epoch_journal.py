@@ -2,9 +2,9 @@
 
 Role        Plain and synchronous, except that syncing is left to whoever it is told (`sync_soon`).
 Invariants  The file is read on first use. Each assignment replaces it at once (readers see the old or the new one) and
-            has it synced soon after, at the latest when the recovery point passes (`is_synced` tells the flusher): below
-            the recovery point nobody looks at the batches again. A file that a power cut left empty or torn is rebuilt
-            from the log.
+            has it synced soon after, at the latest when the recovery point passes (`is_synced` tells the flusher):
+            below the recovery point nobody looks at the batches again. A file that a power cut left empty or torn is
+            rebuilt from the log.
 Source      LeaderEpochFileCache.writeToFile; LeaderEpochCheckpointFile.
 """
 
@@ -20,13 +20,16 @@ from kafka_zk.log.state.leader_epoch_cache import LeaderEpochCache
 
 
 class EpochJournal:
-    """`cache` raises MalformedCheckpoint on first use when the file is torn."""
+    """`cache` raises MalformedCheckpoint on first use when the file is torn.
+
+    `sync_soon` is told of the file after each change; without it the change is synced at once.
+    """
 
     def __init__(self, directory: Path, disk: Disk = DISK, sync_soon: Callable[[Path], None] | None = None) -> None:
         self.path = directory / names.LEADER_EPOCHS
         self.is_synced = True
         self._disk = disk
-        self._sync_soon = sync_soon
+        self.sync_soon = sync_soon
         self._cache: LeaderEpochCache | None = None
 
     @property
@@ -71,10 +74,10 @@ class EpochJournal:
 
     def write(self) -> None:
         """Raises OSError."""
-        self.is_synced = self._sync_soon is None
-        write_epochs(self.path, self.cache.entries, self._disk, durable=self._sync_soon is None)
-        if self._sync_soon is not None:
-            self._sync_soon(self.path)
+        self.is_synced = self.sync_soon is None
+        write_epochs(self.path, self.cache.entries, self._disk, durable=self.sync_soon is None)
+        if self.sync_soon is not None:
+            self.sync_soon(self.path)
 
     def sync(self) -> None:
         """fsync the file, not its name; a thread may run it. Raises OSError."""

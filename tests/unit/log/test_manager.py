@@ -135,7 +135,7 @@ def test_a_directory_that_is_no_partition_stops_the_start(tmp_path: Path) -> Non
 def test_a_partition_in_two_directories_stops_the_start(tmp_path: Path) -> None:
     for folder in ("1", "2"):
         (tmp_path / folder / "a-0").mkdir(parents=True)
-    with pytest.raises(InvalidLogDirectory, match="Duplicate log directories found"):
+    with pytest.raises(InvalidLogDirectory, match="Duplicate log directories for a-0 are found in both"):
         started(tmp_path / "1", tmp_path / "2")
 
 

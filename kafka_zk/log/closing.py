@@ -1,0 +1,36 @@
+"""How all logs of a directory end: everything on the disk, every file closed.
+
+Role        Acts. Few logs are flushed one by one, many are written out first and then synced by one call.
+Invariants  A recovery point moves to the log end only after a sync.
+Source      LogManager.shutdown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import gevent
+
+from kafka_zk.log.directory.data_dir import DataDir
+from kafka_zk.log.pools import LogPools
+from kafka_zk.log.unified_log import UnifiedLog
+
+MANY_LOGS = 50
+"""From here on one sync of the file system is quicker than at least five a log."""
+
+LOGS_BETWEEN_SWITCHES = 16
+
+
+def close_all(logs: Sequence[UnifiedLog], data_dir: DataDir, pools: LogPools) -> None:
+    """Blocks. Complete, sync and close `logs`, all of one directory. Raises KafkaStorageError."""
+    unflushed = [each for each in logs if each.log_end_offset > each.recovery_point]
+    if len(unflushed) < MANY_LOGS or not data_dir.can_sync_at_once():
+        pools.for_each(logs, UnifiedLog.close)
+        return
+    for number, each in enumerate(logs):
+        each.close_unsynced()
+        if number % LOGS_BETWEEN_SWITCHES == 0:
+            gevent.sleep(0)
+    data_dir.sync_at_once()
+    for each in unflushed:
+        each.recovery_point = each.log_end_offset
