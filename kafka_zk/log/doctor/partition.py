@@ -15,7 +15,7 @@ from uuid import UUID
 from kafka_zk.log.doctor.checks.batches import OffsetOrder
 from kafka_zk.log.doctor.checks.epochs import Epochs
 from kafka_zk.log.doctor.checks.leftovers import check_leftovers
-from kafka_zk.log.doctor.checks.offset_index import OffsetIndexCheck
+from kafka_zk.log.doctor.checks.offset_index import NOWHERE, OffsetIndexCheck
 from kafka_zk.log.doctor.checks.offsets import Checkpointed, check_offsets
 from kafka_zk.log.doctor.checks.producers import Producers
 from kafka_zk.log.doctor.checks.records import Records
@@ -205,7 +205,7 @@ class Examination:
                     f"the batch at byte {position} ({header.size_bytes} bytes, offsets {header.base_offset} to "
                     f"{header.last_offset} as it says) does not have its checksum",
                 )
-                run.is_damaged = True
+                run.stop_indexes()
                 order.skip_damage()
                 continue
             if records is not None:
@@ -240,7 +240,7 @@ class Examination:
             what = f"no batch at byte {position}: {reason}; " + (
                 f"{left} bytes to the end" if found is None else f"the next one is at byte {found}"
             )
-        run.is_damaged = True
+        run.stop_indexes()
         self._order.skip_damage()
         is_end_of_crash = found is None and run.segment.next_base_offset is None and not self._task.clean_stop
         self._notes.add(TORN_TAIL if is_end_of_crash else BAD_BATCH, run.file, what)
@@ -261,8 +261,13 @@ class SegmentRun:
         self.max_timestamp = -1
         self.is_damaged = False
 
+    def stop_indexes(self) -> None:
+        """What an index says at and behind damage cannot be judged."""
+        self.is_damaged = True
+        self.offset_index.next_position = NOWHERE
+        self.time_index.next_offset = NOWHERE
+
     def end(self) -> None:
-        """What an index says behind damage cannot be judged."""
         if not self.is_damaged:
             self.offset_index.end(self.next_offset)
             self.time_index.end(self.max_timestamp)

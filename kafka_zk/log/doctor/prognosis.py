@@ -74,6 +74,8 @@ def _told(fate: Fate, file: str, files: PartitionFiles) -> str:
     if fate.action == MADE:
         return "makes it from the log"
     assert fate.action == REWRITTEN
+    if file.endswith(names.LOG):
+        return "replaces it by what the cleaning made"
     return "writes it anew from the log" if file != names.LEADER_EPOCHS else "corrects it"
 
 

@@ -185,7 +185,10 @@ def _fates(directory: Path, shadow: Path, disk: ShadowDisk) -> dict[str, Fate]:
             fates[name] = Fate(RENAMED, becomes=disk.renamed[name])
         elif not os.path.lexists(after):
             fates[name] = Fate(DELETED)
-        elif name not in fates and not after.is_symlink() and _differ(path, after):
+        elif after.is_symlink():
+            if os.readlink(after) != os.path.abspath(path):
+                fates[name] = Fate(REWRITTEN)
+        elif _differ(path, after):
             fates[name] = Fate(REWRITTEN)
     for made in shadow.iterdir():
         if made.suffix in names.INDEXES and not os.path.lexists(directory / made.name):
