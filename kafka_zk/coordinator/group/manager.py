@@ -27,7 +27,6 @@ from kafka_zk.coordinator.group.gauges import GroupMeasures
 from kafka_zk.coordinator.group.ownership import Load, Ownership
 from kafka_zk.coordinator.group.performer import Performer
 from kafka_zk.coordinator.group.store import OffsetsLog
-from kafka_zk.protocol.errors import BrokerError, DecodeError
 from kafka_zk.protocol.types import TopicPartition
 
 log_lines = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
@@ -105,11 +104,15 @@ class GroupManager:
         """Another broker leads the partition: drop its groups at once. Does not switch."""
         if not self.ownership.resigned(partition, leader_epoch):
             return
+        count = self._unload_groups(partition)
+        log_lines.info("[GroupMetadataManager] Unloaded %d groups of __consumer_offsets-%d", count, partition)
+
+    def _unload_groups(self, partition: int) -> int:
         mine = [group for group in self.groups.values() if self._partition_of(group.group_id) == partition]
         for group in mine:
             del self.groups[group.group_id]
             self._performer.decide(group, partial(unloaded, group))
-        log_lines.info("[GroupMetadataManager] Unloaded %d groups of __consumer_offsets-%d", len(mine), partition)
+        return len(mine)
 
     def _load(self, load: Load) -> None:
         """Blocks."""
@@ -119,12 +122,17 @@ class GroupManager:
             for batch in self._log.read(load.partition, lambda: self.ownership.is_current(load)):
                 replay.apply(batch)
             groups, unknown = replay.groups(self._retention_ms, pause=lambda: gevent.sleep(0))
-        except (BrokerError, DecodeError) as error:
+            if not self.ownership.is_current(load):
+                log_lines.info("[GroupMetadataManager] The %s was overtaken", load)
+                return
+            for group in groups:
+                if self.groups.setdefault(group.group_id, group) is group:
+                    self._performer.decide(group, partial(loaded, group))
+        except Exception as error:
+            # Of any kind, our own bugs too: what never ends loading has its clients wait for ever.
             log_lines.error("[GroupMetadataManager] Error in the %s: %s", load, error, exc_info=error)
             self.ownership.failed(load)
-            return
-        if not self.ownership.is_current(load):
-            log_lines.info("[GroupMetadataManager] The %s was overtaken", load)
+            self._unload_groups(load.partition)
             return
         for version, count in sorted(unknown.items()):
             log_lines.warning(
@@ -134,9 +142,6 @@ class GroupManager:
                 load.partition,
                 count,
             )
-        for group in groups:
-            if self.groups.setdefault(group.group_id, group) is group:
-                self._performer.decide(group, partial(loaded, group))
         self.ownership.loaded(load)
         took_ms = self._clock.monotonic_ms() - started_ms
         self._measures.loaded(took_ms)

@@ -9,6 +9,7 @@ from typing import Any
 import gevent
 import pytest
 
+from kafka_zk.coordinator.group import manager
 from kafka_zk.coordinator.group.coordinator import GroupCoordinator, Leaver
 from kafka_zk.coordinator.group.decisions.joining import Join
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
@@ -119,6 +120,23 @@ def test_while_loading_members_are_asked_for_patience(made: Coordinated):
     assert beat is ErrorCode.NONE
     synced = made.coordinator.sync_group(GROUP, Sync("m", generation=1))
     assert synced.value.error is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+@pytest.mark.parametrize("step", ["decodes", "hands over"])
+def test_a_load_that_meets_a_bug_ends_and_the_next_one_is_whole(
+    made: Coordinated, monkeypatch: pytest.MonkeyPatch, step: str
+):
+    made.lead()
+    assert made.commit(5) is ErrorCode.NONE
+    made.follow(epoch=1)
+    with monkeypatch.context() as bug:
+        bug.setattr(manager, "LogReplay" if step == "decodes" else "loaded", lambda *_: 1 // 0)
+        made.lead(epoch=2)
+    assert made.fetch()[0] is ErrorCode.NOT_COORDINATOR
+    assert made.coordinator.list_groups() == (ErrorCode.NONE, []), "a group stayed behind"
+    made.follow(epoch=3)
+    made.lead(epoch=4)
+    assert made.fetch() == (ErrorCode.NONE, 5)
 
 
 def test_committed_offsets_are_found_again_after_the_leader_moved_away_and_back(made: Coordinated):
