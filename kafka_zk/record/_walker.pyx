@@ -17,7 +17,7 @@ from libc.string cimport memcpy
 
 import array
 
-from crc32c import crc32c
+from kafka_zk.record.crc import crc32c
 
 from kafka_zk.protocol.errors import InvalidRecord
 from kafka_zk.record.batch import BatchHeader

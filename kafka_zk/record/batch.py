@@ -17,9 +17,8 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from kafka_zk.protocol.errors import CorruptMessage
+from kafka_zk.record.crc import crc32c
 from kafka_zk.record.types import Buffer
 
 LOG_OVERHEAD = 12  # offset and length, which the length field does not count

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crc32c import crc32c
-
 from kafka_zk.record.batch import (
     CONTROL_BIT,
     CRC_AT,
@@ -27,6 +25,7 @@ from kafka_zk.record.batch import (
     TRANSACTIONAL_BIT,
 )
 from kafka_zk.record.compression import Codec
+from kafka_zk.record.crc import crc32c
 from kafka_zk.record.timestamp_type import TimestampType
 from kafka_zk.record.types import Record
 from kafka_zk.record.walking import encode

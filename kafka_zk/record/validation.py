@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import struct
 
-from crc32c import crc32c
-
 from kafka_zk.protocol.errors import InvalidRecord, UnknownServerError
 from kafka_zk.protocol.types import Buffer, TopicPartition
 from kafka_zk.record.batch import (
@@ -41,6 +39,7 @@ from kafka_zk.record.batch import (
 from kafka_zk.record.builder import build_batch
 from kafka_zk.record.compression import Codec, check_record_count, codec_for_id
 from kafka_zk.record.conversion import convert_up_produced
+from kafka_zk.record.crc import crc32c
 from kafka_zk.record.produced import (
     Origin,
     ValidatedBatch,

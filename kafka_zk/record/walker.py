@@ -15,8 +15,6 @@ from array import array
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from kafka_zk.protocol.errors import InvalidRecord
 from kafka_zk.record.batch import (
     CRC_FROM,
@@ -27,6 +25,7 @@ from kafka_zk.record.batch import (
     TRANSACTIONAL_BIT,
     BatchHeader,
 )
+from kafka_zk.record.crc import crc32c
 from kafka_zk.record.types import Buffer, Header, Record
 
 _MAX_INT64 = 0x7FFFFFFFFFFFFFFF

@@ -16,9 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from kafka_zk.log.files.disk import DISK, Disk
+from kafka_zk.record.crc import crc32c
 
 VERSION = 1
 _HEADER = struct.Struct(">hI")

@@ -1,0 +1,32 @@
+"""CRC-32C as Kafka's batches and snapshots carry it.
+
+Role        Takes the extension module out of the package crc32c and leaves the package itself alone: that asks for its
+            own version when it is imported, and the machinery for it (importlib.metadata, email, zipfile) would be a
+            twentieth of a broker's start, and of each helper process's.
+Source      RFC 3720, appendix B.4.
+"""
+
+from __future__ import annotations
+
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crc32c import crc32c as crc32c
+
+
+def _extension() -> ModuleType:
+    """Raises ImportError."""
+    package = find_spec("crc32c")
+    found = package and PathFinder.find_spec("crc32c._crc32c", package.submodule_search_locations)
+    if not found or not found.loader:
+        raise ImportError("The package crc32c is not installed, or has no extension module", name="crc32c")
+    module = module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+if not TYPE_CHECKING:
+    crc32c = _extension().crc32c
