@@ -23,8 +23,7 @@ from kafka_zk.zk.znodes import (
 
 def create_top_level_paths(zk: ZkClient) -> None:
     """Blocks. Create what every broker expects to find, in Kafka's order."""
-    for path in PERSISTENT_PATHS:
-        zk.ensure_path(path)
+    zk.ensure_paths(PERSISTENT_PATHS)
 
 
 def cluster_id(zk: ZkClient) -> str | None:

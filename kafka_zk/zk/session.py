@@ -12,7 +12,7 @@ Source      kafka.zookeeper.ZooKeeperClient, KafkaZkClient.retryRequestsUntilCon
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from gevent.lock import BoundedSemaphore
@@ -236,6 +236,19 @@ class ZkClient:
         except NodeExists:
             return
 
+    def ensure_paths(self, paths: Iterable[str]) -> None:
+        """Blocks. Pipelined `ensure_path`, in order. Where all of them stand, nothing is written."""
+        wanted = list(dict.fromkeys(step for path in paths for step in _steps_to(path)))
+        found = self.exists_many(wanted)
+        missing = [path for path, stat in zip(wanted, found, strict=True) if _value(stat) is None]
+        requests = [kazoo_calls.create(Create(path), self._acl_for(path)) for path in missing]
+        for path, answer in zip(missing, self._write(requests, None), strict=True):
+            if isinstance(answer, NoNode):
+                # Its parent's request was lost with a connection, and came after it the second time.
+                self.ensure_path(path)
+            elif not isinstance(answer, NodeExists):
+                _value(answer)
+
     def set(self, path: str, data: bytes | None, version: int = ANY_VERSION, *, generation: int | None = None) -> Stat:
         """Blocks. Replace the data; answers the new Stat. Raises NoNode, BadVersion."""
         stat: Stat = _value(self._write([kazoo_calls.set_data(SetData(path, data, version))], generation)[0])
@@ -369,6 +382,12 @@ class ZkClient:
 
 def _ignored(latency_ms: int) -> None:
     """For a client whose requests nobody measures."""
+
+
+def _steps_to(path: str) -> Iterator[str]:
+    """/a/b/c: /a, /a/b and /a/b/c."""
+    names = path.split("/")
+    return ("/".join(names[: index + 1]) for index in range(1, len(names)))
 
 
 def _value(answer: Any) -> Any:

@@ -51,6 +51,19 @@ def test_parents_are_made_on_request_only(connect_zk: ConnectZk) -> None:
     client.ensure_path("/a/b")
 
 
+def test_paths_are_made_with_their_parents_and_those_that_stand_stay(connect_zk: ConnectZk) -> None:
+    client = connect_zk()
+    client.ensure_path("/b/old")
+    before = client.exists("/b/old")
+    client.ensure_paths(["/a/x/y", "/b/new", "/b/old", "/a/x"])
+    assert sorted(client.children("/")) == ["a", "b"]
+    assert (client.children("/a"), client.children("/a/x")) == (["x"], ["y"])
+    assert sorted(client.children("/b")) == ["new", "old"]
+    assert client.exists("/b/old") == before
+    assert client.get("/a")[0] is None
+    client.ensure_paths(["/a/x/y", "/b/new"])
+
+
 def test_every_other_code_is_reported_with_its_path(connect_zk: ConnectZk) -> None:
     client = connect_zk()
     client.create("/a/b", make_parents=True)
