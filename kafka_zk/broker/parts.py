@@ -47,7 +47,6 @@ from kafka_zk.log.segments.open_segments import connections_for, raise_descripto
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.controller_channel import ControllerChannel
 from kafka_zk.metrics import MetricsRegistry
-from kafka_zk.metrics.http import MetricsServer
 from kafka_zk.metrics.loop import MetricsLoop
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.request_metrics import RequestMetrics
@@ -88,6 +87,8 @@ class Parts:
         started_ms = self._clock.wall_ms()
         for warning in start_up_warnings(self.config):
             log.warning(warning)
+        # Imports fill the time that the start waits for ZooKeeper and the disk.
+        self._loading_handlers = gevent.spawn(all_apis.load, pause=gevent.idle)
         self._start_metrics()
         self._connect_zookeeper()
         self._start_logs()
@@ -135,6 +136,9 @@ class Parts:
         self.stops.add("metrics loop", loop.stop)
         port = self.config.kafka_zk_metrics_port
         if port is not None:
+            # Most brokers have no such port, and no need of gevent's HTTP server.
+            from kafka_zk.metrics.http import MetricsServer
+
             host = self.config.kafka_zk_metrics_host
             server = MetricsServer(self._metrics, host=host, port=port)
             try:
@@ -226,7 +230,7 @@ class Parts:
 
     def _bind_listeners(self) -> None:
         """Ports must be known before the registration; requests are taken up at the very end."""
-        dispatcher = Dispatcher(self._services, all_apis.load(), RequestMetrics(self._metrics))
+        dispatcher = Dispatcher(self._services, self._loading_handlers.get(), RequestMetrics(self._metrics))
         descriptors = connections_for(raise_descriptor_limit())
         settings = SocketServerSettings.of(self.config, descriptors_for_connections=descriptors)
         self._socket_server = SocketServer(settings, dispatcher, broker_id=self.broker_id, metrics=self._metrics)

@@ -65,6 +65,8 @@ def run() -> NoReturn:
     """`main` as a program. Daemon threads of gevent's pools must not keep a stopped broker alive."""
     # Until the server takes its signals a Ctrl-C ends the process like any other signal, without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # What is imported stays: a collector would look at it again and again, for a tenth of the start's CPU time.
+    gc.disable()
     status = main()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -113,16 +115,14 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
 
     from kafka_zk.api import dispatch
     from kafka_zk.broker.server import START_FAILURES, KafkaServer
-    from kafka_zk.compiled import stale_modules
     from kafka_zk.protocol.coding import CODEC
     from kafka_zk.record import WALKER
 
     # bench/ refuses to measure a broker that runs a pure one.
     hot_path = "pure" if str(dispatch.__file__).endswith(".py") else "compiled"
     log.info("Codec: %s, record walker: %s, hot path: %s", CODEC, WALKER, hot_path)
-    for module in stale_modules():
-        log.warning("%s was compiled before its source changed: the old code runs. scripts/setup.sh builds it", module)
     sys.setswitchinterval(THREAD_SWITCH_INTERVAL_S)
+    _begin_garbage_collection()
     _raise_open_files_limit()
     server = KafkaServer(config)
     received: list[int] = []
@@ -145,9 +145,11 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
         # A bug of ours, too, ends in the log and in exit code 1, but with its traceback.
         _log_failed_start(error, config.broker_id, needs_traceback=not isinstance(error, START_FAILURES))
         return 1
-    _settle_garbage_collection()
+    # Nearly all that the start made stays for good, too.
+    gc.freeze()
     if port_file is not None:
         _write_port(port_file, server.port())
+    gevent.spawn(_warn_of_stale_modules)
     try:
         server.await_shutdown()
     except gevent.GreenletExit:
@@ -178,11 +180,22 @@ def _write_port(path: Path, port: int) -> None:
     unfinished.replace(path)
 
 
-def _settle_garbage_collection() -> None:
-    """What start-up made stays for good: no collection needs to look at it again."""
-    gc.collect()
+def _warn_of_stale_modules() -> None:
+    """Blocks until the broker has nothing to do. For developers: reading the list takes longer than a request."""
+    import gevent
+
+    gevent.idle()
+    from kafka_zk.compiled import stale_modules
+
+    for module in stale_modules():
+        log.warning("%s was compiled before its source changed: the old code runs. scripts/setup.sh builds it", module)
+
+
+def _begin_garbage_collection() -> None:
+    """What was imported stays for good: no collection needs to look at it."""
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
+    gc.enable()
 
 
 def _raise_open_files_limit() -> None:
