@@ -54,7 +54,7 @@ fi
 
 # What the environment was made from. Each set of extras is remembered by itself: tests and demos take turns.
 sources=(pyproject.toml setup.py)
-for module in kafka_zk/protocol/_codec.pyx kafka_zk/record/_walker.pyx \
+for module in kafka_zk/*/_*.pyx \
   $(sed -n '/^compiled = \[/,/^\]/s/^ *"\(.*\)",/\1/p' pyproject.toml | tr . / | sed 's/$/.py/'); do
   [ ! -f "$module" ] || sources+=("$module")
 done
@@ -75,6 +75,9 @@ say "installing kafka_zk${extras:+ with $extras} into .venv (from PyPI, this can
 command -v cc >/dev/null || command -v gcc >/dev/null || say "no C compiler: everything will run in pure Python"
 .venv/bin/python -m pip install --disable-pip-version-check --quiet --editable ".${extras:+[$extras]}" ||
   fail "pip could not install the package; see its message above (is the network there?)"
+
+# The first start should not have to compile three hundred modules.
+.venv/bin/python -m compileall -q kafka_zk
 
 touch "$stamp"
 { grep -F " $hash" "$stamp" || true; printf "%s $hash\n" "${wanted[@]}"; } | sort -u >"$stamp.new"

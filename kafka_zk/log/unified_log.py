@@ -4,7 +4,7 @@ Role        Acts, but owns no greenlet: whoever comes calls it. Decisions are in
             producer_state.py, leader_epoch_cache.py and record/validation.py; look-ups in reading.py.
 Invariants  log_start_offset <= high_watermark <= log_end_offset. The log end offset moves only after the write.
             Validate, write, index, producer state, log end offset: one append ends before the next begins. Small
-            writes go out on the loop without a switch; from 32 KiB on, and while the disk stalls, a thread writes, and
+            writes go out on the loop without a switch; from 128 KiB on, and while the disk stalls, a thread writes, and
             the log's turn keeps every other append, truncation, deletion and close away meanwhile.
             A write that fails is cut back, and its directory goes offline with all its logs.
 Source      UnifiedLog.append, LocalLog, ReplicaManager's use of them; KIP-101, KIP-320.
@@ -20,7 +20,7 @@ from uuid import UUID
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.append import rolling
 from kafka_zk.log.append.append_info import NOTHING_APPENDED, AppendInfo
-from kafka_zk.log.append.checking import LimitedRules, validate_in_thread
+from kafka_zk.log.append.checking import CHECK_POOLED_BYTES, LimitedRules, validate_in_thread
 from kafka_zk.log.append.flusher import Flusher
 from kafka_zk.log.append.rules import validation_rules
 from kafka_zk.log.append.writing import POOLED_BYTES, follow_producer, write
@@ -112,7 +112,7 @@ class UnifiedLog:
         if now_ms is None:
             now_ms = self.log_dir.clock.wall_ms()
         size = len(records)
-        if size >= POOLED_BYTES and records[22] & CODEC_MASK:
+        if size >= CHECK_POOLED_BYTES and records[22] & CODEC_MASK:
             validated = validate_in_thread(self.log_dir.pools, records, self._rules, now_ms, origin)
         else:
             try:

@@ -17,6 +17,9 @@ from kafka_zk.record.compression import TooMuchToDecompress
 from kafka_zk.record.produced import Origin, ValidatedBatch, ValidationRules
 from kafka_zk.record.validation import validate
 
+CHECK_POOLED_BYTES = 32 * 1024
+"""From here on a thread decompresses: the hand-off (20 to 43 us) is small against what the loop gains."""
+
 INLINE_BYTES = 1024 * 1024
 """Decompressing and walking as much takes about a millisecond."""
 

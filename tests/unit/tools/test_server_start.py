@@ -19,12 +19,6 @@ all_apis.load()
 """The imports of `kafka_zk.tools.server_start` and of KafkaServer.startup."""
 
 MODULES = "print(*sys.modules)"
-STANDARD_DATACLASSES = """
-for name in [name for name in sys.modules if name.startswith("kafka_zk")]:
-    for value in vars(sys.modules[name]).values():
-        if isinstance(value, type) and "__dataclass_params__" in vars(value):
-            print(value.__name__)
-"""
 
 UNWANTED = {
     "asyncio": "a library that knows no gevent",
@@ -56,8 +50,3 @@ def imported() -> frozenset[str]:
 @pytest.mark.parametrize("module", UNWANTED)
 def test_a_start_does_not_import(imported: frozenset[str], module: str) -> None:
     assert module not in imported, f"it comes with {UNWANTED[module]}"
-
-
-def test_classes_of_the_broker_are_not_made_by_the_standard_dataclass() -> None:
-    """There each takes a millisecond, and the start is made of milliseconds. mypyc knows no other, though."""
-    assert after_the_start(STANDARD_DATACLASSES) == {"PartitionSurroundings"}
