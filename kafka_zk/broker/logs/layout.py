@@ -6,6 +6,7 @@ Source      org.apache.log4j.PatternLayout; Kafka's pattern is `[%d] %p %m (%c)%
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
 import time
@@ -63,8 +64,13 @@ def _padded(part: _Part, width: str) -> _Part:
 
 
 def _date(record: logging.LogRecord) -> str:
-    clock = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created))
-    return f"{clock},{int(record.msecs):03d}"
+    return f"{_clock(int(record.created))},{int(record.msecs):03d}"
+
+
+@functools.lru_cache(maxsize=4)
+def _clock(second: int) -> str:
+    """A start writes thousands of lines a second; the time zone's offset does not change within one."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
 
 
 def _level(record: logging.LogRecord) -> str:

@@ -52,6 +52,7 @@ class LoggingSystem:
         Raises ConfigException for what is not understood.
         """
         logging.addLevelName(TRACE, "TRACE")
+        _leave_out_what_no_layout_shows()
         variables = {**os.environ, "kafka.logs.dir": str(log_dir)}
         settings = {name: _expand(value, variables) for name, value in properties.items()}
         handlers = {name: self._handler(name, settings) for name in _appender_names(settings)}
@@ -103,6 +104,13 @@ class LoggingSystem:
             handler.setLevel(level_number(settings[prefix + ".Threshold"]))
         handler.setFormatter(PatternFormatter(settings.get(prefix + ".layout.ConversionPattern", KAFKA_PATTERN)))
         return handler
+
+
+def _leave_out_what_no_layout_shows() -> None:
+    """Where in the code a line comes from, and the process: half of what a line costs."""
+    logging._srcfile = None  # as logging's own documentation advises
+    logging.logProcesses = False
+    logging.logMultiprocessing = False
 
 
 def start_logging(environment: Mapping[str, str] = os.environ) -> LoggingSystem:
