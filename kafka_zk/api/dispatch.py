@@ -13,10 +13,10 @@ from __future__ import annotations
 import logging
 import time
 from struct import Struct
-from typing import Any
+from typing import Any, Final
 
 from kafka_zk.api.context import RequestContext, Services
-from kafka_zk.api.error_counts import compile_error_counter
+from kafka_zk.api.error_counts import error_tally
 from kafka_zk.api.error_form import error_response
 from kafka_zk.api.registry import PRODUCE_KEY, ApiRegistry, HandledApi
 from kafka_zk.network.connection import Connection, Deferred, Parts
@@ -28,15 +28,15 @@ from kafka_zk.protocol.errors import BrokerError, DecodeError, ErrorCode
 from kafka_zk.protocol.header import RequestHeader, decode_request_header, response_header_is_flexible
 from kafka_zk.protocol.messages.api_versions import API_VERSIONS_RESPONSE, ApiVersion, ApiVersionsResponse
 
-API_VERSIONS_KEY = 18
-FETCH_KEY = 1
-ADD_PARTITIONS_TO_TXN_KEY = 24
+API_VERSIONS_KEY: Final = 18
+FETCH_KEY: Final = 1
+ADD_PARTITIONS_TO_TXN_KEY: Final = 24
 
 log = logging.getLogger("kafka.server.KafkaApis")
 
-_now = time.monotonic_ns
-_SIZE_AND_ID = Struct(">ii")
-_SIZE_ID_AND_TAGS = Struct(">iib")
+_now: Final = time.monotonic_ns
+_size_and_id: Final = Struct(">ii").pack
+_size_id_and_tags: Final = Struct(">iib").pack
 
 
 Timing = tuple[int, int, int, int, int]
@@ -65,7 +65,7 @@ class Route:
         self.handler = api.handler
         self.decode = api.request.decoder(api_version)
         self.encode = api.response.encoder(api_version)
-        self.count_errors = compile_error_counter(api.response, api_version)
+        self.count_errors = error_tally(api.response, api_version).count
         self.flexible_header = response_header_is_flexible(api.key, api_version)
         self.sends_slices = api.key == FETCH_KEY
         self.times = times
@@ -156,7 +156,8 @@ class Dispatcher:
         if times is not None:
             if response is not None:
                 route.count_errors(response, times.error_counts)
-            row = (*timing, completed_ns, throttle_ms, stamp)
+            api_version, size_bytes, received_ns, started_ns, handled_ns = timing
+            row = (api_version, size_bytes, received_ns, started_ns, handled_ns, completed_ns, throttle_ms, stamp)
             times.rows.append(row)
             if route.variant_of is not None and self._metrics is not None:
                 variant = route.variant_of(request)
@@ -229,13 +230,13 @@ def _encode(route: Route, correlation_id: int, response: Any) -> Parts:
     if not route.sends_slices:
         body = route.encode(response)
         if route.flexible_header:
-            return [_SIZE_ID_AND_TAGS.pack(len(body) + 5, correlation_id, 0), body]
-        return [_SIZE_AND_ID.pack(len(body) + 4, correlation_id), body]
+            return [_size_id_and_tags(len(body) + 5, correlation_id, 0), body]
+        return [_size_and_id(len(body) + 4, correlation_id), body]
     parts: Parts = route.api.response.encode_parts(response, route.api_version)
     size_bytes = sum(part_size(part) for part in parts)
     if route.flexible_header:
-        return [_SIZE_ID_AND_TAGS.pack(size_bytes + 5, correlation_id, 0), *parts]
-    return [_SIZE_AND_ID.pack(size_bytes + 4, correlation_id), *parts]
+        return [_size_id_and_tags(size_bytes + 5, correlation_id, 0), *parts]
+    return [_size_and_id(size_bytes + 4, correlation_id), *parts]
 
 
 def _unsupported_api_versions(header: RequestHeader) -> Parts:
@@ -246,7 +247,7 @@ def _unsupported_api_versions(header: RequestHeader) -> Parts:
         api_keys=[ApiVersion(api_key=API_VERSIONS_KEY, min_version=known.min_version, max_version=known.max_version)],
     )
     body = known.encode(response, 0)
-    return [_SIZE_AND_ID.pack(len(body) + 4, header.correlation_id), body]
+    return [_size_and_id(len(body) + 4, header.correlation_id), body]
 
 
 def _forget_records(request: Any) -> None:

@@ -19,7 +19,7 @@ from uuid import UUID
 
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.append import rolling
-from kafka_zk.log.append.append_info import NOTHING_APPENDED, AppendInfo
+from kafka_zk.log.append.append_info import AppendInfo
 from kafka_zk.log.append.checking import CHECK_POOLED_BYTES, LimitedRules, validate_in_thread
 from kafka_zk.log.append.flusher import Flusher
 from kafka_zk.log.append.rules import validation_rules
@@ -44,11 +44,10 @@ from kafka_zk.record.control import marker_of
 from kafka_zk.record.produced import Origin, ValidatedBatch
 from kafka_zk.record.record import decode_records
 from kafka_zk.record.types import Record
-from kafka_zk.record.validation import assign_offsets, check_replicated, validate
+from kafka_zk.record.validation import check_replicated, validate
+from kafka_zk.record.walking import assign_offsets
 
 __all__ = ["AppendInfo", "UnifiedLog"]
-
-_new = tuple.__new__  # a NamedTuple's own __new__ takes three times as long
 
 
 class UnifiedLog:
@@ -120,7 +119,7 @@ class UnifiedLog:
             except TooMuchToDecompress:
                 validated = validate_in_thread(self.log_dir.pools, records, self._rules, now_ms, origin)
         # What is written may be larger than what came: the topic's own codec is not the producer's.
-        size = len(validated[0])
+        size = len(validated.records)
         if self.turn.is_taken or size >= POOLED_BYTES or self.log_dir.inline_from_ms or self.active.is_flushing:
             with self.turn:
                 info = self._append_produced(validated, leader_epoch, now_ms, origin)
@@ -138,7 +137,7 @@ class UnifiedLog:
         """
         batches = check_replicated(records, self.topic_partition)
         if not batches:
-            return NOTHING_APPENDED._replace(log_start_offset=self.log_start_offset)
+            return AppendInfo(-1, -1, -1, self.log_start_offset, -1)
         with self.turn:
             info = self._append_replicated(batches)
         if self.log_end_offset - self.recovery_point >= self._flush_messages:
@@ -148,14 +147,14 @@ class UnifiedLog:
     def _append_produced(self, validated: ValidatedBatch, leader_epoch: int, now_ms: int, origin: Origin) -> AppendInfo:
         if self.is_closed or self.log_dir.is_offline:
             self._refuse()
-        records, header, log_append_time_ms, _ = validated
+        records, header = validated.records, validated.header
         first_offset = self.log_end_offset
         has_producer = header.producer_id >= 0
         if has_producer and origin is Origin.CLIENT:
             repeated = self._state.find_duplicate(header)
             if repeated is not None:
                 return self._as_appended_before(repeated.first_offset, repeated.last_offset, repeated.timestamp)
-        assign_offsets(validated, base_offset=first_offset, leader_epoch=leader_epoch)
+        assign_offsets(records, first_offset, leader_epoch)
         last_offset, max_timestamp, size = first_offset + header.last_offset_delta, header.max_timestamp, len(records)
         if leader_epoch != self._latest_epoch:
             self._assign_epoch(leader_epoch, first_offset)
@@ -163,7 +162,7 @@ class UnifiedLog:
         marker = None
         if has_producer:
             if header.is_control:
-                marker = marker_of(Batch(records, 0, header))
+                marker = marker_of(Batch(memoryview(records), 0, header))
                 if marker is not None:
                     self._state.check_marker(header, marker, first_offset)
             else:
@@ -172,10 +171,7 @@ class UnifiedLog:
         if has_producer:
             follow_producer(self, segment, header, first_offset, marker)
         self._state.map_end_offset = self.log_end_offset = last_offset + 1
-        info: AppendInfo = _new(
-            AppendInfo, (first_offset, last_offset, log_append_time_ms, self.log_start_offset, max_timestamp, False)
-        )
-        return info
+        return AppendInfo(first_offset, last_offset, validated.log_append_time_ms, self.log_start_offset, max_timestamp)
 
     def _append_replicated(self, batches: list[Batch]) -> AppendInfo:
         if self.is_closed or self.log_dir.is_offline:
@@ -205,9 +201,7 @@ class UnifiedLog:
                 marker = marker_of(batch) if batch.header.is_control else None
                 follow_producer(self, segment, batch.header, batch.header.base_offset, marker)
         self._state.map_end_offset = self.log_end_offset = last_offset + 1
-        return AppendInfo(
-            first.base_offset, last_offset, -1, self.log_start_offset, newest.max_timestamp, is_duplicate=False
-        )
+        return AppendInfo(first.base_offset, last_offset, -1, self.log_start_offset, newest.max_timestamp)
 
     def _as_appended_before(self, first_offset: int, last_offset: int, timestamp: int) -> AppendInfo:
         return AppendInfo(first_offset, last_offset, timestamp, self.log_start_offset, timestamp, is_duplicate=True)

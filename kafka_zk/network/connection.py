@@ -17,21 +17,21 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from kafka_zk.network.errors import CloseConnection, InvalidFrame, PeerClosed
 from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.pending import Pending
 from kafka_zk.network.request_channel import RequestChannel
-from kafka_zk.network.transport import IN_MEMORY, Part, Transport, part_size
+from kafka_zk.network.transport import IN_MEMORY, Part, Transport
 
-REQUESTS_A_TURN = 8
+REQUESTS_A_TURN: Final = 8
 """Small ones: about a tenth of a millisecond. Each send costs as much as half a produce of one record."""
 
-BYTES_A_TURN = 64 * 1024
+BYTES_A_TURN: Final = 64 * 1024
 """Large ones: checking and writing them takes longer than the send that is saved."""
 
-MAX_UNANSWERED = 32
+MAX_UNANSWERED: Final = 32
 
 ANONYMOUS = "User:ANONYMOUS"
 
@@ -307,25 +307,16 @@ class Connection:
 
     def _flush(self) -> None:
         """Blocks. Send what is ready; its slices are released whatever happens."""
-        out, self._out = self._out, []
+        parts, self._out = self._out, []
         stamp, self.sent_stamp = self.sent_stamp, [0, 0]
         transport = self._transport
         assert transport is not None
         stamp[0] = time.monotonic_ns()
         try:
-            try:
-                # Most answers have no slices, and joining is how to find out without looking at each part.
-                data = b"".join(out)  # type: ignore[arg-type]
-            except TypeError:
-                self._host.outgoing_bytes += sum(map(part_size, out))
-                transport.send(out)
-            else:
-                out = []
-                self._host.outgoing_bytes += len(data)
-                transport.send_bytes(data)
+            self._host.outgoing_bytes += transport.send(parts)
         finally:
             self._host.flush_count += 1
-            _release(out)
+            _release(parts)
             stamp[1] = self.last_active_ns = time.monotonic_ns()
 
     def _send_last_answers(self) -> None:

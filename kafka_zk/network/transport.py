@@ -17,7 +17,7 @@ import os
 import socket
 import time
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from gevent.threadpool import ThreadPool
 
@@ -73,7 +73,7 @@ class FileSlice(Protocol):
 
 
 Part: TypeAlias = "bytes | bytearray | memoryview | FileSlice"
-IN_MEMORY = (bytes, bytearray, memoryview)
+IN_MEMORY: Final = (bytes, bytearray, memoryview)
 
 
 def part_size(part: Part) -> int:
@@ -90,11 +90,9 @@ class Transport(Protocol):
     def receive_into(self, room: memoryview) -> int:
         """Bytes received, 0 when there are none just now or no room. Raises PeerClosed at the end of the stream."""
 
-    def send_bytes(self, data: bytes) -> None:
-        """Blocks. Raises PeerClosed."""
-
-    def send(self, parts: Sequence[Part]) -> None:
-        """Blocks. Send all parts in order. Raises PeerClosed. Slices stay the caller's to release."""
+    def send(self, parts: Sequence[Part]) -> int:
+        """Blocks. Send all parts in order; how many bytes. Raises PeerClosed. Slices stay the caller's to release."""
+        ...
 
     def close(self) -> None: ...
 
@@ -123,10 +121,10 @@ class PlainTransport:
             raise PeerClosed("end of stream")
         return count
 
-    def send(self, parts: Sequence[Part]) -> None:
+    def send(self, parts: Sequence[Part]) -> int:
         """Blocks. Bytes and small slices leave together; a large slice follows them without an extra packet."""
         held: list[bytes | bytearray | memoryview] = []
-        copied_bytes = 0
+        copied_bytes = sent_bytes = 0
         for part in parts:
             if isinstance(part, IN_MEMORY):
                 held.append(part)
@@ -140,30 +138,31 @@ class PlainTransport:
                 copied_bytes += part.size_bytes
             else:
                 if held:
-                    self._send_bytes(b"".join(held), socket.MSG_MORE)
+                    sent_bytes += self._send_bytes(b"".join(held), socket.MSG_MORE)
                     held.clear()
                     copied_bytes = 0
                 self._send_slice(part)
+                sent_bytes += part.size_bytes
         if held:
-            self._send_bytes(b"".join(held), 0)
+            sent_bytes += self._send_bytes(b"".join(held), 0)
+        return sent_bytes
 
     def close(self) -> None:
         self._parking.close()
         self._socket.close()
 
-    def send_bytes(self, data: bytes) -> None:
-        """Blocks. Usually it does not: the socket takes the whole of it."""
-        self._send_bytes(data, 0)
-
-    def _send_bytes(self, data: bytes, flags: int) -> None:
+    def _send_bytes(self, data: bytes, flags: int) -> int:
+        """Blocks. Usually it does not: the socket takes the whole of it. The size of `data`."""
         try:
             sent = self._socket.send(data, flags)
         except BlockingIOError:
             sent = 0
         except OSError as error:
             raise PeerClosed(str(error)) from error
-        if sent < len(data):
+        size_bytes = len(data)
+        if sent < size_bytes:
             self._send_rest(memoryview(data)[sent:], flags)
+        return size_bytes
 
     def _send_rest(self, data: memoryview, flags: int) -> None:
         while data:

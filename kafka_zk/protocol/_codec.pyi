@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka_zk.protocol.schema import Struct
+from kafka_zk.protocol.tally import Tally as Tally
 from kafka_zk.protocol.types import Buffer
 
 class Plan:

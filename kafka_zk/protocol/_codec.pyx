@@ -11,15 +11,18 @@ AttributeError, as everywhere in Python.
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.dict cimport PyDict_GetItemWithError, PyDict_SetItem
 from cpython.float cimport PyFloat_AsDouble, PyFloat_FromDouble
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.long cimport PyLong_AsLongLong, PyLong_FromLong, PyLong_FromLongLong
-from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_RawFree
 from cpython.object cimport Py_NE, PyObject, PyObject_RichCompareBool
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
+
+from kafka_zk.protocol._bytes cimport Output, big_endian, put_big_endian, put_bytes, put_uvarint
 
 from kafka_zk.protocol import wire
 from kafka_zk.protocol.errors import CLASSES, DecodeError, EncodeError, ErrorCode
@@ -126,13 +129,17 @@ cdef inline void put(object value, Py_ssize_t offset, object content) noexcept:
     (<PyObject**>((<char*><PyObject*>value) + offset))[0] = <PyObject*>content
 
 
-cdef inline object get(Plan plan, object value, Op* op):
+cdef inline object slot_of(object value, object value_class, Py_ssize_t offset, object name):
     cdef PyObject* content
-    if type(value) is plan.value_class:
-        content = (<PyObject**>((<char*><PyObject*>value) + op.offset))[0]
+    if type(value) is value_class:
+        content = (<PyObject**>((<char*><PyObject*>value) + offset))[0]
         if content != NULL:
             return <object>content
-    return getattr(value, <object>op.name)
+    return getattr(value, name)
+
+
+cdef inline object get(Plan plan, object value, Op* op):
+    return slot_of(value, plan.value_class, op.offset, <object>op.name)
 
 
 cdef class Maker:
@@ -323,14 +330,6 @@ cdef inline const uint8_t* take(Reader* reader, Py_ssize_t size) except NULL:
     return start
 
 
-cdef inline uint64_t big_endian(const uint8_t* data, int width) noexcept:
-    cdef uint64_t raw = 0
-    cdef int index
-    for index in range(width):
-        raw = raw << 8 | data[index]
-    return raw
-
-
 cdef Py_ssize_t read_uvarint(Reader* reader) except -1:
     cdef uint64_t value = 0
     cdef int shift = 0
@@ -519,54 +518,6 @@ def read_request_header(frame, Py_ssize_t position, dict flexible_from):
 
 # --- writing -----------------------------------------------------------------------------------------------------------
 
-cdef struct Output:
-    uint8_t* data
-    size_t size
-    size_t capacity
-    PyObject* parts  # a list, where slices of files may come between the bytes
-
-
-cdef inline int reserve(Output* out, size_t more) except -1:
-    cdef size_t capacity
-    cdef void* data
-    if out.capacity - out.size < more:
-        capacity = max(out.size + more, out.capacity * 2, <size_t>256)
-        data = PyMem_RawRealloc(out.data, capacity)
-        if data == NULL:
-            raise MemoryError()
-        out.data = <uint8_t*>data
-        out.capacity = capacity
-    return 0
-
-
-cdef inline int put_big_endian(Output* out, uint64_t raw, int width) except -1:
-    cdef int index
-    reserve(out, width)
-    for index in range(width):
-        out.data[out.size + index] = <uint8_t>(raw >> 8 * (width - 1 - index))
-    out.size += width
-    return 0
-
-
-cdef inline int put_uvarint(Output* out, uint64_t raw) except -1:
-    reserve(out, 10)
-    while raw > 0x7F:
-        out.data[out.size] = <uint8_t>(raw & 0x7F | 0x80)
-        out.size += 1
-        raw >>= 7
-    out.data[out.size] = <uint8_t>raw
-    out.size += 1
-    return 0
-
-
-cdef inline int put_bytes(Output* out, const void* data, Py_ssize_t size) except -1:
-    reserve(out, size)
-    if size:
-        memcpy(out.data + out.size, data, size)
-    out.size += size
-    return 0
-
-
 cdef int put_length(Plan plan, Output* out, Kind kind, Py_ssize_t length) except -1:
     """-1 for null."""
     if plan.flexible:
@@ -738,3 +689,47 @@ cdef bint differs(Op* op, object value) except -1:
         if differs(&child.ops[index], get(child, value, &child.ops[index])):
             return True
     return False
+
+
+# --- counting ----------------------------------------------------------------------------------------------------------
+
+cdef class Tally:
+    """See tally.Tally."""
+
+    cdef object value_class
+    cdef tuple counted  # names
+    cdef tuple lists  # (name, Tally) each
+    cdef Py_ssize_t* offsets  # of the counted fields, then of the lists
+
+    def __cinit__(self, type value_class not None, tuple counted, tuple lists):
+        self.value_class, self.counted, self.lists = value_class, counted, lists
+        names = [*counted, *(name for name, _ in lists)]
+        self.offsets = <Py_ssize_t*>PyMem_Calloc(max(len(names), 1), sizeof(Py_ssize_t))
+        if self.offsets == NULL:
+            raise MemoryError()
+        for index, name in enumerate(names):
+            descriptor = value_class.__dict__[name]
+            self.offsets[index] = slot_offset(<PyTypeObject*><PyObject*>value_class, <PyObject*>descriptor)
+
+    def __dealloc__(self):
+        PyMem_Free(self.offsets)
+
+    def count(self, value, counts):
+        tally(self, value, counts)
+
+
+cdef int tally(Tally self, object value, object counts) except -1:
+    cdef Py_ssize_t index, first_list = len(self.counted)
+    cdef PyObject* seen
+    cdef object code, elements, element
+    for index in range(first_list):
+        code = slot_of(value, self.value_class, self.offsets[index], self.counted[index])
+        seen = PyDict_GetItemWithError(counts, code)
+        PyDict_SetItem(counts, code, 1 if seen == NULL else <object>seen + 1)
+    for index in range(<Py_ssize_t>len(self.lists)):
+        name, inner = self.lists[index]
+        elements = slot_of(value, self.value_class, self.offsets[first_list + index], name)
+        if elements is not None:
+            for element in elements:
+                tally(<Tally?>inner, element, counts)
+    return 0

@@ -1,19 +1,59 @@
-"""Chooses the codec: tables read by the compiled module where it could be built, else compiled Python source.
+"""Chooses what codes messages: tables read by the compiled module where it could be built, else compiled Python source.
 
-Role        Pure. The only place that knows there are two.
+Role        Pure. The only place that knows there are two; each name here has the same promises in both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from functools import cached_property
+from typing import Literal, Protocol
 
 from kafka_zk.protocol.decoder import Decoder, compile_decoder
 from kafka_zk.protocol.encoder import Encoder, PartsEncoder, compile_encoder, compile_parts_encoder
 from kafka_zk.protocol.schema import Struct
 from kafka_zk.protocol.types import Buffer
 
+__all__ = ["CODEC", "Codec", "PureCodec", "Tally", "compiled_header_reader", "make_by_keywords", "make_codec"]
+
+
+class Codec(Protocol):
+    """One version of a message: bytes to object, object to bytes, object to bytes with slices of files between."""
+
+    @property
+    def decode(self) -> Decoder: ...
+    @property
+    def encode(self) -> Encoder: ...
+    @property
+    def encode_parts(self) -> PartsEncoder: ...
+
+
+class PureCodec:
+    """A Codec of generated Python; each function is compiled when it is first asked for."""
+
+    def __init__(self, name: str, struct: Struct, version: int, flexible: bool) -> None:
+        self._name = name
+        self._struct = struct
+        self._version = version
+        self._flexible = flexible
+
+    @cached_property
+    def decode(self) -> Decoder:
+        return compile_decoder(self._name, self._struct, self._version, flexible=self._flexible)
+
+    @cached_property
+    def encode(self) -> Encoder:
+        return compile_encoder(self._name, self._struct, self._version, flexible=self._flexible)
+
+    @cached_property
+    def encode_parts(self) -> PartsEncoder:
+        return compile_parts_encoder(self._name, self._struct, self._version, flexible=self._flexible)
+
+
 CODEC: Literal["compiled", "pure"]
+make_codec: Callable[[str, Struct, int, bool], Codec]
+"""The codec of a struct's version: (name for errors, struct, version, whether it has compact lengths and tags)."""
+
 make_by_keywords: Callable[..., None] | None
 """Serves the calls of a message class without running its initializer; None where nothing is compiled."""
 
@@ -22,35 +62,15 @@ compiled_header_reader: Callable[[Buffer, int, dict[int, int]], tuple[int, int, 
 
 try:
     from kafka_zk.protocol import _codec
+    from kafka_zk.protocol._codec import Tally
 
-    compiled_header_reader = _codec.read_request_header
-    make_by_keywords = _codec.make_by_keywords
     CODEC = "compiled"
+    make_codec = _codec.Plan
+    make_by_keywords = _codec.make_by_keywords
+    compiled_header_reader = _codec.read_request_header
 except ImportError:
-    compiled_header_reader = make_by_keywords = None
+    from kafka_zk.protocol.tally import Tally
+
     CODEC = "pure"
-
-
-class Codec(NamedTuple):
-    """One version of a message: bytes to object, object to bytes, object to bytes with slices of files between."""
-
-    decode: Callable[[], Decoder]
-    encode: Callable[[], Encoder]
-    encode_parts: Callable[[], PartsEncoder]
-
-
-def codec_for(name: str, root: Struct, version: int, *, flexible: bool) -> Codec:
-    """The functions of one version; each is made when it is asked for."""
-    if CODEC == "compiled":
-        plan = _codec.Plan(name, root, version, flexible)
-        return Codec(lambda: plan.decode, lambda: plan.encode, lambda: plan.encode_parts)
-    return pure_codec_for(name, root, version, flexible=flexible)
-
-
-def pure_codec_for(name: str, root: Struct, version: int, *, flexible: bool) -> Codec:
-    """The same from generated Python."""
-
-    def made_by(compiler: Callable[..., Any]) -> Callable[[], Any]:
-        return lambda: compiler(name, root, version, flexible=flexible)
-
-    return Codec(made_by(compile_decoder), made_by(compile_encoder), made_by(compile_parts_encoder))
+    make_codec = PureCodec
+    compiled_header_reader = make_by_keywords = None

@@ -23,7 +23,7 @@ from kafka_zk.protocol.wire import skip_tags
 _API_VERSIONS_KEY: Final = 18
 _CONTROLLED_SHUTDOWN_KEY: Final = 7
 
-_FLEXIBLE_FROM = {key: api.flexible_from for key, api in API_TABLE.items()}
+_FLEXIBLE_FROM: Final = {key: api.flexible_from for key, api in API_TABLE.items()}
 _WITH_CLIENT_ID = struct.Struct(">hhih")
 _WITHOUT_CLIENT_ID = struct.Struct(">hhi")
 _LENGTH = struct.Struct(">h")

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from kafka_zk.protocol.coding import Codec, codec_for
-from kafka_zk.protocol.decoder import Decoder, write_decoder
-from kafka_zk.protocol.encoder import Encoder, PartsEncoder, write_encoder
+from kafka_zk.protocol.coding import Codec, make_codec
+from kafka_zk.protocol.decoder import write_decoder
+from kafka_zk.protocol.encoder import Encoder, write_encoder
 from kafka_zk.protocol.errors import CLASSES, ErrorCode
 from kafka_zk.protocol.schema import Field, Struct, Versions
 from kafka_zk.protocol.types import Buffer
@@ -38,9 +38,6 @@ class Message(Generic[T]):
         self.flexible_from = Versions.parse(flexible).low
         self.struct = Struct(name, fields)
         self._codecs: dict[int, Codec] = {}
-        self._decoders: dict[int, Decoder] = {}
-        self._encoders: dict[int, Encoder] = {}
-        self._parts_encoders: dict[int, PartsEncoder] = {}
 
     def __repr__(self) -> str:
         return f"{self.name} v{self.min_version}-{self.max_version}"
@@ -60,32 +57,24 @@ class Message(Generic[T]):
 
     def decode(self, buffer: Buffer, api_version: int, position: int = 0) -> T:
         """Read one message that starts at `position`; what follows it is not looked at. Raises DecodeError."""
-        return self.decoder(api_version)(buffer, position)[0]
+        value: T = self._codec(api_version).decode(buffer, position)[0]
+        return value
 
     def decoder(self, api_version: int) -> Callable[[Buffer, int], tuple[T, int]]:
         """The compiled decoder: (buffer, position) -> (object, next position); raises DecodeError."""
-        decoder = self._decoders.get(api_version)
-        if decoder is None:
-            decoder = self._decoders[api_version] = self._codec(api_version).decode()
-        return decoder
+        return self._codec(api_version).decode
 
     def encode(self, value: T, api_version: int) -> bytes:
         """Write one message. Raises UnsupportedVersion if this version would lose a field, EncodeError for our bugs."""
-        return self.encoder(api_version)(value)
+        return self._codec(api_version).encode(value)
 
     def encoder(self, api_version: int) -> Encoder:
         """The compiled encoder: object -> bytes."""
-        encoder = self._encoders.get(api_version)
-        if encoder is None:
-            encoder = self._encoders[api_version] = self._codec(api_version).encode()
-        return encoder
+        return self._codec(api_version).encode
 
     def encode_parts(self, value: T, api_version: int) -> list[Any]:
         """Like `encode`, but a records field may hold a sequence of slices: they stay themselves between the bytes."""
-        encoder = self._parts_encoders.get(api_version)
-        if encoder is None:
-            encoder = self._parts_encoders[api_version] = self._codec(api_version).encode_parts()
-        return encoder(value)
+        return self._codec(api_version).encode_parts(value)
 
     def decoder_source(self, api_version: int) -> str:
         """The Python source of one version's decoder, to read it."""
@@ -102,7 +91,7 @@ class Message(Generic[T]):
         codec = self._codecs.get(api_version)
         if codec is None:
             self._check(api_version)
-            codec = codec_for(self.name, self.struct, api_version, flexible=self.is_flexible(api_version))
+            codec = make_codec(self.name, self.struct, api_version, self.is_flexible(api_version))
             self._codecs[api_version] = codec
         return codec
 

@@ -11,6 +11,8 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from kafka_zk.protocol._bytes cimport big_endian
+
 from crc32c import crc32c
 
 from kafka_zk.protocol.errors import InvalidRecord
@@ -212,14 +214,6 @@ cdef inline void read_fields(const uint8_t* data, Py_ssize_t position, Fields* f
 cdef inline int64_t add(int64_t left, int64_t right) noexcept nogil:
     """The sum, wrapping at 64 bits."""
     return <int64_t>(<uint64_t>left + <uint64_t>right)
-
-
-cdef inline uint64_t big_endian(const uint8_t* data, int width) noexcept nogil:
-    cdef uint64_t raw = 0
-    cdef int index
-    for index in range(width):
-        raw = raw << 8 | data[index]
-    return raw
 
 
 cdef bint read_plain(const uint8_t* data, Py_ssize_t size, Py_ssize_t position, PlainHeader* header) except -1:

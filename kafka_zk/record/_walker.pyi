@@ -1,4 +1,5 @@
 from kafka_zk.record.walker import Columns as Columns
+from kafka_zk.record.walker import assign_offsets as assign_offsets
 from kafka_zk.record.walker import columns as columns
 from kafka_zk.record.walker import decode as decode
 from kafka_zk.record.walker import decode_headers as decode_headers

@@ -7,13 +7,18 @@ without the GIL.
 """
 
 from cpython cimport array
-from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawFree
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_SET_ITEM
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport INT32_MAX, INT32_MIN, INT64_MAX, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+
+from kafka_zk.protocol._bytes cimport (
+    Output, big_endian, put_big_endian, put_bytes, put_uvarint, write_big_endian,
+)
 
 import array
 
@@ -22,18 +27,18 @@ from kafka_zk.record.crc import crc32c
 from kafka_zk.protocol.errors import InvalidRecord
 from kafka_zk.record.batch import BatchHeader
 from kafka_zk.record.types import Record
-from kafka_zk.record.walker import LEFT_OVER, MALFORMED, OUTSIDE, PREMATURE_END, Columns
+from kafka_zk.record.walker import LEFT_OVER, MALFORMED, OUTSIDE, PREMATURE_END, TOO_SHORT, Columns
 
 cdef Py_ssize_t GIL_FREE_FROM = 64 * 1024
 cdef Py_ssize_t SMALLEST_RECORD = 7
 cdef Py_ssize_t HEADER_SIZE = 61
 cdef Py_ssize_t LOG_OVERHEAD = 12
+cdef Py_ssize_t LEADER_EPOCH_AT = 12
 cdef Py_ssize_t CRC_FROM = 21
 cdef uint32_t TRANSACTIONAL_BIT = 0x10
 
 cdef array.array INT_COLUMN = array.array("i")
 cdef array.array LONG_COLUMN = array.array("q")
-cdef object new_tuple = tuple.__new__
 
 cdef enum Problem:
     NO_PROBLEM
@@ -314,15 +319,21 @@ def walk(buffer, Py_ssize_t position, Py_ssize_t end, Py_ssize_t count, int64_t 
 
 
 cdef extern from "Python.h":
+    ctypedef struct PyTypeObject:
+        pass
     object PyMemoryView_FromMemory(char* data, Py_ssize_t size, int flags)
+    object PyType_GenericAlloc(PyTypeObject* type, Py_ssize_t count)
 
 
-cdef inline uint64_t big_endian(const uint8_t* data, int width) noexcept:
-    cdef uint64_t raw = 0
-    cdef int index
-    for index in range(width):
-        raw = raw << 8 | data[index]
-    return raw
+cdef object named(type named_tuple, tuple fields):
+    """A NamedTuple without the checks of tuple.__new__, which take most of its time."""
+    cdef object made = PyType_GenericAlloc(<PyTypeObject*>named_tuple, len(fields))
+    cdef Py_ssize_t index
+    cdef object field
+    for index, field in enumerate(fields):
+        Py_INCREF(field)
+        PyTuple_SET_ITEM(made, index, field)
+    return made
 
 
 def plain_header(buffer, int64_t max_bytes, bint needs_keys):
@@ -365,10 +376,22 @@ def plain_header(buffer, int64_t max_bytes, bint needs_keys):
             or (needs_keys and summary.null_key)
         ):
             return None
-        return new_tuple(BatchHeader, (
+        return named(BatchHeader, (
             0, length, <int32_t>big_endian(data + 12, 4), 2, crc, attributes, last_offset_delta, base_timestamp,
             max_timestamp, producer_id, <int16_t>big_endian(data + 51, 2), base_sequence, count,
         ))
+    finally:
+        PyBuffer_Release(&view)
+
+
+def assign_offsets(buffer, int64_t base_offset, int32_t leader_epoch):
+    cdef Py_buffer view
+    PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE)
+    try:
+        if view.len < HEADER_SIZE:
+            raise ValueError(TOO_SHORT)
+        write_big_endian(<uint8_t*>view.buf, <uint64_t>base_offset, 8)
+        write_big_endian(<uint8_t*>view.buf + LEADER_EPOCH_AT, <uint64_t>leader_epoch, 4)
     finally:
         PyBuffer_Release(&view)
 
@@ -476,7 +499,7 @@ def decode(
             problem = read_fields(data, position, end, &fields)
             if problem != NO_PROBLEM:
                 raise error_for(problem, &fields)
-            records.append(new_tuple(Record, (
+            records.append(named(Record, (
                 add(base_offset, fields.offset_delta),
                 add(base_timestamp, fields.timestamp_delta),
                 bytes_at(data, fields.key_start, fields.key_size),
@@ -491,84 +514,45 @@ def decode(
     return records
 
 
-cdef struct Output:
-    uint8_t* data
-    size_t size
-    size_t capacity
-
-
-cdef int reserve(Output* out, size_t more) except -1:
-    cdef size_t capacity
-    cdef void* data
-    if out.capacity - out.size < more:
-        capacity = max(out.size + more, out.capacity * 2, <size_t>256)
-        data = PyMem_RawRealloc(out.data, capacity)
-        if data == NULL:
-            raise MemoryError()
-        out.data = <uint8_t*>data
-        out.capacity = capacity
-    return 0
-
-
 cdef inline uint64_t zigzag(int64_t value) noexcept:
     return (<uint64_t>value << 1) ^ <uint64_t>(value >> 63)
 
 
-cdef inline void put_raw(Output* out, uint64_t raw) noexcept:
-    while raw > 0x7F:
-        out.data[out.size] = <uint8_t>(raw & 0x7F | 0x80)
-        out.size += 1
-        raw >>= 7
-    out.data[out.size] = <uint8_t>raw
-    out.size += 1
-
-
 cdef int put_field(Output* out, object field) except -1:
-    """Its size, then its bytes. Reserves what it needs."""
+    """Its size, then its bytes."""
     cdef Py_buffer view
     if field is None:
-        reserve(out, 1)
-        put_raw(out, 1)
-        return 0
+        return put_uvarint(out, zigzag(-1))
     PyObject_GetBuffer(field, &view, PyBUF_SIMPLE)
     try:
-        reserve(out, 10 + <size_t>view.len)
-        put_raw(out, zigzag(view.len))
-        if view.len:
-            memcpy(out.data + out.size, view.buf, view.len)
-        out.size += view.len
+        put_uvarint(out, zigzag(view.len))
+        return put_bytes(out, view.buf, view.len)
     finally:
         PyBuffer_Release(&view)
-    return 0
 
 
 def encode(records, int64_t base_offset, int64_t base_timestamp):
-    cdef Output out = Output(NULL, 0, 0)
-    cdef Output body = Output(NULL, 0, 0)
+    cdef Output out = Output(NULL, 0, 0, NULL)
+    cdef Output body = Output(NULL, 0, 0, NULL)
     cdef int64_t offset, timestamp
     cdef object key, value, headers, header_key, header_value, offset_delta
     try:
         for offset, timestamp, key, value, headers in records:
             body.size = 0
-            reserve(&body, 32)
-            body.data[0] = 0
-            body.size = 1
-            put_raw(&body, zigzag(<int64_t>(<uint64_t>timestamp - <uint64_t>base_timestamp)))
+            put_big_endian(&body, 0, 1)  # attributes
+            put_uvarint(&body, zigzag(<int64_t>(<uint64_t>timestamp - <uint64_t>base_timestamp)))
             offset_delta = <object>offset - base_offset
             if not INT32_MIN <= offset_delta <= INT32_MAX:
                 raise OverflowError(f"offset {offset} is too far from the base offset {base_offset}")
-            put_raw(&body, zigzag(<int64_t>(offset - base_offset)))
+            put_uvarint(&body, zigzag(<int64_t>(offset - base_offset)))
             put_field(&body, key)
             put_field(&body, value)
-            reserve(&body, 10)
-            put_raw(&body, zigzag(len(headers)))
+            put_uvarint(&body, zigzag(len(headers)))
             for header_key, header_value in headers:
                 put_field(&body, (<str?>header_key).encode("utf-8", "replace"))
                 put_field(&body, header_value)
-            reserve(&out, 10 + body.size)
-            put_raw(&out, zigzag(<int64_t>body.size))
-            memcpy(out.data + out.size, body.data, body.size)
-            out.size += body.size
+            put_uvarint(&out, zigzag(<int64_t>body.size))
+            put_bytes(&out, body.data, <Py_ssize_t>body.size)
         return PyByteArray_FromStringAndSize(<char*>out.data, <Py_ssize_t>out.size)
     finally:
         PyMem_RawFree(out.data)

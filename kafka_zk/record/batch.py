@@ -15,41 +15,42 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.record.crc import crc32c
 from kafka_zk.record.types import Buffer
 
-LOG_OVERHEAD = 12  # offset and length, which the length field does not count
-HEADER_SIZE_UP_TO_MAGIC = 17
-MAGIC_AT = 16
+# Literals and Final: compiled modules then hold them as constants instead of looking them up.
+LOG_OVERHEAD: Final = 12  # offset and length, which the length field does not count
+HEADER_SIZE_UP_TO_MAGIC: Final = 17
+MAGIC_AT: Final = 16
 HEADER = struct.Struct(">qiibIhiqqqhii")
-HEADER_SIZE = HEADER.size
-LEADER_EPOCH_AT = 12
-CRC_AT = 17
-CRC_FROM = 21
-ATTRIBUTES_AT = 21
-BASE_TIMESTAMP_AT = 27
-MAX_TIMESTAMP_AT = 35
+HEADER_SIZE: Final = 61  # HEADER.size
+LEADER_EPOCH_AT: Final = 12
+CRC_AT: Final = 17
+CRC_FROM: Final = 21
+ATTRIBUTES_AT: Final = 21
+BASE_TIMESTAMP_AT: Final = 27
+MAX_TIMESTAMP_AT: Final = 35
 
-LEGACY_MIN_SIZE = 14  # a magic 0 message without key and value; the smallest legal length field of any magic
+LEGACY_MIN_SIZE: Final = 14  # a magic 0 message without key and value; the smallest legal length field of any magic
 _LEGACY_V0 = struct.Struct(">qiIbb")
 _LEGACY_V1 = struct.Struct(">qiIbbq")
 _OFFSET_AND_LENGTH = struct.Struct(">qi")
 
-CODEC_MASK = 0x07
-TIMESTAMP_TYPE_BIT = 0x08
-TRANSACTIONAL_BIT = 0x10
-CONTROL_BIT = 0x20
-DELETE_HORIZON_BIT = 0x40
+CODEC_MASK: Final = 0x07
+TIMESTAMP_TYPE_BIT: Final = 0x08
+TRANSACTIONAL_BIT: Final = 0x10
+CONTROL_BIT: Final = 0x20
+DELETE_HORIZON_BIT: Final = 0x40
 
-NO_TIMESTAMP = -1
-NO_PRODUCER_ID = -1
-NO_PRODUCER_EPOCH = -1
-NO_SEQUENCE = -1
-NO_LEADER_EPOCH = -1
-NO_COUNT = -1  # of a legacy message: only its payload can tell
+NO_TIMESTAMP: Final = -1
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+NO_LEADER_EPOCH: Final = -1
+NO_COUNT: Final = -1  # of a legacy message: only its payload can tell
 
 
 class BatchHeader(NamedTuple):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
 
 from kafka_zk.protocol.errors import CorruptMessage, MessageTooLarge
 from kafka_zk.protocol.types import Buffer, TopicPartition
@@ -35,7 +34,7 @@ class ValidationRules:
     """What one partition asks of the batches produced to it, from its topic's configs. Made once, used for each append.
 
     `target_codec` None is compression.type=producer: keep the client's. `conversion_begins` is told of each conversion.
-    `keeps_plain`: an uncompressed batch in order is appended as it is.
+    `keeps_plain`: an uncompressed batch in order is appended as it is, if its records have keys where `needs_keys`.
     """
 
     topic_partition: TopicPartition
@@ -46,22 +45,30 @@ class ValidationRules:
     checks: RecordChecks = field(default_factory=RecordChecks)
     conversion_begins: Callable[[], ConversionEnds] | None = None
     keeps_plain: bool = field(init=False)
+    needs_keys: bool = field(init=False)
 
     def __post_init__(self) -> None:
         rewrites = self.target_codec or self.checks.timestamp_type or self.checks.limits_timestamps
         object.__setattr__(self, "keeps_plain", not rewrites)
+        object.__setattr__(self, "needs_keys", self.checks.is_compacted)
 
 
-class ValidatedBatch(NamedTuple):
-    """A batch that may be appended once `assign_offsets` has run on it."""
+class ValidatedBatch:
+    """A batch that may be appended once `assign_offsets` has run on its records.
 
-    records: memoryview
-    header: BatchHeader
-    """As it will be written, but for base offset (0) and leader epoch."""
-    log_append_time_ms: int
-    """What the produce response tells: -1 with CreateTime."""
-    is_rebuilt: bool
-    """The bytes are new: recompressed or converted up."""
+    `header` is as it will be written, but for base offset (0) and leader epoch. `log_append_time_ms` is what the
+    produce response tells: -1 with CreateTime. `is_rebuilt`: the bytes are new, recompressed or converted up.
+    """
+
+    __slots__ = ("header", "is_rebuilt", "log_append_time_ms", "records")
+
+    def __init__(
+        self, records: Buffer, header: BatchHeader, log_append_time_ms: int, *, is_rebuilt: bool = False
+    ) -> None:
+        self.records = records
+        self.header = header
+        self.log_append_time_ms = log_append_time_ms
+        self.is_rebuilt = is_rebuilt
 
 
 def check_size_and_crc(view: memoryview, position: int, header: BatchHeader, rules: ValidationRules) -> None:

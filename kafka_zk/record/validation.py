@@ -1,7 +1,7 @@
 """What a leader checks in a produced batch before it gets offsets, and what it rewrites.
 
 Role        Pure: every check that needs no state of the log, and the clock only as an argument. Safe to run in a pool.
-            Called by the log for each append as leader; `assign_offsets` follows once the log accepts the batch.
+            Called by the log for each append as leader, which then assigns the offsets.
 Invariants  What is returned is one whole magic 2 batch with base offset 0 in a writable buffer, with a right crc.
             In-place work touches only attributes, max timestamp and crc, and only when they change.
 Order       Base offset, size, crc; then count, control flag, sequence; then the records; as Kafka, so that a batch
@@ -14,6 +14,7 @@ Source      Kafka 3.9 LogValidator, UnifiedLog.analyzeAndValidateRecords, Defaul
 from __future__ import annotations
 
 import struct
+from typing import Final
 
 from kafka_zk.protocol.errors import InvalidRecord, UnknownServerError
 from kafka_zk.protocol.types import Buffer, TopicPartition
@@ -58,17 +59,15 @@ __all__ = [
     "RecordChecks",
     "ValidatedBatch",
     "ValidationRules",
-    "assign_offsets",
     "check_replicated",
     "validate",
 ]
 
-_write_offsets = struct.Struct(">qii").pack_into  # base offset, length as it was, leader epoch
-_read = HEADER.unpack_from
-_INT64 = struct.Struct(">q")
-_KNOWN_ATTRIBUTES = 0x7F
-_new = tuple.__new__  # a NamedTuple's own __new__ takes four times as long
-_CLIENT = Origin.CLIENT
+_read: Final = HEADER.unpack_from
+_INT64: Final = struct.Struct(">q")
+_KNOWN_ATTRIBUTES: Final = 0x7F
+_new: Final = tuple.__new__  # a NamedTuple's own __new__ takes four times as long
+_CLIENT: Final = Origin.CLIENT
 
 
 def validate(records: Buffer, rules: ValidationRules, now_ms: int, origin: Origin = Origin.CLIENT) -> ValidatedBatch:
@@ -77,12 +76,11 @@ def validate(records: Buffer, rules: ValidationRules, now_ms: int, origin: Origi
     `records` is patched in place where it can be. A partial batch behind the first one is dropped.
     A message set of magic 0 or 1 comes back converted up. Raises as the module says.
     """
-    view = records if type(records) is memoryview else memoryview(records)
     if rules.keeps_plain and origin is _CLIENT:
-        plain = plain_header(view, rules.max_message_bytes, rules.checks.is_compacted)
+        plain = plain_header(records, rules.max_message_bytes, rules.needs_keys)
         if plain is not None:
-            validated: ValidatedBatch = _new(ValidatedBatch, (view, plain, NO_TIMESTAMP, False))
-            return validated
+            return ValidatedBatch(records, plain, NO_TIMESTAMP)
+    view = memoryview(records)
     if len(view) <= HEADER_SIZE or view[MAGIC_AT] != 2:
         return _validate_uncommon(view, rules, now_ms, origin)
     header: BatchHeader = _new(BatchHeader, _read(view))
@@ -100,11 +98,6 @@ def validate(records: Buffer, rules: ValidationRules, now_ms: int, origin: Origi
     ):
         _reject_header(header, rules)
     return _check_records(view, header, rules, now_ms)
-
-
-def assign_offsets(validated: ValidatedBatch, *, base_offset: int, leader_epoch: int) -> None:
-    """Write the offset of the first record and the leader epoch into the batch; neither is under the crc."""
-    _write_offsets(validated.records, 0, base_offset, validated.header.length, leader_epoch)
 
 
 def check_replicated(records: Buffer, topic_partition: TopicPartition) -> list[Batch]:
@@ -226,8 +219,7 @@ def _check_records(view: memoryview, header: BatchHeader, rules: ValidationRules
         return _patched(view, header, TimestampType.CREATE_TIME, max_timestamp, NO_TIMESTAMP)
     if view.readonly:
         view = memoryview(bytearray(view))
-    validated: ValidatedBatch = _new(ValidatedBatch, (view, header, NO_TIMESTAMP, False))
-    return validated
+    return ValidatedBatch(view, header, NO_TIMESTAMP)
 
 
 def _patched(
@@ -237,7 +229,7 @@ def _patched(
     if view.readonly:
         view = memoryview(bytearray(view))
     if header.uses_log_append_time == bool(timestamp_type) and header.max_timestamp == max_timestamp:
-        return ValidatedBatch(view, header, log_append_time_ms, is_rebuilt=False)
+        return ValidatedBatch(view, header, log_append_time_ms)
     attributes = header.attributes & _KNOWN_ATTRIBUTES & ~TIMESTAMP_TYPE_BIT
     if timestamp_type is TimestampType.LOG_APPEND_TIME:
         attributes |= TIMESTAMP_TYPE_BIT
@@ -246,7 +238,7 @@ def _patched(
     crc = crc32c(view[CRC_FROM:])
     view[CRC_AT:CRC_FROM] = crc.to_bytes(4, "big")
     header = header._replace(attributes=attributes, max_timestamp=max_timestamp, crc=crc)
-    return ValidatedBatch(view, header, log_append_time_ms, is_rebuilt=False)
+    return ValidatedBatch(view, header, log_append_time_ms)
 
 
 def _rebuild(batch: Batch, codec: Codec, rules: ValidationRules, now_ms: int, *, plain_bytes: int) -> ValidatedBatch:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
+from struct import Struct
 from typing import NamedTuple
 
 from kafka_zk.protocol.errors import InvalidRecord
@@ -20,6 +21,7 @@ from kafka_zk.record.batch import (
     CRC_FROM,
     HEADER,
     HEADER_SIZE,
+    LEADER_EPOCH_AT,
     LOG_OVERHEAD,
     MAGIC_AT,
     TRANSACTIONAL_BIT,
@@ -28,6 +30,8 @@ from kafka_zk.record.batch import (
 from kafka_zk.record.crc import crc32c
 from kafka_zk.record.types import Buffer, Header, Record
 
+_INT32 = Struct(">i")
+_INT64 = Struct(">q")
 _MAX_INT64 = 0x7FFFFFFFFFFFFFFF
 _MASK_64 = 0xFFFFFFFFFFFFFFFF
 
@@ -35,6 +39,7 @@ MALFORMED = "Found invalid record structure"
 PREMATURE_END = "Incorrect declared batch size, premature EOF reached"
 LEFT_OVER = "Incorrect declared batch size, records still remaining in file"
 OUTSIDE = "the records to walk must lie inside the buffer"
+TOO_SHORT = "shorter than the header of a batch"
 
 
 class Columns(NamedTuple):
@@ -215,6 +220,14 @@ def plain_header(buffer: Buffer, max_bytes: int, needs_keys: bool) -> BatchHeade
     except InvalidRecord:
         return None
     return header if max_timestamp == header.max_timestamp and not (needs_keys and null_key) else None
+
+
+def assign_offsets(buffer: Buffer, base_offset: int, leader_epoch: int) -> None:
+    """Write the offset of the first record and the leader epoch into a batch; neither is under the crc."""
+    if len(buffer) < HEADER_SIZE:
+        raise ValueError(TOO_SHORT)
+    _INT64.pack_into(buffer, 0, base_offset)
+    _INT32.pack_into(buffer, LEADER_EPOCH_AT, leader_epoch)
 
 
 def columns(buffer: Buffer, position: int, end: int, count: int, base_timestamp: int) -> Columns:

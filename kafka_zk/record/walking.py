@@ -10,12 +10,12 @@ from typing import Literal
 WALKER: Literal["compiled", "pure"]
 
 try:
-    from kafka_zk.record._walker import columns, decode, decode_headers, encode, plain_header, walk
+    from kafka_zk.record._walker import assign_offsets, columns, decode, decode_headers, encode, plain_header, walk
 
     WALKER = "compiled"
 except ImportError:
-    from kafka_zk.record.walker import columns, decode, decode_headers, encode, plain_header, walk
+    from kafka_zk.record.walker import assign_offsets, columns, decode, decode_headers, encode, plain_header, walk
 
     WALKER = "pure"
 
-__all__ = ["WALKER", "columns", "decode", "decode_headers", "encode", "plain_header", "walk"]
+__all__ = ["WALKER", "assign_offsets", "columns", "decode", "decode_headers", "encode", "plain_header", "walk"]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gevent.event import Event
 
@@ -37,9 +37,9 @@ from kafka_zk.replication.leading.isr_proposals import IsrChange, expand_if_caug
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import AppendInfo, UnifiedLog
 
-NO_LEADER = -1
-NO_EPOCH = -1
-ACKS_ALL = -1
+NO_LEADER: Final = -1
+NO_EPOCH: Final = -1
+ACKS_ALL: Final = -1
 
 log_lines = logging.getLogger("kafka.cluster.Partition")
 

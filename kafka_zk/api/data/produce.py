@@ -7,6 +7,7 @@ Source      Kafka 3.9 KafkaApis.handleProduceRequest, ProduceResponse.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
@@ -39,18 +40,18 @@ from kafka_zk.protocol.messages.produce import (
 )
 from kafka_zk.replication.serving.append import AppendFailure, Entry
 
-ADMIN_CLIENT_ID = "__admin_client"
+ADMIN_CLIENT_ID: Final = "__admin_client"
 """Only this client may write to internal topics."""
 
-LEADERS_FROM = 10
+LEADERS_FROM: Final = 10
 """From this version on an answer names the leaders of partitions that are led elsewhere."""
 
 Result = AppendInfo | AppendFailure
 
 # Shared by all answers: encoders only read them, and making them costs.
-_NO_RECORD_ERRORS: list[BatchIndexAndErrorMessage] = []
-_NO_LEADER = LeaderIdAndEpoch()
-_NO_ENDPOINTS: list[NodeEndpoint] = []
+_NO_RECORD_ERRORS: Final[list[BatchIndexAndErrorMessage]] = []
+_NO_LEADER: Final = LeaderIdAndEpoch()
+_NO_ENDPOINTS: Final[list[NodeEndpoint]] = []
 
 
 @api(PRODUCE_REQUEST, PRODUCE_RESPONSE)
@@ -69,12 +70,13 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
         allowed = services.authorizer is None or ctx.may(Operation.WRITE, ResourceType.TOPIC, name)
         state = topics.get(name)
         for data in topic.partition_data:
+            index = data.index
             try:
                 if not allowed:
                     raise TopicAuthorizationFailed
-                if state is None or data.index not in state.partitions:
+                if state is None or index not in state.partitions:
                     raise UnknownTopicOrPartition
-                entries.append((name, data.index, one_batch(data.records, api_version)))
+                entries.append((name, index, one_batch(data.records, api_version)))
             except CorruptMessage:
                 # Kafka looks for transactional batches before anything else: what is no batch fails the whole request.
                 raise
@@ -83,27 +85,32 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
                     refused = []
                 refused.append((position, AppendFailure(error)))
             position += 1
+    required_acks = request.acks
     results = services.replica_manager.append_records(
         entries,
-        required_acks=request.acks,
+        required_acks=required_acks,
         timeout_ms=request.timeout_ms,
         internal_topics_allowed=ctx.client_id == ADMIN_CLIENT_ID,
     )
     if type(results) is list:
         if refused is not None:
             results = _merged(results, refused)
-        if request.acks == 0:
+        if required_acks == 0:
             _close_if_failed(results, ctx)
             return None
         return _response(request, ctx, results)
     assert isinstance(results, Pending)
-    pending: Pending[ProduceResponse] = Pending()
+    return _later(request, ctx, results, refused)
 
-    def finish(done: Pending[list[Result]]) -> None:
-        pending.complete(_response(request, ctx, _merged(done.value, refused)))
 
-    results.on_complete(finish)
-    return pending
+def _later(
+    request: ProduceRequest,
+    ctx: RequestContext,
+    results: Pending[list[Result]],
+    refused: list[tuple[int, AppendFailure]] | None,
+) -> Pending[ProduceResponse]:
+    """The answer once all records are acknowledged. Apart, so that only a request that waits pays for the closure."""
+    return results.then(lambda acknowledged: _response(request, ctx, _merged(acknowledged, refused)))
 
 
 def _merged(results: list[Result], refused: list[tuple[int, AppendFailure]] | None) -> list[Result]:
@@ -141,14 +148,13 @@ def _response(request: ProduceRequest, ctx: RequestContext, results: list[Result
                     leaders = CurrentLeaders(ctx)
                 partitions.append(_failed(name, data.index, result, ctx.api_version, leaders))
                 continue
-            first_offset, _, log_append_time_ms, log_start_offset, _, _ = result
             partitions.append(
                 PartitionProduceResponse(
                     index=data.index,
                     error_code=0,
-                    base_offset=first_offset,
-                    log_append_time_ms=log_append_time_ms,
-                    log_start_offset=log_start_offset,
+                    base_offset=result.first_offset,
+                    log_append_time_ms=result.log_append_time_ms,
+                    log_start_offset=result.log_start_offset,
                     record_errors=_NO_RECORD_ERRORS,
                     current_leader=_NO_LEADER,
                 )

@@ -8,21 +8,22 @@ Source      Kafka 3.9 ProduceRequest.validateRecords.
 from __future__ import annotations
 
 from struct import Struct
+from typing import Final
 
 from kafka_zk.protocol.errors import InvalidRecord, TransactionalIdAuthorizationFailed, UnsupportedCompressionType
 from kafka_zk.protocol.types import Buffer
 from kafka_zk.record.batch import ATTRIBUTES_AT, CODEC_MASK, HEADER_SIZE, LOG_OVERHEAD, TRANSACTIONAL_BIT, batches
 from kafka_zk.record.compression import Codec
 
-BATCHES_FROM = 3
+BATCHES_FROM: Final = 3
 """From this version on records come as one batch of magic 2; before as message sets of magic 0 and 1."""
 
-ZSTD_FROM = 7
+ZSTD_FROM: Final = 7
 
 NO_TRANSACTIONS = "Transactions are not supported by this broker yet"
 
-_length_and_magic = Struct(">8xi4xb").unpack_from
-_LOW_ATTRIBUTES_AT = ATTRIBUTES_AT + 1
+_length_and_magic: Final = Struct(">8xi4xb").unpack_from
+_LOW_ATTRIBUTES_AT: Final = ATTRIBUTES_AT + 1
 
 
 def one_batch(records: Buffer | None, api_version: int) -> Buffer:

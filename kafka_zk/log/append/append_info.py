@@ -6,18 +6,36 @@ Source      LogAppendInfo.
 
 from __future__ import annotations
 
-from typing import NamedTuple
 
-
-class AppendInfo(NamedTuple):
+class AppendInfo:
     """What an append did. `log_append_time_ms` is -1 with CreateTime; both offsets are -1 when nothing came."""
 
-    first_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
-    max_timestamp: int
-    is_duplicate: bool
+    __slots__ = (
+        "first_offset",
+        "is_duplicate",
+        "last_offset",
+        "log_append_time_ms",
+        "log_start_offset",
+        "max_timestamp",
+    )
 
+    def __init__(
+        self,
+        first_offset: int,
+        last_offset: int,
+        log_append_time_ms: int,
+        log_start_offset: int,
+        max_timestamp: int,
+        *,
+        is_duplicate: bool = False,
+    ) -> None:
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.log_append_time_ms = log_append_time_ms
+        self.log_start_offset = log_start_offset
+        self.max_timestamp = max_timestamp
+        self.is_duplicate = is_duplicate
 
-NOTHING_APPENDED = AppendInfo(-1, -1, -1, -1, -1, is_duplicate=False)
+    def __repr__(self) -> str:
+        repeated = " again" if self.is_duplicate else ""
+        return f"appended {self.first_offset} to {self.last_offset}{repeated}, log starts at {self.log_start_offset}"

@@ -9,7 +9,7 @@ Source      LocalLog.append, LogSegment.append, LogSegment.updateTxnIndex.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafka_zk.log.directory.log_directory import SLOW_WRITE_MS
 from kafka_zk.log.files.transaction_index import AbortedTransaction
@@ -21,7 +21,7 @@ from kafka_zk.record.control import EndTransactionMarker
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import UnifiedLog
 
-POOLED_BYTES = 128 * 1024
+POOLED_BYTES: Final = 128 * 1024
 """From here on a thread writes: the hand-off costs 20 to 43 us and four context switches, as much as the loop spends
 on copying this into the page cache. Where the disk keeps a write waiting, threads take all of them (LogDirectory)."""
 
@@ -41,10 +41,9 @@ def write(
         log_dir.open_segments.track(segment)
     try:
         if size < POOLED_BYTES and not segment.is_flushing and not (log_dir.inline_from_ms and log_dir.must_pool()):
-            now_ms = log_dir.clock.monotonic_ms
-            started_ms = now_ms()
+            started_ms = log_dir.now_ms()
             segment.file.write(data)
-            if now_ms() - started_ms > SLOW_WRITE_MS:
+            if log_dir.now_ms() - started_ms > SLOW_WRITE_MS:
                 log_dir.stalled()
         else:
             _write_pooled(log, segment, data)

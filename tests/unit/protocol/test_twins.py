@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_zk.protocol.coding import CODEC, pure_codec_for
+from kafka_zk.protocol.coding import CODEC, Codec, PureCodec
 from kafka_zk.protocol.errors import DecodeError, EncodeError, UnsupportedVersion
 from kafka_zk.protocol.header import read_request_header
 from kafka_zk.protocol.message import Message
@@ -67,25 +67,17 @@ VERSIONS = [
 ]
 
 
-class Twin:
-    """One version of one message in one of the two codecs."""
-
-    def __init__(self, decode: Any, encode: Any, encode_parts: Any) -> None:
-        self.decode, self.encode, self.encode_parts = decode, encode, encode_parts
+def compiled_twin(message: Message[Any], version: int) -> Codec:
+    plan: Codec = _codec.Plan(message.name, message.struct, version, message.is_flexible(version))
+    return plan
 
 
-def compiled_twin(message: Message[Any], version: int) -> Twin:
-    plan = _codec.Plan(message.name, message.struct, version, message.is_flexible(version))
-    return Twin(plan.decode, plan.encode, plan.encode_parts)
-
-
-def pure_twin(message: Message[Any], version: int) -> Twin:
-    made = pure_codec_for(message.name, message.struct, version, flexible=message.is_flexible(version))
-    return Twin(*(make() for make in made))
+def pure_twin(message: Message[Any], version: int) -> Codec:
+    return PureCodec(message.name, message.struct, version, message.is_flexible(version))
 
 
 @cache
-def twins(name: str, version: int) -> tuple[Twin, Twin]:
+def twins(name: str, version: int) -> tuple[Codec, Codec]:
     """The pure one and the compiled one."""
     return pure_twin(MESSAGES[name], version), compiled_twin(MESSAGES[name], version)
 
@@ -112,7 +104,7 @@ def outcome(call: Callable[..., Any], *arguments: Any) -> Any:
         return type(error)
 
 
-def decoded(twin: Twin, data: Any, position: int = 0) -> Any:
+def decoded(twin: Codec, data: Any, position: int = 0) -> Any:
     found = outcome(twin.decode, data, position)
     return (told(found[0]), found[1]) if isinstance(found, tuple) else found
 
@@ -389,10 +381,10 @@ def test_the_twins_refuse_a_field_that_would_be_lost_with_the_same_words() -> No
 @TWINS
 @pytest.mark.parametrize("version, count", [(0, b"\x7f\xff\xff\xff"), (9, b"\xff\xff\xff\xff\x07")])
 def test_a_claim_of_two_billion_elements_reserves_no_memory(twin_of: Any, version: int, count: bytes) -> None:
-    twin = twin_of(METADATA_REQUEST, version)
+    decode = twin_of(METADATA_REQUEST, version).decode
     tracemalloc.start()
     try:
-        assert outcome(twin.decode, count + bytes(1000), 0) is DecodeError
+        assert outcome(decode, count + bytes(1000), 0) is DecodeError
         assert tracemalloc.get_traced_memory()[1] < 100_000
     finally:
         tracemalloc.stop()

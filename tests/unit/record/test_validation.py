@@ -30,10 +30,10 @@ from kafka_zk.record.validation import (
     Origin,
     RecordChecks,
     ValidationRules,
-    assign_offsets,
     check_replicated,
     validate,
 )
+from kafka_zk.record.walking import assign_offsets
 from tests.unit.record.golden_logs import GOLDEN, golden
 from tests.unit.record.strategies import record_lists
 
@@ -89,7 +89,7 @@ def test_a_produced_batch_gets_the_answer_of_apache(answer: dict[str, Any]) -> N
         return
     assert answer["error_code"] == 0
     assert validated.log_append_time_ms == stamped_ms
-    assign_offsets(validated, base_offset=read_header(written).base_offset, leader_epoch=0)
+    assign_offsets(validated.records, base_offset=read_header(written).base_offset, leader_epoch=0)
     header = validated.header
     assert header[3:] == read_header(validated.records)[3:]
     if header.codec_id == Codec.SNAPPY and validated.is_rebuilt:
@@ -110,7 +110,7 @@ RULES = ValidationRules(TOPIC)
 def test_a_good_batch_is_kept_in_its_own_buffer() -> None:
     data = batch_of()
     validated = validate(data, RULES, T0)
-    assign_offsets(validated, base_offset=77, leader_epoch=5)
+    assign_offsets(validated.records, base_offset=77, leader_epoch=5)
     assert (read_header(data).base_offset, read_header(data).partition_leader_epoch) == (77, 5)
     assert next(iter(batches(data))).is_valid()
     assert not validated.is_rebuilt
@@ -119,7 +119,7 @@ def test_a_good_batch_is_kept_in_its_own_buffer() -> None:
 def test_a_read_only_buffer_is_copied() -> None:
     data = bytes(batch_of())
     validated = validate(data, RULES, T0)
-    assign_offsets(validated, base_offset=3, leader_epoch=1)
+    assign_offsets(validated.records, base_offset=3, leader_epoch=1)
     assert read_header(data).base_offset == 0
     assert read_header(validated.records).base_offset == 3
 
@@ -220,7 +220,7 @@ def test_a_validated_batch_holds_the_records_that_were_sent(codec: Codec, record
     except (RecordsError, MessageTooLarge):
         assert topic in ("compact", "limited", "limcompact", "small")
         return
-    assign_offsets(validated, base_offset=1000, leader_epoch=3)
+    assign_offsets(validated.records, base_offset=1000, leader_epoch=3)
     (batch,) = batches(validated.records)
     assert batch.is_valid()
     stamp = T0 if topic.startswith("lat") else None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kafka_zk.protocol.errors import InvalidRecord
 from kafka_zk.record import Record, build_batch, read_header, walker
-from kafka_zk.record.batch import CRC_AT, CRC_FROM, MAX_TIMESTAMP_AT
+from kafka_zk.record.batch import CRC_AT, CRC_FROM, LEADER_EPOCH_AT, MAX_TIMESTAMP_AT
 from kafka_zk.record.walking import WALKER
 from tests.unit.record.strategies import record_lists
 
@@ -115,6 +115,26 @@ def test_columns_point_at_keys_values_and_headers(twin: Any) -> None:
     assert payload[rows.value_starts[1] :][: rows.value_sizes[1]] == b"value"
     assert twin.decode_headers(payload, rows.header_starts[0], len(payload)) == (("h", b"1"), ("", None))
     assert twin.decode_headers(payload, rows.header_starts[1], len(payload)) == ()
+
+
+@TWINS
+@given(INT64, st.integers(-(2**31), 2**31 - 1))
+def test_offset_and_leader_epoch_are_all_that_assigning_offsets_changes(twin: Any, offset: int, epoch: int) -> None:
+    batch = build_batch([Record(0, 7, b"key", b"value")])
+    unassigned = bytes(batch)
+    twin.assign_offsets(memoryview(batch), offset, epoch)
+    header = read_header(batch)
+    assert (header.base_offset, header.partition_leader_epoch) == (offset, epoch)
+    assert header._replace(base_offset=0, partition_leader_epoch=-1) == read_header(unassigned)
+    assert batch[LEADER_EPOCH_AT + 4 :] == unassigned[LEADER_EPOCH_AT + 4 :]
+
+
+@TWINS
+def test_offsets_are_assigned_to_whole_headers_in_writable_memory_only(twin: Any) -> None:
+    with pytest.raises(ValueError, match="shorter than the header of a batch"):
+        twin.assign_offsets(bytearray(60), 1, 1)
+    with pytest.raises((BufferError, TypeError)):
+        twin.assign_offsets(bytes(61), 1, 1)
 
 
 BODY = b"\0" + varint(0) * 2 + varint(-1) * 2  # no key, no value; the header count is missing

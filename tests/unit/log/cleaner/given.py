@@ -9,7 +9,7 @@ from kafka_zk.log.cleaner.choosing import dirt_of
 from kafka_zk.log.cleaner.cleaning import Cleaning, Helper
 from kafka_zk.log.cleaner.segment_facts import facts_of
 from kafka_zk.log.cleaner.settings import CleanerSettings
-from kafka_zk.log.helper.wire import Descriptor, Packed, receive
+from kafka_zk.log.helper.wire import Descriptor
 from kafka_zk.log.unified_log import UnifiedLog
 
 T = TypeVar("T")
