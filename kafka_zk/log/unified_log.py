@@ -111,13 +111,16 @@ class UnifiedLog:
         if now_ms is None:
             now_ms = self.log_dir.clock.wall_ms()
         size = len(records)
+        rules = self._rules
+        if rules is None:
+            rules = self._make_rules()
         if size >= CHECK_POOLED_BYTES and records[22] & CODEC_MASK:
-            validated = validate_in_thread(self.log_dir.pools, records, self._rules, now_ms, origin)
+            validated = validate_in_thread(self.log_dir.pools, records, rules, now_ms, origin)
         else:
             try:
-                validated = validate(records, self._rules.inline, now_ms, origin)
+                validated = validate(records, rules.inline, now_ms, origin)
             except TooMuchToDecompress:
-                validated = validate_in_thread(self.log_dir.pools, records, self._rules, now_ms, origin)
+                validated = validate_in_thread(self.log_dir.pools, records, rules, now_ms, origin)
         # What is written may be larger than what came: the topic's own codec is not the producer's.
         size = len(validated.records)
         if self.turn.is_taken or size >= POOLED_BYTES or self.log_dir.inline_from_ms or self.active.is_flushing:
@@ -354,12 +357,18 @@ class UnifiedLog:
     def apply_config(self, config: LogConfig) -> None:
         """From now on follow `config`."""
         self.config = config
-        self._rules = LimitedRules.of(validation_rules(self.topic_partition, config, self.log_dir.conversion_begins))
+        self._rules: LimitedRules | None = None
         self.segment_bytes = config.segment_bytes
         self._flush_messages = config.flush_messages
         for segment in self.segments:
             segment.index_interval_bytes = config.index_interval_bytes
             segment.roll_after_timestamp = UNKNOWN
+
+    def _make_rules(self) -> LimitedRules:
+        """Of thousands of logs few are appended to soon after a start."""
+        made = LimitedRules.of(validation_rules(self.topic_partition, self.config, self.log_dir.conversion_begins))
+        self._rules = made
+        return made
 
     def assign_topic_id(self, topic_id: UUID) -> None:
         """Write the topic id down. Raises InconsistentTopicId when there is another, KafkaStorageError."""

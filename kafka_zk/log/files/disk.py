@@ -14,6 +14,8 @@ from pathlib import Path
 from kafka_zk.log.files import file_system
 from kafka_zk.protocol.types import Buffer
 
+SMALL_BYTES = 64 * 1024
+
 
 class Disk:
     """Linux system calls under their own names; replace one in a subclass to plant a fault."""
@@ -81,6 +83,15 @@ class Disk:
         except FileNotFoundError:
             return False
         return True
+
+
+def read_small(path: str | Path) -> bytes:
+    """The content of a file of few bytes, at most 64 KiB of it, in as few calls as can be. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, SMALL_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def short_write(written: int, wanted: int) -> OSError:

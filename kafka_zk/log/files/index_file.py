@@ -96,8 +96,16 @@ class IndexFile:
         """Cut the file behind its last entry. Raises OSError."""
         # A map that reaches beyond the end of its file must not be touched: it goes before the file shrinks.
         self._unmap()
-        self._disk.ftruncate(self._open(), self.entry_count * self.entry_size)
+        descriptor, size_bytes = self._open(), self.entry_count * self.entry_size
+        if os.fstat(descriptor).st_size != size_bytes:
+            self._disk.ftruncate(descriptor, size_bytes)
         self._sized = False
+
+    def begin_again(self) -> None:
+        """Forget every entry, for one that writes them all again and then trims: the file keeps its length."""
+        self._unmap()
+        self.entry_count = 0
+        self._sized = True
 
     def flush(self) -> None:
         """fsync. Raises OSError."""

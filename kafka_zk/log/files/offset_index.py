@@ -82,9 +82,8 @@ class OffsetIndex:
         self.load()
 
     def reset(self) -> None:
-        """Empty the index. Raises OSError."""
-        self.file.entry_count = 0
-        self.file.trim()
+        """Empty the index; what the file holds goes with the next `trim`."""
+        self.file.begin_again()
         self.last_offset = self.base_offset
 
     def entries(self) -> list[OffsetPosition]:

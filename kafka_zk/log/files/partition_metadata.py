@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from uuid import UUID
 
-from kafka_zk.log.files.disk import DISK, Disk
+from kafka_zk.log.files.disk import DISK, Disk, read_small
 from kafka_zk.protocol.types import NULL_UUID, uuid_from_base64, uuid_to_base64
 
 VERSION = 0
@@ -49,7 +49,7 @@ def decode(content: bytes, path: Path) -> UUID:
 def read(path: Path) -> UUID | None:
     """The topic id; None without a file, or when a power cut left it empty. MalformedPartitionMetadata, OSError."""
     try:
-        content = path.read_bytes()
+        content = read_small(path)
     except FileNotFoundError:
         return None
     return decode(content, path) if content else None

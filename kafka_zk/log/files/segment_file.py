@@ -101,7 +101,9 @@ class SegmentFile:
 
     def trim(self) -> None:
         """Drop preallocated room behind the last batch. Raises OSError."""
-        self._disk.ftruncate(self.fileno(), self.size_bytes)
+        descriptor = self.fileno()
+        if os.fstat(descriptor).st_size != self.size_bytes:
+            self._disk.ftruncate(descriptor, self.size_bytes)
 
     def read_at(self, position: int, size_bytes: int) -> bytes:
         """At most `size_bytes`; less only at the end of the file. Raises OSError."""

@@ -74,9 +74,8 @@ class TimeIndex:
         self._last = None
 
     def reset(self) -> None:
-        """Empty the index. Raises OSError."""
-        self.file.entry_count = 0
-        self.file.trim()
+        """Empty the index; what the file holds goes with the next `trim`."""
+        self.file.begin_again()
         self._last = None
 
     def entries(self) -> list[TimestampOffset]:

@@ -59,12 +59,21 @@ class LogLoader:
     jitter_ms: int = 0
     breathe: Callable[[], None] = lambda: None
     segments: Segments = field(default_factory=Segments)
+    _recovered: tuple[LogSegment, int] | None = None
+    """The segment recovered last and where it ends."""
 
     def load(self) -> LoadedLog:
         """Raises OSError, CorruptMessage (a directory that contradicts itself)."""
         files = self._finish_swaps(self._scan())
+        self.producers.begin_load(file.offset for file in files if file.kind == names.PRODUCER_SNAPSHOT)
+        try:
+            return self._load(files)
+        finally:
+            self.producers.end_load()
+
+    def _load(self, files: dict[OffsetFile, os.DirEntry[str]]) -> LoadedLog:
         self._open_segments(files)
-        loaded = self._resume() if self.clean_stop else None
+        loaded = self._resume(files) if self.clean_stop else None
         if loaded is not None:
             return loaded
         if not self.clean_stop:
@@ -75,6 +84,7 @@ class LogLoader:
         self.epochs.truncate_from_end(end_offset)
         self.epochs.truncate_from_start(self.log_start_offset)
         start_offset = max(self.log_start_offset, self.segments.first.base_offset)
+        self.producers.remove_above(end_offset)
         self.producers.remove_stray(segment.base_offset for segment in self.segments)
         if self.clean_stop or self.producers.state.map_end_offset != end_offset:
             self.producers.state.clear(start_offset)
@@ -95,9 +105,18 @@ class LogLoader:
     # Files
 
     def _scan(self) -> dict[OffsetFile, os.DirEntry[str]]:
+        found: dict[OffsetFile, os.DirEntry[str]] = {}
+        has_epochs = False
         with os.scandir(self.directory) as entries:
-            named = ((names.parse_offset_file(entry.name), entry) for entry in entries)
-            return {file: entry for file, entry in named if file is not None}
+            for entry in entries:
+                file = names.parse_offset_file(entry.name) if entry.name[0].isdigit() else None
+                if file is not None:
+                    found[file] = entry
+                elif entry.name == names.LEADER_EPOCHS:
+                    has_epochs = True
+        if not has_epochs:
+            self.epochs.create()
+        return found
 
     def _finish_swaps(self, files: dict[OffsetFile, os.DirEntry[str]]) -> dict[OffsetFile, os.DirEntry[str]]:
         """Undo an unfinished cleaning or split, complete a finished one; what is left has no suffix.
@@ -201,7 +220,7 @@ class LogLoader:
 
     # Clean
 
-    def _resume(self) -> LoadedLog | None:
+    def _resume(self, files: dict[OffsetFile, os.DirEntry[str]]) -> LoadedLog | None:
         """The log as a clean stop left it, from names and sizes alone; None when they do not fit together."""
         if not len(self.segments):
             return None
@@ -211,13 +230,11 @@ class LogLoader:
         if (active.size_bytes == 0) != (end_offset == active.base_offset):
             return None
         start_offset = max(self.log_start_offset, self.segments.first.base_offset)
-        snapshot = self.producers.path(end_offset)
         if end_offset > start_offset:
-            try:
-                known_empty = snapshot.stat().st_size == producer_snapshot.EMPTY_SIZE_BYTES
-            except FileNotFoundError:
+            snapshot = files.get(OffsetFile(end_offset, names.PRODUCER_SNAPSHOT, ""))
+            if snapshot is None:
                 return None
-            if not known_empty:
+            if snapshot.stat().st_size != producer_snapshot.EMPTY_SIZE_BYTES:
                 self.producers.reload(start_offset, end_offset, self.now_ms)
                 if self.producers.state.map_end_offset != end_offset:
                     return None
@@ -283,6 +300,9 @@ class LogLoader:
         )
         lost_bytes = recover_segment(segment, self.producers, self.epochs, self.breathe)
         self.producers.take_snapshot()
+        self._recovered = segment, self.producers.state.map_end_offset
+        # There may be thousands to recover, and few descriptors.
+        segment.close_if_idle()
         return lost_bytes
 
     def _end_offset(self) -> int:
@@ -315,6 +335,8 @@ class LogLoader:
         return self.log_start_offset
 
     def _next_offset(self, segment: LogSegment) -> int:
+        if self._recovered is not None and self._recovered[0] is segment:
+            return self._recovered[1]
         try:
             return segment.next_offset()
         except CorruptMessage as error:

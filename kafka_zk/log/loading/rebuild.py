@@ -61,7 +61,8 @@ def recover_segment(
     if pending is not None:
         _take_in(pending, valid, segment, producers, epochs)
         valid += pending.size_bytes
-    segment.file.truncate(valid)
+    if valid < file_size:
+        segment.file.truncate(valid)
     segment.become_inactive()
     return file_size - valid
 

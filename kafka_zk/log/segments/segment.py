@@ -5,7 +5,7 @@ Invariants  Base offset <= every offset inside < base offset of the next segment
             An append gives at most one index entry, and only if more than `index_interval_bytes` came since the last
             one *before* this append; so the first append of a segment is never indexed.
             On roll and close the time index gets a last entry with the largest timestamp, and the indexes are trimmed.
-            Nothing is opened before it is needed.
+            Nothing is opened, nor are the indexes looked for, before it is needed.
 Source      LogSegment: append, translateOffset, read, findOffsetByTimestamp, recover, onBecomeInactiveSegment.
 """
 
@@ -44,8 +44,15 @@ class LogSegment:
     """
 
     __slots__ = (
+        "_directory",
+        "_disk",
+        "_index_bytes",
         "_is_finished",
+        "_offset_index",
+        "_state",
+        "_time_index",
         "_times_loaded",
+        "_transaction_index",
         "base_offset",
         "bytes_since_last_index_entry",
         "created_ms",
@@ -57,11 +64,8 @@ class LogSegment:
         "is_tracked",
         "jitter_ms",
         "max_timestamp",
-        "offset_index",
         "offset_of_max_timestamp",
         "roll_after_timestamp",
-        "time_index",
-        "transaction_index",
     )
 
     def __init__(
@@ -78,14 +82,15 @@ class LogSegment:
     ) -> None:
         """`state` is the suffix of files in transition (.cleaned, .swap)."""
 
-        def path(kind: str) -> Path:
-            return directory / names.offset_file_name(base_offset, kind, state)
-
         self.base_offset = base_offset
-        self.file = SegmentFile(path(names.LOG), size_bytes, disk)
-        self.offset_index = OffsetIndex(path(names.OFFSET_INDEX), base_offset, config.segment_index_bytes, disk)
-        self.time_index = TimeIndex(path(names.TIME_INDEX), base_offset, config.segment_index_bytes, disk)
-        self.transaction_index = TransactionIndex(path(names.TRANSACTION_INDEX), base_offset, disk)
+        self._directory = directory
+        self._state = state
+        self._disk = disk
+        self._index_bytes = config.segment_index_bytes
+        self._offset_index: OffsetIndex | None = None
+        self._time_index: TimeIndex | None = None
+        self._transaction_index: TransactionIndex | None = None
+        self.file = SegmentFile(self._path(names.LOG), size_bytes, disk)
         self.index_interval_bytes = config.index_interval_bytes
         self.bytes_since_last_index_entry = 0
         self.created_ms = created_ms
@@ -104,12 +109,44 @@ class LogSegment:
             self.offset_index.file.entry_count = self.time_index.file.entry_count = 0
 
     @property
+    def offset_index(self) -> OffsetIndex:
+        index = self._offset_index
+        if index is None:
+            path = self._path(names.OFFSET_INDEX)
+            index = self._offset_index = OffsetIndex(path, self.base_offset, self._index_bytes, self._disk)
+        return index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        index = self._time_index
+        if index is None:
+            path = self._path(names.TIME_INDEX)
+            index = self._time_index = TimeIndex(path, self.base_offset, self._index_bytes, self._disk)
+        return index
+
+    @property
+    def transaction_index(self) -> TransactionIndex:
+        index = self._transaction_index
+        if index is None:
+            path = self._path(names.TRANSACTION_INDEX)
+            index = self._transaction_index = TransactionIndex(path, self.base_offset, self._disk)
+        return index
+
+    def _path(self, kind: str) -> Path:
+        return self._directory / names.offset_file_name(self.base_offset, kind, self._state)
+
+    @property
     def size_bytes(self) -> int:
         return self.file.size_bytes
 
     @property
     def is_open(self) -> bool:
-        return self.file.is_open or self.offset_index.file.is_open or self.time_index.file.is_open
+        offset_index, time_index = self._offset_index, self._time_index
+        return (
+            self.file.is_open
+            or (offset_index is not None and offset_index.file.is_open)
+            or (time_index is not None and time_index.file.is_open)
+        )
 
     @property
     def largest_timestamp(self) -> int:
@@ -253,9 +290,13 @@ class LogSegment:
     def flush(self) -> None:
         """fsync everything; a pool thread may run it. Raises OSError."""
         self.file.flush()
-        self.offset_index.file.flush()
-        self.time_index.file.flush()
-        self.transaction_index.flush()
+        # An index that nobody has looked for has not been changed, and must not be looked for from a thread.
+        if self._offset_index is not None:
+            self._offset_index.file.flush()
+        if self._time_index is not None:
+            self._time_index.file.flush()
+        if self._transaction_index is not None:
+            self._transaction_index.flush()
 
     def close(self) -> None:
         """Complete and trim the files and give them back; slices in flight keep theirs. Raises OSError."""
@@ -264,22 +305,32 @@ class LogSegment:
 
     def close_files(self) -> None:
         """Give everything back as it is, for a directory that failed or files that go away."""
-        self.offset_index.file.close()
-        self.time_index.file.close()
+        self._close_indexes()
         self.file.close()
 
     def close_if_idle(self) -> bool:
         """Give descriptors back until they are needed again; whether that was possible."""
         if self.is_flushing or not self.file.close_if_idle():
             return False
-        self.offset_index.file.close()
-        self.time_index.file.close()
+        self._close_indexes()
         return True
+
+    def _close_indexes(self) -> None:
+        if self._offset_index is not None:
+            self._offset_index.file.close()
+        if self._time_index is not None:
+            self._time_index.file.close()
 
     def moved_to(self, directory: Path) -> None:
         """The partition's directory has a new name."""
-        for each in (self.file, self.offset_index.file, self.time_index.file, self.transaction_index):
-            each.path = directory / each.path.name
+        self._directory = directory
+        self.file.path = directory / self.file.path.name
+        if self._offset_index is not None:
+            self._offset_index.file.path = directory / self._offset_index.file.path.name
+        if self._time_index is not None:
+            self._time_index.file.path = directory / self._time_index.file.path.name
+        if self._transaction_index is not None:
+            self._transaction_index.path = directory / self._transaction_index.path.name
 
     def paths(self) -> list[Path]:
         return [self.file.path, self.offset_index.file.path, self.time_index.file.path, self.transaction_index.path]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from kafka_zk.log.files import names, producer_snapshot
-from kafka_zk.log.files.disk import DISK, Disk
+from kafka_zk.log.files.disk import DISK, Disk, read_small
 from kafka_zk.log.files.producer_snapshot import CorruptSnapshot
 from kafka_zk.log.state.producer_state import ProducerState
 from kafka_zk.record.batch import BatchHeader
@@ -28,6 +28,8 @@ class ProducerJournal:
     """`last_snapshot_offset` is where the newest snapshot stands, or where the state began without one.
 
     `sync_later`, while it is set, is told of snapshots to be made durable instead of waiting for the disk.
+    Between `begin_load` and `end_load` the directory is not looked into again, and a snapshot that would come out the
+    same is left as it is.
     """
 
     def __init__(self, directory: Path, topic_partition: str, expiration_ms: int, disk: Disk = DISK) -> None:
@@ -37,10 +39,20 @@ class ProducerJournal:
         self.last_snapshot_offset = 0
         self.sync_later: Callable[[Path], None] | None = None
         self._disk = disk
+        self._known: set[int] | None = None
         self._prefix = f"[ProducerStateManager partition={topic_partition}]"
+
+    def begin_load(self, offsets: Iterable[int]) -> None:
+        """Snapshots stand at `offsets`, and only we change that until `end_load`."""
+        self._known = set(offsets)
+
+    def end_load(self) -> None:
+        self._known = None
 
     def snapshot_offsets(self) -> list[int]:
         """Where snapshots stand, oldest first. Raises OSError."""
+        if self._known is not None:
+            return sorted(self._known)
         snapshots = (name for name in os.listdir(self.directory) if name.endswith(names.PRODUCER_SNAPSHOT))
         return sorted(file.offset for name in snapshots if (file := names.parse_offset_file(name)))
 
@@ -53,9 +65,12 @@ class ProducerJournal:
         if offset <= self.last_snapshot_offset:
             return None
         path, now = self.path(offset), durable and self.sync_later is None
-        producer_snapshot.write(path, self.state.snapshot(), self._disk, durable=now)
+        if not self._is_as_it_would_be(offset, path):
+            producer_snapshot.write(path, self.state.snapshot(), self._disk, durable=now)
         if durable and self.sync_later is not None:
             self.sync_later(path)
+        if self._known is not None:
+            self._known.add(offset)
         log.info(
             "%s Wrote producer snapshot at offset %d with %d producer ids.",
             self._prefix,
@@ -68,14 +83,14 @@ class ProducerJournal:
     def reload(self, log_start_offset: int, end_offset: int, now_ms: int) -> None:
         """Go back to the newest snapshot at or before `end_offset`; batches from `map_end_offset` on must follow.
 
-        Snapshots above the end and at or below the log start go. A state that stands at the end already is kept.
-        Raises OSError.
+        Snapshots above the end and at or below the log start go; during a load those above wait for `remove_above`. A
+        state that stands at the end already is kept. Raises OSError.
         """
         for offset in self.snapshot_offsets():
-            if offset > end_offset or offset <= log_start_offset:
+            if offset <= log_start_offset or (offset > end_offset and self._known is None):
                 self.delete(offset)
         if self.state.map_end_offset != end_offset:
-            self._load_newest(log_start_offset, now_ms)
+            self._load_newest(log_start_offset, end_offset, now_ms)
         else:
             self.on_log_start(log_start_offset)
 
@@ -103,7 +118,15 @@ class ProducerJournal:
             if offset not in bases and not (offset == newest and offset > max(bases, default=-1)):
                 self.delete(offset)
 
+    def remove_above(self, end_offset: int) -> None:
+        """Delete the snapshots behind the end of the log. Raises OSError."""
+        for offset in self.snapshot_offsets():
+            if offset > end_offset:
+                self.delete(offset)
+
     def delete(self, offset: int) -> None:
+        if self._known is not None:
+            self._known.discard(offset)
         if self._disk.remove_if_exists(self.path(offset)):
             log.info("Deleted producer state snapshot %s", self.path(offset))
 
@@ -119,8 +142,16 @@ class ProducerJournal:
                 state.update(header, header.base_offset)
         state.map_end_offset = header.next_offset
 
-    def _load_newest(self, log_start_offset: int, now_ms: int) -> None:
+    def _is_as_it_would_be(self, offset: int, path: Path) -> bool:
+        """Whether the file that stands there since before the load needs no other content."""
+        if self._known is None or offset not in self._known:
+            return False
+        return read_small(path) == producer_snapshot.encode(self.state.snapshot())
+
+    def _load_newest(self, log_start_offset: int, end_offset: int, now_ms: int) -> None:
         for offset in reversed(self.snapshot_offsets()):
+            if offset > end_offset:
+                continue
             path = self.path(offset)
             try:
                 entries = producer_snapshot.read(path)
