@@ -31,7 +31,7 @@ from kafka_zk.record.batch import (
     read_header,
 )
 from kafka_zk.record.types import Buffer
-from kafka_zk.record.walker import _fields, _put_varint, _wrap, columns
+from kafka_zk.record.walker import LEFT_OVER, _fields, _put_varint, _wrap, columns
 
 SLOT_BYTES = 24
 _SLOT = struct.Struct("=16sq")
@@ -276,6 +276,8 @@ def rewrite(
         body += payload[headers:following]
         _put_varint(out, len(body))
         out += body
+    if position != end:
+        raise InvalidRecord(LEFT_OVER)
     return Rewritten(bytes(out), -1 if new_base_timestamp is None else new_base_timestamp, max_timestamp)
 
 

@@ -57,6 +57,7 @@ class Place:
             open_segments=OpenSegments(open_segments),
             disk=disk,
         )
+        self.topic_partition = TP
         self.partition = path / str(TP)
         self.partition.mkdir(exist_ok=True)
 
@@ -71,12 +72,12 @@ class Place:
     ) -> UnifiedLog:
         config = config or topic_config()
         disk = self.directory.disk
-        producers = ProducerJournal(self.partition, str(TP), 86_400_000, disk)
+        producers = ProducerJournal(self.partition, str(self.topic_partition), 86_400_000, disk)
         epochs = EpochJournal(self.partition, disk)
         epochs.create()
         loaded = LogLoader(
             directory=self.partition,
-            topic_partition=str(TP),
+            topic_partition=str(self.topic_partition),
             config=config,
             producers=producers,
             epochs=epochs,
@@ -87,7 +88,7 @@ class Place:
             now_ms=self.clock.wall_ms(),
         ).load()
         return UnifiedLog(
-            TP,
+            self.topic_partition,
             directory=self.partition,
             log_dir=self.directory,
             config=config,
