@@ -66,7 +66,10 @@ class Reset(Enum):
 
 
 class OffsetsToClean(NamedTuple):
-    """From the first dirty up to the first uncleanable offset (exclusive). With `reset` the checkpoint is rewritten."""
+    """From the first dirty up to the first uncleanable offset (exclusive), once `dirt_of` looked at it: a segment's base.
+
+    With `reset` the checkpoint is rewritten.
+    """
 
     first_dirty_offset: int
     first_uncleanable_offset: int
@@ -100,10 +103,11 @@ class Dirt(NamedTuple):
 def dirt_of(log: LogFacts, checkpoint: int | None, now_ms: int) -> Dirt:
     """What a cleaning of `log` would begin with. `checkpoint`: where the last one ended, None when there was none."""
     offsets = offsets_to_clean(log, checkpoint, now_ms)
-    clean_bytes = sum(each.size_bytes for each in below(log.segments, offsets.first_dirty_offset))
+    # A segment that is protected in part is left alone as a whole: nothing undecided enters the key table.
+    offsets = offsets._replace(first_uncleanable_offset=_base_of_uncleanable(log.segments, offsets))
     return Dirt(
         offsets,
-        clean_bytes,
+        sum(each.size_bytes for each in below(log.segments, offsets.first_dirty_offset)),
         cleanable_bytes(log.segments, offsets),
         compaction_delay_ms(log, offsets.first_dirty_offset, now_ms),
         log.min_cleanable_dirty_ratio,
@@ -129,8 +133,7 @@ def offsets_to_clean(log: LogFacts, checkpoint: int | None, now_ms: int) -> Offs
 
 def cleanable_bytes(segments: Sequence[SegmentFacts], offsets: OffsetsToClean) -> int:
     """Of whole segments, up to the one that holds the first uncleanable offset."""
-    behind = _inactive_from(segments, offsets.first_uncleanable_offset)
-    end = (behind[0] if behind else segments[-1]).base_offset
+    end = _base_of_uncleanable(segments, offsets)
     return sum(each.size_bytes for each in between(segments, min(offsets.first_dirty_offset, end), end))
 
 
@@ -165,6 +168,11 @@ def between(segments: Sequence[S], start: int, end: int) -> Sequence[S]:
 
 def _inactive_from(segments: Sequence[S], offset: int) -> Sequence[S]:
     return between(segments, offset, segments[-1].base_offset)
+
+
+def _base_of_uncleanable(segments: Sequence[SegmentFacts], offsets: OffsetsToClean) -> int:
+    behind = _inactive_from(segments, offsets.first_uncleanable_offset)
+    return (behind[0] if behind else segments[-1]).base_offset
 
 
 def _base(segment: Based) -> int:

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_zk.log.append import rolling
+from kafka_zk.log.cleaner.choosing import dirt_of
+from kafka_zk.log.cleaner.segment_facts import facts_of
 from kafka_zk.log.cleaner.settings import CleanerSettings
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record.batch import batches
@@ -100,6 +102,8 @@ class World:
     def tidy(self, later_ms: int) -> None:
         self.place.clock.advance(later_ms)
         before = committed_view(self.log)
+        if not dirt_of(facts_of(self.log), self.checkpoint, self.place.clock.wall_ms()).cleanable_bytes:
+            return
         self.checkpoint = clean(self.log, self.checkpoint, settings=self.cleaner, stretch_bytes=300)
         after = committed_view(self.log)
         # Nobody sees a record that was not there, or the same offset with something else in it.
