@@ -10,6 +10,7 @@ import base64
 import codecs
 import struct
 from collections.abc import Callable
+from operator import methodcaller
 from typing import Any, Protocol
 
 from kafka_zk.record.types import Record
@@ -45,8 +46,8 @@ def _as_java_replaces(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("as-java-replaces", _as_java_replaces)
 
 
-def string(data: bytes) -> str:
-    return data.decode("utf-8", "as-java-replaces")
+# A function of our own would cost more than what it does.
+string: Decoder = methodcaller("decode", "utf-8", "as-java-replaces")
 
 
 def integer(data: bytes) -> int:
@@ -93,16 +94,22 @@ def find_decoder(class_name: str | None, say: Callable[[str], None]) -> Decoder:
     return decoder
 
 
+def _text_of(decoder: Decoder) -> Decoder:
+    return decoder if decoder is string else lambda data: str(decoder(data))
+
+
 class DecoderParser:
     """Key and value, each by its decoder."""
 
     def __init__(self, key: Decoder, value: Decoder) -> None:
         self._key = key
         self._value = value
+        self._key_text = _text_of(key)
+        self._value_text = _text_of(value)
 
     def text(self, record: Record) -> tuple[str | None, str | None]:
-        key, payload = self.values(record)
-        return None if key is None else str(key), None if payload is None else str(payload)
+        _, _, key, value, _ = record
+        return None if key is None else self._key_text(key), None if value is None else self._value_text(value)
 
     def values(self, record: Record) -> tuple[Any, Any]:
         return (

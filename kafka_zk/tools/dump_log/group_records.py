@@ -95,10 +95,11 @@ def _version(data: bytes, name: str, offset: int) -> int:
 def _read(message: Message[Any], data: bytes, name: str, offset: int) -> Any:
     try:
         return decode_versioned(message, data)
-    except DecodeError as error:
+    except DecodeError:
+        # "null" is what Java says of bytes that end too soon.
         raise _NotDecoded(
             f"Error at offset {offset}, skipping. Could not read record with version {payload_version(data)} "
-            f"from {name}'s buffer due to: {error}."
+            f"from {name}'s buffer due to: null."
         ) from None
 
 

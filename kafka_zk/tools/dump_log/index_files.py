@@ -19,7 +19,7 @@ from kafka_zk.tools.dump_log.findings import Findings
 from kafka_zk.tools.dump_log.java_file import Damaged, JavaFile
 from kafka_zk.tools.dump_log.options import MAX_INT32
 from kafka_zk.tools.dump_log.records import messages_of, records_of
-from kafka_zk.tools.dump_log.report import Report
+from kafka_zk.tools.dump_log.report import Report, check_known
 from kafka_zk.tools.dump_log.segment_reader import SegmentReader, StoredBatch
 from kafka_zk.tools.java_output import JavaError, illegal_argument
 
@@ -61,11 +61,11 @@ class _Index:
         first, second = self._entry.unpack_from(self._data, slot * self._entry.size)
         return first, second
 
-    def check_last_offset(self, kind: str, end: str, last_offset: int) -> None:
+    def check_last_offset(self, start: str, end: str, last_offset: int) -> None:
         if last_offset < self.base_offset:
             raise _corrupt(
-                f"Corrupt {kind} found, {kind} file ({self.file.absolute}) has non-zero size but the last offset is "
-                f"{last_offset} which is less than the {end} {self.base_offset}"
+                f"{start} has non-zero size but the last offset is {last_offset} "
+                f"which is less than the {end} {self.base_offset}"
             )
 
     def check_size(self, start: str) -> None:
@@ -119,7 +119,8 @@ class OffsetIndexReader(_Index):
     def sanity_check(self) -> None:
         """Raises JavaError."""
         if self.count:
-            self.check_last_offset("index", "base offset", self.offset(self.count - 1))
+            start = f"Corrupt index found, index file {self.file.absolute}"
+            self.check_last_offset(start, "base offset", self.offset(self.count - 1))
         self.check_size("Index file")
 
 
@@ -132,14 +133,15 @@ class TimeIndexReader(_Index):
     def sanity_check(self) -> None:
         """Raises JavaError."""
         if self.count:
+            start = f"Corrupt time index found, time index file ({self.file.absolute})"
             first_timestamp, _ = self[0]
             last_timestamp, relative = self[self.count - 1]
             if last_timestamp < first_timestamp:
                 raise _corrupt(
-                    f"Corrupt time index found, time index file ({self.file.absolute}) has non-zero size but the last "
-                    f"timestamp is {last_timestamp} which is less than the first timestamp {first_timestamp}"
+                    f"{start} has non-zero size but the last timestamp is {last_timestamp} "
+                    f"which is less than the first timestamp {first_timestamp}"
                 )
-            self.check_last_offset("time index", "first offset", self.base_offset + relative)
+            self.check_last_offset(start, "first offset", self.base_offset + relative)
         self.check_size("Time index file")
 
 
@@ -209,9 +211,10 @@ def _batch_reaching(log: SegmentReader, position: int, offset: int) -> StoredBat
 
 
 def _max_timestamp(batch: StoredBatch) -> int:
+    check_known(batch.header)
     timestamps = [NO_TIMESTAMP]
     if batch.header.magic >= 2:
         timestamps += (record.timestamp for records in records_of(batch) for record in records)
     else:
-        timestamps += (message.record.timestamp for message in messages_of(batch))
+        timestamps += (message.timestamp for message in messages_of(batch))
     return max(timestamps)

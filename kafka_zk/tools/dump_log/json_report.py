@@ -23,7 +23,7 @@ from kafka_zk.tools.dump_log.java_file import JavaFile
 from kafka_zk.tools.dump_log.kafka_json import json_text
 from kafka_zk.tools.dump_log.output import Output
 from kafka_zk.tools.dump_log.records import Message
-from kafka_zk.tools.dump_log.report import CODEC_NAMES, Content, unknown_codec
+from kafka_zk.tools.dump_log.report import CODEC_NAMES, Content, check_known
 from kafka_zk.tools.dump_log.text_report import add_sequence, subtract_sequence, timestamp_type
 
 
@@ -54,8 +54,7 @@ class JsonReport:
         self._tell("log", startOffset=base_offset)
 
     def batch(self, position: int, header: BatchHeader, is_valid: bool) -> None:
-        if header.codec_id >= len(CODEC_NAMES):
-            raise unknown_codec(header.codec_id)
+        check_known(header)
         fields: dict[str, Any] = {
             "position": position,
             "size": header.size_bytes,
@@ -101,9 +100,9 @@ class JsonReport:
     def message(self, header: BatchHeader, message: Message, content: Content) -> None:
         fields: dict[str, Any] = {}
         if not content.skips_metadata:
-            fields = {**_metadata(message.record), "isValid": message.is_valid, "crc": message.crc}
+            fields = {**_metadata(message.record()), "isValid": message.is_valid, "crc": message.crc}
         if content.parser is not None:
-            fields |= _data(content.parser, message.record)
+            fields |= _data(content.parser, message.record())
         self._tell("record", **fields)
 
     def invalid_bytes(self, file: JavaFile, count: int) -> None:

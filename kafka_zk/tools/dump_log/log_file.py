@@ -85,5 +85,5 @@ def _dump_records(batch: StoredBatch, content: LogContent, report: Report, gaps:
             report.records(batch.header, records, content)
         return
     for message in messages_of(batch):
-        gaps.see(message.record.offset)
+        gaps.see(message.offset)
         report.message(batch.header, message, content)

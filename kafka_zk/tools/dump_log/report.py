@@ -21,8 +21,12 @@ from kafka_zk.tools.dump_log.records import Message
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
-def unknown_codec(number: int) -> Damaged:
-    return Damaged(f"Unknown compression type id: {number}", ILLEGAL_ARGUMENT)
+def check_known(header: BatchHeader) -> None:
+    """Raises Damaged for a magic or a codec that Java has no name for."""
+    if header.magic < 0:
+        raise Damaged(f"Invalid magic used in LegacyRecord: {header.magic}", ILLEGAL_ARGUMENT)
+    if header.codec_id >= len(CODEC_NAMES):
+        raise Damaged(f"Unknown compression type id: {header.codec_id}", ILLEGAL_ARGUMENT)
 
 
 class Content(Protocol):

@@ -116,7 +116,8 @@ def dump_transaction_index(file: JavaFile, report: Report) -> None:
         raise
     entries = []
     whole = len(content) - len(content) % transaction_index.ENTRY_SIZE_BYTES
-    for version, *values in transaction_index.ENTRY.iter_unpack(content[:whole]):
+    for stored_version, *values in transaction_index.ENTRY.iter_unpack(content[:whole]):
+        version = stored_version >> 8  # Apache's reader takes the first of the two bytes
         if version > transaction_index.VERSION:
             raise Damaged(
                 f"Unexpected aborted transaction version {version} in transaction index {file.absolute}, "

@@ -15,11 +15,14 @@ from kafka_zk.log.files.transaction_index import AbortedTransaction
 from kafka_zk.record.batch import BatchHeader
 from kafka_zk.record.types import Record
 from kafka_zk.tools.dump_log.control_text import control_text
+from kafka_zk.tools.dump_log.decoders import MessageParser
 from kafka_zk.tools.dump_log.findings import Findings
 from kafka_zk.tools.dump_log.java_file import JavaFile
 from kafka_zk.tools.dump_log.output import Output
 from kafka_zk.tools.dump_log.records import Message
-from kafka_zk.tools.dump_log.report import CODEC_NAMES, Content, unknown_codec
+from kafka_zk.tools.dump_log.report import CODEC_NAMES, Content, check_known
+
+MAX_SEQUENCE = 2**31 - 1
 
 
 class TextReport:
@@ -68,9 +71,9 @@ class TextReport:
         else:
             start = f"offset: {base_offset}"
         codec = attributes & 7
-        if codec >= len(CODEC_NAMES):
+        if magic < 0 or codec >= len(CODEC_NAMES):
             self._write(start)
-            raise unknown_codec(codec)
+            check_known(header)
         self._write(
             f"{start} position: {position} {timestamp_type(header)}: {max_timestamp} size: {length + 12} "
             f"magic: {magic} compresscodec: {CODEC_NAMES[codec]} crc: {crc} "
@@ -78,51 +81,27 @@ class TextReport:
         )
 
     def records(self, header: BatchHeader, records: Sequence[Record], content: Content) -> None:
-        parser = None if header.is_control else content.parser
-        if content.skips_metadata:
-            for record in records:
-                self._write("\n" if parser is None else f"{_data(parser.text(record), '| ')}\n")
-            return
-        stamp = timestamp_type(header)
-        base = header.base_sequence
-        shift = base - header.base_offset
-        sequence = -1
-        write = self._write
-        for record in records:
-            offset, timestamp, key, value, headers = record
-            if base >= 0:
-                sequence = offset + shift
-                if sequence > 0x7FFFFFFF:
-                    sequence -= 0x80000000
-            line = (
-                f"| offset: {offset} {stamp}: {timestamp} keySize: {-1 if key is None else len(key)} "
-                f"valueSize: {-1 if value is None else len(value)} sequence: {sequence} "
-                f"headerKeys: [{','.join([name for name, _ in headers]) if headers else ''}]"
-            )
-            if parser is not None:
-                key_text, payload = parser.text(record)
-                if key_text is not None:
-                    line += f" key: {key_text}"
-                if payload is not None:
-                    line += f" payload: {payload}"
-            elif header.is_control:
-                write(line)
-                line = control_text(record)
-            write(line + "\n")
+        lines: list[str] = []
+        try:
+            if content.skips_metadata:
+                _add_data(lines, header, records, content.parser)
+            else:
+                _add_records(lines, header, records, content.parser)
+        finally:
+            self._write("".join(lines))
 
     def message(self, header: BatchHeader, message: Message, content: Content) -> None:
-        offset, timestamp, key, value, _ = message.record
-        line, prefix = "", "| "
+        prefix = "| "
         if not content.skips_metadata:
-            line = (
-                f"| offset: {offset} {timestamp_type(header)}: {timestamp} "
-                f"keySize: {-1 if key is None else len(key)} valueSize: {-1 if value is None else len(value)} "
+            self._write(
+                f"| offset: {message.offset} {timestamp_type(header)}: {message.timestamp} "
+                f"keySize: {message.key_size} valueSize: {message.value_size} "
                 f"isValid: {'true' if message.is_valid else 'false'} crc: {message.crc}}}"
             )
             prefix = " "
         if content.parser is not None:
-            line += _data(content.parser.text(message.record), prefix)
-        self._write(f"{line}\n")
+            self._write(_data(content.parser.text(message.record()), prefix))
+        self._write("\n")
 
     def invalid_bytes(self, file: JavaFile, count: int) -> None:
         self._write(f"Found {count} invalid bytes at the end of {file.name}\n")
@@ -184,6 +163,46 @@ class TextReport:
         print(line, file=sys.stderr)
 
 
+def _add_records(
+    lines: list[str], header: BatchHeader, records: Sequence[Record], parser: MessageParser | None
+) -> None:
+    """A line each. This loop is most of what a deep dump costs. What is added before an error is part of the dump."""
+    is_control = header.is_control
+    texts = None if parser is None or is_control else parser.text
+    stamp = timestamp_type(header)
+    base = header.base_sequence
+    shift = base - header.base_offset
+    sequence = -1
+    add = lines.append
+    for record in records:
+        offset, timestamp, key, value, headers = record
+        if base >= 0:
+            sequence = offset + shift
+            if sequence > MAX_SEQUENCE:
+                sequence -= MAX_SEQUENCE + 1
+        add(
+            f"| offset: {offset} {stamp}: {timestamp} keySize: {-1 if key is None else len(key)} "
+            f"valueSize: {-1 if value is None else len(value)} sequence: {sequence} "
+            f"headerKeys: [{','.join([name for name, _ in headers]) if headers else ''}]"
+        )
+        if texts is not None:
+            key_text, payload = texts(record)
+            if key_text is None:
+                add("\n" if payload is None else f" payload: {payload}\n")
+            else:
+                add(f" key: {key_text}\n" if payload is None else f" key: {key_text} payload: {payload}\n")
+        else:
+            add(f"{control_text(record)}\n" if is_control else "\n")
+
+
+def _add_data(lines: list[str], header: BatchHeader, records: Sequence[Record], parser: MessageParser | None) -> None:
+    """Keys and payloads alone; an empty line where nothing is shown."""
+    if parser is None or header.is_control:
+        lines.append("\n" * len(records))
+        return
+    lines += (f"{_data(parser.text(record), '| ')}\n" for record in records)
+
+
 def timestamp_type(header: BatchHeader) -> str:
     if header.magic == 0:
         return "NoTimestampType"
@@ -193,11 +212,11 @@ def timestamp_type(header: BatchHeader) -> str:
 def add_sequence(sequence: int, increment: int) -> int:
     """A sequence number, which begins again at 0 after 2147483647."""
     total = sequence + increment
-    return total - 0x80000000 if total > 0x7FFFFFFF else total
+    return total - (MAX_SEQUENCE + 1) if total > MAX_SEQUENCE else total
 
 
 def subtract_sequence(sequence: int, decrement: int) -> int:
-    return sequence - decrement if sequence >= decrement else sequence - decrement + 0x80000000
+    return sequence - decrement if sequence >= decrement else sequence - decrement + MAX_SEQUENCE + 1
 
 
 def _optional(number: int | None) -> str:

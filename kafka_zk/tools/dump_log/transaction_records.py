@@ -40,7 +40,10 @@ class TransactionRecordParser:
 
     def values(self, record: Record) -> tuple[Any, Any]:
         if record.key is None:
-            raise JavaError(None, "java.lang.NullPointerException")
+            raise JavaError(
+                'Cannot invoke "java.nio.ByteBuffer.getShort()" because "buffer" is null',
+                "java.lang.NullPointerException",
+            )
         try:
             version = payload_version(record.key)
             if version != _KEY_VERSION:
