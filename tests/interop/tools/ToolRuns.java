@@ -1,4 +1,6 @@
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -20,13 +22,18 @@ public class ToolRuns {
         Exit.setExitProcedure(ToolRuns::hold);
         Exit.setHaltProcedure(ToolRuns::hold);
         PrintStream results = System.out;
+        // Scala's Console keeps the System.out that it met first.
+        Target outTarget = new Target();
+        Target errTarget = new Target();
+        System.setOut(new PrintStream(outTarget, true, StandardCharsets.UTF_8));
+        System.setErr(new PrintStream(errTarget, true, StandardCharsets.UTF_8));
         var main = Class.forName(arguments[0]).getMethod("main", String[].class);
         for (String line : Files.readAllLines(Path.of(arguments[1]))) {
             String[] given = line.isEmpty() ? new String[0] : line.split("\t", -1);
             ByteArrayOutputStream out = new ByteArrayOutputStream();
             ByteArrayOutputStream err = new ByteArrayOutputStream();
-            System.setOut(new PrintStream(out, true));
-            System.setErr(new PrintStream(err, true));
+            outTarget.current = out;
+            errTarget.current = err;
             exit = new CompletableFuture<>();
             Thread run = new Thread(() -> {
                 try {
@@ -47,6 +54,21 @@ public class ToolRuns {
             results.flush();
         }
         Runtime.getRuntime().halt(0);
+    }
+
+    /** Where a stream that never changes leads to at the time. */
+    private static final class Target extends OutputStream {
+        private volatile OutputStream current = OutputStream.nullOutputStream();
+
+        @Override
+        public void write(int octet) throws IOException {
+            current.write(octet);
+        }
+
+        @Override
+        public void write(byte[] octets, int start, int count) throws IOException {
+            current.write(octets, start, count);
+        }
     }
 
     private static void hold(int code, String message) {
