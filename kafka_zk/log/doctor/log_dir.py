@@ -38,8 +38,7 @@ from kafka_zk.log.loading.loader import partition_dirs
 from kafka_zk.log.loading.refusals import InvalidLogDirectory, partition_of
 from kafka_zk.protocol.types import TopicPartition
 
-CLEANER_OFFSETS = "cleaner-offset-checkpoint"
-CHECKPOINTS = (names.RECOVERY_POINTS, names.HIGH_WATERMARKS, names.LOG_START_OFFSETS, CLEANER_OFFSETS)
+CHECKPOINTS = (names.RECOVERY_POINTS, names.HIGH_WATERMARKS, names.LOG_START_OFFSETS, names.CLEANER_OFFSETS)
 _FLOCK = struct.Struct("hhqqi4x")
 
 

@@ -196,7 +196,8 @@ class Examination:
         order, producers, epochs, records = self._order, self._producers, self._epochs, self._records
         offset_index, time_index, file = run.offset_index, run.time_index, run.file
         run.position = begin
-        for position, header, is_intact, batch in walk(descriptor, begin, run.segment.size_bytes):
+        for walked in walk(descriptor, begin, run.segment.size_bytes):
+            position, header, is_intact, _, _ = walked
             run.position = position + header.length + LOG_OVERHEAD
             if not is_intact:
                 self._notes.add(
@@ -209,7 +210,7 @@ class Examination:
                 order.skip_damage()
                 continue
             if records is not None:
-                records.meet(file, position, batch)
+                records.meet(file, position, walked.batch())
             order.meet(position, header)
             if position >= offset_index.next_position:
                 offset_index.meet(position, header)
@@ -223,7 +224,7 @@ class Examination:
                 if header.partition_leader_epoch != epochs.epoch or header.base_offset >= epochs.until:
                     epochs.meet(file, position, header)
                 if header.producer_id >= 0:
-                    producers.meet(header, batch)
+                    producers.meet(header, walked.batch() if header.is_control else None)
             run.next_offset = last_offset + 1
 
     def _behind_damage(self, run: SegmentRun, descriptor: int, reason: str) -> int | None:

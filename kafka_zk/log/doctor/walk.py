@@ -11,13 +11,15 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import NamedTuple
 
 from crc32c import crc32c
 
 from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.record.batch import (
     CRC_FROM,
+    HEADER,
     HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC_AT,
@@ -33,8 +35,21 @@ WHOLE_BATCH_BYTES = 64 * 1024 * 1024
 SEARCH_BYTES = 64 * 1024 * 1024
 """How far behind damage a batch is looked for."""
 
-Walked = tuple[int, BatchHeader, bool, Batch | None]
-"""Position in the file, header, whether the checksum is right, the batch (None when it is too large to hold)."""
+
+class Walked(NamedTuple):
+    """One batch: where it is in the file, and whether its checksum is right.
+
+    `batch()` is None for one that is too large to hold; the buffer is another one after the next step.
+    """
+
+    position: int
+    header: BatchHeader
+    is_intact: bool
+    buffer: memoryview | None
+    at: int
+
+    def batch(self) -> Batch | None:
+        return None if self.buffer is None else Batch(self.buffer, self.at, self.header)
 
 
 def walk(descriptor: int, position: int, end: int) -> Iterator[Walked]:
@@ -50,20 +65,36 @@ def walk(descriptor: int, position: int, end: int) -> Iterator[Walked]:
         if size > len(chunk):
             if size > WHOLE_BATCH_BYTES:
                 header = read_header(chunk)
-                yield position, header, header.crc == _crc_in_pieces(descriptor, position, header), None
+                yield Walked(position, header, header.crc == _crc_in_pieces(descriptor, position, header), None, 0)
                 position += size
                 continue
             chunk = memoryview(os.pread(descriptor, size, position))
-        at, length = 0, len(chunk)
-        while True:
+        position += yield from _walk_chunk(chunk, position)
+
+
+def _walk_chunk(chunk: memoryview, position: int) -> Generator[Walked, None, int]:
+    """The whole batches of a chunk that begins with one; how many bytes they are. Raises CorruptMessage."""
+    at, length = 0, len(chunk)
+    make, unpack, crc_of, last_header = tuple.__new__, HEADER.unpack_from, crc32c, length - HEADER_SIZE
+    while True:
+        if at <= last_header and chunk[at + MAGIC_AT] == 2:
+            # What read_header and computed_crc do, without their calls: small batches are many.
+            header: BatchHeader = make(BatchHeader, unpack(chunk, at))
+            next_at = at + header[1] + LOG_OVERHEAD
+            if next_at - at < HEADER_SIZE:
+                read_header(chunk, at)
+            if next_at > length:
+                return at
+            is_intact = header[4] == crc_of(chunk[at + CRC_FROM : next_at])
+        else:
+            size = batch_size(chunk, at)
+            if size is None or at + size > length:
+                return at
+            next_at = at + size
             header = read_header(chunk, at)
-            yield position + at, header, header.crc == computed_crc(chunk, at, header), Batch(chunk, at, header)
-            at += size
-            next_size = batch_size(chunk, at)
-            if next_size is None or at + next_size > length:
-                break
-            size = next_size
-        position += at
+            is_intact = header.crc == computed_crc(chunk, at, header)
+        yield make(Walked, (position + at, header, is_intact, chunk, at))
+        at = next_at
 
 
 def next_batch(descriptor: int, position: int, end: int, next_offset: int) -> int | None:

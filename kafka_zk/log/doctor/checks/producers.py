@@ -62,7 +62,7 @@ class Producers:
             self._notes.add(INDEX_CORRUPT, self._index, str(error))
 
     def meet(self, header: BatchHeader, batch: Batch | None) -> None:
-        """A batch with a producer id."""
+        """A batch with a producer id; of control batches the bytes, too."""
         if header.producer_id > self.largest_id:
             self.largest_id = header.producer_id
         if not header.is_control:

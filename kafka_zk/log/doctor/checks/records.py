@@ -13,13 +13,13 @@ class Records:
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
 
-    def meet(self, file: str, position: int, header_batch: Batch | None) -> None:
+    def meet(self, file: str, position: int, batch: Batch | None) -> None:
         """Decompress and walk one batch; None is one too large to hold."""
-        if header_batch is None:
+        if batch is None:
             self._notes.add(BAD_RECORDS, file, f"the batch at byte {position} is too large to be looked into")
             return
         try:
-            what = _fault_of(header_batch)
+            what = _fault_of(batch)
         except BrokerError as error:
             what = str(error)
         if what:

@@ -347,7 +347,7 @@ CASES = [
     ),
     Case(
         "a cleaner that was further",
-        lambda d: checkpoint(d, "cleaner-offset-checkpoint", "plain 0 61"),
+        lambda d: checkpoint(d, names.CLEANER_OFFSETS, "plain 0 61"),
         {"cleaner-offset-invalid"},
     ),
     Case(
@@ -410,7 +410,7 @@ def test_without_deep_the_inside_of_a_batch_is_not_looked_at(data: Path) -> None
 
 def test_gaps_that_compaction_left_are_no_loss(data: Path) -> None:
     drop_batch(data)
-    checkpoint(data, "cleaner-offset-checkpoint", "plain 0 54")
+    checkpoint(data, names.CLEANER_OFFSETS, "plain 0 54")
     result = examined(data)
     assert concerns(result) == {"index-missing"}
     assert "compacted" in kinds(result)
@@ -418,7 +418,7 @@ def test_gaps_that_compaction_left_are_no_loss(data: Path) -> None:
 
 def test_a_gap_behind_what_was_cleaned_is_told(data: Path) -> None:
     drop_batch(data)
-    checkpoint(data, "cleaner-offset-checkpoint", "plain 0 15")
+    checkpoint(data, names.CLEANER_OFFSETS, "plain 0 15")
     assert concerns(examined(data)) == {"index-missing", "records-missing-above-cleaned"}
 
 
