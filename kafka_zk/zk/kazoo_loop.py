@@ -16,6 +16,7 @@ from kazoo.handlers.gevent import SequentialGeventHandler
 from kazoo.retry import KazooRetry
 
 from kafka_zk.zk.errors import ConnectionTimeout, InvalidConnectString
+from kafka_zk.zk.kazoo_pipeline import pipeline
 
 RECONNECT_DELAY_S = 0.1
 MAX_RECONNECT_DELAY_S = 1.0
@@ -56,12 +57,14 @@ def kazoo_client(connect: str, session_timeout_ms: int, session: tuple[int, byte
     """A client that is not connected yet. Raises InvalidConnectString."""
     retry = KazooRetry(max_tries=-1, delay=RECONNECT_DELAY_S, max_delay=MAX_RECONNECT_DELAY_S, sleep_func=gevent.sleep)
     try:
-        return KazooClient(
-            connect,
-            timeout=session_timeout_ms / 1000,
-            client_id=session,
-            handler=LoopHandler(),
-            connection_retry=retry,
+        return pipeline(
+            KazooClient(
+                connect,
+                timeout=session_timeout_ms / 1000,
+                client_id=session,
+                handler=LoopHandler(),
+                connection_retry=retry,
+            )
         )
     except ValueError as error:
         detail = f"Invalid value {connect} for configuration zookeeper.connect: {error}"

@@ -1,0 +1,98 @@
+"""kazoo's connection, with many requests in one write and many responses in one read.
+
+Role        Acts. kazoo sends and reads one message at a time, each with its own look at the socket: a controller that
+            takes office with thousands of partitions spends most of its time there.
+Invariants  Requests leave in the order they were queued, responses are taken in the order they came. Whatever is not a
+            plain request (authentication, kazoo's test hooks, the end of the session), the handshake and TLS are
+            kazoo's own.
+Source      kazoo 2.11 (pinned): protocol.connection.ConnectionHandler.
+"""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionDropped
+from kazoo.protocol.connection import ConnectionHandler, int_struct
+from kazoo.protocol.serialization import Auth, Close
+
+REQUESTS_A_WRITE = 64
+"""Few enough for the responses to be taken up meanwhile."""
+
+READ_AHEAD_BYTES = 64 * 1024
+LENGTH_BYTES = 4
+
+
+def pipeline(client: KazooClient) -> KazooClient:
+    """`client`, which is not connected yet, with a connection of this kind."""
+    plain = client._connection
+    client._connection = PipeliningConnection(client, plain.retry_sleeper, plain.logger, plain.sasl_options)
+    return client
+
+
+class PipeliningConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no types
+    def __init__(self, client: KazooClient, retry_sleeper: Any, logger: Any, sasl_options: Any) -> None:
+        super().__init__(client, retry_sleeper, logger, sasl_options)
+        self._xid = 0
+        self._ahead = bytearray()
+        self._may_read_ahead = False
+
+    def _connect(self, host: Any, hostip: Any, port: Any) -> Any:
+        self._ahead.clear()
+        self._may_read_ahead = False
+        timeouts = super()._connect(host, hostip, port)
+        self._may_read_ahead = not isinstance(self._socket, ssl.SSLSocket)
+        return timeouts
+
+    def _send_request(self, read_timeout: float, connect_timeout: float) -> None:
+        queue, frames, count = self.client._queue, bytearray(), 0
+        while queue and count < REQUESTS_A_WRITE and _is_plain(queue[0][0]):
+            request, answer = queue.popleft()
+            self._xid = (self._xid % 2147483647) + 1
+            body = request.serialize()
+            frames += int_struct.pack(2 * LENGTH_BYTES + len(body))
+            frames += int_struct.pack(self._xid)
+            frames += int_struct.pack(request.type)
+            frames += body
+            # Before the write: whatever becomes of it, the request is answered with those that are on their way.
+            self.client._pending.append((request, answer, self._xid))
+            count += 1
+        if not count:
+            super()._send_request(read_timeout, connect_timeout)
+            return
+        # A byte a request woke us.
+        self._read_sock.recv(count)
+        self._write(bytes(frames), connect_timeout)
+
+    def _read_socket(self, read_timeout: float) -> Any:
+        response = super()._read_socket(read_timeout)
+        while response is None and self._has_whole_response():
+            response = super()._read_socket(read_timeout)
+        return response
+
+    def _has_whole_response(self) -> bool:
+        ahead = self._ahead
+        return len(ahead) >= LENGTH_BYTES and len(ahead) - LENGTH_BYTES >= int_struct.unpack_from(ahead)[0]
+
+    def _read(self, length: int, timeout: float) -> bytes:
+        if not self._may_read_ahead:
+            whole: bytes = super()._read(length, timeout)
+            return whole
+        ahead = self._ahead
+        with self._socket_error_handling():
+            while len(ahead) < length:
+                if not self.handler.select([self._socket], [], [], timeout)[0]:
+                    raise self.handler.timeout_exception("socket time-out during read")
+                chunk = self._socket.recv(READ_AHEAD_BYTES)
+                if not chunk:
+                    raise ConnectionDropped("socket connection broken")
+                ahead += chunk
+        taken = bytes(memoryview(ahead)[:length])
+        del ahead[:length]
+        return taken
+
+
+def _is_plain(request: Any) -> bool:
+    return getattr(request, "type", None) not in (None, Auth.type, Close.type)
