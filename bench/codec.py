@@ -2,7 +2,7 @@
 
 Prints the best of several runs in microseconds: a Produce v9 request with one partition decoded, its response encoded,
 a request header decoded, a Metadata v12 response with 1,000 partitions encoded, a Fetch v12 exchange.
-Floors: Produce decode and encode together 4 us, Metadata 3,000 us, header 0.6 us.
+Floors: a Produce decoded, its response made and encoded 4 us together, Metadata 3,000 us, header 0.6 us.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ from kafka_zk.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+
+ANSWERING = ("Produce v9 decoded", "Produce v9 response made", "Produce v9 response encoded")
 
 
 def best_us(work: Callable[[], Any], number: int) -> float:
@@ -152,8 +154,7 @@ def main() -> int:
     print(f"{'best of 9, us':40s}{'compiled':>12s}{'pure':>12s}{'kio 0.5.0':>12s}")
     for label, figure in mine.items():
         print(f"{label:40s}{figure:12.2f}{twin[label]:12.2f}" + (f"{theirs[label]:12.2f}" if label in theirs else ""))
-    together = mine["Produce v9 decoded"] + mine["Produce v9 response encoded"]
-    twin_together = twin["Produce v9 decoded"] + twin["Produce v9 response encoded"]
+    together, twin_together = (sum(figures[label] for label in ANSWERING) for figures in (mine, twin))
     print(f"{'Produce v9 decoded and answered':40s}{together:12.2f}{twin_together:12.2f}")
     floors = together <= 4 and mine["Metadata v12, 1000 partitions encoded"] <= 3000 and mine["header decoded"] < 0.6
     print("all floors held" if floors else "A FLOOR IS BROKEN")

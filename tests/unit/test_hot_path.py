@@ -30,10 +30,10 @@ from tests.unit.replication.broker import Broker
 
 pytestmark = pytest.mark.interpreted
 
-PRODUCE_CALLS = 66
-IDEMPOTENT_PRODUCE_CALLS = 86
-CALLS_A_FURTHER_PARTITION = 42
-FETCH_CALLS = 95
+PRODUCE_CALLS = 54
+IDEMPOTENT_PRODUCE_CALLS = 74
+CALLS_A_FURTHER_PARTITION = 34
+FETCH_CALLS = 93
 
 
 class Client:
