@@ -14,15 +14,13 @@ from tests.support import wire
 from tests.support.account import account_of_failures
 from tests.support.broker import OurBroker
 from tests.support.chaos import (
-    GroupReader,
     IdempotentWriter,
     Worker,
     assert_all_answered,
-    assert_not_behind,
-    committed_offsets,
     disturb,
 )
 from tests.support.client_log import ClientLog
+from tests.support.group_reader import GroupReader, assert_not_behind, committed_offsets
 from tests.support.raw_client import RawClient
 from tests.support.zookeeper import ZooKeeperServer
 
@@ -62,9 +60,14 @@ def _come_and_go(broker: OurBroker, zookeeper: ZooKeeperServer, log: ClientLog, 
     for worker in workers:
         worker.stop(300)
     closed = sum(reader.closed for reader in readers)
-    print(f"{dict(counts)}, {closed} members closed, longest call: {max(reader.longest_call for reader in readers)}")
+    print(
+        f"{dict(counts)}, {closed} members closed, {sum(reader.commits for reader in readers)} commits, "
+        f"the slowest call took {max(reader.longest_s for reader in readers):.1f} s"
+    )
     assert closed and all(reader.committed for reader in readers), "the chaos let nobody work"
     assert_all_answered(log)
+    broker.kill()  # What was promised last must be found again, too.
+    broker.start()
     for name, reader in zip(names, readers, strict=True):
         assert_not_behind(committed_offsets(broker.bootstrap, TOPIC, PARTITIONS, group=name), reader.committed)
     assert broker.stop() == 143

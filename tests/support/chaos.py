@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
+import re
 import threading
 import time
+import zlib
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from kafka_zk.broker.membership.session_file import NAME as SESSION_FILE
@@ -22,17 +24,10 @@ from tests.support.client_log import ClientLog
 from tests.support.zookeeper import ZooKeeperServer, expire_session
 
 LONG_MS = 120_000
-REQUEST_MS = 20_000
-"""What a client gives a request that a broker must answer at once."""
-CALL_S = 90
-"""What a call of a member may take: its client gives up a commit after three requests, a leave after 5 s."""
 UNANSWERED = "Request in flight (after"
 """In the log of a client: a broker that was there left a request without an answer."""
 MAY_WAIT = "LeaveGroupRequest"
 """A client sends it behind its own JoinGroup, and the answers of a connection come in order."""
-T = TypeVar("T")
-Slot = tuple[str, int]
-"""A topic and a partition."""
 
 
 class Worker:
@@ -72,15 +67,31 @@ class Worker:
             self._failure = failure
 
 
+def value_of(writer: int, sequence: int) -> bytes:
+    """What a writer writes as its record of this number: it says who wrote it and in which order."""
+    head = b"%d:%d:" % (writer, sequence)
+    return head + b"." * (0, 100, 1000)[zlib.crc32(head) % 3]
+
+
+def writer_and_sequence(value: bytes) -> tuple[int, int]:
+    """Of a record. Fails unless it is, byte for byte, what a writer wrote."""
+    found = re.match(rb"(\d+):(\d+):", value)
+    assert found is not None, f"no writer wrote {value[:100]!r}"
+    writer, sequence = int(found[1]), int(found[2])
+    assert value == value_of(writer, sequence), f"a record of writer {writer} has changed: {value[:100]!r}"
+    return writer, sequence
+
+
 class IdempotentWriter(Worker):
-    """An idempotent producer; its values say who wrote them and in which order."""
+    """An idempotent producer of the records `value_of`, numbered from 1 on."""
 
     def __init__(self, bootstrap: str, number: int, topic: str, partitions: int, seed: int) -> None:
         super().__init__(f"writer-{number}")
         self._number, self._topic, self._partitions = number, topic, partitions
         self._chance = random.Random(seed)
         self._sequence = 0
-        self.acknowledged: dict[int, list[bytes]] = defaultdict(list)
+        self.acknowledged: dict[int, array[int]] = defaultdict(lambda: array("q"))
+        """Sequences, by partition."""
         self.refused: list[str] = []
         self._producer = Producer(
             {
@@ -99,14 +110,13 @@ class IdempotentWriter(Worker):
     def turn(self) -> None:
         for _ in range(self._chance.choice((1, 10, 100))):
             self._sequence += 1
-            size = self._chance.choice((0, 100, 1000))
-            value = b"%d:%d:" % (self._number, self._sequence) + b"." * size
+            value = value_of(self._number, self._sequence)
             with suppress(BufferError):
                 self._producer.produce(
                     self._topic, value, partition=self._chance.randrange(self._partitions), on_delivery=self._delivered
                 )
         self._producer.poll(0)
-        self.stopping.wait(0.01)
+        self.stopping.wait(0.02)
 
     def end(self) -> None:
         left = self._producer.flush(LONG_MS / 1000)
@@ -116,79 +126,7 @@ class IdempotentWriter(Worker):
         if error is not None:
             self.refused.append(str(error))
         else:
-            self.acknowledged[message.partition()].append(message.value())
-
-
-class GroupReader(Worker):
-    """Members of one group that come and go and commit what they have read.
-
-    Each member calls itself `<group>-<number>` in the log of its client. What `may_happen` in a turn is that a member
-    comes, or that one goes.
-    """
-
-    def __init__(
-        self, bootstrap: str, topic: str, seed: int, *, group: str = "chaos-group", may_happen: float = 0.01
-    ) -> None:
-        super().__init__(f"reader of {group}")
-        self._bootstrap, self._topic, self._group, self._may_happen = bootstrap, topic, group, may_happen
-        self._chance = random.Random(seed)
-        self._numbers = itertools.count(1)
-        self._members: list[tuple[str, Consumer]] = []
-        self.committed: dict[int, int] = {}
-        """The highest offset whose commit was acknowledged."""
-        self.read = 0
-        self.closed = 0
-        self.longest_call: tuple[float, str] = (0.0, "")
-        """Seconds, and what took them."""
-
-    def turn(self) -> None:
-        happening = self._chance.random()
-        if not self._members or (happening < self._may_happen and len(self._members) < 3):
-            name = f"{self._group}-{next(self._numbers)}"
-            member = reader(self._bootstrap, self._group, name)
-            member.subscribe([self._topic])
-            self._members.append((name, member))
-        elif happening < 2 * self._may_happen and len(self._members) > 1:
-            self._close(*self._members.pop(self._chance.randrange(len(self._members))))
-        for name, member in self._members:
-            found = [message for message in member.consume(500, 0.05) if message.error() is None]
-            self.read += len(found)
-            if found:
-                self._commit(name, member)
-
-    def end(self) -> None:
-        for name, member in self._members:
-            self._close(name, member)
-
-    def _commit(self, name: str, member: Consumer) -> None:
-        # A rebalance or a broker that is away refuses it: then nothing was promised.
-        with suppress(KafkaException):
-            for done in self._bounded(f"commit() of {name}", lambda: member.commit(asynchronous=False)) or ():
-                if done.error is None and done.offset >= 0:
-                    self.committed[done.partition] = max(done.offset, self.committed.get(done.partition, 0))
-
-    def _close(self, name: str, member: Consumer) -> None:
-        self._bounded(f"close() of {name}", member.close)
-        self.closed += 1
-
-    def _bounded(self, what: str, call: Callable[[], T]) -> T:
-        """Make a call that has no time limit of its own; fail, and leave it behind, when it takes too long."""
-        done: Future[T] = Future()
-
-        def run() -> None:
-            try:
-                done.set_result(call())
-            except BaseException as error:
-                done.set_exception(error)
-
-        started_s = time.monotonic()
-        threading.Thread(target=run, name=what, daemon=True).start()
-        try:
-            return done.result(CALL_S)
-        except TimeoutError:
-            raise AssertionError(f"{what} hangs: no end after {CALL_S} s") from None
-        finally:
-            self.longest_call = max(self.longest_call, (time.monotonic() - started_s, what))
+            self.acknowledged[message.partition()].append(writer_and_sequence(message.value())[1])
 
 
 class TopicChurn(Worker):
@@ -217,41 +155,9 @@ class TopicChurn(Worker):
         self.stopping.wait(0.05)
 
 
-def reader(bootstrap: str, group: str, client_id: str, *, debug: str = "cgrp,protocol,broker") -> Consumer:
-    """Its log goes to standard error (see ClientLog)."""
-    return Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": group,
-            "client.id": client_id,
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": True,
-            "auto.offset.reset": "earliest",
-            "session.timeout.ms": 6000,
-            "socket.timeout.ms": REQUEST_MS,
-            "reconnect.backoff.max.ms": 200,
-            "fetch.wait.max.ms": 100,
-            "broker.address.family": "v4",
-            "debug": debug,
-        }
-    )
-
-
-def committed_offsets(bootstrap: str, topic: str, partitions: int, *, group: str) -> dict[int, int]:
-    consumer = reader(bootstrap, group, "looks-at-offsets")
-    found = consumer.committed([TopicPartition(topic, index) for index in range(partitions)], timeout=30)
-    consumer.close()
-    return {each.partition: each.offset for each in found}
-
-
 def assert_all_answered(log: ClientLog) -> None:
     unanswered = [line for line in log.lines(UNANSWERED) if MAY_WAIT not in line]
     assert not unanswered, f"requests without an answer: {unanswered}"
-
-
-def assert_not_behind(found: dict[int, int], acknowledged: dict[int, int]) -> None:
-    behind = {index: (found[index], offset) for index, offset in acknowledged.items() if found[index] < offset}
-    assert not behind, f"committed offsets went back (found, acknowledged): {behind}"
 
 
 def disturb(

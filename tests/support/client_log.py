@@ -12,7 +12,10 @@ from pathlib import Path
 from types import TracebackType
 
 STDERR = 2
-KEPT_LINES = 100_000
+KEPT_LINES = 1_000_000
+"""Five minutes of chaos need 150,000."""
+SPINNING = "Handle is terminating"
+"""A client says so a thousand times a second while something still holds on to a broker it has parted from."""
 
 
 class ClientLog:
@@ -24,9 +27,10 @@ class ClientLog:
         self._tail: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> ClientLog:
+        keep = f"grep --text --invert-match --fixed-strings '{SPINNING}' | tail -n {KEPT_LINES}"
         with self.path.open("wb") as kept:
             self._tail = subprocess.Popen(
-                ["tail", "-n", str(KEPT_LINES)], stdin=subprocess.PIPE, stdout=kept, start_new_session=True
+                ["sh", "-c", keep], stdin=subprocess.PIPE, stdout=kept, start_new_session=True
             )
         assert self._tail.stdin is not None
         self._before = os.dup(STDERR)
