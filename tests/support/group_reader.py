@@ -25,8 +25,8 @@ class Member:
     It calls itself `name` in its log, on standard error (see ClientLog). What it reads must follow what it has read.
 
     It commits without waiting, as a member that must go on polling does. One that waits instead can hang in librdkafka
-    2.16: records that were fetched and not polled keep its connection to a broker that went away from being closed,
-    that one keeps a new one from being opened, and the commit waits for the new one.
+    2.16 after a broker that has just started named no broker: the client parts from all it knew, the records that were
+    fetched and not polled keep these from ending, no other is tried meanwhile, and the commit waits for one.
     """
 
     def __init__(self, bootstrap: str, topic: str, group: str, name: str, committed: dict[int, int]) -> None:
