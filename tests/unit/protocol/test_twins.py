@@ -332,7 +332,7 @@ def test_the_twins_agree_on_random_bytes(where: tuple[str, int], data: bytes) ->
 @pytest.mark.parametrize(
     "records",
     [None, b"", b"batch", bytearray(b"batch"), memoryview(b"batch"), [], (), [5], [3, 200], [100_000, 1, 70]],
-    ids=repr,
+    ids=lambda records: "memoryview" if isinstance(records, memoryview) else repr(records),
 )
 def test_the_twins_leave_the_same_slices_between_the_same_bytes(version: int, records: Any) -> None:
     if isinstance(records, (list, tuple)):
