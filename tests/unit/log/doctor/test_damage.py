@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_zk.log.doctor import findings
 from kafka_zk.log.doctor.findings import KINDS
 from kafka_zk.log.files import names, producer_snapshot
 from kafka_zk.log.loading.refusals import InvalidLogDirectory
@@ -521,3 +522,10 @@ def test_worker_processes_find_the_same(data: Path) -> None:
 
 def test_every_kind_has_a_name_of_its_own() -> None:
     assert len({kind.name for kind in KINDS}) == len(KINDS)
+
+
+def test_the_manual_names_every_kind() -> None:
+    manual = Path(findings.__file__).with_name("README.md").read_text()
+    assert [f"| {each.name} | {each.severity.value} | {each.meaning} |" in manual for each in KINDS] == [True] * len(
+        KINDS
+    )
