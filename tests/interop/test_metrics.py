@@ -34,10 +34,6 @@ MISSING = {
         r"kafka_server_addpartitions.*",
         r"kafka_server_replicamanager_partitionswithlatetransactionscount",
     ),
-    "nothing compacts yet": (
-        r"kafka_log_logcleaner.*",
-        r"kafka_utils_throttler_cleaner_io",
-    ),
     "quotas of clients and of replication are not enforced yet": (
         r"kafka_server_(fetch|produce|request|controllermutation)_queue_size",
         r"kafka_server_request_exempt_request_time",
