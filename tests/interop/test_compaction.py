@@ -58,7 +58,7 @@ class House:
         return clients
 
     def wait_until_gone(self) -> None:
-        """Of the broker before. With a client of its own: librdkafka's calls block this process longer than a session."""
+        """Of the broker before. With its own client: librdkafka's calls block this process longer than a session."""
         zk = plain_client(self.zookeeper_connect)
         eventually(lambda: not zk.exists("/brokers/ids/0"))
         zk.stop()

@@ -315,8 +315,7 @@ class Cleaning:
 
     def _source(self, segment: LogSegment) -> Source:
         self._log.log_dir.open_segments.track(segment)
-        limit = max(self._settings.max_message_bytes, self._log.config.max_message_bytes)
-        return Source(segment.size_bytes, limit, self._stretch_bytes)
+        return Source(segment.size_bytes, self._log.config.max_message_bytes, self._stretch_bytes)
 
     def _aborted(self, start: int, end: int) -> list[AbortedTransaction]:
         """The index entries of transactions that may have records in [start, end)."""

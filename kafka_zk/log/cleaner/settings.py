@@ -21,7 +21,6 @@ class CleanerSettings(NamedTuple):
     table_slots: int
     table_keys: int
     chunk_bytes: int
-    max_message_bytes: int
     bytes_per_second: float
     backoff_ms: int
 
@@ -34,7 +33,6 @@ class CleanerSettings(NamedTuple):
             table_slots=slots,
             table_keys=int(slots * config.log_cleaner_io_buffer_load_factor),
             chunk_bytes=max(1, config.log_cleaner_io_buffer_size // threads // 2),
-            max_message_bytes=config.message_max_bytes,
             bytes_per_second=config.log_cleaner_io_max_bytes_per_second,
             backoff_ms=config.log_cleaner_backoff_ms,
         )

@@ -19,7 +19,6 @@ SETTINGS = CleanerSettings(
     table_slots=1 << 20,
     table_keys=1 << 19,
     chunk_bytes=262_144,
-    max_message_bytes=1_048_588,
     bytes_per_second=float("inf"),
     backoff_ms=15_000,
 )
