@@ -2,7 +2,7 @@
 
 Role        Pure. A tool declares its options once, parses its arguments, and checks what goes together.
 Invariants  `--opt value`, `--opt=value` and `-opt value` mean the same; an option that takes a value takes the next
-            argument whatever it looks like; an empty `--opt=` takes the next argument too. `--` ends the options.
+            argument whatever it looks like; `--opt=` has an empty value. `--` ends the options.
             Other words are allowed and mean nothing. Types are checked when a value is asked for, not before.
             Abbreviations are refused, as Apache's tools refuse them.
 Source      jopt-simple 5.0.4 OptionParser; Kafka 3.9 CommandDefaultOptions, CommandLineUtils.
@@ -73,14 +73,14 @@ class Options:
                 self._take_short(argument[1:], rest)
 
     def _take(self, text: str, rest: deque[str]) -> None:
-        name, _, value = text.partition("=")
+        name, equals, value = text.partition("=")
         option = self._declared.get(name)
         if option is None:
             raise _unrecognized(name)
         given = self._found.setdefault(name, [])
         if not option.takes_value:
             return
-        if value:
+        if equals:
             given.append(value)
         elif not option.value_is_optional or (rest and not _looks_like_an_option(rest[0])):
             given.append(self._next_of(name, rest))

@@ -17,6 +17,11 @@ from kafka_zk.record.types import Record
 from kafka_zk.tools.dump_log.kafka_json import to_json
 
 _FRAME_VERSION = 1
+_UNSUPPORTED = "org.apache.kafka.common.errors.UnsupportedVersionException"
+_NO_VALUE = (
+    'Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of '
+    '"org.apache.kafka.common.record.Record.value()" is null'
+)
 
 _TOPIC_ID_PARTITION = Struct(
     "TopicIdPartitionEntry",
@@ -118,7 +123,7 @@ def _skipped(record: Record, error: DecodeError) -> str:
 def _decoded(data: bytes | None) -> tuple[Message[Any], Any]:
     """Raises DecodeError."""
     if data is None:
-        raise DecodeError("the record has no value")
+        raise DecodeError(_NO_VALUE)
     frame_version, position = _unsigned_varint(data, 0, "frame version")
     if frame_version != _FRAME_VERSION:
         raise DecodeError(
@@ -128,7 +133,7 @@ def _decoded(data: bytes | None) -> tuple[Message[Any], Any]:
     number, position = _unsigned_varint(data, position, "type")
     version, position = _unsigned_varint(data, position, "version")
     if number >= len(RECORD_TYPES):
-        raise DecodeError(f"Unknown metadata id {number}")
+        raise DecodeError(f"{_UNSUPPORTED}: Unknown metadata id {number}")
     message = RECORD_TYPES[number]
     if version not in message.versions:
         raise DecodeError(f"Failed to deserialize record with type {number}")

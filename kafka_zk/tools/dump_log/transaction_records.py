@@ -27,6 +27,7 @@ _STATES = (
 )
 _KEY_VERSION = 0
 _DELETE = "<DELETE>"
+_SMALL_SET = 4
 
 
 class TransactionRecordParser:
@@ -85,7 +86,8 @@ def _state(number: int) -> str:
     raise _illegal_state(f"Unknown transaction state id {number} from the transaction status message")
 
 
-def _partitions(found: TransactionLogValue) -> list[TopicPartition]:
+def _partitions(found: TransactionLogValue) -> list[list[TopicPartition]]:
+    """By topic, as listed."""
     listed = found.transaction_partitions
     if found.transaction_status == _STATES.index("Empty"):
         if listed is not None:
@@ -95,21 +97,29 @@ def _partitions(found: TransactionLogValue) -> list[TopicPartition]:
         return []
     if listed is None:
         raise JavaError(None, "java.lang.NullPointerException")
-    return [TopicPartition(each.topic, index) for each in listed for index in each.partition_ids]
+    return [[TopicPartition(each.topic, index) for index in dict.fromkeys(each.partition_ids)] for each in listed]
 
 
 def _illegal_state(message: str) -> JavaError:
     return JavaError(message, "java.lang.IllegalStateException")
 
 
-def _in_order_of_hashes(partitions: list[TopicPartition]) -> list[TopicPartition]:
-    """As a Scala hash set walks over them: buckets in turn, within one by hash."""
-    unique = list(dict.fromkeys(partitions))
+def _in_order_of_hashes(topics: list[list[TopicPartition]]) -> list[TopicPartition]:
+    """As a Scala hash set, to which each topic's set was added, walks over them: buckets in turn, in one by hash.
+
+    A set of up to four is added one by one, and the table doubles when it is three quarters full. A larger one is a
+    hash set itself, whose size alone decides on the room: then many may share a bucket.
+    """
+    found: dict[TopicPartition, int] = {}
     buckets = 16
-    while buckets * 0.75 < len(unique) + 1:
-        buckets *= 2
-    hashes = {each: _spread_hash(each) for each in unique}
-    return sorted(unique, key=lambda each: (hashes[each] & (buckets - 1), _signed(hashes[each])))
+    for partitions in topics:
+        while buckets < int((len(partitions) + 1) / 0.75):
+            buckets *= 2
+        for each in partitions:
+            if len(partitions) <= _SMALL_SET and len(found) + 1 >= int(buckets * 0.75):
+                buckets *= 2
+            found[each] = _spread_hash(each)
+    return sorted(found, key=lambda each: (found[each] & (buckets - 1), _signed(found[each])))
 
 
 def _spread_hash(partition: TopicPartition) -> int:

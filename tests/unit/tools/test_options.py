@@ -23,8 +23,8 @@ def test_a_value_is_taken_whatever_it_looks_like() -> None:
     assert given("--topic", "--list").text("topic") == "--list"
 
 
-def test_an_empty_value_is_the_next_argument() -> None:
-    assert given("--topic=", "a").text("topic") == "a"
+def test_an_equals_sign_alone_gives_an_empty_value() -> None:
+    assert given("--topic=", "a").text("topic") == ""
 
 
 def test_a_value_may_hold_equals_signs() -> None:
