@@ -202,4 +202,25 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/log/test_helper.py",
     ),
+    Mutant(
+        breaks="a batch that does not carry its checksum is told by the doctor",
+        file="kafka_zk/log/doctor/walk.py",
+        old="            is_intact = header[4] == crc_of(chunk[at + CRC_FROM : next_at])\n",
+        new="            is_intact = True\n",
+        tests="tests/unit/log/doctor/test_damage.py -k a-bit",
+    ),
+    Mutant(
+        breaks="a rehearsed start leaves the real segment alone",
+        file="kafka_zk/log/doctor/rehearsal.py",
+        old="        if os.path.islink(path):\n            flags = os.O_RDONLY | os.O_CLOEXEC\n",
+        new="        if os.path.islink(path):\n            self._inside = os.sep\n",
+        tests="tests/unit/log/doctor/test_golden_dirs.py -k changes_nothing",
+    ),
+    Mutant(
+        breaks="a leader made from directories alone begins an epoch that nobody has written in",
+        file="kafka_zk/tools/log_doctor/znodes.py",
+        old="leader_epoch=leader.report.latest_epoch + 1",
+        new="leader_epoch=leader.report.latest_epoch",
+        tests="tests/unit/tools/log_doctor/test_znodes.py",
+    ),
 )
