@@ -1,6 +1,6 @@
 """What is compiled, where a compiler is found; everything else is in pyproject.toml.
 
-Two modules of Cython's that have a pure twin, and by mypyc the ordinary modules of the hot path. Each is optional: an
+Modules of Cython's that have a pure twin, and by mypyc the ordinary modules of the hot path. Each is optional: an
 install without a compiler has all of it in Python. KAFKA_ZK_INTERPRETED=1 leaves the hot path in Python.
 """
 
@@ -11,7 +11,8 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-TWINS = ("kafka_zk/protocol/_codec.pyx", "kafka_zk/record/_filter.pyx", "kafka_zk/record/_walker.pyx")
+TWINS = ("kafka_zk/protocol/_codec.pyx", "kafka_zk/record/_filter.pyx", "kafka_zk/record/_runs.pyx",
+         "kafka_zk/record/_walker.pyx")  # fmt: skip
 HOT_PATH = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["kafka_zk"]["compiled"]
 MYPY_OPTIONS = ("--config-file=", "--python-version=3.11", "--ignore-missing-imports", "--follow-untyped-imports")
 

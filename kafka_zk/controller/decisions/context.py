@@ -70,6 +70,10 @@ def described(state: Leadership) -> str:
     )
 
 
+NO_REPLICAS = ReplicaAssignment()
+NO_PARTITIONS: Mapping[int, ReplicaAssignment] = {}
+
+
 @dataclass(slots=True)
 class ControllerContext:
     """All that one term of office knows. Sets and dictionaries are changed in place by the controller greenlet only."""
@@ -119,7 +123,7 @@ class ControllerContext:
 
     def assignment(self, partition: TopicPartition) -> ReplicaAssignment:
         """Empty if the partition is unknown."""
-        return self.assignments.get(partition.topic, {}).get(partition.partition, ReplicaAssignment())
+        return self.assignments.get(partition.topic, NO_PARTITIONS).get(partition.partition, NO_REPLICAS)
 
     def set_assignment(self, partition: TopicPartition, assignment: ReplicaAssignment) -> None:
         self.assignments.setdefault(partition.topic, {})[partition.partition] = assignment

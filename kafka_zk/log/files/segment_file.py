@@ -163,24 +163,30 @@ class SegmentFile:
         Raises CorruptMessage, OSError. A batch larger than one read gets a buffer of its own.
         """
         limit = self.size_bytes if end is None else end
-        while limit - position >= LOG_OVERHEAD:
-            chunk = memoryview(self.read_at(position, min(WHOLE_SCAN_BYTES, limit - position)))
-            size = batch_size(chunk)
-            if size is None or position + size > limit:
-                return
-            if size > len(chunk):
-                chunk = memoryview(self.read_at(position, size))
-                if len(chunk) < size:
-                    raise CorruptMessage(f"{self.path} ends at {position + len(chunk)}, before its size {limit}")
+        while (window := self.window(position, limit)) is not None:
             at = 0
-            while True:
-                yield Batch(chunk, at, read_header(chunk, at))
+            while (size := batch_size(window, at)) is not None and at + size <= len(window):
+                yield Batch(window, at, read_header(window, at))
                 at += size
-                next_size = batch_size(chunk, at)
-                if next_size is None or at + next_size > len(chunk):
-                    break
-                size = next_size
             position += at
+
+    def window(self, position: int, limit: int) -> memoryview | None:
+        """Bytes from `position` on, not beyond `limit`, with at least one whole batch; None when there is none.
+
+        Raises CorruptMessage, OSError.
+        """
+        left = limit - position
+        if left < LOG_OVERHEAD:
+            return None
+        window = memoryview(self.read_at(position, min(WHOLE_SCAN_BYTES, left)))
+        size = batch_size(window)
+        if size is None or size > left:
+            return None
+        if size > len(window):
+            window = memoryview(self.read_at(position, size))
+            if len(window) < size:
+                raise CorruptMessage(f"{self.path} ends at {position + len(window)}, before its size {limit}")
+        return window
 
     def read_batch(self, position: int, size_bytes: int) -> Batch:
         """The batch of known size at `position`. Raises CorruptMessage, OSError."""

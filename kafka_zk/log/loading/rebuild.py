@@ -19,14 +19,14 @@ from kafka_zk.log.segments.segment_list import Segments
 from kafka_zk.log.state.epoch_journal import EpochJournal
 from kafka_zk.log.state.leader_epoch_cache import LeaderEpochCache
 from kafka_zk.log.state.producer_journal import ProducerJournal
+from kafka_zk.log.state.producer_state import KeptBatch
 from kafka_zk.protocol.errors import CorruptMessage
-from kafka_zk.record.batch import Batch, computed_crc
+from kafka_zk.record.batch import Batch, BatchHeader, batch_size, computed_crc, read_header
 from kafka_zk.record.control import marker_of
+from kafka_zk.record.runs import PlainRun, compiled_run
 
 segment_log = logging.getLogger("org.apache.kafka.storage.internals.log.LogSegment")
 log = logging.getLogger("kafka.log.UnifiedLog")
-
-BREATHE_BYTES = 4 * 1024 * 1024
 
 
 def recover_segment(
@@ -34,37 +34,92 @@ def recover_segment(
 ) -> int:
     """Check every batch, rebuild the indexes, cut what is invalid; the bytes that went. Raises OSError.
 
-    The producer state must stand at the segment's base offset. `breathe` is called every few megabytes.
+    The producer state must stand at the segment's base offset. `breathe` is called every megabyte.
     """
     for index in (segment.offset_index, segment.time_index, segment.transaction_index):
         index.reset()
     file_size = segment.file.size_bytes
     segment.restart()
-    valid, breathed = 0, 0
-    pending: Batch | None = None
+    recovery = _Recovery(segment, producers, epochs)
     try:
-        for batch in segment.file.batches(0, file_size):
-            _check(batch, segment)
-            if pending is not None:
-                _check_order(pending, batch)
-                _take_in(pending, valid, segment, producers, epochs)
-                valid += pending.size_bytes
-            pending = batch
-            if valid - breathed > BREATHE_BYTES:
-                breathed = valid
-                breathe()
+        while (window := segment.file.window(recovery.read_bytes, file_size)) is not None:
+            breathe()
+            recovery.walk(window)
     except DisorderedOffsets as error:
-        pending = None
-        _warn(segment, valid, error)
+        recovery.pending = None
+        _warn(segment, recovery.valid_bytes, error)
     except CorruptMessage as error:
-        _warn(segment, valid + (pending.size_bytes if pending else 0), error)
-    if pending is not None:
-        _take_in(pending, valid, segment, producers, epochs)
-        valid += pending.size_bytes
-    if valid < file_size:
-        segment.file.truncate(valid)
+        _warn(segment, recovery.read_bytes, error)
+    recovery.take_in_pending()
+    if recovery.valid_bytes < file_size:
+        segment.file.truncate(recovery.valid_bytes)
     segment.become_inactive()
-    return file_size - valid
+    return file_size - recovery.valid_bytes
+
+
+class _Recovery:
+    """Walks one segment from its start. A batch is taken in once the next one is known to follow it.
+
+    `valid_bytes` are taken in; `pending` is the batch behind them, that ends at `read_bytes`.
+    """
+
+    def __init__(self, segment: LogSegment, producers: ProducerJournal, epochs: EpochJournal) -> None:
+        self.valid_bytes = 0
+        self.read_bytes = 0
+        self.pending: Batch | None = None
+        self._segment = segment
+        self._producers = producers
+        self._epochs = epochs
+        self._plain_run = compiled_run()
+
+    def walk(self, window: memoryview) -> None:
+        """Take in the whole batches of `window`, which stands at `read_bytes`. Raises CorruptMessage, OSError."""
+        at = 0
+        while (size := batch_size(window, at)) is not None and at + size <= len(window):
+            batch = Batch(window, at, read_header(window, at))
+            _check(batch, self._segment)
+            if self.pending is not None:
+                _check_order(self.pending, batch)
+            self._follow_with(batch)
+            at += size
+            if self._plain_run is not None and at < len(window):
+                at = self._run_on(self._plain_run, window, at, batch.header)
+
+    def take_in_pending(self) -> None:
+        """Raises OSError."""
+        if self.pending is not None:
+            self._segment.recovered(self.pending.header, self.valid_bytes)
+            _follow(self.pending, self._segment, self._producers, self._epochs)
+            self.valid_bytes += self.pending.size_bytes
+            self.pending = None
+
+    def _follow_with(self, batch: Batch) -> None:
+        self.take_in_pending()
+        self.pending = batch
+        self.read_bytes += batch.size_bytes
+
+    def _run_on(self, plain_run: PlainRun, window: memoryview, at: int, before: BatchHeader) -> int:
+        """Take in the plain batches from `at` on, all but the last, which is then the pending one; where they end."""
+        segment = self._segment
+        latest_epoch = max(self._epochs.cache.latest_epoch, before.partition_leader_epoch)
+        rows, said = plain_run(window, at, before.next_offset, segment.base_offset, latest_epoch, True)
+        if not rows:
+            return at
+        self.take_in_pending()
+        last = len(rows) - 1
+        segment.recovered_run(rows[:last], window_at=self.valid_bytes - at)
+        state = self._producers.state
+        for row, producer_id, producer_epoch, last_sequence, delta in said:
+            if row < last:
+                _, _, last_offset, timestamp = rows[row]
+                state.note(producer_id, producer_epoch, KeptBatch(last_sequence, last_offset, delta, timestamp))
+        position, size, _, _ = rows[last]
+        if last:
+            state.map_end_offset = rows[last - 1][2] + 1
+        self.pending = Batch(window, position, read_header(window, position))
+        self.valid_bytes += position - at
+        self.read_bytes += position + size - at
+        return position + size
 
 
 class DisorderedOffsets(CorruptMessage):
@@ -82,13 +137,6 @@ def _check_order(before: Batch, batch: Batch) -> None:
     first = batch.header.base_offset if batch.header.magic >= 2 else batch.header.last_offset
     if first < before.header.next_offset:
         raise DisorderedOffsets(f"Offset {first} follows a batch that ends with offset {before.header.last_offset}")
-
-
-def _take_in(
-    batch: Batch, position: int, segment: LogSegment, producers: ProducerJournal, epochs: EpochJournal
-) -> None:
-    segment.recovered(batch.header, position)
-    _follow(batch, segment, producers, epochs)
 
 
 def _check(batch: Batch, segment: LogSegment) -> None:

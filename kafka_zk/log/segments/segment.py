@@ -24,6 +24,7 @@ from kafka_zk.log.files.segment_file import SegmentFile
 from kafka_zk.log.files.time_index import NO_TIMESTAMP, TimeIndex
 from kafka_zk.log.files.transaction_index import AbortedTransaction, TransactionIndex
 from kafka_zk.record.batch import BatchHeader
+from kafka_zk.record.runs import Row
 
 UNKNOWN = -2
 """Below every timestamp, -1 for "none" included."""
@@ -218,6 +219,24 @@ class LogSegment:
             self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
             self.bytes_since_last_index_entry = 0
         self.bytes_since_last_index_entry += header.size_bytes
+
+    def recovered_run(self, rows: list[Row], *, window_at: int) -> None:
+        """Take in batches that follow one another; their positions count from `window_at`. Raises OSError."""
+        since, interval, max_timestamp = (
+            self.bytes_since_last_index_entry,
+            self.index_interval_bytes,
+            self.max_timestamp,
+        )
+        for position, size, last_offset, timestamp in rows:
+            if timestamp > max_timestamp:
+                max_timestamp = self.max_timestamp = timestamp
+                self.offset_of_max_timestamp = last_offset
+            if since > interval:
+                self.offset_index.append(last_offset, window_at + position)
+                self.time_index.maybe_append(max_timestamp, self.offset_of_max_timestamp)
+                since = 0
+            since += size
+        self.bytes_since_last_index_entry = since
 
     def become_inactive(self) -> None:
         """Complete the indexes and give back the room nobody will use. Raises OSError."""

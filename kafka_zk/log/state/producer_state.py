@@ -175,14 +175,19 @@ class ProducerState:
 
     def update(self, header: BatchHeader, first_offset: int) -> None:
         """Take in a data batch that now stands at `first_offset`. Refuses nothing."""
-        entry = self._entry_at(header.producer_id, header.producer_epoch)
         delta = header.last_offset_delta
-        last_offset, timestamp = first_offset + delta, header.max_timestamp
-        entry.batches.append(KeptBatch(header.last_sequence, last_offset, delta, timestamp))
-        entry.last_timestamp = timestamp
+        kept = KeptBatch(header.last_sequence, first_offset + delta, delta, header.max_timestamp)
+        entry = self.note(header.producer_id, header.producer_epoch, kept)
         if header.is_transactional and entry.current_txn_first_offset < 0:
             entry.current_txn_first_offset = first_offset
             self._open[first_offset] = header.producer_id
+
+    def note(self, producer_id: int, producer_epoch: int, batch: KeptBatch) -> ProducerEntry:
+        """Remember a batch as its producer's last one."""
+        entry = self._entry_at(producer_id, producer_epoch)
+        entry.batches.append(batch)
+        entry.last_timestamp = batch.timestamp
+        return entry
 
     def update_marker(
         self, header: BatchHeader, marker: EndTransactionMarker, offset: int

@@ -1,0 +1,1 @@
+from kafka_zk.record.runs import plain_run as plain_run
