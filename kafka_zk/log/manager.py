@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
@@ -76,6 +77,8 @@ class LogManager:
         self._open_segments = OpenSegments(limit=1)
         self._note_flush_ms = log_metrics.flush_timer(metrics)
         self._dirs = [DataDir(self._directory(Path(path), disk)) for path in config.log_dirs]
+        for data_dir in self._dirs:
+            data_dir.directory.write_recovery_points = partial(self.checkpoint_recovery_points, data_dir)
         self._opener = LogOpener(config, topic_config, clock, self._pools, chance or random.Random())
         self._topic_config = topic_config
         self._config_changes = 0
@@ -377,7 +380,9 @@ class LogManager:
     def checkpoint_recovery_points(self, data_dir: DataDir) -> None:
         """Blocks. Raises KafkaStorageError."""
         logs = self._logs_in(data_dir, with_future=True)
-        data_dir.write_checkpoint(names.RECOVERY_POINTS, {each.topic_partition: each.recovery_point for each in logs})
+        points = {each.topic_partition: each.recovery_point for each in logs}
+        data_dir.write_checkpoint(names.RECOVERY_POINTS, points)
+        data_dir.directory.checkpointed = points
 
     def checkpoint_log_start_offsets(self, data_dir: DataDir) -> None:
         """Blocks. Only logs that start inside their first segment need an entry. Raises KafkaStorageError."""

@@ -28,6 +28,7 @@ from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names, partition_metadata
 from kafka_zk.log.loading.loader import LoadedLog
+from kafka_zk.log.loading.rebuild import epochs_of
 from kafka_zk.log.removal import expiry, truncation
 from kafka_zk.log.segments.reading import LogReader, ReadResult, TimestampOffset
 from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET
@@ -36,7 +37,7 @@ from kafka_zk.log.state.epoch_journal import EpochJournal
 from kafka_zk.log.state.leader_epoch_cache import EpochEnd, LeaderEpochCache
 from kafka_zk.log.state.producer_journal import ProducerJournal
 from kafka_zk.log.turn import Turn
-from kafka_zk.protocol.errors import InconsistentTopicId, KafkaStorageError, OffsetOutOfRange
+from kafka_zk.protocol.errors import CorruptMessage, InconsistentTopicId, KafkaStorageError, OffsetOutOfRange
 from kafka_zk.protocol.types import NULL_UUID, Buffer, TopicPartition, uuid_to_base64
 from kafka_zk.record.batch import CODEC_MASK, Batch
 from kafka_zk.record.compression import TooMuchToDecompress
@@ -93,6 +94,7 @@ class UnifiedLog:
         self._state = producers.state
         self._latest_epoch: int | None = None
         """The epoch that appends carry while nothing about epochs changes; None when that is not known."""
+        epochs.rebuild = self._epochs_of_batches
         self.apply_config(config)
         self.update_high_watermark(high_watermark)
 
@@ -303,6 +305,13 @@ class UnifiedLog:
     def latest_epoch(self) -> int:
         """-1 when no epoch is known."""
         return self.leader_epochs.latest_epoch
+
+    def _epochs_of_batches(self) -> LeaderEpochCache:
+        """Raises OSError."""
+        try:
+            return epochs_of(list(self.segments))
+        except CorruptMessage as error:
+            raise OSError(f"{self.directory}: {error}") from error
 
     def assign_epoch_start(self, leader_epoch: int, start_offset: int) -> None:
         """Note that `leader_epoch` begins at `start_offset`. Raises KafkaStorageError."""

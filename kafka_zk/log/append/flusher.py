@@ -47,11 +47,15 @@ class Flusher:
         with self._turn:
             self._sync_up_to(self._log.log_end_offset, finished, snapshot)
 
-    def flush_soon(self, rolled: LogSegment, up_to: int, snapshot: Path | None) -> None:
-        """Sync `rolled` and all up to its end in the background, with the snapshot that was taken there."""
+    def flush_soon(self, rolled: LogSegment, up_to: int, snapshot: Path | None, *, is_gap: bool) -> None:
+        """Sync `rolled` and all up to `up_to` in the background, with the snapshot that was taken there.
+
+        `is_gap`: no record stands before `up_to`. Then the checkpoint is told at once: recovery takes such a place
+        for a loss, unless it is below the recovery point.
+        """
         self._rolled.append(rolled)
         self._background = [greenlet for greenlet in self._background if not greenlet.dead]
-        self._background.append(gevent.spawn(self._flush_rolled, up_to, snapshot))
+        self._background.append(gevent.spawn(self._flush_rolled, up_to, snapshot, is_gap))
 
     def wait(self) -> None:
         """Blocks. Until no flush is under way."""
@@ -59,13 +63,15 @@ class Flusher:
         with self._turn:
             self._background.clear()
 
-    def _flush_rolled(self, up_to: int, snapshot: Path | None) -> None:
+    def _flush_rolled(self, up_to: int, snapshot: Path | None, is_gap: bool) -> None:
         log = self._log
         try:
             if snapshot is not None and snapshot.exists():
                 with log.log_dir.guard(f"Error while flushing producer state snapshot {snapshot}"):
                     self._run(log.log_dir.disk.sync_path, snapshot)
             self.flush(up_to)
+            if is_gap:
+                log.log_dir.write_recovery_points()
         except KafkaStorageError:
             return  # The directory is offline by now and has said so.
 

@@ -16,7 +16,7 @@ from kafka_zk.log.files import names
 from kafka_zk.log.removal.deletion import remove_segments
 from kafka_zk.log.segments.roll import has_no_room_for, is_too_old, segment_life_ms
 from kafka_zk.log.segments.segment import LogSegment
-from kafka_zk.protocol.errors import RecordListTooLarge
+from kafka_zk.protocol.errors import CorruptMessage, RecordListTooLarge
 
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import UnifiedLog
@@ -76,12 +76,20 @@ def roll(log: UnifiedLog, expected_next_offset: int = 0) -> LogSegment:
         old.become_inactive()
         log.producers.state.map_end_offset = base_offset
         snapshot = log.producers.take_snapshot(durable=False)
-        log.flusher.flush_soon(old, base_offset, snapshot)
+        log.flusher.flush_soon(old, base_offset, snapshot, is_gap=not _reaches(old, base_offset))
     for kind in names.SEGMENT_FILES:
         log.log_dir.disk.remove_if_exists(log.directory / names.offset_file_name(base_offset, kind))
     add_segment(log, base_offset)
     log_lines.info("%s Rolled new log segment at offset %d.", log.prefix, base_offset)
     return log.active
+
+
+def _reaches(old: LogSegment, base_offset: int) -> bool:
+    """Whether the next segment begins where `old` ends. A leader's log was once cleaned, or a batch was cut in two."""
+    try:
+        return old.next_offset() == base_offset
+    except CorruptMessage:
+        return False
 
 
 def add_segment(log: UnifiedLog, base_offset: int) -> None:

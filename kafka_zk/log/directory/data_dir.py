@@ -89,7 +89,7 @@ class DataDir:
 
     def read_checkpoints(self) -> None:
         """Raises OSError."""
-        self.recovery_points = self._read(names.RECOVERY_POINTS)
+        self.recovery_points = self.directory.checkpointed = self._read(names.RECOVERY_POINTS)
         self.log_start_offsets = self._read(names.LOG_START_OFFSETS)
         self.high_watermarks = self._read(names.HIGH_WATERMARKS)
 

@@ -21,6 +21,7 @@ from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.segments.open_segments import OpenSegments
 from kafka_zk.protocol.errors import KafkaStorageError
+from kafka_zk.protocol.types import TopicPartition
 
 log = logging.getLogger("kafka.server.LogDirFailureChannel")
 
@@ -50,6 +51,9 @@ class LogDirectory:
         self.open_segments = open_segments
         self.disk = disk
         self.conversion_begins = conversion_begins
+        self.checkpointed: dict[TopicPartition, int] = {}
+        """The recovery points as the checkpoint on the disk has them."""
+        self.write_recovery_points: Callable[[], None] = lambda: None
         self.is_offline = False
         self.inline_from_ms = 0
         self._on_failure = on_failure
@@ -67,6 +71,11 @@ class LogDirectory:
     def sync_replaced_soon(self, path: Path) -> None:
         """Have a small file that was replaced on the disk for good, in the background."""
         self.pools.sync_soon(path, self.disk.sync_replaced)
+
+    def recovery_point_lowered(self, topic_partition: TopicPartition, recovery_point: int) -> None:
+        """Blocks. A log was truncated: have the checkpoint say so if it promises more. Raises KafkaStorageError."""
+        if self.checkpointed.get(topic_partition, 0) > recovery_point:
+            self.write_recovery_points()
 
     def must_pool(self) -> bool:
         """Whether small writes go to the pool, too. Asked only while `inline_from_ms` is not 0."""

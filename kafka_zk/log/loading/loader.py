@@ -57,6 +57,7 @@ class LogLoader:
     log_start_offset: int
     now_ms: int
     jitter_ms: int = 0
+    knows_recovery_point: bool = True
     breathe: Callable[[], None] = lambda: None
     segments: Segments = field(default_factory=Segments)
     _recovered: tuple[LogSegment, int] | None = None
@@ -64,6 +65,8 @@ class LogLoader:
 
     def load(self) -> LoadedLog:
         """Raises OSError, CorruptMessage (a directory that contradicts itself)."""
+        if not self.clean_stop:
+            self._forget_torn_epochs()
         files = self._finish_swaps(self._scan())
         self.producers.begin_load(file.offset for file in files if file.kind == names.PRODUCER_SNAPSHOT)
         try:
@@ -84,6 +87,8 @@ class LogLoader:
         self.epochs.truncate_from_end(end_offset)
         self.epochs.truncate_from_start(self.log_start_offset)
         start_offset = max(self.log_start_offset, self.segments.first.base_offset)
+        if not self.clean_stop:
+            self._mend_first_epochs(start_offset)
         self.producers.remove_above(end_offset)
         self.producers.remove_stray(segment.base_offset for segment in self.segments)
         if self.clean_stop or self.producers.state.map_end_offset != end_offset:
@@ -192,7 +197,11 @@ class LogLoader:
                 disk=self.disk,
             )
             self.segments.add(segment)
-            self._check_indexes(segment, files)
+        # What recovery will look at anyway is not rebuilt first: what lies before it may not be whole yet.
+        unflushed = [] if self.clean_stop else self._unflushed()
+        for segment in self.segments:
+            if segment not in unflushed:
+                self._check_indexes(segment, files)
 
     def _check_indexes(self, segment: LogSegment, files: dict[OffsetFile, os.DirEntry[str]]) -> None:
         """A missing offset index, or a transaction index that contradicts itself: rebuild all of the segment's."""
@@ -244,15 +253,16 @@ class LogLoader:
 
     # Unclean
 
-    def _mend_epochs(self) -> None:
-        """A power cut may have left the epoch file empty or torn: make it again from the batches that are trusted."""
+    def _forget_torn_epochs(self) -> None:
         try:
-            entries = self.epochs.cache.entries
+            _ = self.epochs.cache
         except MalformedCheckpoint as error:
             log.warning("%s %s; rebuilding it from the log", self._prefix, error)
             self.epochs.replace(LeaderEpochCache())
-            entries = []
-        if entries:
+
+    def _mend_epochs(self) -> None:
+        """A power cut may have left the epoch file empty: make it again from the batches that are trusted."""
+        if self.epochs.cache.entries:
             return
         unflushed = self._unflushed()
         trusted = [segment for segment in self.segments if segment not in unflushed and segment.size_bytes]
@@ -262,11 +272,28 @@ class LogLoader:
         except CorruptMessage as error:
             raise OSError(f"{self.directory}: {error}") from error
 
+    def _mend_first_epochs(self, start_offset: int) -> None:
+        """The log start had moved on, which no checkpoint remembers: records before the first epoch are back."""
+        cache = self.epochs.cache
+        first = cache.earliest_entry()
+        if first is None or first.start_offset <= start_offset:
+            return
+        before = [segment for segment in self.segments if segment.base_offset < first.start_offset]
+        found = [entry for entry in epochs_of(before).entries if entry.start_offset < first.start_offset]
+        if found:
+            newest = found[-1].epoch
+            known = [entry for entry in cache.entries if entry.epoch > newest]
+            self.epochs.replace(LeaderEpochCache([*found, *known]))
+            self.epochs.truncate_from_start(start_offset)
+
     def _unflushed(self) -> list[LogSegment]:
         return self.segments.from_offset(self.recovery_point) if len(self.segments) else []
 
     def _recover_unflushed(self) -> None:
         unflushed = self._unflushed()
+        if unflushed:
+            # Here the batches tell the epochs: of a truncation the disk may have kept one and lost the other.
+            self.epochs.truncate_from_end(unflushed[0].base_offset)
         for done, segment in enumerate(unflushed):
             log.info(
                 "%s Recovering unflushed segment %d. %d/%d recovered for %s.",
@@ -283,9 +310,35 @@ class LogLoader:
                     segment.base_offset,
                     self.producers.state.map_end_offset,
                 )
-                for lost in unflushed[done + 1 :]:
-                    self._drop(lost)
+                self._drop_from(unflushed, done + 1)
                 return
+            following = unflushed[done + 1] if done + 1 < len(unflushed) else None
+            if following is not None and self._is_hole(self.producers.state.map_end_offset, following.base_offset):
+                log.warning(
+                    "%s Segment %d does not follow offset %d: what lay between was lost, truncating to offset %d",
+                    self._prefix,
+                    following.base_offset,
+                    self.producers.state.map_end_offset,
+                    self.producers.state.map_end_offset,
+                )
+                self._drop_from(unflushed, done + 1)
+                return
+
+    def _is_hole(self, end_offset: int, next_base_offset: int) -> bool:
+        """Whether a segment that was never synced begins where the one before it does not end.
+
+        A power cut may keep a file and lose the one before it. Nobody would ever fill such a hole: a replica fetches
+        from its end on. Cleaned logs have gaps, and when no recovery point is known nothing says what was synced.
+        """
+        if next_base_offset < end_offset:
+            return True
+        return next_base_offset > end_offset and self.knows_recovery_point and not self.config.compact
+
+    def _drop_from(self, segments: list[LogSegment], first: int) -> None:
+        """The newest first, so that no power cut makes a hole; for good, so that none of them comes back."""
+        for segment in segments[: first - 1 : -1]:
+            self._drop(segment)
+        self.disk.sync_path(self.directory)
 
     def _recover(self, segment: LogSegment) -> int:
         """Check and rebuild one segment, and remember the producers at its end; the bytes that went."""

@@ -1,8 +1,11 @@
 """Taking records back: a follower that leaves its leader's history, and a log start that moves up.
 
-Role        Acts on files; the caller holds the log's turn. Switches only to wait for a flush, before anything changes.
+Role        Acts on files; the caller holds the log's turn. Switches to wait for the disk, as the order below asks.
 Invariants  Whole batches only. Epochs, producer state and snapshots never say anything about what is gone.
             The high watermark never lies behind the log end.
+            A power cut in between leaves what was there before, or less of its end, never a hole: the newest segment
+            goes first, and only when all that go are gone for good the one that stays is cut. Before the next append
+            the recovery point on the disk is not above the cut: what is appended there is not to be trusted unseen.
 Source      UnifiedLog.truncateTo, truncateFullyAndStartAt, maybeIncrementLogStartOffset; LocalLog.truncateTo.
 """
 
@@ -40,7 +43,10 @@ def truncate_to(log: UnifiedLog, offset: int) -> bool:
             return True
         log.truncations += 1
         log.reader.forget_positions()
-        remove_segments(log, [each for each in log.segments if each.base_offset > offset])
+        gone = [each for each in log.segments if each.base_offset > offset]
+        remove_segments(log, gone[::-1])
+        if log.producers.delete_above(offset) or gone:
+            _sync_names(log)
         log.active = log.segments.active
         log.log_dir.open_segments.track(log.active)
         log.active.truncate_to(offset)
@@ -50,6 +56,7 @@ def truncate_to(log: UnifiedLog, offset: int) -> bool:
         log.log_start_offset = min(offset, log.log_start_offset)
         log.recovery_point = min(offset, log.recovery_point)
         _rebuild(log)
+    log.log_dir.recovery_point_lowered(log.topic_partition, log.recovery_point)
     return True
 
 
@@ -61,14 +68,16 @@ def truncate_fully_and_start_at(log: UnifiedLog, offset: int) -> None:
         log_lines.info("%s Truncate and start at offset %d", log.prefix, offset)
         log.truncations += 1
         log.reader.forget_positions()
-        remove_segments(log, list(log.segments))
+        remove_segments(log, list(log.segments)[::-1])
         rolling.add_segment(log, offset)
         log.epochs.clear()
         log.forget_latest_epoch()
         log.producers.restart_at(offset)
+        _sync_names(log)
         log.log_start_offset = log.log_end_offset = offset
         log.recovery_point = min(offset, log.recovery_point)
         log.update_high_watermark(offset)
+    log.log_dir.recovery_point_lowered(log.topic_partition, log.recovery_point)
 
 
 def increment_log_start_offset(log: UnifiedLog, offset: int) -> bool:
@@ -91,6 +100,12 @@ def increment_log_start_offset(log: UnifiedLog, offset: int) -> bool:
         log.update_last_stable_offset()
     log_lines.info("%s Incremented log start offset to %d", log.prefix, offset)
     return True
+
+
+def _sync_names(log: UnifiedLog) -> None:
+    pools = log.log_dir.pools
+    pools.run_to_end(pools.sync, log.log_dir.disk.sync_path, log.directory)
+    log.refuse_if_closed()
 
 
 def _rebuild(log: UnifiedLog) -> None:

@@ -159,7 +159,12 @@ class LogSegment:
         """Learn from the files what an append or a roll must know about the past. Raises OSError."""
         if self._times_loaded:
             return
-        self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
+        known = self.time_index.last
+        self.max_timestamp, self.offset_of_max_timestamp = known
+        # Behind the last entry a larger one may stand, where a truncation or a crash took the entry.
+        for _, header in self.file.headers(self.offset_index.lookup(known.offset).position):
+            if header.max_timestamp > self.max_timestamp:
+                self.max_timestamp, self.offset_of_max_timestamp = header.max_timestamp, header.last_offset
         first = next(self.file.headers(0), None)
         self.first_timestamp = first[1].max_timestamp if first else NO_TIMESTAMP
         self.indexes_full = self.offset_index.is_full or self.time_index.is_full
@@ -201,6 +206,7 @@ class LogSegment:
         """Forget what is known of the batches: they are about to be read again, from position 0."""
         self.first_timestamp = self.max_timestamp = self.offset_of_max_timestamp = NO_TIMESTAMP
         self.bytes_since_last_index_entry = 0
+        self.indexes_full = False
         self._times_loaded = True
 
     def recovered(self, header: BatchHeader, position: int) -> None:
@@ -213,11 +219,11 @@ class LogSegment:
         if header.max_timestamp > self.max_timestamp:
             self.max_timestamp = header.max_timestamp
             self.offset_of_max_timestamp = header.last_offset
-        is_full = self.offset_index.is_full or self.time_index.is_full
-        if self.bytes_since_last_index_entry > self.index_interval_bytes and not is_full:
+        if self.bytes_since_last_index_entry > self.index_interval_bytes and not self.indexes_full:
             self.offset_index.append(header.last_offset, position)
             self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
             self.bytes_since_last_index_entry = 0
+            self.indexes_full = self.offset_index.is_full or self.time_index.is_full
         self.bytes_since_last_index_entry += header.size_bytes
 
     def recovered_run(self, rows: list[Row], *, window_at: int) -> None:

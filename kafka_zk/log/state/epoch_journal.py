@@ -10,13 +10,17 @@ Source      LeaderEpochFileCache.writeToFile; LeaderEpochCheckpointFile.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
 from kafka_zk.log.files import names
+from kafka_zk.log.files.checkpoint import MalformedCheckpoint
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.files.leader_epoch_file import read_epochs, write_epochs
 from kafka_zk.log.state.leader_epoch_cache import LeaderEpochCache
+
+log = logging.getLogger("org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache")
 
 
 class EpochJournal:
@@ -30,13 +34,22 @@ class EpochJournal:
         self.is_synced = True
         self._disk = disk
         self.sync_soon = sync_soon
+        self.rebuild: Callable[[], LeaderEpochCache] | None = None
+        """Makes the entries again from the batches; whoever has the log sets it."""
         self._cache: LeaderEpochCache | None = None
 
     @property
     def cache(self) -> LeaderEpochCache:
-        """Raises MalformedCheckpoint, OSError."""
+        """Raises MalformedCheckpoint while nobody can rebuild it, OSError."""
         if self._cache is None:
-            self._cache = LeaderEpochCache(read_epochs(self.path))
+            try:
+                self._cache = LeaderEpochCache(read_epochs(self.path))
+            except MalformedCheckpoint as error:
+                if self.rebuild is None:
+                    raise
+                log.warning("%s; rebuilding it from the log", error)
+                self.replace(self.rebuild())
+                return self.cache
         return self._cache
 
     def create(self) -> None:

@@ -94,6 +94,13 @@ class ProducerJournal:
         else:
             self.on_log_start(log_start_offset)
 
+    def delete_above(self, end_offset: int) -> bool:
+        """Delete the snapshots that stand behind a log end; whether there were any. Raises OSError."""
+        behind = [offset for offset in self.snapshot_offsets() if offset > end_offset]
+        for offset in behind:
+            self.delete(offset)
+        return bool(behind)
+
     def restart_at(self, offset: int) -> None:
         """Forget all producers and all snapshots. Raises OSError."""
         for snapshot in self.snapshot_offsets():
