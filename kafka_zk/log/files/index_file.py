@@ -63,6 +63,12 @@ class IndexFile:
         position = slot * self.entry_size
         return self.mapped()[position : position + self.entry_size]
 
+    def is_whole(self) -> bool:
+        """Whether the file ends with an entry: no room behind it, no zeros in its place. Raises OSError."""
+        if _size_of(self.path) != self.entry_count * self.entry_size:
+            return False
+        return not self.entry_count or any(self.read(self.entry_count - 1))
+
     def mapped(self) -> mmap.mmap:
         """The map to look into, until the next call of any other method. Only for an index with entries."""
         if self._map is None or len(self._map) < self.entry_count * self.entry_size:

@@ -291,6 +291,7 @@ class LogLoader:
 
     def _recover_unflushed(self) -> None:
         unflushed = self._unflushed()
+        self._mend_last_flushed(unflushed)
         if unflushed:
             # Here the batches tell the epochs: of a truncation the disk may have kept one and lost the other.
             self.epochs.truncate_from_end(unflushed[0].base_offset)
@@ -323,6 +324,14 @@ class LogLoader:
                 )
                 self._drop_from(unflushed, done + 1)
                 return
+
+    def _mend_last_flushed(self, unflushed: list[LogSegment]) -> None:
+        """The segment that ends at the recovery point: all its records were synced, perhaps before the roll that
+        completed its indexes was."""
+        slot = len(self.segments) - len(unflushed) - 1
+        if slot >= 0 and not (last := list(self.segments)[slot]).has_whole_indexes():
+            log.warning("%s Indexes of segment %d are not complete, rebuilding them", self._prefix, last.base_offset)
+            self._recover(last)
 
     def _is_hole(self, end_offset: int, next_base_offset: int) -> bool:
         """Whether a segment that was never synced begins where the one before it does not end.

@@ -69,10 +69,11 @@ def truncate_fully_and_start_at(log: UnifiedLog, offset: int) -> None:
         log.truncations += 1
         log.reader.forget_positions()
         remove_segments(log, list(log.segments)[::-1])
-        rolling.add_segment(log, offset)
         log.epochs.clear()
         log.forget_latest_epoch()
         log.producers.restart_at(offset)
+        # Last: nothing of what was there may be found beside it.
+        rolling.add_segment(log, offset)
         _sync_names(log)
         log.log_start_offset = log.log_end_offset = offset
         log.recovery_point = min(offset, log.recovery_point)

@@ -260,6 +260,13 @@ class LogSegment:
         self.become_inactive()
         return True
 
+    def has_whole_indexes(self) -> bool:
+        """Whether the indexes look as `become_inactive` left them: trimmed, and their last entries written.
+
+        What a power cut takes of that leaves room behind the entries, or zeros in their place. Raises OSError.
+        """
+        return not self.size_bytes or (self.offset_index.file.is_whole() and self.time_index.file.is_whole())
+
     # Looking up
 
     def position_of(self, offset: int, from_position: int = 0) -> BatchAt | None:

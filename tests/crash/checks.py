@@ -1,0 +1,168 @@
+"""What must hold of a log that was opened after a crash, whatever happened before."""
+
+from __future__ import annotations
+
+import random
+
+from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.record.batch import BatchHeader, batches, computed_crc
+from kafka_zk.record.control import ControlType, marker_of
+from kafka_zk.record.record import decode_records
+from tests.crash.history import Aborted, History, Producers, Told
+from tests.unit.log.given import read_slices
+
+
+def told(header: BatchHeader) -> Told:
+    return Told(
+        header.base_offset,
+        header.last_offset,
+        header.partition_leader_epoch,
+        header.crc,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.last_sequence if header.has_producer_id else -1,
+        header.is_transactional,
+    )
+
+
+def batches_in(log: UnifiedLog) -> list[Told]:
+    """Every batch on the disk, oldest first; each is intact, in its segment, and behind the one before."""
+    found: list[Told] = []
+    for segment in log.segments:
+        size = 0
+        for batch in segment.file.batches():
+            header = batch.header
+            assert computed_crc(batch.buffer, batch.position, header) == header.crc, f"corrupt batch {header}"
+            assert header.base_offset >= segment.base_offset
+            assert not found or header.base_offset > found[-1].last_offset, f"{header} after {found[-1]}"
+            marker = marker_of(batch) if header.is_control else None
+            each = told(header)
+            if marker is not None:
+                each = each._replace(marker="abort" if marker.control_type is ControlType.ABORT else "commit")
+            found.append(each)
+            size += batch.size_bytes
+        assert size == segment.size_bytes, f"{segment} holds {segment.size_bytes - size} bytes that are no batch"
+    return found
+
+
+def check_recovered(log: UnifiedLog, history: History, required_end: int, chance: random.Random) -> None:
+    """`required_end`: everything of the timeline below it must be there, unless its deletion was asked for."""
+    found = batches_in(log)
+    start, end = log.log_start_offset, log.log_end_offset
+    timelines = [history.batches, *history.others]
+    timeline = next((each for each in timelines if _is_part(found, each)), None)
+    assert timeline is not None, f"not a part of any timeline:\n{_list(found)}\nthe last one:\n{_list(history.batches)}"
+    must = [each for each in history.batches if each.last_offset >= history.start and each.last_offset < required_end]
+    lost = [each for each in must if each not in found]
+    assert not lost, f"lost below {required_end}:\n{_list(lost)}\nfound:\n{_list(found)}"
+    assert log.segments.first.base_offset <= start <= max(history.start, log.segments.first.base_offset)
+    assert start <= history.start, f"log start {start} beyond {history.start}"
+    last = found[-1].last_offset + 1 if found else 0
+    assert last <= end and (end <= max(last, start, log.active.base_offset) or end == history.end)
+    assert start <= log.high_watermark <= min(max(history.high_watermark_ceiling, start), end)
+    assert log.recovery_point <= end
+    _check_epochs(log, [each for each in found if each.base_offset >= history.start])
+    _check_producers(log, [each for each in timeline if each.last_offset < end], found)
+    for segment in log.segments:
+        _check_indexes(segment)
+    check_reads(log, [each for each in timeline if each.last_offset < end], chance)
+
+
+def check_reads(log: UnifiedLog, timeline: list[Told], chance: random.Random) -> None:
+    """Reads at any offset and look-ups at any time find what the timeline holds."""
+    start, end = log.log_start_offset, log.log_end_offset
+    if start >= end:
+        return
+    for offset in (start, chance.randrange(start, end)):
+        data = read_slices(log, offset, max_bytes=1)
+        expected = next((each for each in timeline if each.last_offset >= offset), None)
+        got = next((each.header for each in batches(data)), None)
+        assert (got and got.base_offset) == (expected and expected.base_offset), f"at {offset}: {got}, not {expected}"
+    timestamp = chance.choice(timeline).max_timestamp - chance.randrange(3) if timeline else 0
+    answer = log.offset_for_timestamp(timestamp)
+    holder = next(
+        (each for each in timeline if each.last_offset >= start and each.max_timestamp >= timestamp), None
+    )
+    if holder is not None and holder.base_offset >= start:
+        assert answer is not None, f"nothing at {timestamp}, although {holder}"
+        assert holder.base_offset <= answer.offset <= holder.last_offset, f"{answer} at {timestamp}, not in {holder}"
+        assert answer.timestamp >= timestamp
+    elif holder is None:
+        assert answer is None, f"{answer} at {timestamp}"
+
+
+def _is_part(found: list[Told], timeline: list[Told]) -> bool:
+    if not found:
+        return True
+    first = next((slot for slot, each in enumerate(timeline) if each == found[0]), None)
+    return first is not None and timeline[first : first + len(found)] == found
+
+
+def _check_epochs(log: UnifiedLog, found: list[Told]) -> None:
+    cache = log.leader_epochs
+    entries = cache.entries
+    assert all(one.epoch < two.epoch and one.start_offset < two.start_offset for one, two in zip(entries, entries[1:]))
+    assert not entries or entries[-1].start_offset <= log.log_end_offset, f"{cache!r} beyond {log!r}"
+    for each in found:
+        known = cache.epoch_for_offset(each.base_offset)
+        assert known == each.leader_epoch, f"{cache!r} says {known} for {each}"
+
+
+def _check_producers(log: UnifiedLog, timeline: list[Told], found: list[Told]) -> None:
+    everything = Producers.of(timeline)
+    there = Producers.of([each for each in found if each.last_offset >= log.log_start_offset])
+    state = log.producers.state
+    for producer_id, entry in state.producers.items():
+        producer = everything.known.get(producer_id)
+        assert producer is not None, f"{entry} is nowhere in the log"
+        # Of a transaction whose beginning was deleted, a snapshot may know it or not.
+        open_from = {producer.open_from, there.known[producer_id].open_from if producer_id in there.known else -1}
+        assert entry.producer_epoch == producer.epoch and entry.current_txn_first_offset in open_from, entry
+        if entry.batches:
+            assert entry.last_sequence == producer.last_sequence, f"{entry}, not {producer}"
+    missing = there.known.keys() - state.producers.keys()
+    assert not missing, f"producers {missing} are not known"
+    log_end, high_watermark = log.log_end_offset, log.high_watermark
+    log.update_high_watermark(log_end)
+    stable = {
+        log_end if replay.first_open is None else max(replay.first_open, log.log_start_offset)
+        for replay in (everything, there)
+    }
+    assert log.last_stable_offset in stable, f"last stable offset {log.last_stable_offset}, not {stable}"
+    log.update_high_watermark(high_watermark)
+    aborted = [
+        Aborted(*entry[:3]) for segment in log.segments for entry in segment.aborted_transactions()
+    ]
+    first = found[0].base_offset if found else log_end
+    assert aborted == [each for each in everything.aborted if each.last_offset >= first]
+
+
+def _check_indexes(segment: LogSegment) -> None:
+    headers = dict(segment.file.headers(0))
+    last = max((header.last_offset for header in headers.values()), default=-1)
+    entries = segment.offset_index.entries()
+    assert all(one.offset < two.offset and one.position < two.position for one, two in zip(entries, entries[1:]))
+    for entry in entries:
+        header = headers.get(entry.position)
+        assert header is not None, f"{entry} of {segment} points into a batch"
+        assert header.base_offset <= entry.offset <= last, f"{entry} points at {header}"
+    times = segment.time_index.entries()
+    assert all(one.timestamp < two.timestamp and one.offset <= two.offset for one, two in zip(times, times[1:]))
+    for time in times:
+        below = [header for header in headers.values() if header.last_offset <= time.offset]
+        assert below and max(header.max_timestamp for header in below) == time.timestamp, f"{time} of {segment}"
+    largest = max((header.max_timestamp for header in headers.values()), default=-1)
+    segment.load_times()
+    if segment.size_bytes:
+        assert segment.max_timestamp == largest, f"{segment} has {largest}"
+
+
+def every_value(log: UnifiedLog) -> list[bytes]:
+    """What a reader gets out of the batches: they can be decompressed."""
+    return [record.value or b"" for segment in log.segments for batch in segment.file.batches() for record in decode_records(batch)]
+
+
+def _list(found: list[Told]) -> str:
+    return "\n".join(map(str, found))

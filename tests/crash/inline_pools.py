@@ -1,0 +1,35 @@
+"""The log's threads, played by the loop: a call is made at once, and now and then others come first or after."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import gevent
+
+from kafka_zk.log.pools import LogPools
+
+T = TypeVar("T")
+
+
+class InlinePools(LogPools):
+    """Deterministic: who runs when is drawn from `chance`, not decided by the machine."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self.append = self.read = self.maintenance = self.sync = self.large = None  # type: ignore[assignment]
+        self._to_sync: dict[Path, Callable[[Path], None]] = {}
+        self._syncers: set[gevent.Greenlet[..., None]] = set()
+
+    def run_to_end(self, pool: Any, function: Callable[..., T], *arguments: object) -> T:
+        self._let_others()
+        try:
+            return function(*arguments)
+        finally:
+            self._let_others()
+
+    def _let_others(self) -> None:
+        if self._chance.random() < 0.3:
+            gevent.sleep(0)
