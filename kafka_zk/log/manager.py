@@ -221,6 +221,9 @@ class LogManager:
         data_dir.log_count = len(load.live) + len(load.future)
         for path in load.deleted:
             self._retired.remove_later(path, data_dir.directory)
+        if not data_dir.knows_recovery_points:
+            # From now on there is one, so that the next start knows what was never synced.
+            self._for_each_dir(self.checkpoint_recovery_points, [data_dir])
         data_dir.is_loaded = True
 
     def _close_directory(self, data_dir: DataDir) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 from kafka_zk.log.segments.segment import LogSegment
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record.batch import BatchHeader, batches, computed_crc
 from kafka_zk.record.control import ControlType, marker_of
-from kafka_zk.record.record import decode_records
 from tests.crash.history import Aborted, History, Producers, Told
 from tests.unit.log.given import read_slices
 
@@ -82,9 +82,7 @@ def check_reads(log: UnifiedLog, timeline: list[Told], chance: random.Random) ->
         assert (got and got.base_offset) == (expected and expected.base_offset), f"at {offset}: {got}, not {expected}"
     timestamp = chance.choice(timeline).max_timestamp - chance.randrange(3) if timeline else 0
     answer = log.offset_for_timestamp(timestamp)
-    holder = next(
-        (each for each in timeline if each.last_offset >= start and each.max_timestamp >= timestamp), None
-    )
+    holder = next((each for each in timeline if each.last_offset >= start and each.max_timestamp >= timestamp), None)
     if holder is not None and holder.base_offset >= start:
         assert answer is not None, f"nothing at {timestamp}, although {holder}"
         assert holder.base_offset <= answer.offset <= holder.last_offset, f"{answer} at {timestamp}, not in {holder}"
@@ -103,7 +101,7 @@ def _is_part(found: list[Told], timeline: list[Told]) -> bool:
 def _check_epochs(log: UnifiedLog, found: list[Told]) -> None:
     cache = log.leader_epochs
     entries = cache.entries
-    assert all(one.epoch < two.epoch and one.start_offset < two.start_offset for one, two in zip(entries, entries[1:]))
+    assert all(one.epoch < two.epoch and one.start_offset < two.start_offset for one, two in pairwise(entries))
     assert not entries or entries[-1].start_offset <= log.log_end_offset, f"{cache!r} beyond {log!r}"
     for each in found:
         known = cache.epoch_for_offset(each.base_offset)
@@ -132,9 +130,7 @@ def _check_producers(log: UnifiedLog, timeline: list[Told], found: list[Told]) -
     }
     assert log.last_stable_offset in stable, f"last stable offset {log.last_stable_offset}, not {stable}"
     log.update_high_watermark(high_watermark)
-    aborted = [
-        Aborted(*entry[:3]) for segment in log.segments for entry in segment.aborted_transactions()
-    ]
+    aborted = [Aborted(*entry[:3]) for segment in log.segments for entry in segment.aborted_transactions()]
     first = found[0].base_offset if found else log_end
     assert aborted == [each for each in everything.aborted if each.last_offset >= first]
 
@@ -143,13 +139,13 @@ def _check_indexes(segment: LogSegment) -> None:
     headers = dict(segment.file.headers(0))
     last = max((header.last_offset for header in headers.values()), default=-1)
     entries = segment.offset_index.entries()
-    assert all(one.offset < two.offset and one.position < two.position for one, two in zip(entries, entries[1:]))
+    assert all(one.offset < two.offset and one.position < two.position for one, two in pairwise(entries))
     for entry in entries:
         header = headers.get(entry.position)
         assert header is not None, f"{entry} of {segment} points into a batch"
         assert header.base_offset <= entry.offset <= last, f"{entry} points at {header}"
     times = segment.time_index.entries()
-    assert all(one.timestamp < two.timestamp and one.offset <= two.offset for one, two in zip(times, times[1:]))
+    assert all(one.timestamp < two.timestamp and one.offset <= two.offset for one, two in pairwise(times))
     for time in times:
         below = [header for header in headers.values() if header.last_offset <= time.offset]
         assert below and max(header.max_timestamp for header in below) == time.timestamp, f"{time} of {segment}"
@@ -157,11 +153,6 @@ def _check_indexes(segment: LogSegment) -> None:
     segment.load_times()
     if segment.size_bytes:
         assert segment.max_timestamp == largest, f"{segment} has {largest}"
-
-
-def every_value(log: UnifiedLog) -> list[bytes]:
-    """What a reader gets out of the batches: they can be decompressed."""
-    return [record.value or b"" for segment in log.segments for batch in segment.file.batches() for record in decode_records(batch)]
 
 
 def _list(found: list[Told]) -> str:

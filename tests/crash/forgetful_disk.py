@@ -2,11 +2,11 @@
 
 Role        The real calls are made on a small directory in memory (tmpfs), because readers map, stat and scan real
             files; beside them this keeps what a power cut would leave. So a run costs milliseconds and no real sync.
-Model       A file has the bytes of its last fsync and, behind them, every write and cut since; a directory has the names
-            of its last fsync and every creation, rename and removal since. Nothing else is promised: syncing a file
-            says nothing about its name. A power cut leaves, of each file and of each directory on its own, a prefix of
-            what was not synced: of the first write behind it a part, or zeros where its bytes should be. Now and
-            then a write in the middle has become zeros, too (blocks reach the disk in no order).
+Model       A file has the bytes of its last fsync and, behind them, every write and cut since; a directory has the
+            names of its last fsync and every creation, rename and removal since. Nothing else is promised: syncing a
+            file says nothing about its name. A power cut leaves, of each file and of each directory on its own, a
+            prefix of what was not synced: of the first write behind it a part, or zeros where its bytes should be. Now
+            and then a write in the middle has become zeros, too (blocks reach the disk in no order).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import enum
 import errno
 import os
 import random
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -117,11 +118,12 @@ class ForgetfulDisk(Disk):
         disk.has_past = True
         return disk
 
-    def after_power_cut(self, root: Path, fate: Fate, chance: random.Random) -> ForgetfulDisk:
-        """The disk of the next life, in a new directory."""
+    def after_power_cut(self, fate: Fate, chance: random.Random) -> ForgetfulDisk:
+        """The disk as the machine finds it when the power is back."""
         tree = self.tree.survive(fate, chance)
-        _write_out(tree, str(root))
-        return ForgetfulDisk(root, tree)
+        shutil.rmtree(self.root)
+        _write_out(tree, self.root)
+        return ForgetfulDisk(Path(self.root), tree)
 
     # The calls
 
@@ -227,9 +229,10 @@ class ForgetfulDisk(Disk):
 
     def _parent_of(self, path: str | Path) -> tuple[DirNode, str]:
         """The directory that holds `path`, and its name there: "" for the root itself."""
-        parts = os.path.relpath(path, self.root).split(os.sep)
-        if parts == ["."]:
+        below = str(path)[len(self.root) :]
+        if not below:
             return self.tree, ""
+        parts = below[1:].split("/")
         node = self.tree
         for part in parts[:-1]:
             child = node.names[part]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +29,13 @@ class InlinePools(LogPools):
             return function(*arguments)
         finally:
             self._let_others()
+
+    def run_in_threads(self, thread_count: int, work: Callable[[], None]) -> None:
+        self.run_to_end(None, work)
+
+    def for_each(self, items: Iterable[T], work: Callable[[T], None]) -> None:
+        for item in items:
+            work(item)
 
     def _let_others(self) -> None:
         if self._chance.random() < 0.3:

@@ -11,15 +11,18 @@ import errno
 import random
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from uuid import UUID
 
 import gevent
 
 from kafka_zk.clock import SimClock
+from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.record.batch import read_header
 from kafka_zk.record.compression import Codec
@@ -29,12 +32,21 @@ from tests.crash import checks
 from tests.crash.forgetful_disk import Fate, ForgetfulDisk, PowerCut
 from tests.crash.history import History, Producers, Told
 from tests.crash.inline_pools import InlinePools
-from tests.unit.log.given import T0, TP, manager_on, produced, topic_config
+from tests.unit.log.given import T0, TP, produced, topic_config
 
 LIVES = 3
+"""A start after a broken start after a broken start has shown all that was ever found."""
+
 TOPIC_ID = UUID(int=7)
 CODECS = (Codec.NONE, Codec.NONE, Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD)
 FATES = (Fate.KEPT, Fate.LOST, Fate.MIXED, Fate.MIXED, Fate.MIXED)
+
+
+@cache
+def broker_on(folder: Path) -> BrokerConfig:
+    return BrokerConfig.from_properties(
+        {"zookeeper.connect": "localhost:2181", "log.dirs": str(folder), "log.cleaner.enable": "false"}
+    )
 
 
 class Run:
@@ -49,16 +61,16 @@ class Run:
         self.epoch = 0
         self.number = 0
         self.required_end = self.answered_end = self.synced_end = 0
-        self.disk = ForgetfulDisk(folder / "0")
-        (folder / "0").mkdir()
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        self.disk = ForgetfulDisk(folder)
         self._steps, self._weights = zip(*self._actions().items(), strict=True)
 
     def go(self) -> None:
         """Raises AssertionError with the trace."""
         try:
-            for number in range(LIVES):
-                fate = self._live()
-                self._end_life(fate, self.folder / str(number + 1))
+            for _ in range(LIVES):
+                self._end_life(self._live())
             self.disk.arm(self.chance)
             self._start()
             self.manager.shutdown()
@@ -66,8 +78,6 @@ class Run:
         except BaseException as error:
             error.add_note("\n".join(self.trace[-60:]))
             raise
-        finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
 
     def _config(self) -> LogConfig:
         chance = self.chance
@@ -116,11 +126,13 @@ class Run:
 
     def _start(self) -> None:
         self.clock = SimClock(wall_ms=T0 + self.number * 10)
-        self.manager = manager_on(
-            Path(self.disk.root),
-            configs={TP.topic: self.config},
-            disk=self.disk,
+        self.manager = LogManager(
+            config=broker_on(self.folder),
+            topic_config=lambda topic: self.config,
             clock=self.clock,
+            metrics=MetricsRegistry(self.clock),
+            on_log_dir_failure=lambda path: None,
+            disk=self.disk,
             pools=InlinePools(self.chance),
             chance=self.chance,
         )
@@ -153,7 +165,7 @@ class Run:
             if self.log.log_dir.is_offline:
                 raise KafkaStorageError("offline in the background")
 
-    def _end_life(self, fate: Fate, folder: Path) -> None:
+    def _end_life(self, fate: Fate) -> None:
         """The broker is gone; what the disk keeps is decided."""
         log, before = self.log, self.disk
         before.is_off = True
@@ -168,8 +180,7 @@ class Run:
         if fate is Fate.KEPT:
             self.disk = before.in_next_process()
         else:
-            self.disk = before.after_power_cut(folder, fate, self.chance)
-            shutil.rmtree(before.root)
+            self.disk = before.after_power_cut(fate, self.chance)
 
     def _release(self) -> None:
         assert self.manager is not None
@@ -228,7 +239,9 @@ class Run:
         assert (info.first_offset, info.last_offset) == (told.base_offset, told.last_offset)
 
     def end_transaction(self) -> None:
-        open_ones = [(pid, each) for pid, each in Producers.of(self.history.batches).known.items() if each.open_from >= 0]
+        open_ones = [
+            (pid, each) for pid, each in Producers.of(self.history.batches).known.items() if each.open_from >= 0
+        ]
         if not open_ones:
             return
         producer_id, producer = self.chance.choice(sorted(open_ones, key=lambda pair: pair[0]))

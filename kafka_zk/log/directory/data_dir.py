@@ -32,7 +32,8 @@ class DataDir:
     """`had_clean_stop`: the marker was there at start. `is_loaded`: every partition was opened.
 
     `log_count`: its partitions, those that are just being made included. `has_new_names`: of partitions that were made
-    and whose directories' names are not synced.
+    and whose directories' names are not synced. `knows_recovery_points`: their checkpoint can be read, so that what it
+    does not name was made after it.
     """
 
     def __init__(self, directory: LogDirectory) -> None:
@@ -42,6 +43,7 @@ class DataDir:
         self.is_loaded = False
         self.log_count = 0
         self.has_new_names = False
+        self.knows_recovery_points = False
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_start_offsets: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
@@ -89,9 +91,11 @@ class DataDir:
 
     def read_checkpoints(self) -> None:
         """Raises OSError."""
-        self.recovery_points = self.directory.checkpointed = self._read(names.RECOVERY_POINTS)
-        self.log_start_offsets = self._read(names.LOG_START_OFFSETS)
-        self.high_watermarks = self._read(names.HIGH_WATERMARKS)
+        recovery_points = self._read(names.RECOVERY_POINTS)
+        self.knows_recovery_points = recovery_points is not None
+        self.recovery_points = self.directory.checkpointed = recovery_points or {}
+        self.log_start_offsets = self._read(names.LOG_START_OFFSETS) or {}
+        self.high_watermarks = self._read(names.HIGH_WATERMARKS) or {}
 
     def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Blocks. Replace one of the checkpoint files, durably. Raises KafkaStorageError."""
@@ -122,12 +126,14 @@ class DataDir:
         with directory.guard(f"Error while syncing {self.path}"):
             directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_at_once, self._lock)
 
-    def _read(self, name: str) -> dict[TopicPartition, int]:
+    def _read(self, name: str) -> dict[TopicPartition, int] | None:
+        """None when there is no such file, or none that can be read. Raises OSError."""
+        path = self.path / name
         try:
-            return read_offsets(self.path / name)
+            return read_offsets(path) if path.exists() else None
         except MalformedCheckpoint as error:
             log.warning("Error occurred while reading %s of directory %s, counted as empty: %s", name, self.path, error)
-            return {}
+            return None
 
     def __repr__(self) -> str:
         return f"data dir {self.directory}"

@@ -80,8 +80,9 @@ class LogLoader:
         if loaded is not None:
             return loaded
         if not self.clean_stop:
-            self._mend_epochs()
-            self._recover_unflushed()
+            with self.epochs.written_once():
+                self._mend_epochs()
+                self._recover_unflushed()
         end_offset = self._end_offset()
         recovery_point = end_offset if self.clean_stop else min(self.recovery_point, end_offset)
         self.epochs.truncate_from_end(end_offset)

@@ -11,7 +11,8 @@ Source      LeaderEpochFileCache.writeToFile; LeaderEpochCheckpointFile.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from kafka_zk.log.files import names
@@ -32,6 +33,7 @@ class EpochJournal:
     def __init__(self, directory: Path, disk: Disk = DISK, sync_soon: Callable[[Path], None] | None = None) -> None:
         self.path = directory / names.LEADER_EPOCHS
         self.is_synced = True
+        self._is_held = False
         self._disk = disk
         self.sync_soon = sync_soon
         self.rebuild: Callable[[], LeaderEpochCache] | None = None
@@ -85,8 +87,22 @@ class EpochJournal:
         if self.cache.clear():
             self.write()
 
+    @contextmanager
+    def written_once(self) -> Iterator[None]:
+        """Changes made meanwhile are written at the end, if anything is left of them. Raises OSError."""
+        before = list(self.cache.entries)
+        self._is_held = True
+        try:
+            yield
+        finally:
+            self._is_held = False
+        if self.cache.entries != before:
+            self.write()
+
     def write(self) -> None:
         """Raises OSError."""
+        if self._is_held:
+            return
         self.is_synced = self.sync_soon is None
         write_epochs(self.path, self.cache.entries, self._disk, durable=self.sync_soon is None)
         if self.sync_soon is not None:
