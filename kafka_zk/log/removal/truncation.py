@@ -5,7 +5,8 @@ Invariants  Whole batches only. Epochs, producer state and snapshots never say a
             The high watermark never lies behind the log end.
             A power cut in between leaves what was there before, or less of its end, never a hole: the newest segment
             goes first, and only when all that go are gone for good the one that stays is cut. Before the next append
-            the recovery point on the disk is not above the cut: what is appended there is not to be trusted unseen.
+            the cut itself is on the disk, or what was cut could come back below what follows it; and the recovery
+            point there is not above the cut: what is appended behind it is not to be trusted unseen.
 Source      UnifiedLog.truncateTo, truncateFullyAndStartAt, maybeIncrementLogStartOffset; LocalLog.truncateTo.
 """
 
@@ -56,6 +57,7 @@ def truncate_to(log: UnifiedLog, offset: int) -> bool:
         log.log_start_offset = min(offset, log.log_start_offset)
         log.recovery_point = min(offset, log.recovery_point)
         _rebuild(log)
+        log.flusher.complete([log.active], None)
     log.log_dir.recovery_point_lowered(log.topic_partition, log.recovery_point)
     return True
 

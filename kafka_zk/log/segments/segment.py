@@ -251,6 +251,7 @@ class LogSegment:
         self.offset_index.file.trim()
         self.time_index.file.trim()
         self.file.trim()
+        self.indexes_full = self.offset_index.is_full or self.time_index.is_full
         self._is_finished = True
 
     def finish(self) -> bool:
