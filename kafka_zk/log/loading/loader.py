@@ -263,7 +263,9 @@ class LogLoader:
 
     def _mend_epochs(self) -> None:
         """A power cut may have left the epoch file empty: make it again from the batches that are trusted."""
-        if self.epochs.cache.entries:
+        has_none = not self.epochs.cache.entries
+        self._mend_last_flushed()
+        if not has_none:
             return
         unflushed = self._unflushed()
         trusted = [segment for segment in self.segments if segment not in unflushed and segment.size_bytes]
@@ -292,7 +294,6 @@ class LogLoader:
 
     def _recover_unflushed(self) -> None:
         unflushed = self._unflushed()
-        self._mend_last_flushed(unflushed)
         if unflushed:
             # Here the batches tell the epochs: of a truncation the disk may have kept one and lost the other.
             self.epochs.truncate_from_end(unflushed[0].base_offset)
@@ -326,12 +327,12 @@ class LogLoader:
                 self._drop_from(unflushed, done + 1)
                 return
 
-    def _mend_last_flushed(self, unflushed: list[LogSegment]) -> None:
+    def _mend_last_flushed(self) -> None:
         """The segment that ends at the recovery point: all its records were synced, perhaps before the roll that
-        completed its indexes was."""
-        slot = len(self.segments) - len(unflushed) - 1
-        if slot >= 0 and not (last := list(self.segments)[slot]).has_whole_indexes():
-            log.warning("%s Indexes of segment %d are not complete, rebuilding them", self._prefix, last.base_offset)
+        trimmed its files and completed its indexes was."""
+        slot = len(self.segments) - len(self._unflushed()) - 1
+        if slot >= 0 and not (last := list(self.segments)[slot]).is_complete():
+            log.warning("%s Segment %d is not complete, rebuilding its indexes", self._prefix, last.base_offset)
             self._recover(last)
 
     def _is_hole(self, end_offset: int, next_base_offset: int) -> bool:

@@ -46,7 +46,7 @@ def truncate_to(log: UnifiedLog, offset: int) -> bool:
         log.reader.forget_positions()
         gone = [each for each in log.segments if each.base_offset > offset]
         remove_segments(log, gone[::-1])
-        if log.producers.delete_above(offset) or gone:
+        if log.producers.remove_above(offset) or gone:
             _sync_names(log)
         log.active = log.segments.active
         log.log_dir.open_segments.track(log.active)

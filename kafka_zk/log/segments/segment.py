@@ -23,6 +23,7 @@ from kafka_zk.log.files.offset_index import OffsetIndex
 from kafka_zk.log.files.segment_file import SegmentFile
 from kafka_zk.log.files.time_index import NO_TIMESTAMP, TimeIndex
 from kafka_zk.log.files.transaction_index import AbortedTransaction, TransactionIndex
+from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.record.batch import BatchHeader
 from kafka_zk.record.runs import Row
 
@@ -261,12 +262,22 @@ class LogSegment:
         self.become_inactive()
         return True
 
-    def has_whole_indexes(self) -> bool:
-        """Whether the indexes look as `become_inactive` left them: trimmed, and their last entries written.
+    def is_complete(self) -> bool:
+        """Whether the files look as `become_inactive` left them: trimmed, and the last entries written.
 
-        What a power cut takes of that leaves room behind the entries, or zeros in their place. Raises OSError.
+        What a power cut takes of that leaves room behind, or zeros in their place. Raises OSError.
         """
-        return not self.size_bytes or (self.offset_index.file.is_whole() and self.time_index.file.is_whole())
+        if not self.size_bytes:
+            return True
+        if not (self.offset_index.file.is_whole() and self.time_index.file.is_whole()):
+            return False
+        end = 0
+        try:
+            for position, header in self.file.headers(self.offset_index.lookup(1 << 62).position):
+                end = position + header.size_bytes
+        except CorruptMessage:
+            return False
+        return end == self.size_bytes
 
     # Looking up
 

@@ -94,13 +94,6 @@ class ProducerJournal:
         else:
             self.on_log_start(log_start_offset)
 
-    def delete_above(self, end_offset: int) -> bool:
-        """Delete the snapshots that stand behind a log end; whether there were any. Raises OSError."""
-        behind = [offset for offset in self.snapshot_offsets() if offset > end_offset]
-        for offset in behind:
-            self.delete(offset)
-        return bool(behind)
-
     def restart_at(self, offset: int) -> None:
         """Forget all producers and all snapshots. Raises OSError."""
         for snapshot in self.snapshot_offsets():
@@ -125,11 +118,12 @@ class ProducerJournal:
             if offset not in bases and not (offset == newest and offset > max(bases, default=-1)):
                 self.delete(offset)
 
-    def remove_above(self, end_offset: int) -> None:
-        """Delete the snapshots behind the end of the log. Raises OSError."""
-        for offset in self.snapshot_offsets():
-            if offset > end_offset:
-                self.delete(offset)
+    def remove_above(self, end_offset: int) -> bool:
+        """Delete the snapshots behind the end of the log; whether there were any. Raises OSError."""
+        behind = [offset for offset in self.snapshot_offsets() if offset > end_offset]
+        for offset in behind:
+            self.delete(offset)
+        return bool(behind)
 
     def delete(self, offset: int) -> None:
         if self._known is not None:
