@@ -25,8 +25,8 @@ from kafka_zk.tools.dump_log.command import main
 from kafka_zk.tools.dump_log.remote_log_metadata import RECORD_TYPES
 from tests.interop.tools.runs import Arguments, comparable, run_apache, run_ours
 from tests.support.apache import ApacheBroker, ToolRun
-from tests.support.librdkafka import CODECS, Librdkafka
-from tests.support.zookeeper import ZooKeeperServer
+from tests.support.librdkafka import CODECS, PATIENCE_S, Librdkafka
+from tests.support.zookeeper import ZooKeeperServer, eventually
 from tests.unit.tools.dump_log.golden import unpack_cases
 
 DUMP_LOG = "kafka.tools.DumpLogSegments"
@@ -291,7 +291,9 @@ def test_a_directory_that_apache_has_just_written(zookeeper: ZooKeeperServer, tm
 
 def live(bootstrap: str) -> None:
     """Plain, compressed and transactional records, and a group that commits."""
-    topic = Librdkafka(bootstrap).topic()
+    clients = Librdkafka(bootstrap)
+    eventually(lambda: clients.admin.list_topics(timeout=PATIENCE_S).brokers)
+    topic = clients.topic()
     for codec in CODECS:
         producer = Producer({"bootstrap.servers": bootstrap, "compression.type": codec, "linger.ms": 50})
         for number in range(200):

@@ -86,6 +86,13 @@ def test_an_index_beside_the_truth_ends_with_2(partition: Path, capsys: pytest.C
     assert capsys.readouterr().err == f"Mismatches in :{path}\n  Index offset: 9, log offset: 1\n"
 
 
+def test_an_index_ends_where_its_unused_room_begins(partition: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(partition, batch(0) + batch(2))
+    path = written(partition, (1).to_bytes(4, "big") + bytes(4 + 8 * 3), "00000000000000000000.index")
+    assert main(["--files", path]) == OK
+    assert capsys.readouterr().out == f"Dumping {path}\noffset: 1 position: 0\n"
+
+
 def test_a_spoilt_snapshot_ends_with_2(partition: Path) -> None:
     content = bytearray(producer_snapshot.encode([]))
     content[3] ^= 1
