@@ -222,6 +222,8 @@ MUTANTS: tuple[Mutant, ...] = (
         old="leader_epoch=leader.report.latest_epoch + 1",
         new="leader_epoch=leader.report.latest_epoch",
         tests="tests/unit/tools/log_doctor/test_znodes.py",
+    ),
+    Mutant(
         breaks="a dump shows the records before the first that cannot be read",
         file="kafka_zk/tools/dump_log/records.py",
         old="        for record in records_until_bad(payload, start, header):\n",
