@@ -66,7 +66,7 @@ class Reset(Enum):
 
 
 class OffsetsToClean(NamedTuple):
-    """From the first dirty up to the first uncleanable offset (exclusive), once `dirt_of` looked at it: a segment's base.
+    """From the first dirty up to the first uncleanable offset (exclusive); in a `Dirt` that is a segment's base.
 
     With `reset` the checkpoint is rewritten.
     """

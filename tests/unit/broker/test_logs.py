@@ -80,12 +80,14 @@ def test_the_shipped_configuration_divides_the_log_as_operators_expect(system: L
     system.configure(properties, log_dir=tmp_path)
     logging.getLogger("kafka.controller.KafkaController").info("elected")
     logging.getLogger("state.change.logger").info("changed")
+    logging.getLogger("kafka.log.LogCleaner").info("cleaned")
     logging.getLogger("kafka.server.KafkaServer").info("started")
     system.close()
     shown = {path.name: path.read_text().split("] ", 1)[1] for path in tmp_path.iterdir()}
     assert shown == {
         "server.log": "INFO started (kafka.server.KafkaServer)\n",
         "controller.log": "INFO elected (kafka.controller.KafkaController)\n",
+        "log-cleaner.log": "INFO cleaned (kafka.log.LogCleaner)\n",
         "state-change.log": "INFO changed (state.change.logger)\n",
     }
 
