@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kafka_zk.coordinator.transaction.producer_ids import ProducerIdManager
     from kafka_zk.log.manager import LogManager
     from kafka_zk.metadata.cache import MetadataCache
+    from kafka_zk.metadata.first_update import FirstUpdate
     from kafka_zk.metrics import MetricsRegistry
     from kafka_zk.network.connection import Connection
     from kafka_zk.protocol.header import RequestHeader
@@ -69,6 +70,7 @@ class Services:
     broker_id: int = -1
     zk: ZkClient = field(default_factory=_filled_later)
     metadata_cache: MetadataCache = field(default_factory=_filled_later)
+    first_update: FirstUpdate = field(default_factory=_filled_later)
     log_manager: LogManager = field(default_factory=_filled_later)
     replica_manager: ReplicaManager = field(default_factory=_filled_later)
     group_coordinator: GroupCoordinator = field(default_factory=_filled_later)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import gevent
-from gevent.event import Event
 
 from kafka_zk.admin.config_changes import ConfigChangeListener
 from kafka_zk.admin.configs import ConfigAdmin
@@ -46,6 +45,7 @@ from kafka_zk.log.manager import LogManager
 from kafka_zk.log.segments.open_segments import connections_for, raise_descriptor_limit
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.controller_channel import ControllerChannel
+from kafka_zk.metadata.first_update import FirstUpdate
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.loop import MetricsLoop
 from kafka_zk.network.errors import NetworkError
@@ -60,8 +60,6 @@ from kafka_zk.zk.errors import ZkError
 from kafka_zk.zk.registration import generate_broker_id
 from kafka_zk.zk.topics import topic_assignment
 from kafka_zk.zk.znodes import entity_path
-
-FIRST_METADATA_WAIT_S = 3.0
 
 log = logging.getLogger("kafka.server.KafkaServer")
 
@@ -107,7 +105,8 @@ class Parts:
         self._fill_services()
         self._follow_configs()
         self._socket_server.enable_processing()
-        self._await_first_metadata()
+        # Whoever waits for `started` finds a broker that knows itself. Without a controller we start all the same.
+        self._first_update.wait()
         gevent.spawn(warm_up)
 
     # --- what a started broker is asked ------------------------------------------------------------------------------
@@ -203,6 +202,7 @@ class Parts:
     def _start_replication(self) -> None:
         config = self.config
         self._metadata_cache = MetadataCache()
+        self._first_update = FirstUpdate(self._metadata_cache)
         self._metadata_cache.on_change(lambda topics, deleted: self._topic_configs.forget(deleted))
         self._controller_channel = ControllerChannel(
             metadata_cache=self._metadata_cache,
@@ -286,6 +286,7 @@ class Parts:
         services.broker_id = self.broker_id
         services.zk = self._zk
         services.metadata_cache = self._metadata_cache
+        services.first_update = self._first_update
         services.log_manager = self._log_manager
         services.replica_manager = self._replica_manager
         services.group_coordinator = self._group_coordinator
@@ -305,17 +306,6 @@ class Parts:
         listener = ConfigChangeListener(self._zk, self._clock, self._on_topic_overrides)
         listener.start()
         self.stops.add("config changes", listener.stop)
-
-    def _await_first_metadata(self) -> None:
-        """Blocks until the controller has shown us the cluster, for a while.
-
-        Clients of librdkafka that find no broker in their first answer do not ask again for a long time: whoever waits
-        for `started` must not be one of them. Without a controller we start all the same.
-        """
-        shown = Event()
-        self._metadata_cache.on_change(lambda topics, partitions: shown.set())
-        if not self._metadata_cache.is_alive(self.broker_id):
-            shown.wait(FIRST_METADATA_WAIT_S)
 
     # --- news that concern several parts -----------------------------------------------------------------------------
 

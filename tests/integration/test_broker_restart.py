@@ -54,3 +54,26 @@ def test_a_topic_that_was_there_is_never_called_unknown(tmp_path: Path, zookeepe
             assert wire.topic_error(client, TOPIC) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     finally:
         broker.kill()
+
+
+def first_brokers(broker: OurBroker) -> list[int]:
+    """The brokers in the first answer that a client gets after a start."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with suppress(OSError, ConnectionClosed), RawClient(broker.bootstrap) as client:
+            answer = client.send(metadata.METADATA_REQUEST, metadata.MetadataRequest(topics=[]), 9)
+            return [node.node_id for node in answer.brokers]
+        time.sleep(POLL_S / 10)
+    raise AssertionError("never answered")
+
+
+def test_no_client_is_told_of_a_cluster_without_brokers(tmp_path: Path, zookeeper_connect: str) -> None:
+    """librdkafka would part from all its brokers, and a member that waits for its commit would hang for ever."""
+    broker = OurBroker(tmp_path, zookeeper_connect).start()
+    try:
+        for _ in range(4):
+            broker.kill()
+            broker.launch()
+            assert first_brokers(broker) == [broker.broker_id]
+    finally:
+        broker.kill()

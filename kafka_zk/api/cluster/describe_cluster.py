@@ -23,8 +23,10 @@ BROKERS, CONTROLLERS = 1, 2
 
 @api(DESCRIBE_CLUSTER_REQUEST, DESCRIBE_CLUSTER_RESPONSE)
 def describe_cluster(request: DescribeClusterRequest, ctx: RequestContext) -> DescribeClusterResponse:
+    """Blocks while no broker is known yet."""
     if request.endpoint_type != BROKERS:
         return _refuse_endpoint_type(request.endpoint_type, ctx.api_version)
+    ctx.services.first_update.wait()
     cache = ctx.services.metadata_cache
     nodes = cache.alive_brokers(ctx.listener_name)
     operations = NOT_REQUESTED

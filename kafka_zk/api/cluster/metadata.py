@@ -41,11 +41,13 @@ TOPIC_IDS_FROM = 12
 
 @api(METADATA_REQUEST, METADATA_RESPONSE)
 def metadata(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse:
+    """Blocks while no broker is known yet, and where a topic has to be created."""
     if request.topics is not None:
         if _asks_by_id_too_early(request.topics, ctx.api_version):
             return _refuse_all(request.topics, ErrorCode.INVALID_REQUEST)
         if any(topic.name is None and topic.topic_id == NULL_UUID for topic in request.topics):
             return _refuse_all(request.topics, ErrorCode.UNKNOWN_SERVER_ERROR)
+    ctx.services.first_update.wait()
     everything = request.topics is None or (ctx.api_version == 0 and not request.topics)
     if everything:
         topics = _all_topics(ctx)

@@ -15,6 +15,7 @@ from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.manager import LogManager
 from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.metadata.first_update import FirstUpdate
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.errors import NetworkError
@@ -112,6 +113,7 @@ class Broker:
             metrics=self.metrics,
             broker_id=broker_id,
             metadata_cache=self.cache,
+            first_update=FirstUpdate(self.cache),
             log_manager=self.log_manager,
             replica_manager=self.manager,
         )

@@ -1,0 +1,37 @@
+"""Waiting for the controller's first word.
+
+Role        Until it has come this broker knows of no broker, not even of itself. Clients must not be told so:
+            librdkafka then parts from all its brokers, and one that waits for a commit meanwhile never comes back.
+            Apache serves such an empty picture for a few milliseconds after its start, too.
+Invariants  Waits once: whoever comes after the first wait that was in vain is answered with what is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from gevent.event import Event
+
+from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.protocol.types import TopicPartition
+
+WAIT_S = 5.0
+
+
+class FirstUpdate:
+    """`wait_s`: how long the controller has, from the first who asks on."""
+
+    def __init__(self, metadata_cache: MetadataCache, wait_s: float = WAIT_S) -> None:
+        self._cache = metadata_cache
+        self._wait_s = wait_s
+        self._over = Event()
+        metadata_cache.on_change(self._look)
+
+    def wait(self) -> None:
+        """Blocks. Until a broker is known, or the controller's time is over."""
+        if not self._over.is_set() and not self._over.wait(self._wait_s):
+            self._over.set()
+
+    def _look(self, topics: Collection[str], deleted: Collection[TopicPartition]) -> None:
+        if self._cache.snapshot.brokers:
+            self._over.set()

@@ -1,0 +1,50 @@
+"""Nobody is shown a cluster without brokers while the controller has a chance to speak."""
+
+from __future__ import annotations
+
+import gevent
+
+from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.metadata.first_update import FirstUpdate
+from kafka_zk.protocol.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataRequest,
+)
+
+PATIENCE_S = 10
+
+
+def names_a_broker() -> UpdateMetadataRequest:
+    endpoint = UpdateMetadataEndpoint(host="h", port=1, listener="PLAINTEXT", security_protocol=0)
+    return UpdateMetadataRequest(live_brokers=[UpdateMetadataBroker(id=0, endpoints=[endpoint])])
+
+
+def test_who_asks_early_waits_for_the_first_broker() -> None:
+    cache = MetadataCache()
+    first = FirstUpdate(cache, wait_s=PATIENCE_S)
+    waiting = gevent.spawn(first.wait)
+    gevent.idle()
+    cache.update(UpdateMetadataRequest())
+    gevent.idle()
+    assert not waiting.ready(), "an update without brokers is not what it waits for"
+    cache.update(names_a_broker())
+    waiting.join(PATIENCE_S)
+    assert waiting.successful()
+
+
+def test_who_asks_later_does_not_wait() -> None:
+    cache = MetadataCache()
+    first = FirstUpdate(cache, wait_s=PATIENCE_S)
+    cache.update(names_a_broker())
+    others = gevent.spawn(lambda: None)
+    first.wait()
+    assert not others.ready(), "it switched"
+
+
+def test_a_controller_that_says_nothing_is_waited_for_once() -> None:
+    first = FirstUpdate(MetadataCache(), wait_s=0.01)
+    first.wait()
+    others = gevent.spawn(lambda: None)
+    first.wait()
+    assert not others.ready(), "it waited again"
