@@ -21,7 +21,8 @@ from kafka_zk.log.loading.refusals import second_directory
 from kafka_zk.protocol.types import TopicPartition, uuid_to_base64
 
 WORTH_A_PROCESS_BYTES = 128 * 1024 * 1024
-"""Below this, starting worker processes takes longer than the work."""
+WORTH_A_PROCESS_PARTITIONS = 500
+"""Below both, starting worker processes takes longer than the work."""
 
 
 @dataclass(slots=True)
@@ -89,7 +90,8 @@ def task_of(log_dir: LogDir, found: FoundPartition, *, deep: bool, index_interva
 
 def _examined(tasks: list[PartitionTask], sizes: dict[Path, int], processes: int | None) -> Iterator[PartitionReport]:
     count = min(processes or os.cpu_count() or 1, len(tasks))
-    if count < 2 or (processes is None and sum(sizes.values()) < WORTH_A_PROCESS_BYTES):
+    is_small = sum(sizes.values()) < WORTH_A_PROCESS_BYTES and len(tasks) < WORTH_A_PROCESS_PARTITIONS
+    if count < 2 or (processes is None and is_small):
         yield from map(examine_partition, tasks)
         return
     # The largest first, so that none is left over when the others are done.

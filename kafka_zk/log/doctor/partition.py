@@ -34,7 +34,7 @@ from kafka_zk.log.doctor.findings import (
 from kafka_zk.log.doctor.partition_files import PartitionFiles, SegmentOnDisk, list_partition
 from kafka_zk.log.doctor.prognosis import prognosis
 from kafka_zk.log.doctor.rehearsal import Rehearsal, Start, rehearse
-from kafka_zk.log.doctor.walk import is_zero, next_batch, walk
+from kafka_zk.log.doctor.walk import Ordinary, Walked, is_zero, next_batch, walk
 from kafka_zk.log.files import names
 from kafka_zk.log.loading.refusals import InvalidLogDirectory, topic_id_of
 from kafka_zk.protocol.errors import CorruptMessage
@@ -191,41 +191,65 @@ class Examination:
     def _walk(self, run: SegmentRun, descriptor: int, begin: int) -> None:
         """Feed the checks with batches up to the end or to what is none. Raises CorruptMessage, OSError.
 
-        Most checks want few batches: they say which, and are called for those only.
+        Ordinary batches are counted only, others go to the checks; most of these want few of them, and say which.
         """
-        order, producers, epochs, records = self._order, self._producers, self._epochs, self._records
-        offset_index, time_index, file = run.offset_index, run.time_index, run.file
-        run.position = begin
-        for walked in walk(descriptor, begin, run.segment.size_bytes):
-            position, header, is_intact, _, _ = walked
-            run.position = position + header.length + LOG_OVERHEAD
-            if not is_intact:
-                self._notes.add(
-                    BAD_CRC,
-                    file,
-                    f"the batch at byte {position} ({header.size_bytes} bytes, offsets {header.base_offset} to "
-                    f"{header.last_offset} as it says) does not have its checksum",
-                )
-                run.stop_indexes()
-                order.skip_damage()
-                continue
-            if records is not None:
-                records.meet(file, position, walked.batch())
-            order.meet(position, header)
-            if position >= offset_index.next_position:
-                offset_index.meet(position, header)
-            before = run.max_timestamp
-            if header.max_timestamp > before:
-                run.max_timestamp = header.max_timestamp
-            last_offset = header.base_offset + header.last_offset_delta
-            if last_offset >= time_index.next_offset:
-                time_index.meet(last_offset, before, run.max_timestamp)
-            if header.magic >= 2:
-                if header.partition_leader_epoch != epochs.epoch or header.base_offset >= epochs.until:
-                    epochs.meet(file, position, header)
-                if header.producer_id >= 0:
-                    producers.meet(header, walked.batch() if header.is_control else None)
-            run.next_offset = last_offset + 1
+        ordinary = run.ordinary if self._records is None else None
+        run.position = run.ordinary.position = begin
+        self._expect(run)
+        try:
+            for walked in walk(descriptor, begin, run.segment.size_bytes, ordinary):
+                self._take_in(run)
+                run.position = walked.position + walked.header.length + LOG_OVERHEAD
+                self._meet(run, walked)
+                self._expect(run)
+        finally:
+            self._take_in(run)
+
+    def _meet(self, run: SegmentRun, walked: Walked) -> None:
+        position, header, is_intact, _, _ = walked
+        if not is_intact:
+            self._notes.add(
+                BAD_CRC,
+                run.file,
+                f"the batch at byte {position} ({header.size_bytes} bytes, offsets {header.base_offset} to "
+                f"{header.last_offset} as it says) does not have its checksum",
+            )
+            run.stop_indexes()
+            self._order.skip_damage()
+            return
+        if self._records is not None:
+            self._records.meet(run.file, position, walked.batch())
+        self._order.meet(position, header)
+        if position >= run.offset_index.next_position:
+            run.offset_index.meet(position, header)
+        before = run.max_timestamp
+        run.max_timestamp = max(before, header.max_timestamp)
+        if header.last_offset >= run.time_index.next_offset:
+            run.time_index.meet(header.last_offset, before, run.max_timestamp)
+        if header.magic >= 2:
+            epochs = self._epochs
+            if header.partition_leader_epoch != epochs.epoch or header.base_offset >= epochs.until:
+                epochs.meet(run.file, position, header)
+            if header.producer_id >= 0:
+                self._producers.meet(header, walked.batch() if header.is_control else None)
+        run.next_offset = header.next_offset
+
+    def _expect(self, run: SegmentRun) -> None:
+        """Say which batches are ordinary from here on."""
+        ordinary, expected = run.ordinary, self._order.next_offset
+        ordinary.next_offset = -1 if expected is None or expected < run.segment.base_offset else expected
+        ordinary.until_offset = min(run.time_index.next_offset, self._epochs.until, self._order.highest_offset + 1)
+        ordinary.index_position = run.offset_index.next_position
+        ordinary.leader_epoch = self._epochs.epoch
+        ordinary.max_timestamp = run.max_timestamp
+        ordinary.position = run.position
+
+    def _take_in(self, run: SegmentRun) -> None:
+        """Learn what the ordinary batches told that were passed over."""
+        ordinary = run.ordinary
+        if ordinary.position > run.position:
+            run.position, run.max_timestamp = ordinary.position, ordinary.max_timestamp
+            run.next_offset = self._order.next_offset = ordinary.next_offset
 
     def _behind_damage(self, run: SegmentRun, descriptor: int, reason: str) -> int | None:
         """Note what is at `run.position`; where batches go on behind it."""
@@ -260,6 +284,7 @@ class SegmentRun:
         self.position = 0
         self.next_offset = segment.base_offset
         self.max_timestamp = -1
+        self.ordinary = Ordinary()
         self.is_damaged = False
 
     def stop_indexes(self) -> None:

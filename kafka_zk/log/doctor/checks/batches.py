@@ -33,14 +33,14 @@ class OffsetOrder:
         self.was_compacted = first_dirty_offset is not None
         self.next_offset: int | None = None
         self._file = ""
-        self._lowest = self._highest = 0
+        self._lowest = self.highest_offset = 0
 
     def begin(self, segment: SegmentOnDisk) -> None:
         self._file = segment.name()
         self._lowest = segment.base_offset
-        self._highest = segment.base_offset + MAX_RELATIVE_OFFSET
+        self.highest_offset = segment.base_offset + MAX_RELATIVE_OFFSET
         if segment.next_base_offset is not None:
-            self._highest = min(self._highest, segment.next_base_offset - 1)
+            self.highest_offset = min(self.highest_offset, segment.next_base_offset - 1)
 
     def skip_damage(self) -> None:
         """What follows is told by the damage itself: no gap."""
@@ -48,12 +48,12 @@ class OffsetOrder:
 
     def meet(self, position: int, header: BatchHeader) -> None:
         first, last = header.base_offset, header.base_offset + header.last_offset_delta
-        if first < self._lowest or last > self._highest:
+        if first < self._lowest or last > self.highest_offset:
             self._notes.add(
                 OFFSET_OUT_OF_RANGE,
                 self._file,
                 f"the batch at byte {position} has offsets {first} to {last}, "
-                f"its segment takes {self._lowest} to {self._highest}",
+                f"its segment takes {self._lowest} to {self.highest_offset}",
             )
         expected = self.next_offset
         if expected is not None and first != expected:

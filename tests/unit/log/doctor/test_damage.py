@@ -90,6 +90,11 @@ def end_too_early(directory: Path) -> None:
     move_snapshot(directory, 60, 57)
 
 
+def rename_segment(directory: Path) -> None:
+    for kind in (names.LOG, names.OFFSET_INDEX, names.TIME_INDEX):
+        file(directory, SECOND, kind).rename(file(directory, SECOND + 3, kind))
+
+
 def directory_for_a_file(directory: Path) -> None:
     file(directory, LAST).unlink()
     file(directory, LAST).mkdir()
@@ -212,6 +217,11 @@ CASES = [
         "an offset that lies",
         lambda d: patch(file(d, SECOND), 2 * BATCH_BYTES, struct.pack(">q", 7000)),
         {"offset-out-of-range", "records-missing", "batches-overlap", "index-mismatch", "time-index-mismatch"},
+    ),
+    Case(
+        "a segment with a wrong name",
+        rename_segment,
+        {"offset-out-of-range", "index-mismatch", "time-index-mismatch"},
     ),
     Case(
         "offsets twice",
