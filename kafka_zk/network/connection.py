@@ -313,7 +313,9 @@ class Connection:
         assert transport is not None
         stamp[0] = time.monotonic_ns()
         try:
-            self._host.outgoing_bytes += transport.send(parts)
+            sent_bytes = transport.send(parts)
+            # Only now: others have counted theirs meanwhile.
+            self._host.outgoing_bytes += sent_bytes
         finally:
             self._host.flush_count += 1
             _release(parts)

@@ -42,6 +42,27 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/protocol/test_twins.py -k vectors",
     ),
     Mutant(
+        breaks="error codes inside lists are counted",
+        file="kafka_zk/protocol/tally.py",
+        old="                tally.count(element, counts)\n",
+        new="                pass\n",
+        tests="tests/unit/api/test_error_form.py -k counted",
+    ),
+    Mutant(
+        breaks="the bytes that others sent meanwhile are counted, too",
+        file="kafka_zk/network/connection.py",
+        old="            self._host.outgoing_bytes += sent_bytes\n",
+        new="            self._host.outgoing_bytes = 4 + sent_bytes\n",
+        tests="tests/integration/network/test_socket_server_slices.py -k beside",
+    ),
+    Mutant(
+        breaks="the leader epoch is written where a batch has it",
+        file="kafka_zk/record/_walker.pyx",
+        old="<uint8_t*>view.buf + LEADER_EPOCH_AT",
+        new="<uint8_t*>view.buf + LEADER_EPOCH_AT + 1",
+        tests="tests/unit/record/test_walker.py -k assigning_offsets",
+    ),
+    Mutant(
         breaks="what a second tag of one field replaces is let go of",
         file="kafka_zk/protocol/_codec.pyx",
         old="                    Py_XDECREF(before)\n",

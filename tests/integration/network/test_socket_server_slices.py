@@ -48,6 +48,22 @@ def test_slices_and_bytes_arrive_in_their_order(segment: tuple[int, bytes], is_c
         assert [part.release_count for part in slices] == [1, 1]
 
 
+def test_what_is_sent_beside_a_slow_reader_is_counted_as_well(segment: tuple[int, bytes]) -> None:
+    fileno, content = segment
+    script = Script()
+    script.answers.append([size(FILE_BYTES), Slice(fileno, 0, FILE_BYTES)])
+    with serving(script, send_buffer_bytes=4096) as server:
+        slow, quick = connect(server, receive_buffer_bytes=4096), connect(server)
+        slow.send(b"s")
+        assert slow.receive_exactly(4 + 10_000)[4:] == content[:10_000]
+        assert quick.ask(b"e1234567") == b"e1234567"
+        assert slow.receive_exactly(FILE_BYTES - 10_000) == content[10_000:]
+        slow.send(b"e")
+        assert slow.receive() == b"e"
+        (listener,) = server._listeners.values()
+        assert listener.outgoing_bytes == 4 + FILE_BYTES + 12 + 5
+
+
 def test_bytes_that_left_the_page_cache_arrive_as_well(segment: tuple[int, bytes]) -> None:
     fileno, content = segment
     piece = Slice(fileno, 0, FILE_BYTES)
