@@ -149,7 +149,7 @@ def test_offsets_of_a_group_fit_behind_its_base() -> None:
     assert grouped(*two, end=limit + 2) == [[0], [10]]
     assert grouped(Segment(0), Segment(limit + 5, 0), end=limit + 9) == [[0, limit + 5]], "an empty one adds none"
     assert grouped(Segment(0), Segment(10), Segment(limit + 1), end=limit + 20) == [[0, 10], [limit + 1]]
-    assert grouped(Segment(0), Segment(10), Segment(limit + 2), end=limit + 20) == [[0], [10, limit + 2]]
+    assert grouped(Segment(0), Segment(10), Segment(limit + 2), end=limit + 20) == [[0], [10], [limit + 2]]
 
 
 def test_a_marker_stays_while_a_batch_of_its_transaction_was_seen() -> None:
