@@ -60,7 +60,7 @@ for name in "${suites[@]}"; do
     unit)
       # Side by side: these tests start no broker and measure no time.
       workers=(-n 2)
-      suite unit simulation
+      suite unit simulation crash
       # An install without a compiler runs from sources, and only there calls can be counted.
       KAFKA_ZK_INTERPRETED=1 suite unit
       workers=()

@@ -33,6 +33,12 @@ class InlinePools(LogPools):
     def run_in_threads(self, thread_count: int, work: Callable[[], None]) -> None:
         self.run_to_end(None, work)
 
+    def _sync_all(self) -> None:
+        """In the background, and the background may be slow."""
+        for _ in range(self._chance.choice((0, 3, 100))):
+            gevent.sleep(0)
+        super()._sync_all()
+
     def for_each(self, items: Iterable[T], work: Callable[[T], None]) -> None:
         for item in items:
             work(item)

@@ -1,0 +1,249 @@
+"""What the random lives of tests/crash found, one rule each: no promise depends on luck when the power goes."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from kafka_zk.config.topic import LogConfig
+from kafka_zk.log.files import clean_shutdown, names
+from kafka_zk.log.files.checkpoint import MalformedCheckpoint, read_offsets
+from kafka_zk.log.files.disk import Disk
+from kafka_zk.log.files.leader_epoch_file import decode_epochs
+from kafka_zk.log.manager import LogManager
+from kafka_zk.log.unified_log import UnifiedLog
+from tests.crash.forgetful_disk import Fate, ForgetfulDisk, PowerCut
+from tests.unit.log.given import T0, TP, Place, manager_on, produced, topic_config, values
+
+CONFIG = topic_config(segment_bytes=400, index_interval_bytes=100)
+
+
+class Machine:
+    """A broker's logs on a disk that forgets what was not synced."""
+
+    def __init__(self, path: Path, config: LogConfig = CONFIG) -> None:
+        path.mkdir()
+        self.path, self.config = path, config
+        self.disk = ForgetfulDisk(path)
+
+    def start(self) -> UnifiedLog:
+        self.manager: LogManager = manager_on(
+            self.path, configs={TP.topic: self.config}, disk=self.disk, properties={"log.cleaner.enable": "false"}
+        )
+        self.manager.startup()
+        log = self.manager.get_log(TP) or self.manager.get_or_create_log(TP, topic_id=UUID(int=1), is_new=True)
+        self.manager.wait_for_syncs()
+        return log
+
+    def lose_power(self) -> None:
+        """Nothing stays that was not synced."""
+        self.disk.is_off = True
+        for log in self.manager.all_logs():
+            log.flusher.wait()
+            log.is_closed = True
+            for segment in log.segments:
+                segment.close_files()
+        self.manager.release()
+        self.disk = self.disk.after_power_cut(Fate.LOST, random.Random(0))
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path / "log")
+
+
+def fill(log: UnifiedLog, count: int = 20) -> None:
+    for number in range(log.log_end_offset, log.log_end_offset + count):
+        log.append_as_leader(produced(str(number), timestamp=T0 + number), leader_epoch=number // 7)
+
+
+def texts(count: int) -> list[str]:
+    return [str(number) for number in range(count)]
+
+
+def assert_every_time_is_found(log: UnifiedLog) -> None:
+    for number in range(log.log_end_offset):
+        found = log.offset_for_timestamp(T0 + number)
+        assert found is not None and found.offset == number
+
+
+def test_a_clean_stop_leaves_nothing_to_a_power_cut(machine: Machine) -> None:
+    log = machine.start()
+    fill(log)
+    log.flush()  # The indexes are completed later than this.
+    machine.manager.shutdown()
+    machine.lose_power()
+    log = machine.start()
+    assert values(log) == texts(20)
+    assert_every_time_is_found(log)
+    assert {path.stat().st_size < 100 for path in machine.path.glob("t-0/*index")} == {True}
+    machine.manager.shutdown()
+
+
+def test_a_segment_whose_records_were_synced_before_its_roll_is_completed(machine: Machine) -> None:
+    log = machine.start()
+    while len(log.segments) < 3:
+        fill(log, 1)
+        log.flush()
+    machine.manager.checkpoint_recovery_points(machine.manager._dirs[0])
+    end = log.log_end_offset
+    machine.lose_power()
+    log = machine.start()
+    assert log.log_end_offset == end
+    assert_every_time_is_found(log)
+    assert all(segment.is_complete() for segment in list(log.segments)[:-1])
+    machine.manager.shutdown()
+
+
+def test_a_removed_clean_marker_stays_away_although_the_start_was_cut_off(machine: Machine) -> None:
+    machine.start()
+    machine.manager.shutdown()
+    machine.disk.arm(random.Random(0), cut_at=1)
+    with pytest.raises(PowerCut):
+        clean_shutdown.delete(machine.path, machine.disk)
+    machine.disk.arm(random.Random(0))  # The process alone had died.
+    fill(machine.start(), 3)
+    machine.lose_power()
+    assert not clean_shutdown.exists(machine.path)
+
+
+def test_the_epochs_below_the_recovery_point_are_on_the_disk(machine: Machine) -> None:
+    log = machine.start()
+    fill(log)
+    log.flush()
+    machine.lose_power()
+    (entries,) = (decode_epochs(path.read_bytes(), path) for path in machine.path.glob(f"t-0/{names.LEADER_EPOCHS}"))
+    assert entries == [(0, 0), (1, 7), (2, 14)]
+
+
+def test_a_new_partition_is_there_for_good_before_anybody_answers_for_it(machine: Machine) -> None:
+    machine.start()
+    machine.lose_power()
+    assert (machine.path / str(TP) / names.PARTITION_METADATA).stat().st_size == 43
+
+
+def test_a_truncation_below_the_checkpointed_recovery_point_lowers_that_at_once(machine: Machine) -> None:
+    log = machine.start()
+    fill(log)
+    log.flush()
+    machine.manager.checkpoint_recovery_points(machine.manager._dirs[0])
+    assert read_offsets(machine.path / names.RECOVERY_POINTS) == {TP: 20}
+    log.truncate_to(10)
+    machine.lose_power()
+    assert read_offsets(machine.path / names.RECOVERY_POINTS) == {TP: 10}
+    assert values(machine.start()) == texts(10)
+    machine.manager.shutdown()
+
+
+def test_a_truncation_removes_the_newest_segment_first_and_cuts_last(tmp_path: Path) -> None:
+    class WatchedDisk(Disk):
+        done: list[tuple[str, int]] = []
+
+        def rename(self, source: str | Path, target: Path) -> None:  # type: ignore[override]
+            if Path(source).suffix == names.LOG:
+                self.done.append(("gone", int(Path(source).stem)))
+            os.rename(source, target)
+
+        def ftruncate(self, descriptor: int, size: int) -> None:  # type: ignore[override]
+            if Path(os.readlink(f"/proc/self/fd/{descriptor}")).suffix == names.LOG:
+                self.done.append(("cut", size))
+            os.ftruncate(descriptor, size)
+
+    place = Place(tmp_path, disk=WatchedDisk())
+    log = place.open(CONFIG)
+    fill(log)
+    log.flusher.wait()
+    WatchedDisk.done.clear()
+    bases = [segment.base_offset for segment in log.segments]
+    log.truncate_to(bases[1] + 1)
+    assert WatchedDisk.done[:-1] == [("gone", base) for base in reversed(bases[2:])]
+    assert WatchedDisk.done[-1][0] == "cut"
+
+
+@pytest.mark.parametrize(("policy", "kept"), [("delete", 0), ("compact", 20)])
+def test_behind_a_lost_segment_nothing_is_kept_unless_gaps_are_normal(tmp_path: Path, policy: str, kept: int) -> None:
+    place = Place(tmp_path)
+    config = topic_config(segment_bytes=400, index_interval_bytes=100, cleanup_policy=policy)
+    log = place.open(config)
+    fill(log)
+    place.crash(log)
+    os.truncate(log.segments.first.file.path, 0)
+    assert place.open(config).log_end_offset == kept
+
+
+def test_where_a_gap_is_known_recovery_is_told_at_once_not_to_look_there(machine: Machine) -> None:
+    log = machine.start()
+    fill(log, 1)
+    log.append_as_leader(produced("1", "2", "3"), leader_epoch=0)
+    log.truncate_to(2)  # Into the batch: it goes, and the log goes on at 2 all the same.
+    log.append_as_leader(produced("x" * 320), leader_epoch=1)
+    log.flusher.wait()
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+    assert read_offsets(machine.path / names.RECOVERY_POINTS) == {TP: 2}
+    machine.manager.shutdown()
+
+
+def test_records_that_a_truncation_had_taken_come_back_with_their_own_epochs(place: Place) -> None:
+    log = place.open(CONFIG)
+    fill(log)
+    place.crash(log)
+    log.epochs.cache.truncate_from_end(10)
+    log.epochs.assign(5, 10)
+    log = place.open(CONFIG)
+    assert log.leader_epochs.entries == [(0, 0), (1, 7), (2, 14)]
+
+
+def test_records_before_a_forgotten_log_start_come_back_with_their_epochs(place: Place) -> None:
+    log = place.open(CONFIG)
+    fill(log)
+    log.update_high_watermark(20)
+    log.increment_log_start_offset(9)
+    place.crash(log)
+    log = place.open(CONFIG, recovery_point=20)
+    assert (log.log_start_offset, log.leader_epochs.entries) == (0, [(0, 0), (1, 7), (2, 14)])
+
+
+def test_a_number_whose_digits_were_torn_off_is_not_believed() -> None:
+    whole = b"0\n2\n0 0\n1 14\n"
+    assert decode_epochs(whole, Path("x")) == [(0, 0), (1, 14)]
+    for size in range(1, len(whole)):
+        with pytest.raises(MalformedCheckpoint):
+            decode_epochs(whole[:size], Path("x"))
+
+
+def test_a_torn_epoch_file_of_a_running_log_is_made_again_from_the_batches(place: Place) -> None:
+    log = place.open(CONFIG)
+    fill(log)
+    log.close()
+    (place.partition / names.LEADER_EPOCHS).write_bytes(b"0\n3\n0 0\n")
+    log = place.open(CONFIG, clean=True, recovery_point=20)
+    assert log.leader_epochs.entries == [(0, 0), (1, 7), (2, 14)]
+
+
+def test_a_rebuilt_index_that_is_full_rolls_the_segment(place: Place) -> None:
+    config = topic_config(index_interval_bytes=0, segment_index_bytes=60)
+    log = place.open(config)
+    data = b"".join(_placed(number) for number in range(12))
+    log.append_as_follower(memoryview(bytearray(data)))
+    place.crash(log)
+    log = place.open(config)
+    assert log.append_as_leader(produced("12"), leader_epoch=0).first_offset == 12
+    assert [segment.base_offset for segment in log.segments] == [0, 12]
+
+
+def test_a_truncation_does_not_forget_the_largest_timestamp_that_stays(place: Place) -> None:
+    log = place.open(topic_config(index_interval_bytes=1 << 20))
+    fill(log, 10)
+    log.truncate_to(8)
+    found = log.offset_for_timestamp(T0 + 7)
+    assert found is not None and found.offset == 7
+
+
+def _placed(offset: int) -> bytes:
+    batch = produced(str(offset), timestamp=T0 + offset)
+    batch[:8], batch[12:16] = offset.to_bytes(8), bytes(4)
+    return bytes(batch)
