@@ -128,7 +128,7 @@ def first_difference(theirs: tuple[str, str], ours: tuple[str, str]) -> str:
 def plain(run: ToolRun) -> tuple[str, str]:
     """Without exit code and causes. The codecs of Java and of Python have words of their own for what they refuse."""
     run = comparable(run)
-    stderr = re.sub(r"^Caused by: .*\n|\n+(?=\Z)", "", run.stderr, flags=re.MULTILINE)
+    stderr = re.sub(r"^Caused by: .*\n", "", run.stderr, flags=re.MULTILINE).rstrip()
     stderr = re.sub(r"^(Exception .*\.KafkaException): (java\..*|Failed to dec.*|Error ch.*)", r"\1: <codec>", stderr)
     # Our usage tells of what is ours alone, too.
     return run.stdout, stderr.partition("\n\nBeyond Apache Kafka:")[0]

@@ -12,8 +12,8 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafka_zk.protocol.errors import InvalidRecord, UnknownServerError
-from kafka_zk.record.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC_AT, Batch, BatchHeader, batches
+from kafka_zk.protocol.errors import CorruptMessage, InvalidRecord, UnknownServerError
+from kafka_zk.record.batch import HEADER_SIZE, LEGACY_MIN_SIZE, LOG_OVERHEAD, MAGIC_AT, Batch, BatchHeader, batches
 from kafka_zk.record.compression import DEFAULT_LIMIT_BYTES, Codec, codec_for_id, mend_lz4_header
 from kafka_zk.record.types import Buffer, Record
 from kafka_zk.record.walking import decode
@@ -22,6 +22,7 @@ from kafka_zk.tools.dump_log.java_file import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION,
 from kafka_zk.tools.dump_log.segment_reader import StoredBatch
 
 _INT32 = struct.Struct(">i")
+_OUT_OF_BOUNDS = "java.lang.IndexOutOfBoundsException"
 _KEY_SIZE_AT = {0: LOG_OVERHEAD + 6, 1: LOG_OVERHEAD + 14}
 
 
@@ -34,7 +35,7 @@ def records_of(batch: StoredBatch) -> Iterator[list[Record]]:
     if header.record_count == 0:
         return
     if len(batch.data) < HEADER_SIZE:
-        raise InvalidRecord(f"Record batch size {len(batch.data)} is less than {HEADER_SIZE}")
+        raise Damaged(None, _OUT_OF_BOUNDS)
     payload, start = _payload(batch)
     try:
         records = decode(payload, start, len(payload), header.record_count, header.base_timestamp, header.base_offset)
@@ -96,9 +97,11 @@ class Message(NamedTuple):
 
     def record(self) -> Record:
         """Raises Damaged where a size is larger than the message."""
-        return Record(
-            self.offset, self.timestamp, _sized(self.batch, self.key_size_at), _sized(self.batch, self._value_size_at)
-        )
+        return Record(self.offset, self.timestamp, _sized(self.batch, self.key_size_at), self.value())
+
+    def value(self) -> bytes | None:
+        """Raises Damaged where it does not fit into the message."""
+        return _sized(self.batch, self._value_size_at)
 
 
 def messages_of(batch: StoredBatch) -> Iterator[Message]:
@@ -111,7 +114,10 @@ def messages_of(batch: StoredBatch) -> Iterator[Message]:
     if not wrapper.is_compressed:
         yield _message(outer, wrapper, wrapper.base_offset)
         return
-    inner = list(batches(_unwrapped(outer)))
+    try:
+        inner = list(batches(_unwrapped(outer)))
+    except CorruptMessage:
+        raise CorruptMessage(f"Record size is less than the minimum record overhead ({LEGACY_MIN_SIZE})") from None
     if not inner:
         raise InvalidRecord("Found invalid compressed record set with no inner records")
     base_offset = 0
@@ -133,7 +139,7 @@ def _unwrapped(outer: Batch) -> Buffer:
     codec = codec_for_id(outer.header.codec_id)
     if codec is Codec.ZSTD:
         raise InvalidRecord(f"Invalid wrapper compressionType found in legacy deep record iterator {magic}")
-    packed = _message(outer, outer.header, outer.header.base_offset).record().value
+    packed = _message(outer, outer.header, outer.header.base_offset).value()
     if packed is None:
         raise InvalidRecord(f"Found invalid compressed record set with null value (magic = {magic})")
     if magic == 0 and codec is Codec.LZ4:
@@ -150,7 +156,7 @@ def _message(batch: Batch, wrapper: BatchHeader, offset: int) -> Message:
 
 def _int32(batch: Batch, position: int) -> int:
     if position + 4 > batch.end:
-        raise Damaged(None, "java.lang.IndexOutOfBoundsException")
+        raise Damaged(None, _OUT_OF_BOUNDS)
     number: int = _INT32.unpack_from(batch.buffer, position)[0]
     return number
 

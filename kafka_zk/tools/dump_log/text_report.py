@@ -210,13 +210,21 @@ def timestamp_type(header: BatchHeader) -> str:
 
 
 def add_sequence(sequence: int, increment: int) -> int:
-    """A sequence number, which begins again at 0 after 2147483647."""
-    total = sequence + increment
-    return total - (MAX_SEQUENCE + 1) if total > MAX_SEQUENCE else total
+    """A sequence number, which begins again at 0 after 2147483647.
+
+    Damaged headers may hold negative numbers: these go Java's way through the 32 bits.
+    """
+    if sequence > _int32(MAX_SEQUENCE - increment):
+        return _int32(increment - (MAX_SEQUENCE - sequence) - 1)
+    return _int32(sequence + increment)
 
 
 def subtract_sequence(sequence: int, decrement: int) -> int:
     return sequence - decrement if sequence >= decrement else sequence - decrement + MAX_SEQUENCE + 1
+
+
+def _int32(number: int) -> int:
+    return (number + 2**31) % 2**32 - 2**31
 
 
 def _optional(number: int | None) -> str:
