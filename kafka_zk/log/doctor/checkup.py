@@ -82,6 +82,7 @@ def task_of(log_dir: LogDir, found: FoundPartition, *, deep: bool, index_interva
         topic_partition=found.topic_partition,
         is_copy=found.kind is DirKind.FUTURE,
         clean_stop=log_dir.clean_stop,
+        knows_recovery_points=log_dir.knows_recovery_points,
         checkpointed=log_dir.checkpointed(found.topic_partition),
         deep=deep,
         index_interval_bytes=index_interval_bytes,

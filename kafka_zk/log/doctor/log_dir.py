@@ -58,6 +58,7 @@ class LogDir:
 
     path: Path
     clean_stop: bool = False
+    knows_recovery_points: bool = False
     meta: MetaProperties | None = None
     checkpoints: dict[str, Mapping[TopicPartition, int]] = field(default_factory=dict)
     partitions: list[FoundPartition] = field(default_factory=list)
@@ -99,6 +100,8 @@ def look_at(path: Path) -> LogDir:
     _read_identity(found)
     for name in CHECKPOINTS:
         found.checkpoints[name] = _read_checkpoint(found, name)
+    told = {each.file for each in found.findings}
+    found.knows_recovery_points = names.RECOVERY_POINTS in names_there and names.RECOVERY_POINTS not in told
     for name in names_there:
         if name.endswith(".tmp"):
             found.note(LEFT_BY_WRITE, name, "a file that was not put in its place", "leaves it alone")

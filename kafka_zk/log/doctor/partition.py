@@ -49,6 +49,7 @@ class PartitionTask(NamedTuple):
     topic_partition: TopicPartition
     is_copy: bool
     clean_stop: bool
+    knows_recovery_points: bool
     checkpointed: Checkpointed
     deep: bool
     index_interval_bytes: int
@@ -78,26 +79,20 @@ class PartitionReport:
 def examine_partition(task: PartitionTask) -> PartitionReport:
     """Raises nothing: what cannot be read is a finding."""
     notes, report = Notes(), PartitionReport(task)
-    rehearsal = Rehearsal(failure="it cannot be read")
-    files = PartitionFiles(task.directory)
+    files, rehearsal = PartitionFiles(task.directory), None
     try:
         files = list_partition(task.directory)
-        rehearsal = rehearse(
-            Start(
-                task.directory,
-                str(task.topic_partition),
-                task.clean_stop,
-                task.checkpointed.recovery_point or 0,
-                task.checkpointed.log_start_offset or 0,
-                task.index_interval_bytes,
-            )
-        )
-        Examination(task, files, notes, report, rehearsal).run()
+        examination = Examination(task, files, notes, report)
+        examination.run()
+        rehearsal = rehearse(start_of(task, is_compacted=report.was_compacted))
+        examination.conclude(rehearsal)
     except OSError as error:
         notes.add(UNREADABLE, _below(task.directory, error.filename), str(error.strerror or error))
-    report.end_after_start, report.failure = rehearsal.log_end_offset, rehearsal.failure
-    if rehearsal.failure:
+    if rehearsal is None:
+        rehearsal = Rehearsal(failure="it cannot be read")
+    elif rehearsal.failure:
         notes.add(START_FAILS, "", rehearsal.failure)
+    report.end_after_start, report.failure = rehearsal.log_end_offset, rehearsal.failure
     for kind, file, what in notes.all():
         start = prognosis(kind, file, files, rehearsal, clean_stop=task.clean_stop)
         path = f"{task.directory.name}/{file}" if file else task.directory.name
@@ -105,17 +100,27 @@ def examine_partition(task: PartitionTask) -> PartitionReport:
     return report
 
 
+def start_of(task: PartitionTask, *, is_compacted: bool) -> Start:
+    return Start(
+        task.directory,
+        str(task.topic_partition),
+        task.clean_stop,
+        task.checkpointed.recovery_point or 0,
+        task.checkpointed.log_start_offset or 0,
+        task.index_interval_bytes,
+        task.knows_recovery_points,
+        is_compacted,
+    )
+
+
 class Examination:
     """The pass over one partition."""
 
-    def __init__(
-        self, task: PartitionTask, files: PartitionFiles, notes: Notes, report: PartitionReport, rehearsal: Rehearsal
-    ) -> None:
+    def __init__(self, task: PartitionTask, files: PartitionFiles, notes: Notes, report: PartitionReport) -> None:
         self._task = task
         self._files = files
         self._notes = notes
         self._report = report
-        self._rehearsal = rehearsal
         self._order = OffsetOrder(notes, task.checkpointed.first_dirty_offset)
         self._epochs = Epochs(notes, files, task.checkpointed.log_start_offset or 0)
         self._producers = Producers(notes, files, self._order)
@@ -137,17 +142,21 @@ class Examination:
         self._producers.end(end_offset, segments)
         report.end_offset = end_offset
         report.log_start_offset = max(task.checkpointed.log_start_offset or 0, first_offset)
-        report.latest_epoch = max(self._epochs.latest, *(entry.epoch for entry in self._rehearsal.epochs), -1, -1)
         report.largest_producer_id = self._producers.largest_id
         report.was_compacted = self._order.was_compacted
+
+    def conclude(self, rehearsal: Rehearsal) -> None:
+        """Compare what was found with what a start arrives at."""
+        report, task = self._report, self._task
+        report.latest_epoch = max([self._epochs.latest, -1, *(entry.epoch for entry in rehearsal.epochs)])
         if not task.is_copy:
             check_offsets(
-                notes,
+                self._notes,
                 task.checkpointed,
                 log_start_offset=report.log_start_offset,
-                end_offset=end_offset,
-                end_after_start=self._rehearsal.log_end_offset,
-                clean_stop=task.clean_stop and not self._rehearsal.failure,
+                end_offset=report.end_offset,
+                end_after_start=rehearsal.log_end_offset,
+                clean_stop=task.clean_stop and not rehearsal.failure,
             )
 
     def _check_topic_id(self) -> None:

@@ -49,6 +49,9 @@ def rebuild_indexes(
         recovery_point=0,
         log_start_offset=log_start_offset,
         index_interval_bytes=index_interval_bytes,
+        # All segments are to be kept, whatever lies between them.
+        knows_recovery_point=False,
+        is_compacted=True,
     )
     with shadow_of(directory) as shadow:
         rehearsal = rehearse_in(start, shadow)

@@ -45,6 +45,10 @@ class Start(NamedTuple):
     recovery_point: int
     log_start_offset: int
     index_interval_bytes: int
+    knows_recovery_point: bool = True
+    """Whether the checkpoint of recovery points could be read: what it does not name was made after it."""
+    is_compacted: bool = False
+    """Whether the topic's cleanup.policy allows gaps, as far as the directory tells."""
 
 
 class Fate(NamedTuple):
@@ -127,13 +131,14 @@ def rehearse_in(start: Start, shadow: Path) -> Rehearsal:
             loaded = LogLoader(
                 directory=shadow,
                 topic_partition=start.topic_partition,
-                config=log_config(start.index_interval_bytes),
+                config=log_config(start.index_interval_bytes, is_compacted=start.is_compacted),
                 producers=ProducerJournal(shadow, start.topic_partition, PRODUCER_EXPIRATION_MS, disk),
                 epochs=epochs,
                 disk=disk,
                 clean_stop=start.clean_stop,
                 recovery_point=start.recovery_point,
                 log_start_offset=start.log_start_offset,
+                knows_recovery_point=start.knows_recovery_point,
                 now_ms=time.time_ns() // 1_000_000,
             ).load()
         except (OSError, BrokerError, ValueError, AssertionError) as error:
@@ -227,10 +232,12 @@ def _listening(shadow: Path, directory: Path) -> Iterator[list[str]]:
 
 
 @lru_cache(maxsize=8)
-def log_config(index_interval_bytes: int) -> LogConfig:
+def log_config(index_interval_bytes: int, *, is_compacted: bool) -> LogConfig:
     """The topic's configs that recovery reads; the rest does not matter to it."""
     broker = BrokerConfig.from_properties({"zookeeper.connect": "none:2181"})
-    return LogConfig.from_overrides(broker, {"index.interval.bytes": str(index_interval_bytes)})
+    policy = "compact" if is_compacted else "delete"
+    overrides = {"index.interval.bytes": str(index_interval_bytes), "cleanup.policy": policy}
+    return LogConfig.from_overrides(broker, overrides)
 
 
 def _path_of(descriptor: int) -> str:

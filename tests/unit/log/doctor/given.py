@@ -14,8 +14,9 @@ import pytest
 from kafka_zk.clock import SystemClock
 from kafka_zk.log.doctor.checkup import CheckUp, check_up, task_of
 from kafka_zk.log.doctor.log_dir import look_at
+from kafka_zk.log.doctor.partition import start_of
 from kafka_zk.log.doctor.partition_files import read_sparse
-from kafka_zk.log.doctor.rehearsal import CUT, DELETED, MADE, RENAMED, REWRITTEN, Fate, Start, rehearse
+from kafka_zk.log.doctor.rehearsal import CUT, DELETED, MADE, RENAMED, REWRITTEN, Fate, rehearse
 from kafka_zk.log.files import names
 from kafka_zk.log.files.checkpoint import encode_offsets
 from kafka_zk.log.manager import LogManager
@@ -108,15 +109,7 @@ def fates(directory: Path) -> dict[Path, dict[str, Fate]]:
     found = {}
     for each in log_dir.partitions:
         task = task_of(log_dir, each, deep=False, index_interval_bytes=INTERVAL)
-        said = task.checkpointed
-        start = Start(
-            each.directory,
-            str(each.topic_partition),
-            task.clean_stop,
-            said.recovery_point or 0,
-            said.log_start_offset or 0,
-            INTERVAL,
-        )
+        start = start_of(task, is_compacted=task.checkpointed.first_dirty_offset is not None)
         found[each.directory] = rehearse(start).fates
     return found
 

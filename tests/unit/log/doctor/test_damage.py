@@ -229,6 +229,14 @@ CASES = [
         {"batches-overlap", "index-mismatch", "snapshot-beyond-end", "flushed-missing", "committed-missing"},
     ),
     Case("a segment is gone", drop_segment, {"records-missing", "index-orphaned"}, "records-missing", AS_IT_IS),
+    Case(
+        "a segment is gone before a crash",
+        drop_segment,
+        {"records-missing", "index-orphaned", "committed-missing"},
+        "records-missing",
+        "deletes it",
+        crashed=True,
+    ),
     Case("a batch is gone", drop_batch, {"records-missing", "index-missing"}),
     Case(
         "no offset index",

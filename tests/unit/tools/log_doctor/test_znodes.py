@@ -33,6 +33,7 @@ def replica(
         TopicPartition(topic, partition),
         is_copy=False,
         clean_stop=True,
+        knows_recovery_points=True,
         checkpointed=Checkpointed(None, None, None, None),
         deep=False,
         index_interval_bytes=4096,
