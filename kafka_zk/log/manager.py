@@ -140,7 +140,7 @@ class LogManager:
         self._load_all()
         if not self._live():
             raise KafkaStorageError(f"Shutdown broker because all log dirs in {self._dir_list()} have failed")
-        log.info("Loaded %d logs in %dms", len(self._logs), self._clock.monotonic_ms() - started_ms)
+        self._say_what_was_loaded(self._clock.monotonic_ms() - started_ms)
         self._start_tasks()
         if self._cleaner is not None:
             self._cleaner.start()
@@ -163,6 +163,14 @@ class LogManager:
         for data_dir in self._dirs:
             data_dir.unlock()
         self._is_locked = False
+
+    def _say_what_was_loaded(self, took_ms: int) -> None:
+        unclean = [data_dir for data_dir in self._live() if data_dir.had_logs and not data_dir.had_clean_stop]
+        dirs = ", ".join(str(data_dir.path) for data_dir in unclean)
+        count = len(self._logs) + len(self._future_logs)
+        log.info(
+            "Loaded %d logs in %dms%s", count, took_ms, f" (unclean log dirs = ArrayBuffer({dirs}))" if dirs else ""
+        )
 
     def _load_all(self) -> None:
         """Blocks. Every live directory at the same time; one that fails meanwhile leaves the others alone."""
@@ -203,6 +211,7 @@ class LogManager:
                 data_dir.had_clean_stop = clean_shutdown.delete(data_dir.path, data_dir.directory.disk)
                 data_dir.read_checkpoints()
                 load.look(self._topic_config)
+                data_dir.had_logs = bool(load.found)
         except KafkaStorageError:
             return None
         return load

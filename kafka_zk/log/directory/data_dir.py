@@ -29,7 +29,7 @@ class DirectoryInUse(Exception):
 
 
 class DataDir:
-    """`had_clean_stop`: the marker was there at start. `is_loaded`: every partition was opened.
+    """`had_clean_stop`: the marker was there at start. `had_logs`: so were partitions. `is_loaded`: all were opened.
 
     `log_count`: its partitions, those that are just being made included. `has_new_names`: of partitions that were made
     and whose directories' names are not synced. `knows_recovery_points`: their checkpoint can be read, so that what it
@@ -40,6 +40,7 @@ class DataDir:
         self.directory = directory
         self.path = directory.path
         self.had_clean_stop = False
+        self.had_logs = False
         self.is_loaded = False
         self.log_count = 0
         self.has_new_names = False

@@ -9,6 +9,7 @@ Source      OffsetIndex.
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,8 +98,13 @@ class OffsetIndex:
             )
 
     def _slot_at_most(self, offset: int) -> int:
-        view, relative = self.file.mapped(), offset - self.base_offset
-        return self.file.last_slot_where(lambda slot: bool(_unpack_from(view, slot * ENTRY_SIZE_BYTES)[0] <= relative))
+        view = self.file.mapped()
+
+        def offset_at(slot: int) -> int:
+            relative: int = _unpack_from(view, slot * ENTRY_SIZE_BYTES)[0]
+            return relative
+
+        return bisect_right(range(self.file.entry_count), offset - self.base_offset, key=offset_at) - 1
 
     def _entry(self, slot: int) -> OffsetPosition:
         relative, position = ENTRY.unpack(self.file.read(slot))

@@ -13,6 +13,7 @@ Source      FileRecords.
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from kafka_zk.log.files.disk import DISK, Disk, short_write
 from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.protocol.types import Buffer
 from kafka_zk.record.batch import HEADER_SIZE, LOG_OVERHEAD, Batch, BatchHeader, batch_size, read_header
+
+_skim = struct.Struct(">qi4xb6xi").unpack_from
+"""Of a magic 2 batch: base offset, length, magic, last offset delta."""
 
 SCAN_BYTES = 16 * 1024
 """One read of a header scan: a few index intervals, so most look-ups need one."""
@@ -156,6 +160,34 @@ class SegmentFile:
                 return
             yield position, read_header(chunk, at)
             position += size
+
+    def first_reaching(self, position: int, offset: int) -> tuple[int, BatchHeader] | None:
+        """Position and header of the first batch from `position` on whose last offset is >= `offset`.
+
+        Skims over magic 2 batches without reading their headers whole. Raises CorruptMessage, OSError.
+        """
+        limit = self.size_bytes
+        while limit - position >= HEADER_SIZE:
+            chunk = self.read_at(position, min(SCAN_BYTES, limit - position))
+            at, last = 0, len(chunk) - HEADER_SIZE
+            while at <= last:
+                base_offset, length, magic, delta = _skim(chunk, at)
+                if magic != 2 or length < HEADER_SIZE - LOG_OVERHEAD:
+                    return self._first_by_headers(position + at, offset)
+                if base_offset + delta >= offset:
+                    whole = position + at + length + LOG_OVERHEAD <= limit
+                    return (position + at, read_header(chunk, at)) if whole else None
+                at += length + LOG_OVERHEAD
+            if not at:
+                break
+            position += at
+        return self._first_by_headers(position, offset)
+
+    def _first_by_headers(self, position: int, offset: int) -> tuple[int, BatchHeader] | None:
+        for found, header in self.headers(position):
+            if header.base_offset + header.last_offset_delta >= offset:
+                return found, header
+        return None
 
     def batches(self, position: int = 0, end: int | None = None) -> Iterator[Batch]:
         """Every whole batch with its bytes. `Batch.position` is inside its buffer, not in the file.

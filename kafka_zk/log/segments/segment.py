@@ -284,10 +284,8 @@ class LogSegment:
     def position_of(self, offset: int, from_position: int = 0) -> BatchAt | None:
         """The first batch whose last offset is >= `offset`; None when there is none. Raises CorruptMessage, OSError."""
         start = max(self.offset_index.lookup(offset).position, from_position)
-        for position, header in self.file.headers(start):
-            if header.base_offset + header.last_offset_delta >= offset:
-                return BatchAt(position, header)
-        return None
+        found = self.file.first_reaching(start, offset)
+        return None if found is None else BatchAt(found[0], found[1])
 
     def next_offset(self) -> int:
         """The offset behind the last whole batch, found from the last index entry. Raises CorruptMessage, OSError."""
