@@ -131,7 +131,7 @@ def plain(run: ToolRun) -> tuple[str, str]:
     stderr = re.sub(r"^Caused by: .*\n", "", run.stderr, flags=re.MULTILINE).rstrip()
     stderr = re.sub(r"^(Exception .*\.KafkaException): (java\..*|Failed to dec.*|Error ch.*)", r"\1: <codec>", stderr)
     # Our usage tells of what is ours alone, too.
-    return run.stdout, stderr.partition("\n\nBeyond Apache Kafka:")[0]
+    return run.stdout, stderr.partition("\n\nBeyond Apache Kafka:")[0].rstrip()
 
 
 def assert_same(lines: Sequence[Arguments], folder: Path) -> None:
