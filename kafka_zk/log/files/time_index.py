@@ -10,6 +10,7 @@ Source      TimeIndex.
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,7 +102,12 @@ class TimeIndex:
         if not self.file.entry_count:
             return -1
         view = self.file.mapped()
-        return self.file.last_slot_where(lambda slot: bool(_unpack_from(view, slot * ENTRY_SIZE_BYTES)[field] <= bound))
+
+        def value_at(slot: int) -> int:
+            value: int = _unpack_from(view, slot * ENTRY_SIZE_BYTES)[field]
+            return value
+
+        return bisect_right(range(self.file.entry_count), bound, key=value_at) - 1
 
     def _entry(self, slot: int) -> TimestampOffset:
         timestamp, relative = ENTRY.unpack(self.file.read(slot))
