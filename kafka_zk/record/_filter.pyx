@@ -13,9 +13,8 @@ from libc.string cimport memcpy
 
 from kafka_zk.protocol._bytes cimport big_endian
 
-from crc32c import crc32c
-
 from kafka_zk.protocol.errors import InvalidRecord
+from kafka_zk.record.crc import crc32c
 from kafka_zk.record.filter import FilterRun, MapRun, Rewritten, Selection
 from kafka_zk.record.walking import walk
 
