@@ -217,33 +217,23 @@ class LogSegment:
         """
         if not position:
             self.first_timestamp = header.max_timestamp
-        if header.max_timestamp > self.max_timestamp:
-            self.max_timestamp = header.max_timestamp
-            self.offset_of_max_timestamp = header.last_offset
-        if self.bytes_since_last_index_entry > self.index_interval_bytes and not self.indexes_full:
-            self.offset_index.append(header.last_offset, position)
-            self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
-            self.bytes_since_last_index_entry = 0
-            self.indexes_full = self.offset_index.is_full or self.time_index.is_full
-        self.bytes_since_last_index_entry += header.size_bytes
+        self._take_in(position, header.size_bytes, header.last_offset, header.max_timestamp)
 
     def recovered_run(self, rows: list[Row], *, window_at: int) -> None:
         """Take in batches that follow one another; their positions count from `window_at`. Raises OSError."""
-        since, interval, max_timestamp = (
-            self.bytes_since_last_index_entry,
-            self.index_interval_bytes,
-            self.max_timestamp,
-        )
         for position, size, last_offset, timestamp in rows:
-            if timestamp > max_timestamp:
-                max_timestamp = self.max_timestamp = timestamp
-                self.offset_of_max_timestamp = last_offset
-            if since > interval:
-                self.offset_index.append(last_offset, window_at + position)
-                self.time_index.maybe_append(max_timestamp, self.offset_of_max_timestamp)
-                since = 0
-            since += size
-        self.bytes_since_last_index_entry = since
+            self._take_in(window_at + position, size, last_offset, timestamp)
+
+    def _take_in(self, position: int, size_bytes: int, last_offset: int, max_timestamp: int) -> None:
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.offset_of_max_timestamp = last_offset
+        if self.bytes_since_last_index_entry > self.index_interval_bytes and not self.indexes_full:
+            self.offset_index.append(last_offset, position)
+            self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
+            self.bytes_since_last_index_entry = 0
+            self.indexes_full = self.offset_index.is_full or self.time_index.is_full
+        self.bytes_since_last_index_entry += size_bytes
 
     def become_inactive(self) -> None:
         """Complete the indexes and give back the room nobody will use. Raises OSError."""
