@@ -15,8 +15,6 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.record.batch import (
     CRC_FROM,
@@ -34,6 +32,7 @@ from kafka_zk.record.batch import (
     NO_TIMESTAMP,
     BatchHeader,
 )
+from kafka_zk.record.crc import crc32c
 from kafka_zk.tools.dump_log.java_file import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, Damaged, JavaFile, java_error
 from kafka_zk.tools.java_output import JavaError, illegal_argument
 

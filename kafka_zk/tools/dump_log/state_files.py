@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import struct
 
-from crc32c import crc32c
-
 from kafka_zk.log.files import producer_snapshot, transaction_index
 from kafka_zk.log.files.producer_snapshot import SnapshotEntry
 from kafka_zk.log.files.transaction_index import AbortedTransaction
+from kafka_zk.record.crc import crc32c
 from kafka_zk.tools.dump_log.findings import Findings
 from kafka_zk.tools.dump_log.java_file import KAFKA_EXCEPTION, Damaged, JavaFile, java_error
 from kafka_zk.tools.dump_log.report import Report
