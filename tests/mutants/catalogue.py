@@ -142,8 +142,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="nothing behind a corrupt segment is kept",
         file="kafka_zk/log/loading/loader.py",
-        old="                for lost in unflushed[done + 1 :]:\n                    self._drop(lost)\n",
-        new="",
+        old="                self._drop_from(unflushed, done + 1)\n                return\n            following",
+        new="                return\n            following",
         tests="tests/unit/log",
     ),
     Mutant(
@@ -369,5 +369,26 @@ MUTANTS: tuple[Mutant, ...] = (
         old="    if offset + 1 > found:\n",
         new="    if not found:\n",
         tests="tests/unit/record/test_filter.py -k largest",
+    ),
+    Mutant(
+        breaks="a directory is loaded by as many threads as configured",
+        file="kafka_zk/log/loading/directory_load.py",
+        old="self._pools.run_in_threads(min(thread_count, len(to_open)), self._open_waiting)",
+        new="self._pools.run_in_threads(1, self._open_waiting)",
+        tests="tests/unit/log/test_loading.py -k threads",
+    ),
+    Mutant(
+        breaks="a run of plain batches ends where offsets do not follow",
+        file="kafka_zk/record/_runs.pyx",
+        old="                or base_offset < next_offset\n",
+        new="",
+        tests="tests/unit/record/test_runs.py -k thought",
+    ),
+    Mutant(
+        breaks="the recovery points of many logs move only after a sync of everything",
+        file="kafka_zk/log/closing.py",
+        old="    data_dir.sync_at_once()\n",
+        new="",
+        tests="tests/unit/log/test_loading.py -k sync",
     ),
 )
