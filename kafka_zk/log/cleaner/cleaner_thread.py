@@ -96,7 +96,7 @@ class CleanerThread:
 
     def _clean(self, chosen: LogToClean) -> None:
         log = chosen.log
-        start = end = chosen.offsets.first_dirty_offset
+        start = chosen.offsets.first_dirty_offset
         cleaning = Cleaning(
             log,
             chosen.offsets,
@@ -108,6 +108,8 @@ class CleanerThread:
         )
         try:
             end = cleaning.run()
+            # At once: a truncation that comes from here on takes the checkpoint back again.
+            self._guarded(log, self._states.cleaned, log, end)
             self._tell(cleaning.stats, str(log.topic_partition), start, end)
         except SegmentOverflow as error:
             log_lines.info("Cleaner %d: Caught segment overflow error during cleaning: %s", self._number, error)
@@ -123,7 +125,6 @@ class CleanerThread:
         except Exception as error:
             # Bad bytes, or a bug of ours that these bytes bring out: the other logs must not suffer.
             self._give_up_on(log, error)
-        self._guarded(log, self._states.cleaned, log, end)
 
     def _delete_old_segments(self) -> None:
         deletable = self._states.take_deletable()

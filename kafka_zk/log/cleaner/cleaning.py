@@ -308,6 +308,10 @@ class Cleaning:
         segment.file.retain()
         try:
             result = self._helper.call(task, *arguments)
+        except Exception:
+            # A file that was cut meanwhile reads like a bad one.
+            self._check()
+            raise
         finally:
             segment.file.release()
         self._check()

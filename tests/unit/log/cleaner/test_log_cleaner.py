@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import gevent
 import pytest
@@ -19,6 +20,7 @@ from kafka_zk.log.manager import LogManager
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+from tests.unit.log.cleaner.given import HereAndNow
 from tests.unit.log.given import all_records, manager_on, produced, topic_config
 
 TP = TopicPartition("compacted", 0)
@@ -176,6 +178,67 @@ def test_a_truncation_takes_the_checkpoint_back(house: House) -> None:
     assert checkpoint < 58
     log.truncate_fully_and_start_at(7)
     assert house.checkpoint() == 7
+
+
+class Interrupted:
+    """A helper that does something to the log in the middle of its cleaning, once."""
+
+    def __init__(self, interrupt: Callable[[], None]) -> None:
+        self.interrupt: Callable[[], None] | None = interrupt
+
+    def call(self, task: Callable[..., Any], *arguments: Any) -> Any:
+        if task.__name__ == "filter_stretch" and self.interrupt is not None:
+            interrupt, self.interrupt = self.interrupt, None
+            interrupt()
+        return HereAndNow().call(task, *arguments)
+
+    def stop(self) -> None:
+        """There is no process."""
+
+
+def interrupted(house: House, interrupt: Callable[[], None]) -> None:
+    cleaner = house.manager._cleaner
+    assert cleaner is not None
+    cleaner._threads[0]._helper = Interrupted(interrupt)  # type: ignore[assignment]
+
+
+def test_a_truncation_in_the_middle_of_a_cleaning_ends_it_and_takes_the_checkpoint_back(house: House) -> None:
+    log = house.log()
+    given_updates(log)
+    eventually(lambda: house.checkpoint() == 60, "the log is clean")
+    seen: list[int | None] = []
+
+    def interrupt() -> None:
+        log.truncate_to(58)
+        seen.append(house.checkpoint())
+        assert not log.segments.active.base_offset > 58
+
+    interrupted(house, interrupt)
+    given_updates(log)
+    eventually(lambda: seen and house.checkpoint() == log.segments.active.base_offset, "clean again, up to its end")
+    assert seen[0] is not None
+    assert seen[0] < 60
+    assert not list(log.directory.glob("*.cleaned"))
+    assert house.gauge("uncleanable-partitions-count") == [0]
+
+
+def test_a_deletion_in_the_middle_of_a_cleaning_waits_for_nothing(house: House) -> None:
+    log = house.log()
+    gone: list[Path] = []
+
+    def interrupt() -> None:
+        house.manager.delete_log(TP)
+        gone.append(log.directory)
+
+    interrupted(house, interrupt)
+    given_updates(log)
+    eventually(lambda: gone, "deleted")
+    again = house.log()
+    given_updates(again)
+    eventually(lambda: house.checkpoint() == 60, "the new one is clean")
+    assert not list(gone[0].glob("*.cleaned"))
+    assert house.gauge("uncleanable-partitions-count") == [0]
+    assert not house.manager.offline_log_dirs()
 
 
 def test_a_deleted_log_leaves_the_checkpoint(house: House) -> None:
