@@ -310,6 +310,7 @@ class Run:
     def checkpoint_high_watermark(self) -> None:
         offset, history = self._log.high_watermark, self.history
         self._say(f"checkpoint high watermark {offset}")
+        history.checkpointed_high_watermark = max(history.checkpointed_high_watermark, offset)
         self._manager.write_high_watermarks({TP: offset})
         if not self.disk.is_off and not self.disk.has_failed:
             history.checkpointed_high_watermark = history.high_watermark_ceiling = offset
@@ -349,6 +350,9 @@ class Run:
     def stop_and_start(self) -> None:
         self._say("clean stop")
         self.required_end = self.history.end
+        self.history.checkpointed_high_watermark = max(
+            self.history.checkpointed_high_watermark, self._log.high_watermark
+        )
         self._manager.shutdown()
         if self.disk.is_off:
             raise PowerCut
