@@ -230,8 +230,10 @@ class LogManager:
         data_dir.log_count = len(load.live) + len(load.future)
         for path in load.deleted:
             self._retired.remove_later(path, data_dir.directory)
-        if not data_dir.knows_recovery_points:
-            # From now on there is one, so that the next start knows what was never synced.
+        known = data_dir.recovery_points
+        has_lost = any(each.recovery_point < known.get(each.topic_partition, 0) for each in (*load.live, *load.future))
+        if has_lost or not data_dir.knows_recovery_points:
+            # From now on there is one that promises no more than there is: the next start trusts it.
             self._for_each_dir(self.checkpoint_recovery_points, [data_dir])
         data_dir.is_loaded = True
 

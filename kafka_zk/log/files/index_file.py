@@ -63,6 +63,10 @@ class IndexFile:
         position = slot * self.entry_size
         return self.mapped()[position : position + self.entry_size]
 
+    def is_aligned(self) -> bool:
+        """Whether the file's length is that of whole entries. Raises OSError."""
+        return _size_of(self.path) % self.entry_size == 0
+
     def is_whole(self) -> bool:
         """Whether the file ends with an entry: no room behind it, no zeros in its place. Raises OSError."""
         if _size_of(self.path) != self.entry_count * self.entry_size:

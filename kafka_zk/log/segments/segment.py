@@ -11,6 +11,7 @@ Source      LogSegment: append, translateOffset, read, findOffsetByTimestamp, re
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,13 +20,15 @@ from typing import NamedTuple
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.files import names
 from kafka_zk.log.files.disk import DISK, Disk
-from kafka_zk.log.files.offset_index import OffsetIndex
+from kafka_zk.log.files.offset_index import OffsetIndex, OffsetPosition
 from kafka_zk.log.files.segment_file import SegmentFile
-from kafka_zk.log.files.time_index import NO_TIMESTAMP, TimeIndex
+from kafka_zk.log.files.time_index import NO_TIMESTAMP, TimeIndex, TimestampOffset
 from kafka_zk.log.files.transaction_index import AbortedTransaction, TransactionIndex
 from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.record.batch import BatchHeader
 from kafka_zk.record.runs import Row
+
+log = logging.getLogger("org.apache.kafka.storage.internals.log.LogSegment")
 
 UNKNOWN = -2
 """Below every timestamp, -1 for "none" included."""
@@ -55,6 +58,7 @@ class LogSegment:
         "_time_index",
         "_times_loaded",
         "_transaction_index",
+        "_was_empty",
         "base_offset",
         "bytes_since_last_index_entry",
         "created_ms",
@@ -106,9 +110,7 @@ class LogSegment:
         self.roll_after_timestamp = UNKNOWN
         self._times_loaded = size_bytes == 0
         self._is_finished = True
-        if not size_bytes:
-            # A power cut may bring back the room of indexes that a clean stop had trimmed.
-            self.offset_index.file.entry_count = self.time_index.file.entry_count = 0
+        self._was_empty = size_bytes == 0
 
     @property
     def offset_index(self) -> OffsetIndex:
@@ -116,6 +118,9 @@ class LogSegment:
         if index is None:
             path = self._path(names.OFFSET_INDEX)
             index = self._offset_index = OffsetIndex(path, self.base_offset, self._index_bytes, self._disk)
+            if self._was_empty:
+                # A power cut may bring back the room of an index that a clean stop had trimmed.
+                index.file.entry_count = 0
         return index
 
     @property
@@ -124,6 +129,8 @@ class LogSegment:
         if index is None:
             path = self._path(names.TIME_INDEX)
             index = self._time_index = TimeIndex(path, self.base_offset, self._index_bytes, self._disk)
+            if self._was_empty:
+                index.file.entry_count = 0
         return index
 
     @property
@@ -159,6 +166,9 @@ class LogSegment:
     def load_times(self) -> None:
         """Learn from the files what an append or a roll must know about the past. Raises OSError."""
         if self._times_loaded:
+            return
+        if not self._last_entries_agree():
+            self._rebuild_indexes()
             return
         known = self.time_index.last
         self.max_timestamp, self.offset_of_max_timestamp = known
@@ -261,9 +271,9 @@ class LogSegment:
             return True
         if not (self.offset_index.file.is_whole() and self.time_index.file.is_whole()):
             return False
-        end = 0
+        end, last = 0, self.offset_index.lookup(1 << 62).position
         try:
-            for position, header in self.file.headers(self.offset_index.lookup(1 << 62).position):
+            for position, header in self.file.headers(last) if last >= 0 else ():
                 end = position + header.size_bytes
         except CorruptMessage:
             return False
@@ -273,13 +283,53 @@ class LogSegment:
 
     def position_of(self, offset: int, from_position: int = 0) -> BatchAt | None:
         """The first batch whose last offset is >= `offset`; None when there is none. Raises CorruptMessage, OSError."""
-        start = max(self.offset_index.lookup(offset).position, from_position)
-        found = self.file.first_reaching(start, offset)
+        entry = self.offset_index.lookup(offset)
+        # An index that a start has found was never checked.
+        if entry.position and not self._was_empty and not self._is_right(entry):
+            self._rebuild_indexes()
+            entry = self.offset_index.lookup(offset)
+        found = self.file.first_reaching(max(entry.position, from_position), offset)
         return None if found is None else BatchAt(found[0], found[1])
+
+    def _is_right(self, entry: OffsetPosition) -> bool:
+        """Whether a batch begins at the entry's position, and not behind its offset. Raises OSError."""
+        if not 0 < entry.position < self.size_bytes:
+            return False
+        try:
+            first = next(self.file.headers(entry.position), None)
+        except CorruptMessage:
+            return False
+        return first is not None and self.base_offset <= first[1].base_offset <= entry.offset
+
+    def _last_entries_agree(self) -> bool:
+        """Whether the indexes, as a start has found them, end as the log does. Raises CorruptMessage, OSError."""
+        if not (self.offset_index.file.is_aligned() and self.time_index.file.is_aligned()):
+            return False
+        self.position_of(1 << 62)  # Looks at the last entry.
+        return self._agrees(self.time_index.last)
+
+    def _agrees(self, known: TimestampOffset) -> bool:
+        """Whether an entry of the time index is right: the batch that holds its offset has its timestamp."""
+        found = self.position_of(known.offset)
+        if known.timestamp == NO_TIMESTAMP and known.offset == self.base_offset:
+            return True
+        return found is not None and found.header.max_timestamp == known.timestamp
+
+    def _rebuild_indexes(self) -> None:
+        """Make both indexes again from the headers, whatever is in them. Raises CorruptMessage, OSError."""
+        log.warning("Found an index that does not agree with %s, rebuilding index files...", self.file.path)
+        self.offset_index.reset()
+        self.time_index.reset()
+        self.restart()
+        for position, header in self.file.headers(0):
+            self.recovered(header, position)
+        if self._is_finished:
+            self.become_inactive()
 
     def next_offset(self) -> int:
         """The offset behind the last whole batch, found from the last index entry. Raises CorruptMessage, OSError."""
         offset = self.base_offset
+        self.position_of(1 << 62)  # Looks at the last entry, and mends it.
         for _, header in self.file.headers(self.offset_index.lookup(1 << 62).position):
             offset = header.next_offset
         return offset
@@ -287,8 +337,13 @@ class LogSegment:
     def batches_at_or_after_time(self, timestamp: int, starting_offset: int) -> Iterator[BatchAt]:
         """The batches that may hold a record of `timestamp` or later, at or behind an offset; oldest first."""
         known = self.time_index.lookup(timestamp)
-        position = self.offset_index.lookup(max(known.offset, starting_offset)).position
-        for found in self.file.headers(position):
+        if not self._agrees(known):
+            self._rebuild_indexes()
+            known = self.time_index.lookup(timestamp)
+        first = self.position_of(max(known.offset, starting_offset))
+        if first is None:
+            return
+        for found in self.file.headers(first.position):
             if found[1].max_timestamp >= timestamp and found[1].last_offset >= starting_offset:
                 yield BatchAt(*found)
 

@@ -139,6 +139,21 @@ def test_a_truncation_below_the_checkpointed_recovery_point_lowers_that_at_once(
     machine.manager.shutdown()
 
 
+def test_a_start_that_finds_less_than_was_checkpointed_lowers_the_checkpoint(machine: Machine) -> None:
+    log = machine.start()
+    fill(log)
+    log.flush()
+    machine.manager.checkpoint_recovery_points(machine.manager._dirs[0])
+    machine.lose_power()
+    for path in machine.path.glob("t-0/*.log"):
+        if int(path.stem) >= 10:
+            machine.disk.unlink(path)
+    machine.disk.sync_path(machine.path / "t-0")
+    end = machine.start().log_end_offset
+    machine.lose_power()
+    assert read_offsets(machine.path / names.RECOVERY_POINTS) == {TP: end}
+
+
 def test_a_truncation_removes_the_newest_segment_first_and_cuts_last(tmp_path: Path) -> None:
     class WatchedDisk(Disk):
         done: list[tuple[str, int]] = []
