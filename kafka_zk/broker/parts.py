@@ -171,6 +171,7 @@ class Parts:
         )
         self._claim_data()
         self._apply_dynamic_config()
+        self._log_manager.use_config(self.config)
         self._membership.use_log_dir(Path(self._log_manager.live_log_dirs()[0]))
         self._topic_configs.load()
         self.measures.state = BrokerState.RECOVERY

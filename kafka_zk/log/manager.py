@@ -88,11 +88,8 @@ class LogManager:
         self._tasks = Periodic(clock)
         self._to_checkpoint: set[DataDir] = set()
         self._is_locked = False
-        self._cleaner = (
-            LogCleaner(config, dirs=self._dirs, logs=self._logs, clock=clock, metrics=metrics)
-            if config.log_cleaner_enable
-            else None
-        )
+        self._metrics = metrics
+        self._cleaner: LogCleaner | None = None
         log_metrics.register_directories(metrics, self._dirs)
         log_metrics.register_logs(metrics, self._logs, self._future_logs)
 
@@ -127,6 +124,10 @@ class LogManager:
             with data_dir.directory.guard(f"Error while writing {data_dir.meta_path}"):
                 data_dir.write_identity(broker_id=broker_id, cluster_id=cluster_id, now_ms=self._clock.wall_ms())
 
+    def use_config(self, config: BrokerConfig) -> None:
+        """The values that ZooKeeper holds for this broker are known by now. Before `startup`."""
+        self._config = config
+
     def startup(self) -> None:
         """Blocks. Lock the directories, open every log (recover it after an unclean stop), start the tasks.
 
@@ -134,6 +135,10 @@ class LogManager:
         """
         if not self._is_locked:
             self.lock_and_read_identities()
+        if self._config.log_cleaner_enable:
+            self._cleaner = LogCleaner(
+                self._config, dirs=self._dirs, logs=self._logs, clock=self._clock, metrics=self._metrics
+            )
         self._open_segments.limit = segments_for(raise_descriptor_limit())
         started_ms = self._clock.monotonic_ms()
         log.info("Loading logs from log dirs ArrayBuffer(%s)", ", ".join(self.live_log_dirs()))
