@@ -315,6 +315,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/crash",
     ),
     Mutant(
+        breaks="an index that does not agree with its segment is not believed",
+        file="kafka_zk/log/segments/segment.py",
+        old="        if entry.position and not self._was_empty and not self._is_right(entry):\n",
+        new="        if entry.position and self._was_empty and not self._is_right(entry):\n",
+        tests="tests/unit/log/test_bad_bytes.py -k index",
+    ),
+    Mutant(
         breaks="a torn batch is not kept",
         file="kafka_zk/log/loading/rebuild.py",
         old="    if computed != header.crc:\n",
