@@ -258,7 +258,9 @@ class LogManager:
     def _start_tasks(self) -> None:
         config, first = self._config, self._config.log_initial_task_delay_ms
         every = self._tasks.every
+        log.info("Starting log cleanup with a period of %d ms.", config.log_retention_check_interval_ms)
         every("kafka-log-retention", config.log_retention_check_interval_ms, self.clean_up_logs, first_after_ms=first)
+        log.info("Starting log flusher with a default period of %d ms.", config.log_flush_scheduler_interval_ms)
         every("kafka-log-flusher", config.log_flush_scheduler_interval_ms, self.flush_due_logs, first_after_ms=first)
         every(
             "kafka-recovery-point-checkpoint",
@@ -465,15 +467,23 @@ class LogManager:
     def _directory_failed(self, path: str) -> None:
         """Take a failed directory's logs out of service."""
         data_dir = next(each for each in self._dirs if str(each.path) == path)
-        for each in self._logs_in(data_dir, with_future=True):
-            each.is_closed = True
-            for segment in each.segments:
-                segment.close_files()
-            for logs in (self._logs, self._future_logs):
-                if logs.get(each.topic_partition) is each:
-                    del logs[each.topic_partition]
-        data_dir.unlock()
         log.warning("Stopping serving logs in dir %s", path)
+        lost: list[str] = []
+        for logs in (self._logs, self._future_logs):
+            of_dir = [each for each in logs.values() if each.log_dir is data_dir.directory]
+            lost.append(",".join(str(each.topic_partition) for each in of_dir))
+            for each in of_dir:
+                each.is_closed = True
+                for segment in each.segments:
+                    segment.close_files()
+                del logs[each.topic_partition]
+        log.warning(
+            "Logs for partitions %s are offline and logs for future partitions %s are offline due to failure on log "
+            "directory %s",
+            *lost,
+            path,
+        )
+        data_dir.unlock()
         self._on_log_dir_failure(path)
 
     def _dir_list(self) -> str:

@@ -288,3 +288,20 @@ def test_a_sync_of_everything_that_fails_leaves_no_clean_marker(tmp_path: Path) 
 
 def test_a_kind_of_file_system_that_promises_nothing_is_not_relied_upon() -> None:
     assert not can_sync_at_once(Path("/proc"))
+
+
+def test_a_directory_that_fails_later_names_its_partitions(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    bad, good = tmp_path / "1", tmp_path / "2"
+    given_logs(4, bad, good)
+    manager = start(bad, good)
+    lost = [log for log in manager.all_logs() if log.directory.parent == bad]
+    caplog.clear()
+    lost[0].log_dir.fail("A disk failed", OSError(errno.EIO, "Input/output error"))
+    partitions = ",".join(str(log.topic_partition) for log in lost)
+    offline = f"Logs for partitions {partitions} are offline and logs for future partitions  are offline"
+    assert lines_of(caplog) == [
+        f"Stopping serving logs in dir {bad}",
+        f"{offline} due to failure on log directory {bad}",
+    ]
+    assert {log.directory.parent for log in manager.all_logs()} == {good}
+    manager.shutdown()
