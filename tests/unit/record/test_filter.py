@@ -62,6 +62,10 @@ def new_table(slots: int = 256) -> memoryview:
     return memoryview(bytearray(slots * pure.SLOT_BYTES))
 
 
+def test_the_compiled_loops_are_the_ones_that_run() -> None:
+    assert filtering.FILTER == "compiled", "build them: python setup.py build_ext --inplace"
+
+
 @given(logs, st.integers(0, 40), st.integers(1, 30), st.integers(0, 60), st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_twins_agree_on_every_log(
