@@ -88,8 +88,8 @@ class TransactionIndex:
 
     def flush(self) -> None:
         """fsync the file if there is one. Raises OSError."""
-        if self._entries:
-            self._disk.sync_path(self.path)
+        if self._entries or (self._entries is not None and self.path.exists()):
+            self._disk.sync_path(self.path)  # An emptied one, too: its entries must not come back.
 
     def _read(self) -> list[AbortedTransaction]:
         try:
