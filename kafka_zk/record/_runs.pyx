@@ -4,7 +4,7 @@
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 
-from crc32c import crc32c
+from kafka_zk.record.crc import crc32c
 
 cdef Py_ssize_t HEADER_SIZE = 61
 cdef Py_ssize_t LOG_OVERHEAD = 12

@@ -14,8 +14,6 @@ import zlib
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.record.batch import (
     CRC_FROM,
@@ -30,6 +28,7 @@ from kafka_zk.record.batch import (
     computed_crc,
     read_header,
 )
+from kafka_zk.record.crc import crc32c
 
 READ_BYTES = 1024 * 1024
 WHOLE_BATCH_BYTES = 64 * 1024 * 1024
