@@ -43,8 +43,11 @@ class Broker:
         self.ready_s = 0.0
 
     def launch(self) -> None:
-        """Start it, and wait only until its port is known."""
-        self._process.start()
+        """Start it, and wait only until its port is known: Apache's is, and it may take minutes to open it."""
+        if isinstance(self._process, ApacheBroker):
+            self._process.launch()
+        else:
+            self._process.start()
 
     def start(self) -> None:
         started = time.monotonic()
@@ -57,6 +60,10 @@ class Broker:
 
     def kill(self) -> None:
         self._process.kill()
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.process.is_running
 
     @property
     def bootstrap(self) -> str:

@@ -121,11 +121,15 @@ class ApacheBroker:
     def bootstrap(self) -> str:
         return f"127.0.0.1:{self.port}"
 
-    def start(self) -> ApacheBroker:
+    def launch(self) -> None:
+        """Start it, and wait for nothing."""
         self.folder.mkdir(parents=True, exist_ok=True)
         text = "".join(f"{key}={value}\n" for key, value in self._properties.items())
         (self.folder / "server.properties").write_text(text)
         self.process.start()
+
+    def start(self) -> ApacheBroker:
+        self.launch()
         self.process.wait_ready(lambda: accepts_connections(self.port), "Apache Kafka accepts connections")
         return self
 
