@@ -105,8 +105,9 @@ class CleanerStates:
     def truncated(self, log: UnifiedLog) -> None:
         """Blocks. What was cleaned of `log` may be gone, and other records come there. Raises KafkaStorageError."""
         known, limit = self.checkpoints.get(log.topic_partition, log.log_dir), log.segments.active.base_offset
-        if known is not None and known > limit:
-            self.checkpoints.put(log.topic_partition, log.log_dir, limit)
+        if known is not None:
+            # Written in any case: a cleaner that looked in between may have taken it back itself, and not be done.
+            self.checkpoints.put(log.topic_partition, log.log_dir, min(known, limit))
 
     def drop_gone(self) -> None:
         """Logs that were deleted, or whose directory failed, are nobody's trouble any more."""

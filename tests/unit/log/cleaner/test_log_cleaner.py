@@ -174,8 +174,9 @@ def test_a_truncation_takes_the_checkpoint_back(house: House) -> None:
     eventually(lambda: house.checkpoint() == 60, "the log is clean")
     log.truncate_to(58)
     checkpoint = house.checkpoint()
-    assert checkpoint == log.segments.active.base_offset
-    assert checkpoint < 58
+    # The log start, if a cleaner looked while the log was shorter than the checkpoint.
+    assert checkpoint in (0, log.segments.active.base_offset)
+    assert log.segments.active.base_offset < 58
     log.truncate_fully_and_start_at(7)
     assert house.checkpoint() == 7
 
