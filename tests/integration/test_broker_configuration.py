@@ -124,10 +124,11 @@ def test_logs_go_to_their_files_in_the_log_folder(tmp_path: Path, zookeeper_conn
     finally:
         broker.stop()
     logs = {path.name: path.read_text() for path in (tmp_path / "logs").iterdir()}
-    assert set(logs) == {"server.log", "controller.log", "state-change.log"}
+    assert set(logs) == {"server.log", "controller.log", "state-change.log", "log-cleaner.log"}
     assert "[KafkaServer id=0] started (kafka.server.KafkaServer)" in logs["server.log"]
     assert "[KafkaServer id=0] shut down completed (kafka.server.KafkaServer)" in logs["server.log"]
     assert "0 successfully elected as the controller. Epoch incremented to 1" in logs["controller.log"]
+    assert "Starting the log cleaner (kafka.log.LogCleaner)" in logs["log-cleaner.log"]
     assert "planes" in logs["controller.log"]
     assert "planes-0" in logs["state-change.log"]
     assert "elected as the controller" not in logs["server.log"], "the controller has a file of its own"
