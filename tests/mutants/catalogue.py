@@ -226,8 +226,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a batch that does not carry its checksum is told by the doctor",
         file="kafka_zk/log/doctor/walk.py",
-        old="            is_intact = header[4] == crc_of(chunk[at + CRC_FROM : next_at])\n",
-        new="            is_intact = True\n",
+        old="            or crc != crc_of(chunk[at + CRC_FROM : next_at])\n",
+        new="",
         tests="tests/unit/log/doctor/test_damage.py -k a-bit",
     ),
     Mutant(
@@ -270,14 +270,14 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/log/append/flusher.py",
         old="                    self._sync(segment)\n",
         new="                    pass\n",
-        tests="tests/crash",
+        tests="tests/unit/log/test_power_cuts.py tests/crash",
     ),
     Mutant(
         breaks="a power cut: a file that is replaced is synced before it gets its name",
         file="kafka_zk/log/files/disk.py",
         old="            if durable:\n                self.fsync(descriptor)\n",
         new="",
-        tests="tests/crash",
+        tests="tests/unit/log/test_power_cuts.py tests/crash",
     ),
     Mutant(
         breaks="a power cut: the epochs are on the disk before the recovery point passes them",
@@ -291,28 +291,28 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/log/removal/truncation.py",
         old="        remove_segments(log, gone[::-1])\n",
         new="        remove_segments(log, gone)\n",
-        tests="tests/crash",
+        tests="tests/unit/log/test_power_cuts.py tests/crash",
     ),
     Mutant(
         breaks="a power cut: after a truncation the checkpoint promises no more than there is",
         file="kafka_zk/log/directory/log_directory.py",
         old="        if self.checkpointed.get(topic_partition, 0) > recovery_point:\n",
         new="        if self.checkpointed is None:\n",
-        tests="tests/crash",
+        tests="tests/unit/log/test_power_cuts.py tests/crash",
     ),
     Mutant(
         breaks="a power cut: what lies behind a lost segment goes",
         file="kafka_zk/log/loading/loader.py",
         old="            if following is not None and self._is_hole(",
         new="            if following is not None and following.size_bytes < 0 and self._is_hole(",
-        tests="tests/crash",
+        tests="tests/unit/log/test_power_cuts.py tests/crash",
     ),
     Mutant(
         breaks="a clean marker that was removed stays away",
         file="kafka_zk/log/files/clean_shutdown.py",
         old="    disk.sync_path(log_dir)\n",
         new="",
-        tests="tests/crash",
+        tests="tests/unit/log/test_power_cuts.py tests/crash",
     ),
     Mutant(
         breaks="an index that does not agree with its segment is not believed",
@@ -326,7 +326,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/log/loading/rebuild.py",
         old="    if computed != header.crc:\n",
         new="    if header.size_bytes < 0:\n",
-        tests="tests/crash",
+        tests="tests/unit/log/test_power_cuts.py tests/crash",
     ),
     Mutant(
         breaks="a write that failed is cut back",
@@ -340,7 +340,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/log/removal/expiry.py",
         old="segment for segment in log.segments if segment.finish() and segment.size_bytes",
         new="segment for segment in log.segments if segment.size_bytes < 0",
-        tests="tests/crash",
+        tests="tests/unit/log/test_power_cuts.py tests/crash",
     ),
     Mutant(
         breaks="a log at the limit of min.cleanable.dirty.ratio is not cleaned yet",
