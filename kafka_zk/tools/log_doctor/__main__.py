@@ -29,8 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return CANNOT
     try:
         return _run(wanted)
-    except (LogDirInUse, OSError, WrongUsage) as error:
+    except (LogDirInUse, WrongUsage) as error:
         print(error, file=sys.stderr)
+        return CANNOT
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}" if error.filename else error, file=sys.stderr)
         return CANNOT
     except KeyboardInterrupt:
         return 130

@@ -89,7 +89,7 @@ def test_json_tells_all(data: Path, capsys: Capture) -> None:
     [
         ([], "the following arguments are required: DIR"),
         (["--nonsense", "x"], "unrecognized arguments: --nonsense"),
-        (["/no/such/directory"], "No such file or directory: '/no/such/directory'"),
+        (["/no/such/directory"], "/no/such/directory: No such file or directory"),
         (["--apply", "x"], "--apply belongs to --znodes"),
         (["--znodes", "--apply", "x"], "--apply needs --zookeeper"),
         (["--znodes", "--zookeeper", "h:1", "x"], "--apply needs --zookeeper"),
