@@ -339,7 +339,8 @@ class Run:
         before = self.history.start
         self.history.start = 1 << 62
         self.clock.advance(passed_ms)
-        self.history.start = max(before, self._log.log_start_offset)
+        if not self._log.log_dir.is_offline:  # Else retention was broken off, and nobody knows how far it came.
+            self.history.start = max(before, self._log.log_start_offset)
 
     def let_others(self) -> None:
         gevent.sleep(0)
