@@ -140,6 +140,8 @@ def _check_producers(log: UnifiedLog, timeline: list[Told], found: list[Told]) -
 
 
 def _check_indexes(segment: LogSegment) -> None:
+    # An index that was found is looked into before its first use, and made anew where it disagrees with its segment.
+    segment.load_times()
     headers = dict(segment.file.headers(0))
     last = max((header.last_offset for header in headers.values()), default=-1)
     entries = segment.offset_index.entries()
@@ -154,7 +156,6 @@ def _check_indexes(segment: LogSegment) -> None:
         below = [header for header in headers.values() if header.last_offset <= time.offset]
         assert below and max(header.max_timestamp for header in below) == time.timestamp, f"{time} of {segment}"
     largest = max((header.max_timestamp for header in headers.values()), default=-1)
-    segment.load_times()
     if segment.size_bytes:
         assert segment.max_timestamp == largest, f"{segment} has {largest}"
 

@@ -59,6 +59,8 @@ class LogLoader:
     jitter_ms: int = 0
     knows_recovery_point: bool = True
     breathe: Callable[[], None] = lambda: None
+    sync_later: Callable[[Path], None] = lambda path: None
+    """Told of segments that were cut: after a clean stop nobody would look behind the cut again."""
     segments: Segments = field(default_factory=Segments)
     _recovered: tuple[LogSegment, int] | None = None
     """The segment recovered last and where it ends."""
@@ -363,6 +365,8 @@ class LogLoader:
             after_clean_stop=False,
         )
         lost_bytes = recover_segment(segment, self.producers, self.epochs, self.breathe)
+        if lost_bytes:
+            self.sync_later(segment.file.path)
         self.producers.take_snapshot()
         self._recovered = segment, self.producers.state.map_end_offset
         # There may be thousands to recover, and few descriptors.

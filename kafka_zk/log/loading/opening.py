@@ -108,6 +108,7 @@ class LogOpener:
             log_start_offset=data_dir.log_start_offsets.get(topic_partition, 0),
             now_ms=self._clock.wall_ms(),
             breathe=breathe,
+            sync_later=sync_later,
         )
         loaded = loader.load()
         producers.sync_later, epochs.sync_soon = None, directory.sync_replaced_soon
