@@ -333,9 +333,15 @@ class LogLoader:
         """The segment that ends at the recovery point: all its records were synced, perhaps before the roll that
         trimmed its files and completed its indexes was."""
         slot = len(self.segments) - len(self._unflushed()) - 1
-        if slot >= 0 and not (last := list(self.segments)[slot]).is_complete():
+        if slot < 0:
+            return
+        last = list(self.segments)[slot]
+        if not last.is_complete():
             log.warning("%s Segment %d is not complete, rebuilding its indexes", self._prefix, last.base_offset)
             self._recover(last)
+        # Complete it may be in memory only: the process died between the roll and its sync, the machine did not yet.
+        for path in last.paths():
+            self.sync_later(path)
 
     def _is_hole(self, end_offset: int, next_base_offset: int) -> bool:
         """Whether a segment that was never synced begins where the one before it does not end.
