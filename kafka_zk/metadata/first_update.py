@@ -8,12 +8,17 @@ Invariants  Waits once: whoever comes after the first wait that was in vain is a
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import TypeVar
 
+import gevent
 from gevent.event import Event
 
 from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.types import TopicPartition
+
+T = TypeVar("T")
 
 WAIT_S = 5.0
 
@@ -31,6 +36,27 @@ class FirstUpdate:
         """Blocks. Until a broker is known, or the controller's time is over."""
         if not self._over.is_set() and not self._over.wait(self._wait_s):
             self._over.set()
+
+    def answer(self, answer: Callable[[], T]) -> T | Pending[T]:
+        """What `answer` returns, at once or, in a greenlet of its own, when there is something to tell.
+
+        Who waits must not keep a place of the request channel: the controller's word needs one.
+        """
+        if self._over.is_set():
+            return answer()
+        later: Pending[T] = Pending()
+        gevent.spawn(self._answer_later, answer, later)
+        return later
+
+    def _answer_later(self, answer: Callable[[], T], later: Pending[T]) -> None:
+        self.wait()
+        try:
+            value = answer()
+        except Exception as error:
+            # The dispatcher knows what becomes of it, as if the handler had raised it.
+            later.fail(error)
+        else:
+            later.complete(value)
 
     def _look(self, topics: Collection[str], deleted: Collection[TopicPartition]) -> None:
         if self._cache.snapshot.brokers:

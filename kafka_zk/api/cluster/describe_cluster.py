@@ -8,6 +8,7 @@ from __future__ import annotations
 from kafka_zk.api.authorization import CLUSTER_NAME, NOT_REQUESTED, Operation, ResourceType, authorized_operations
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER_REQUEST,
@@ -22,11 +23,15 @@ BROKERS, CONTROLLERS = 1, 2
 
 
 @api(DESCRIBE_CLUSTER_REQUEST, DESCRIBE_CLUSTER_RESPONSE)
-def describe_cluster(request: DescribeClusterRequest, ctx: RequestContext) -> DescribeClusterResponse:
-    """Blocks while no broker is known yet."""
+def describe_cluster(
+    request: DescribeClusterRequest, ctx: RequestContext
+) -> DescribeClusterResponse | Pending[DescribeClusterResponse]:
     if request.endpoint_type != BROKERS:
         return _refuse_endpoint_type(request.endpoint_type, ctx.api_version)
-    ctx.services.first_update.wait()
+    return ctx.services.first_update.answer(lambda: _answer(request, ctx))
+
+
+def _answer(request: DescribeClusterRequest, ctx: RequestContext) -> DescribeClusterResponse:
     cache = ctx.services.metadata_cache
     nodes = cache.alive_brokers(ctx.listener_name)
     operations = NOT_REQUESTED

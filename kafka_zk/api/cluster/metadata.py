@@ -12,6 +12,7 @@ from kafka_zk.api.authorization import CLUSTER_NAME, NOT_REQUESTED, Operation, R
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.metadata.snapshot import PartitionState, TopicState
+from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import (
     BrokerError,
     ErrorCode,
@@ -40,14 +41,17 @@ TOPIC_IDS_FROM = 12
 
 
 @api(METADATA_REQUEST, METADATA_RESPONSE)
-def metadata(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse:
-    """Blocks while no broker is known yet, and where a topic has to be created."""
+def metadata(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse | Pending[MetadataResponse]:
+    """Blocks where a topic has to be created."""
     if request.topics is not None:
         if _asks_by_id_too_early(request.topics, ctx.api_version):
             return _refuse_all(request.topics, ErrorCode.INVALID_REQUEST)
         if any(topic.name is None and topic.topic_id == NULL_UUID for topic in request.topics):
             return _refuse_all(request.topics, ErrorCode.UNKNOWN_SERVER_ERROR)
-    ctx.services.first_update.wait()
+    return ctx.services.first_update.answer(lambda: _answer(request, ctx))
+
+
+def _answer(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse:
     everything = request.topics is None or (ctx.api_version == 0 and not request.topics)
     if everything:
         topics = _all_topics(ctx)

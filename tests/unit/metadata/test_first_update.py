@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gevent
+import pytest
 
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.first_update import FirstUpdate
+from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.messages.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataEndpoint,
@@ -48,3 +50,23 @@ def test_a_controller_that_says_nothing_is_waited_for_once() -> None:
     others = gevent.spawn(lambda: None)
     first.wait()
     assert not others.ready(), "it waited again"
+
+
+def test_an_answer_that_must_wait_leaves_its_place_to_others() -> None:
+    """With every place of the request channel taken by clients that wait, the controller could not speak."""
+    cache = MetadataCache()
+    first = FirstUpdate(cache, wait_s=PATIENCE_S)
+    early = first.answer(lambda: "told")
+    assert isinstance(early, Pending)
+    assert not early.is_done
+    cache.update(names_a_broker())
+    assert early.result(PATIENCE_S * 1000) == "told"
+    assert first.answer(lambda: "at once") == "at once"
+
+
+def test_an_answer_that_fails_later_fails_as_it_would_have_at_once() -> None:
+    first = FirstUpdate(MetadataCache(), wait_s=0.01)
+    early = first.answer(lambda: {}["missing"])
+    assert isinstance(early, Pending)
+    with pytest.raises(KeyError):
+        early.result(PATIENCE_S * 1000)
