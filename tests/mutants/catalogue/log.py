@@ -1,81 +1,10 @@
-"""Planted faults: small changes to the broker, each of which the named tests must catch.
-
-A row is a promise that the suite can fail: it names the rule that the change breaks and the tests that say so.
-"""
+"""Faults in what is kept on disk."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One planted fault: in `file`, the only occurrence of `old` becomes `new`; `tests` must then fail."""
-
-    breaks: str
-    file: str
-    old: str
-    new: str
-    tests: str
-
+from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant(
-        breaks="followers shift after each round of leaders, so that replica sets differ",
-        file="kafka_zk/admin/assignment.py",
-        old="            shift += 1\n",
-        new="            shift += 0\n",
-        tests="tests/unit/admin/test_assignment.py",
-    ),
-    Mutant(
-        breaks="an array's count is believed only as far as there are bytes for it",
-        file="kafka_zk/protocol/decoder.py",
-        old='with source.block("if n > end - pos:"):',
-        new='with source.block("if n > 1 << 62:"):',
-        tests="tests/unit/protocol",
-    ),
-    Mutant(
-        breaks="the compiled codec reads nothing behind the end of a frame",
-        file="kafka_zk/protocol/_codec.pyx",
-        old="if size > reader.end - reader.at:",
-        new="if size > reader.end - reader.at + 1:",
-        tests="tests/unit/protocol/test_twins.py -k vectors",
-    ),
-    Mutant(
-        breaks="error codes inside lists are counted",
-        file="kafka_zk/protocol/tally.py",
-        old="                tally.count(element, counts)\n",
-        new="                pass\n",
-        tests="tests/unit/api/test_error_form.py -k counted",
-    ),
-    Mutant(
-        breaks="the bytes that others sent meanwhile are counted, too",
-        file="kafka_zk/network/connection.py",
-        old="            self._host.outgoing_bytes += sent_bytes\n",
-        new="            self._host.outgoing_bytes = 4 + sent_bytes\n",
-        tests="tests/integration/network/test_socket_server_slices.py -k beside",
-    ),
-    Mutant(
-        breaks="the leader epoch is written where a batch has it",
-        file="kafka_zk/record/_walker.pyx",
-        old="<uint8_t*>view.buf + LEADER_EPOCH_AT",
-        new="<uint8_t*>view.buf + LEADER_EPOCH_AT + 1",
-        tests="tests/unit/record/test_walker.py -k assigning_offsets",
-    ),
-    Mutant(
-        breaks="what a second tag of one field replaces is let go of",
-        file="kafka_zk/protocol/_codec.pyx",
-        old="                    Py_XDECREF(before)\n",
-        new="",
-        tests="tests/unit/protocol/test_twins.py -k rounds",
-    ),
-    Mutant(
-        breaks="a class whose first call was refused is served by the compiled codec all the same",
-        file="kafka_zk/protocol/value.py",
-        old="        if make_by_keywords is not None:\n",
-        new="        value_class.__init__(self, **fields)\n        if make_by_keywords is not None:\n",
-        tests="tests/unit/protocol/test_twins.py -k first_call",
-    ),
     Mutant(
         breaks="a batch that would make the segment too large rolls it first",
         file="kafka_zk/log/segments/roll.py",
@@ -126,13 +55,6 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/log/test_unified_log.py",
     ),
     Mutant(
-        breaks="a dynamic value that is wrong is left out, and does not keep the broker from starting",
-        file="kafka_zk/config/dynamic.py",
-        old='                complaints.append(f"{complaint}: {name}")\n                continue\n',
-        new='                complaints.append(f"{complaint}: {name}")\n',
-        tests="tests/unit/config/test_dynamic.py",
-    ),
-    Mutant(
         breaks="what a small batch becomes when decompressed is not made on the loop",
         file="kafka_zk/log/append/checking.py",
         old="replace(rules, decompressed_limit_bytes=INLINE_BYTES)",
@@ -145,69 +67,6 @@ MUTANTS: tuple[Mutant, ...] = (
         old="                self._drop_from(unflushed, done + 1)\n                return\n            following",
         new="                return\n            following",
         tests="tests/unit/log",
-    ),
-    Mutant(
-        breaks="rule 25: the high watermark stands still below min.insync.replicas",
-        file="kafka_zk/replication/leading/high_watermark.py",
-        old="    if len(isr.committed) < min_isr:\n        return current\n",
-        new="",
-        tests="tests/unit/replication",
-    ),
-    Mutant(
-        breaks="rule 26: a follower joins the ISR only with the start of the leader's epoch",
-        file="kafka_zk/replication/leading/isr.py",
-        old="        and follower.log_end_offset >= epoch_start_offset\n",
-        new="",
-        tests="tests/unit/replication/test_isr_rules.py",
-    ),
-    Mutant(
-        breaks="rule 22: while a change is in flight the high watermark waits for the larger set",
-        file="kafka_zk/replication/leading/isr.py",
-        old="self.maximal = self.committed + tuple(",
-        new="self.maximal = tuple(",
-        tests="tests/unit/replication",
-    ),
-    Mutant(
-        breaks="an incremental fetch answers only what is news",
-        file="kafka_zk/replication/serving/fetch_session.py",
-        old="            news.append(cached.is_news(read))",
-        new="            cached.is_news(read)\n            news.append(True)",
-        tests="tests/unit/replication/test_fetch_sessions.py",
-    ),
-    Mutant(
-        breaks="rule 1: every write of a term is fenced by the controller epoch",
-        file="kafka_zk/controller/store.py",
-        old="self._fence = Check(znodes.ControllerEpochZNode.PATH, epoch_zk_version)",
-        new="self._fence = Check(znodes.ControllerEpochZNode.PATH, -1)",
-        tests="tests/simulation tests/unit/controller",
-    ),
-    Mutant(
-        breaks="every election raises the leader epoch",
-        file="kafka_zk/controller/decisions/election.py",
-        old="leader_epoch=current.leader_epoch + 1",
-        new="leader_epoch=current.leader_epoch",
-        tests="tests/unit/controller",
-    ),
-    Mutant(
-        breaks="rule 55: a member without an id is told to come back with one",
-        file="kafka_zk/coordinator/group/decisions/joining.py",
-        old="    elif join.requires_known_member_id:\n",
-        new="    elif join.requires_known_member_id and group.members:\n",
-        tests="tests/unit/coordinator",
-    ),
-    Mutant(
-        breaks="rule 59: a full group takes nobody in",
-        file="kafka_zk/coordinator/group/decisions/joining.py",
-        old="return member is not None or len(group.members) < max_size",
-        new="return member is not None or len(group.members) <= max_size",
-        tests="tests/unit/coordinator",
-    ),
-    Mutant(
-        breaks="the loop converts only a little for old fetchers",
-        file="kafka_zk/api/data/old_fetchers.py",
-        old="sum(each.piece.size_bytes for each in to_convert) > INLINE_BYTES",
-        new="sum(each.piece.size_bytes for each in to_convert) > 1 << 40",
-        tests="tests/unit/replication/test_old_fetchers.py",
     ),
     Mutant(
         breaks="what was truncated while a helper process converted it is not sent",
@@ -236,34 +95,6 @@ MUTANTS: tuple[Mutant, ...] = (
         old="        if os.path.islink(path):\n            flags = os.O_RDONLY | os.O_CLOEXEC\n",
         new="        if os.path.islink(path):\n            self._inside = os.sep\n",
         tests="tests/unit/log/doctor/test_golden_dirs.py -k changes_nothing",
-    ),
-    Mutant(
-        breaks="a leader made from directories alone begins an epoch that nobody has written in",
-        file="kafka_zk/tools/log_doctor/znodes.py",
-        old="leader_epoch=leader.report.latest_epoch + 1",
-        new="leader_epoch=leader.report.latest_epoch",
-        tests="tests/unit/tools/log_doctor/test_znodes.py",
-    ),
-    Mutant(
-        breaks="a dump shows the records before the first that cannot be read",
-        file="kafka_zk/tools/dump_log/records.py",
-        old="        for record in records_until_bad(payload, start, header):\n",
-        new="        for record in list(records_until_bad(payload, start, header)):\n",
-        tests="tests/unit/tools/dump_log/test_dump_log.py",
-    ),
-    Mutant(
-        breaks="an index that does not agree with its log is damage",
-        file="kafka_zk/tools/dump_log/findings.py",
-        old="        self.is_corrupt = True\n        return pairs",
-        new="        return pairs",
-        tests="tests/unit/tools/dump_log/test_dump_log.py",
-    ),
-    Mutant(
-        breaks="a dump's entries of an index end where its unused room begins",
-        file="kafka_zk/tools/dump_log/index_files.py",
-        old="            if not relative and slot:\n                return  # the room",
-        new="            if not relative and slot > 1 << 40:\n                return  # the room",
-        tests="tests/unit/tools/dump_log/test_dump_log.py",
     ),
     Mutant(
         breaks="a power cut: the recovery point passes an offset only after everything below it was synced",
@@ -371,25 +202,11 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/log/cleaner/test_crash.py -k kill",
     ),
     Mutant(
-        breaks="a table keeps the largest offset of a key",
-        file="kafka_zk/record/filter.py",
-        old="    if offset + 1 > found:\n",
-        new="    if not found:\n",
-        tests="tests/unit/record/test_filter.py -k largest",
-    ),
-    Mutant(
         breaks="a directory is loaded by as many threads as configured",
         file="kafka_zk/log/loading/directory_load.py",
         old="self._pools.run_in_threads(min(thread_count, len(to_open)), self._open_waiting)",
         new="self._pools.run_in_threads(1, self._open_waiting)",
         tests="tests/unit/log/test_loading.py -k threads",
-    ),
-    Mutant(
-        breaks="a run of plain batches ends where offsets do not follow",
-        file="kafka_zk/record/_runs.pyx",
-        old="                or base_offset < next_offset\n",
-        new="",
-        tests="tests/unit/record/test_runs.py -k thought",
     ),
     Mutant(
         breaks="the recovery points of many logs move only after a sync of everything",

@@ -1,0 +1,18 @@
+"""Planted faults: small changes to the broker, each of which the named tests must catch.
+
+A row is a promise that the suite can fail: it names the rule that the change breaks and the tests that say so.
+"""
+
+from __future__ import annotations
+
+from tests.mutants.catalogue import client, cluster, log, record_and_protocol, spark, tools
+from tests.mutants.catalogue.mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (
+    *record_and_protocol.MUTANTS,
+    *log.MUTANTS,
+    *cluster.MUTANTS,
+    *client.MUTANTS,
+    *spark.MUTANTS,
+    *tools.MUTANTS,
+)

@@ -1,0 +1,64 @@
+"""Faults in what is on the wire and in a batch."""
+
+from __future__ import annotations
+
+from tests.mutants.catalogue.mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="an array's count is believed only as far as there are bytes for it",
+        file="kafka_zk/protocol/decoder.py",
+        old='with source.block("if n > end - pos:"):',
+        new='with source.block("if n > 1 << 62:"):',
+        tests="tests/unit/protocol",
+    ),
+    Mutant(
+        breaks="the compiled codec reads nothing behind the end of a frame",
+        file="kafka_zk/protocol/_codec.pyx",
+        old="if size > reader.end - reader.at:",
+        new="if size > reader.end - reader.at + 1:",
+        tests="tests/unit/protocol/test_twins.py -k vectors",
+    ),
+    Mutant(
+        breaks="error codes inside lists are counted",
+        file="kafka_zk/protocol/tally.py",
+        old="                tally.count(element, counts)\n",
+        new="                pass\n",
+        tests="tests/unit/api/test_error_form.py -k counted",
+    ),
+    Mutant(
+        breaks="the leader epoch is written where a batch has it",
+        file="kafka_zk/record/_walker.pyx",
+        old="<uint8_t*>view.buf + LEADER_EPOCH_AT",
+        new="<uint8_t*>view.buf + LEADER_EPOCH_AT + 1",
+        tests="tests/unit/record/test_walker.py -k assigning_offsets",
+    ),
+    Mutant(
+        breaks="what a second tag of one field replaces is let go of",
+        file="kafka_zk/protocol/_codec.pyx",
+        old="                    Py_XDECREF(before)\n",
+        new="",
+        tests="tests/unit/protocol/test_twins.py -k rounds",
+    ),
+    Mutant(
+        breaks="a class whose first call was refused is served by the compiled codec all the same",
+        file="kafka_zk/protocol/value.py",
+        old="        if make_by_keywords is not None:\n",
+        new="        value_class.__init__(self, **fields)\n        if make_by_keywords is not None:\n",
+        tests="tests/unit/protocol/test_twins.py -k first_call",
+    ),
+    Mutant(
+        breaks="a table keeps the largest offset of a key",
+        file="kafka_zk/record/filter.py",
+        old="    if offset + 1 > found:\n",
+        new="    if not found:\n",
+        tests="tests/unit/record/test_filter.py -k largest",
+    ),
+    Mutant(
+        breaks="a run of plain batches ends where offsets do not follow",
+        file="kafka_zk/record/_runs.pyx",
+        old="                or base_offset < next_offset\n",
+        new="",
+        tests="tests/unit/record/test_runs.py -k thought",
+    ),
+)

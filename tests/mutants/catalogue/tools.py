@@ -1,0 +1,36 @@
+"""Faults in what an operator types."""
+
+from __future__ import annotations
+
+from tests.mutants.catalogue.mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="a leader made from directories alone begins an epoch that nobody has written in",
+        file="kafka_zk/tools/log_doctor/znodes.py",
+        old="leader_epoch=leader.report.latest_epoch + 1",
+        new="leader_epoch=leader.report.latest_epoch",
+        tests="tests/unit/tools/log_doctor/test_znodes.py",
+    ),
+    Mutant(
+        breaks="a dump shows the records before the first that cannot be read",
+        file="kafka_zk/tools/dump_log/records.py",
+        old="        for record in records_until_bad(payload, start, header):\n",
+        new="        for record in list(records_until_bad(payload, start, header)):\n",
+        tests="tests/unit/tools/dump_log/test_dump_log.py",
+    ),
+    Mutant(
+        breaks="an index that does not agree with its log is damage",
+        file="kafka_zk/tools/dump_log/findings.py",
+        old="        self.is_corrupt = True\n        return pairs",
+        new="        return pairs",
+        tests="tests/unit/tools/dump_log/test_dump_log.py",
+    ),
+    Mutant(
+        breaks="a dump's entries of an index end where its unused room begins",
+        file="kafka_zk/tools/dump_log/index_files.py",
+        old="            if not relative and slot:\n                return  # the room",
+        new="            if not relative and slot > 1 << 40:\n                return  # the room",
+        tests="tests/unit/tools/dump_log/test_dump_log.py",
+    ),
+)
