@@ -49,7 +49,7 @@ def _main(arguments: Sequence[str]) -> int:
     options = Options(OPTIONS, arguments)
     check_for_bootstrap_server(options)
     show_warnings()
-    from kafka_zk.client.admin import AdminClient
+    from kafka_zk.client.admin.admin_client import AdminClient
     from kafka_zk.tools.kafka_topics import bootstrap
 
     with AdminClient(_properties(options)) as admin:

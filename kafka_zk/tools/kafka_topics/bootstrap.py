@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
-from kafka_zk.client.admin import AdminClient
-from kafka_zk.client.admin_results import (
+from kafka_zk.client.admin.admin_client import AdminClient
+from kafka_zk.client.admin.admin_results import (
     ConfigEntry,
     ConfigResource,
     NewTopic,

@@ -2,9 +2,8 @@
 
 Role        Acts. Synchronous: one request at a time, its answer is waited for. A connection that failed once is closed
             for good; its owner opens another.
-Invariants  The version of a request is the highest that this client and the broker both have.
-            Nothing is sent before ApiVersions was answered, and that only once a connection.
-Source      NetworkClient (doSend, handleApiVersionsResponse), NodeApiVersions.latestUsableVersion.
+Invariants  Nothing is sent before ApiVersions was answered, and that only once a connection.
+Source      NetworkClient (doSend, handleApiVersionsResponse).
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ import itertools
 import socket
 import struct
 import time
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kafka_zk import __version__
 from kafka_zk.client.addresses import Address, java_text, resolve
 from kafka_zk.client.errors import DisconnectException, KafkaException, TimeoutException
-from kafka_zk.protocol.api_table import API_TABLE
-from kafka_zk.protocol.errors import DecodeError, ErrorCode, UnsupportedVersion, error_class_for
+from kafka_zk.client.network.node_versions import NodeVersions, key_of, stepped_back
+from kafka_zk.protocol.errors import DecodeError, ErrorCode, error_class_for
 from kafka_zk.protocol.header import decode_response_header, encode_request_header, response_header_is_flexible
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.api_versions import (
@@ -64,13 +63,12 @@ class Connection:
         self._client_id = client_id
         self._correlation_ids = itertools.count()
         self._socket = _connect(address, setup_timeout_ms, deadline_s)
-        self.versions: dict[int, tuple[int, int]] = {}
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for option, size in ((socket.SO_SNDBUF, send_buffer_bytes), (socket.SO_RCVBUF, receive_buffer_bytes)):
                 if size != -1:
                     self._socket.setsockopt(socket.SOL_SOCKET, option, size)
-            self._agree_on_versions(deadline_s)
+            self.versions = self._agree_on_versions(deadline_s)
         except BaseException:
             # Nobody else has it: whatever ended this, KeyboardInterrupt too, it would stay open.
             self.close()
@@ -79,21 +77,6 @@ class Connection:
     def close(self) -> None:
         self._socket.close()
 
-    def version_for(self, request: Message[Any]) -> int:
-        """The version to use for a request. Raises UnsupportedVersion where there is none in common."""
-        api_key = _key_of(request)
-        low, high = self.versions.get(api_key, (0, -1))
-        version = min(high, request.max_version)
-        if version < max(low, request.min_version):
-            name = _screaming(API_TABLE[api_key].name)
-            if api_key not in self.versions:
-                raise UnsupportedVersion(f"The node does not support {name}")
-            raise UnsupportedVersion(
-                f"The node does not support {name} with version in range "
-                f"[{request.min_version},{request.max_version}]. The supported range is [{low},{high}]."
-            )
-        return version
-
     def send(
         self, request: Message[Request], response: Message[Response], value: Request, *, version: int, deadline_s: float
     ) -> Response:
@@ -101,7 +84,7 @@ class Connection:
 
         Raises TimeoutException at `deadline_s` (the connection cannot be used after that), DisconnectException.
         """
-        api_key = _key_of(request)
+        api_key = key_of(request)
         correlation_id = next(self._correlation_ids)
         header = encode_request_header(api_key, version, correlation_id, self._client_id)
         body = request.encode(value, version)
@@ -129,16 +112,15 @@ class Connection:
         except DecodeError as error:
             raise KafkaException(f"Error reading response: {error}") from error
 
-    def _agree_on_versions(self, deadline_s: float) -> None:
+    def _agree_on_versions(self, deadline_s: float) -> NodeVersions:
         version = API_VERSIONS_REQUEST.max_version
         answer = self._api_versions(version, deadline_s)
-        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            offered = {api.api_key: api.max_version for api in answer.api_keys}
-            version = min(version, offered.get(_key_of(API_VERSIONS_REQUEST), 0))
-            answer = self._api_versions(version, deadline_s)
+        older = stepped_back(answer, version)
+        if older is not None:
+            answer = self._api_versions(older, deadline_s)
         if answer.error_code != ErrorCode.NONE:
             raise error_class_for(answer.error_code)
-        self.versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+        return NodeVersions(answer)
 
     def _api_versions(self, version: int, deadline_s: float) -> ApiVersionsResponse:
         request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
@@ -188,13 +170,3 @@ def _connect(address: Address, setup_timeout_ms: int, deadline_s: float) -> sock
 
 def _error_code(frame: bytes, position: int) -> int:
     return int.from_bytes(frame[position : position + 2], "big", signed=True)
-
-
-def _key_of(message: Message[Any]) -> int:
-    assert message.api_key is not None, f"{message.name} is no request"
-    return message.api_key
-
-
-def _screaming(name: str) -> str:
-    """CreateTopics -> CREATE_TOPICS, as Java's ApiKeys prints itself."""
-    return "".join(f"_{letter}" if letter.isupper() else letter for letter in name)[1:].upper()

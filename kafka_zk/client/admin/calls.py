@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from kafka_zk.client.cluster import Cluster, NoNode
+from kafka_zk.client.admin.cluster import Cluster, NoNode
 from kafka_zk.client.config import ClientConfig
 from kafka_zk.client.errors import DisconnectException, TimeoutException
 from kafka_zk.protocol.errors import BrokerError, NotController

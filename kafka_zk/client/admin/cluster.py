@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kafka_zk.client.addresses import BOOTSTRAP_SERVERS, Address, bootstrap_addresses
+from kafka_zk.client.admin.connection import ConnectFailed, Connection
 from kafka_zk.client.config import ClientConfig
-from kafka_zk.client.connection import ConnectFailed, Connection
 from kafka_zk.client.errors import DisconnectException, TimeoutException
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.metadata import METADATA_REQUEST, METADATA_RESPONSE, MetadataRequest, MetadataResponse
@@ -130,7 +130,7 @@ class Cluster:
         Raises UnsupportedVersion, DisconnectException, TimeoutException (after request.timeout.ms or at the deadline).
         """
         connection = self._connections[node_id]
-        version = connection.version_for(request)
+        version = connection.versions.version_for(request)
         request_deadline_s = time.monotonic() + self._config.integer("request.timeout.ms") / 1000 + GRACE_S
         try:
             return connection.send(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kafka_zk.client.admin import AdminClient
-from kafka_zk.client.admin_results import ConfigResource, NewTopic, ResourceType
+from kafka_zk.client.admin.admin_client import AdminClient
+from kafka_zk.client.admin.admin_results import ConfigResource, NewTopic, ResourceType
 from kafka_zk.client.errors import KafkaException, TimeoutException, UnsupportedSecurity
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import ErrorCode, TopicAlreadyExists, UnsupportedVersion

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafka_zk.client.admin import AdminClient
-from kafka_zk.client.admin_results import ConfigChange, ConfigOperation, ConfigResource, ResourceType
+from kafka_zk.client.admin.admin_client import AdminClient
+from kafka_zk.client.admin.admin_results import ConfigChange, ConfigOperation, ConfigResource, ResourceType
 from kafka_zk.protocol.errors import InvalidConfig
 from kafka_zk.protocol.messages.describe_configs import (
     DescribeConfigsResourceResult,

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from kafka_zk.client.admin_results import (
+from kafka_zk.client.admin.admin_results import (
     ClusterDescription,
     ConfigChange,
     ConfigEntry,
@@ -26,8 +26,8 @@ from kafka_zk.client.admin_results import (
     TopicListing,
     topic_description,
 )
-from kafka_zk.client.calls import Call, Calls
-from kafka_zk.client.cluster import Cluster
+from kafka_zk.client.admin.calls import Call, Calls
+from kafka_zk.client.admin.cluster import Cluster
 from kafka_zk.client.config import ClientConfig
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.config.errors import ConfigException

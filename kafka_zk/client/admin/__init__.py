@@ -1,0 +1,1 @@
+"""Administration over the wire: one method a call, synchronous."""
