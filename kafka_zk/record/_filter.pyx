@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 """Compaction's inner loops: the compiled twin of `filter.py`, which says what each function promises.
 
-The walker checks a payload first; the C functions then read records that are known to be whole. The hash of keys is
-SipHash-2-4 with 128 bits.
+Nothing is taken from a payload before all of its records were found whole. The hash of keys is SipHash-2-4 with 128
+bits.
 """
 
 from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
@@ -12,15 +12,18 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from kafka_zk.protocol._bytes cimport big_endian
+from kafka_zk.record._fields cimport (
+    NO_PROBLEM, RECORDS_LEFT_OVER, Fields, Problem, add, check_records, read_fields, zigzag,
+)
+from kafka_zk.record._walker cimport check_bounds, error_for
 
-from kafka_zk.protocol.errors import InvalidRecord
 from kafka_zk.record.crc import crc32c
 from kafka_zk.record.filter import FilterRun, MapRun, Rewritten, Selection
-from kafka_zk.record.walking import walk
 
 cdef extern from "Python.h":
     object PyMemoryView_FromMemory(char* data, Py_ssize_t size, int flags)
 
+cdef Py_ssize_t SMALLEST_RECORD = 7
 cdef Py_ssize_t HEADER_SIZE = 61
 cdef Py_ssize_t LOG_OVERHEAD = 12
 cdef Py_ssize_t CRC_FROM = 21
@@ -40,17 +43,6 @@ cdef struct Table:
     uint64_t slot_count
     uint64_t key0
     uint64_t key1
-
-
-cdef struct Fields:
-    int64_t timestamp_delta
-    int32_t offset_delta
-    Py_ssize_t key_start
-    int32_t key_size
-    Py_ssize_t value_start
-    int32_t value_size
-    Py_ssize_t headers
-    Py_ssize_t next
 
 
 cdef struct PlainHeader:
@@ -163,56 +155,18 @@ cdef inline int64_t find(const Table* table, const uint8_t* key, size_t size) no
     return -1 if slot == NULL else slot.offset - 1
 
 
-# Reading records that the walker has checked
+# Reading batches
 
 
-cdef inline uint64_t raw_varint(const uint8_t* data, Py_ssize_t* position) noexcept nogil:
-    cdef uint64_t raw = 0
-    cdef int shift = 0
-    cdef uint8_t byte
-    while True:
-        byte = data[position[0]]
-        position[0] += 1
-        raw |= <uint64_t>(byte & 0x7F) << shift
-        if byte < 0x80:
-            return raw
-        shift += 7
-
-
-cdef inline int32_t varint(const uint8_t* data, Py_ssize_t* position) noexcept nogil:
-    cdef uint32_t raw = <uint32_t>raw_varint(data, position)
-    return <int32_t>((raw >> 1) ^ (0 - (raw & 1)))
-
-
-cdef inline int64_t varlong(const uint8_t* data, Py_ssize_t* position) noexcept nogil:
-    cdef uint64_t raw = raw_varint(data, position)
-    return <int64_t>((raw >> 1) ^ (0 - (raw & 1)))
-
-
-cdef inline void read_fields(const uint8_t* data, Py_ssize_t position, Fields* fields) noexcept nogil:
-    cdef int32_t size = varint(data, &position)
-    fields.next = position + size
-    position += 1
-    fields.timestamp_delta = varlong(data, &position)
-    fields.offset_delta = varint(data, &position)
-    fields.key_size = varint(data, &position)
-    fields.key_start = position
-    if fields.key_size < 0:
-        fields.key_size = -1
-    else:
-        position += fields.key_size
-    fields.value_size = varint(data, &position)
-    fields.value_start = position
-    if fields.value_size < 0:
-        fields.value_size = -1
-    else:
-        position += fields.value_size
-    fields.headers = position
-
-
-cdef inline int64_t add(int64_t left, int64_t right) noexcept nogil:
-    """The sum, wrapping at 64 bits."""
-    return <int64_t>(<uint64_t>left + <uint64_t>right)
+cdef int check(Py_buffer* view, Py_ssize_t position, Py_ssize_t end, Py_ssize_t count) except -1:
+    """Raises what the walker raises."""
+    cdef Fields fields
+    cdef Problem problem
+    check_bounds(view, position, end)
+    problem = check_records(<const uint8_t*>view.buf, position, end, count, &fields)
+    if problem != NO_PROBLEM:
+        raise error_for(problem, &fields)
+    return 0
 
 
 cdef bint read_plain(const uint8_t* data, Py_ssize_t size, Py_ssize_t position, PlainHeader* header) except -1:
@@ -255,9 +209,10 @@ cdef struct Filling:
 
 
 cdef void fill(
-    const Table* table, const uint8_t* data, Py_ssize_t position, Py_ssize_t count, int64_t base_offset,
-    int64_t start_offset, Filling* filling,
+    const Table* table, const uint8_t* data, Py_ssize_t position, Py_ssize_t end, Py_ssize_t count,
+    int64_t base_offset, int64_t start_offset, Filling* filling,
 ) noexcept nogil:
+    """The records were checked."""
     cdef Fields fields
     cdef Py_ssize_t index
     cdef int64_t offset
@@ -265,7 +220,7 @@ cdef void fill(
     filling.last_put = -1
     filling.taken = 0
     for index in range(count):
-        read_fields(data, position, &fields)
+        read_fields(data, position, end, &fields)
         position = fields.next
         offset = add(base_offset, fields.offset_delta)
         if fields.key_size >= 0 and offset >= start_offset:
@@ -317,6 +272,7 @@ def map_run(table, bytes seed, Py_ssize_t key_count, Py_ssize_t limit, buffer, P
     cdef Py_buffer slots, view
     cdef Table opened
     cdef PlainHeader header
+    cdef Fields fields
     cdef Filling filling
     cdef const uint8_t* data
     cdef int64_t latest_offset = -1
@@ -331,11 +287,11 @@ def map_run(table, bytes seed, Py_ssize_t key_count, Py_ssize_t limit, buffer, P
             open_table(&opened, &slots, seed)
             data = <const uint8_t*>view.buf
             while read_plain(data, view.len, position, &header):
-                try:
-                    walk(buffer, header.start, header.end, header.count, 0)
-                except InvalidRecord:
+                if check_records(data, header.start, header.end, header.count, &fields) != NO_PROBLEM:
                     break
-                fill(&opened, data, header.start, header.count, header.base_offset, start_offset, &filling)
+                fill(
+                    &opened, data, header.start, header.end, header.count, header.base_offset, start_offset, &filling
+                )
                 if filling.has_no_room:
                     raise OverflowError(TABLE_FULL)
                 record_count += filling.taken
@@ -359,7 +315,6 @@ def put_keys(
     cdef Py_buffer slots, view
     cdef Table opened
     cdef Filling filling
-    walk(payload, position, end, count, 0)
     filling.key_count = key_count
     filling.limit = limit
     filling.is_full = filling.has_no_room = False
@@ -367,8 +322,9 @@ def put_keys(
     try:
         PyObject_GetBuffer(payload, &view, PyBUF_SIMPLE)
         try:
+            check(&view, position, end, count)
             open_table(&opened, &slots, seed)
-            fill(&opened, <const uint8_t*>view.buf, position, count, base_offset, start_offset, &filling)
+            fill(&opened, <const uint8_t*>view.buf, position, end, count, base_offset, start_offset, &filling)
         finally:
             PyBuffer_Release(&view)
     finally:
@@ -387,20 +343,24 @@ cdef struct Chosen:
     Py_ssize_t keyless_count
 
 
-cdef void choose(
+cdef Problem choose(
     const Table* table, int64_t latest_offset, bint keep_tombstones, const uint8_t* data, Py_ssize_t position,
-    Py_ssize_t count, int64_t base_offset, uint8_t* mask, Chosen* chosen,
+    Py_ssize_t end, Py_ssize_t count, int64_t base_offset, uint8_t* mask, Chosen* chosen, Fields* fields,
 ) noexcept nogil:
-    """`mask` may be NULL."""
-    cdef Fields fields
+    """`mask` has a byte for each record that has room between `position` and `end`."""
     cdef Py_ssize_t index
     cdef int64_t offset
     cdef bint stays
+    cdef Problem problem
     chosen.kept_count = 0
     chosen.has_tombstones = False
     chosen.keyless_count = 0
+    if count < 0:
+        return check_records(data, position, end, count, fields)
     for index in range(count):
-        read_fields(data, position, &fields)
+        problem = read_fields(data, position, end, fields)
+        if problem != NO_PROBLEM:
+            return problem
         position = fields.next
         offset = add(base_offset, fields.offset_delta)
         if offset > latest_offset:
@@ -412,25 +372,32 @@ cdef void choose(
             stays = False
         else:
             stays = offset >= find(table, data + fields.key_start, fields.key_size)
-        if mask != NULL:
-            mask[index] = stays
+        mask[index] = stays
         if stays:
             chosen.kept_count += 1
             if fields.value_size < 0:
                 chosen.has_tombstones = True
+    return NO_PROBLEM if position == end else RECORDS_LEFT_OVER
 
 
-cdef object selection_of(
-    const Table* table, int64_t latest_offset, bint keep_tombstones, const uint8_t* data, Py_ssize_t position,
-    Py_ssize_t count, int64_t base_offset,
-):
-    cdef Chosen chosen
-    cdef bytes mask = PyBytes_FromStringAndSize(NULL, count)
-    choose(
-        table, latest_offset, keep_tombstones, data, position, count, base_offset,
-        <uint8_t*>PyBytes_AS_STRING(mask), &chosen,
+cdef object selection_of(const uint8_t* mask, Py_ssize_t count, const Chosen* chosen):
+    return Selection(
+        PyBytes_FromStringAndSize(<const char*>mask, count),
+        chosen.kept_count,
+        True if chosen.has_tombstones else False,
+        chosen.keyless_count,
     )
-    return Selection(mask, chosen.kept_count, True if chosen.has_tombstones else False, chosen.keyless_count)
+
+
+cdef uint8_t* mask_for(uint8_t* mask, Py_ssize_t* capacity, Py_ssize_t payload_size) except NULL:
+    """Room for the mask of a payload, `mask` if that is enough."""
+    cdef Py_ssize_t wanted = payload_size // SMALLEST_RECORD + 1
+    if wanted > capacity[0]:
+        mask = <uint8_t*>PyMem_RawRealloc(mask, wanted)
+        if mask == NULL:
+            raise MemoryError()
+        capacity[0] = wanted
+    return mask
 
 
 def select(
@@ -439,16 +406,27 @@ def select(
 ):
     cdef Py_buffer slots, view
     cdef Table opened
-    walk(payload, position, end, count, 0)
+    cdef Chosen chosen
+    cdef Fields fields
+    cdef Problem problem
+    cdef uint8_t* mask = NULL
+    cdef Py_ssize_t capacity = 0
     PyObject_GetBuffer(table, &slots, PyBUF_SIMPLE)
     try:
         PyObject_GetBuffer(payload, &view, PyBUF_SIMPLE)
         try:
+            check_bounds(&view, position, end)
             open_table(&opened, &slots, seed)
-            return selection_of(
-                &opened, latest_offset, keep_tombstones, <const uint8_t*>view.buf, position, count, base_offset
+            mask = mask_for(NULL, &capacity, end - position)
+            problem = choose(
+                &opened, latest_offset, keep_tombstones, <const uint8_t*>view.buf, position, end, count, base_offset,
+                mask, &chosen, &fields,
             )
+            if problem != NO_PROBLEM:
+                raise error_for(problem, &fields)
+            return selection_of(mask, count, &chosen)
         finally:
+            PyMem_RawFree(mask)
             PyBuffer_Release(&view)
     finally:
         PyBuffer_Release(&slots)
@@ -461,9 +439,11 @@ def filter_run(
     cdef Table opened
     cdef PlainHeader header
     cdef Chosen chosen
+    cdef Fields fields
     cdef const uint8_t* data
+    cdef uint8_t* mask = NULL
     cdef bint keep_tombstones
-    cdef Py_ssize_t read_count = 0, kept_count = 0, keyless_count = 0, range_start = -1, range_end = -1
+    cdef Py_ssize_t read_count = 0, kept_count = 0, keyless_count = 0, range_start = -1, range_end = -1, capacity = 0
     cdef list ranges = []
     cdef object selection = None
     PyObject_GetBuffer(table, &slots, PyBUF_SIMPLE)
@@ -473,21 +453,16 @@ def filter_run(
             open_table(&opened, &slots, seed)
             data = <const uint8_t*>view.buf
             while read_plain(data, view.len, position, &header):
-                try:
-                    walk(buffer, header.start, header.end, header.count, 0)
-                except InvalidRecord:
-                    break
                 keep_tombstones = not header.has_horizon or now_ms < header.base_timestamp
-                choose(
-                    &opened, latest_offset, keep_tombstones, data, header.start, header.count, header.base_offset,
-                    NULL, &chosen,
-                )
+                mask = mask_for(mask, &capacity, header.end - header.start)
+                if choose(
+                    &opened, latest_offset, keep_tombstones, data, header.start, header.end, header.count,
+                    header.base_offset, mask, &chosen, &fields,
+                ) != NO_PROBLEM:
+                    break
                 if chosen.kept_count:
                     if chosen.kept_count < header.count or (chosen.has_tombstones and not header.has_horizon):
-                        selection = selection_of(
-                            &opened, latest_offset, keep_tombstones, data, header.start, header.count,
-                            header.base_offset,
-                        )
+                        selection = selection_of(mask, header.count, &chosen)
                         break
                     if range_end != position:
                         if range_end >= 0:
@@ -503,6 +478,7 @@ def filter_run(
             if range_end >= 0:
                 ranges.append((range_start, range_end))
         finally:
+            PyMem_RawFree(mask)
             PyBuffer_Release(&view)
     finally:
         PyBuffer_Release(&slots)
@@ -510,10 +486,6 @@ def filter_run(
 
 
 # Rewriting
-
-
-cdef inline uint64_t zigzag(int64_t value) noexcept nogil:
-    return (<uint64_t>value << 1) ^ <uint64_t>(value >> 63)
 
 
 cdef inline Py_ssize_t varint_size(uint64_t raw) noexcept nogil:
@@ -558,9 +530,9 @@ def rewrite(
         new_base = new_base_timestamp
     if has_stamp:
         stamped = stamp
-    walk(payload, position, end, len(mask), 0)
     PyObject_GetBuffer(payload, &view, PyBUF_SIMPLE)
     try:
+        check(&view, position, end, len(mask))
         data = <const uint8_t*>view.buf
         # A record grows by nine bytes of timestamp and one of length at most.
         record_capacity = 16 * len(mask) + (end - position)
@@ -569,7 +541,7 @@ def rewrite(
             raise MemoryError()
         at = out
         for index in range(len(mask)):
-            read_fields(data, position, &fields)
+            read_fields(data, position, end, &fields)
             position = fields.next
             if not stays[index]:
                 continue

@@ -19,6 +19,11 @@ from libc.stdint cimport INT32_MAX, INT32_MIN, INT64_MAX, int16_t, int32_t, int6
 from kafka_zk.protocol._bytes cimport (
     Output, big_endian, put_big_endian, put_bytes, put_uvarint, write_big_endian,
 )
+from kafka_zk.record._fields cimport (
+    BAD_STRUCTURE, NEGATIVE_HEADER_COUNT, NEGATIVE_HEADER_KEY, NEGATIVE_RECORD_COUNT, NO_MORE_RECORDS, NO_PROBLEM,
+    RECORD_BEYOND_END, RECORD_NOT_FILLED, RECORDS_LEFT_OVER, TOO_MANY_HEADERS, Fields, Problem, add, read_fields,
+    read_header_count, read_span, zigzag,
+)
 
 import array
 
@@ -40,183 +45,12 @@ cdef uint32_t TRANSACTIONAL_BIT = 0x10
 cdef array.array INT_COLUMN = array.array("i")
 cdef array.array LONG_COLUMN = array.array("q")
 
-cdef enum Problem:
-    NO_PROBLEM
-    BAD_STRUCTURE
-    NO_MORE_RECORDS
-    RECORD_BEYOND_END  # a: size claimed, b: bytes left
-    RECORD_NOT_FILLED  # a: size claimed, b: bytes read
-    NEGATIVE_HEADER_COUNT  # a: count
-    TOO_MANY_HEADERS  # a: count
-    NEGATIVE_HEADER_KEY
-    RECORDS_LEFT_OVER
-
-
-cdef struct Fields:
-    int64_t timestamp_delta
-    int32_t offset_delta
-    Py_ssize_t key_start
-    int32_t key_size
-    Py_ssize_t value_start
-    int32_t value_size
-    Py_ssize_t headers
-    Py_ssize_t next
-    Py_ssize_t a
-    Py_ssize_t b
-
-
 cdef struct Summary:
     int64_t max_timestamp
     Py_ssize_t max_index
     int64_t min_timestamp
     bint null_key
     bint consecutive
-
-
-cdef inline Problem read_varint(
-    const uint8_t* data, Py_ssize_t* position, Py_ssize_t end, int32_t* value
-) noexcept nogil:
-    cdef uint32_t raw = 0
-    cdef int shift = 0
-    cdef uint8_t byte
-    cdef Py_ssize_t at = position[0]
-    while True:
-        if at >= end or shift > 28:
-            return BAD_STRUCTURE
-        byte = data[at]
-        at += 1
-        raw |= <uint32_t>(byte & 0x7F) << shift
-        if byte < 0x80:
-            break
-        shift += 7
-    value[0] = <int32_t>((raw >> 1) ^ (0 - (raw & 1)))
-    position[0] = at
-    return NO_PROBLEM
-
-
-cdef inline Problem read_varlong(
-    const uint8_t* data, Py_ssize_t* position, Py_ssize_t end, int64_t* value
-) noexcept nogil:
-    cdef uint64_t raw = 0
-    cdef int shift = 0
-    cdef uint8_t byte
-    cdef Py_ssize_t at = position[0]
-    while True:
-        if at >= end or shift > 63:
-            return BAD_STRUCTURE
-        byte = data[at]
-        at += 1
-        raw |= <uint64_t>(byte & 0x7F) << shift
-        if byte < 0x80:
-            break
-        shift += 7
-    value[0] = <int64_t>((raw >> 1) ^ (0 - (raw & 1)))
-    position[0] = at
-    return NO_PROBLEM
-
-
-cdef inline Problem read_span(
-    const uint8_t* data, Py_ssize_t* position, Py_ssize_t end, Py_ssize_t* start, int32_t* size
-) noexcept nogil:
-    """A length-prefixed field; its size is -1 when null."""
-    cdef Problem problem = read_varint(data, position, end, size)
-    if problem != NO_PROBLEM:
-        return problem
-    start[0] = position[0]
-    if size[0] < 0:
-        size[0] = -1
-        return NO_PROBLEM
-    if size[0] > end - position[0]:
-        return BAD_STRUCTURE
-    position[0] += size[0]
-    return NO_PROBLEM
-
-
-cdef inline Problem read_header_count(
-    const uint8_t* data, Py_ssize_t* position, Py_ssize_t end, int32_t* count, Fields* fields
-) noexcept nogil:
-    cdef Problem problem = read_varint(data, position, end, count)
-    if problem != NO_PROBLEM:
-        return problem
-    fields.a = count[0]
-    if count[0] < 0:
-        return NEGATIVE_HEADER_COUNT
-    if count[0] > end - position[0]:
-        return TOO_MANY_HEADERS
-    return NO_PROBLEM
-
-
-cdef inline Problem skip_headers(
-    const uint8_t* data, Py_ssize_t* position, Py_ssize_t end, Fields* fields
-) noexcept nogil:
-    cdef int32_t count, size
-    cdef Py_ssize_t start
-    cdef Problem problem = read_header_count(data, position, end, &count, fields)
-    if problem != NO_PROBLEM:
-        return problem
-    while count > 0:
-        problem = read_span(data, position, end, &start, &size)
-        if problem != NO_PROBLEM:
-            return problem
-        if size < 0:
-            return NEGATIVE_HEADER_KEY
-        problem = read_span(data, position, end, &start, &size)
-        if problem != NO_PROBLEM:
-            return problem
-        count -= 1
-    return NO_PROBLEM
-
-
-cdef Problem read_fields(
-    const uint8_t* data, Py_ssize_t position, Py_ssize_t end, Fields* fields
-) noexcept nogil:
-    """One record, from `position`; `fields.next` is where the next one starts."""
-    cdef int32_t size
-    cdef Py_ssize_t start, stop
-    cdef Problem problem
-    if position >= end:
-        return NO_MORE_RECORDS
-    problem = read_varint(data, &position, end, &size)
-    if problem != NO_PROBLEM:
-        return problem
-    if size < 0:
-        return BAD_STRUCTURE
-    if size > end - position:
-        fields.a = size
-        fields.b = end - position
-        return RECORD_BEYOND_END
-    start = position
-    stop = position + size
-    if size == 0:
-        return BAD_STRUCTURE
-    position += 1
-    problem = read_varlong(data, &position, stop, &fields.timestamp_delta)
-    if problem != NO_PROBLEM:
-        return problem
-    problem = read_varint(data, &position, stop, &fields.offset_delta)
-    if problem != NO_PROBLEM:
-        return problem
-    problem = read_span(data, &position, stop, &fields.key_start, &fields.key_size)
-    if problem != NO_PROBLEM:
-        return problem
-    problem = read_span(data, &position, stop, &fields.value_start, &fields.value_size)
-    if problem != NO_PROBLEM:
-        return problem
-    fields.headers = position
-    problem = skip_headers(data, &position, stop, fields)
-    if problem != NO_PROBLEM:
-        return problem
-    if position != stop:
-        fields.a = size
-        fields.b = position - start
-        return RECORD_NOT_FILLED
-    fields.next = stop
-    return NO_PROBLEM
-
-
-cdef inline int64_t add(int64_t left, int64_t right) noexcept nogil:
-    """The sum, wrapping at 64 bits."""
-    return <int64_t>(<uint64_t>left + <uint64_t>right)
 
 
 cdef Problem summarise(
@@ -276,6 +110,8 @@ cdef object error_for(Problem problem, Fields* fields):
         )
     if problem == NEGATIVE_HEADER_KEY:
         return InvalidRecord("Invalid negative header key size")
+    if problem == NEGATIVE_RECORD_COUNT:
+        return InvalidRecord(f"Found invalid record count {fields.a} in magic v2 batch")
     return InvalidRecord(MALFORMED)
 
 
@@ -286,8 +122,10 @@ cdef int check_bounds(Py_buffer* view, Py_ssize_t position, Py_ssize_t end) exce
 
 
 cdef int check_count(Py_ssize_t count) except -1:
+    cdef Fields fields
+    fields.a = count
     if count < 0:
-        raise InvalidRecord(f"Found invalid record count {count} in magic v2 batch")
+        raise error_for(NEGATIVE_RECORD_COUNT, &fields)
     return 0
 
 
@@ -326,7 +164,6 @@ cdef extern from "Python.h":
 
 
 cdef object named(type named_tuple, tuple fields):
-    """A NamedTuple without the checks of tuple.__new__, which take most of its time."""
     cdef object made = PyType_GenericAlloc(<PyTypeObject*>named_tuple, len(fields))
     cdef Py_ssize_t index
     cdef object field
@@ -465,7 +302,7 @@ cdef tuple headers_at(const uint8_t* data, Py_ssize_t position, Py_ssize_t end):
     return tuple(headers)
 
 
-cdef inline object bytes_at(const uint8_t* data, Py_ssize_t start, int32_t size):
+cdef object bytes_at(const uint8_t* data, Py_ssize_t start, int32_t size):
     if size < 0:
         return None
     return PyBytes_FromStringAndSize(<const char*>data + start, size)
@@ -512,10 +349,6 @@ def decode(
     finally:
         PyBuffer_Release(&view)
     return records
-
-
-cdef inline uint64_t zigzag(int64_t value) noexcept:
-    return (<uint64_t>value << 1) ^ <uint64_t>(value >> 63)
 
 
 cdef int put_field(Output* out, object field) except -1:
