@@ -6,7 +6,9 @@ import base64
 import gzip
 import json
 import random
+import shutil
 import tarfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -46,13 +48,15 @@ def topic_config(**overrides: object) -> LogConfig:
 class Place:
     """One log directory with a clock of its own, in which a partition is opened, closed and crashed."""
 
-    def __init__(self, path: Path, *, disk: Disk = DISK, open_segments: int = 1000) -> None:
+    def __init__(
+        self, path: Path, *, disk: Disk = DISK, open_segments: int = 1000, pools: LogPools | None = None
+    ) -> None:
         self.clock = SimClock(wall_ms=T0)
         self.failures: list[str] = []
         self.directory = LogDirectory(
             path,
             clock=self.clock,
-            pools=POOLS,
+            pools=pools or POOLS,
             on_failure=self.failures.append,
             open_segments=OpenSegments(open_segments),
             disk=disk,
@@ -105,6 +109,38 @@ class Place:
         log.is_closed = True
         for segment in log.segments:
             segment.close_files()
+
+
+class WatchedDisk(Disk):
+    """Calls `before` ahead of every change, once told to. For one thread only: give the log's pools to the loop."""
+
+    CHANGES = ("open", "pwrite", "ftruncate", "truncate", "fsync", "rename", "unlink")
+
+    def __init__(self) -> None:
+        self.before: Callable[[str], None] = lambda change: None
+        self._thread = threading.get_ident()
+        for change in self.CHANGES:
+            setattr(self, change, self._watched(change, getattr(Disk, change)))
+
+    def copy_before_each_change(self, source: Path, into: Path) -> list[tuple[str, Path]]:
+        """From now on keep what a kill would leave; fills with the name of each change and the copy made before it."""
+        copies: list[tuple[str, Path]] = []
+
+        def keep(change: str) -> None:
+            target = into / f"killed-{len(copies)}"
+            copies.append((change, target))
+            shutil.copytree(source, target)
+
+        self.before = keep
+        return copies
+
+    def _watched(self, change: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            assert threading.get_ident() == self._thread, f"{change} in a thread: who comes first would be chance"
+            self.before(change)
+            return function(*arguments, **options)
+
+        return call
 
 
 def produced(

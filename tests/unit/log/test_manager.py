@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from tests.unit.log.given import T0, manager_on, produced, topic_config, values
 
 A, B, C = TopicPartition("a", 0), TopicPartition("b", 0), TopicPartition("c", 0)
 MINUTE = 60_000
+PATIENCE_S = 30
 ID = UUID(int=5)
 
 
@@ -237,22 +237,28 @@ def test_a_changed_topic_config_holds_from_the_next_append_on(tmp_path: Path) ->
 
 
 class CountingDisk(Disk):
-    """How many syncs were asked for, and how many threads were in one at the same time."""
+    """How many syncs were asked for; those of files called *`meeting` wait until half of the threads are in one."""
 
-    def __init__(self) -> None:
+    def __init__(self, meeting: str) -> None:
         self.synced: list[str] = []
-        self.at_once = self.most_at_once = 0
-        self._counting = threading.Lock()
+        self.have_met = False
+        self._meeting = meeting
+        self._at_once = 0
+        self._counting = threading.Condition()
 
     def fsync(self, descriptor: int) -> None:
         path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
         with self._counting:
             self.synced.append(path.name)
-            self.at_once += 1
-            self.most_at_once = max(self.most_at_once, self.at_once)
-        time.sleep(0.002)  # As long as a sync takes on a slow disk: otherwise no two ever meet.
-        with self._counting:
-            self.at_once -= 1
+            if not path.name.endswith(self._meeting):
+                return
+            self._at_once += 1
+            if self._at_once >= SYNC_THREADS // 2:
+                self.have_met = True
+                self._counting.notify_all()
+            # Ends at once when they have met; those who never do wait in vain, and the test says so.
+            self._counting.wait_for(lambda: self.have_met, PATIENCE_S)
+            self._at_once -= 1
 
     def times_by_kind(self) -> Counter[str]:
         return Counter(Path(name).suffix or name for name in self.synced)
@@ -263,14 +269,14 @@ def many(topic: str, count: int) -> list[TopicPartition]:
 
 
 def test_a_new_partition_costs_as_many_syncs_as_apaches_and_many_are_made_at_the_same_time(tmp_path: Path) -> None:
-    disk, partitions = CountingDisk(), many("a", 40)
+    disk, partitions = CountingDisk(f"{names.PARTITION_METADATA}.tmp"), many("a", 40)
     first, second = tmp_path / "1", tmp_path / "2"
     manager = started(first, second, disk=disk)
     disk.synced.clear()
     manager.do_at_once(partitions, lambda each: create(manager, each, topic_id=ID))
     # Before any record comes, the topic id and the names of all files are there for good.
     assert disk.times_by_kind() == {".tmp": len(partitions)} | {str(partition): 1 for partition in partitions}
-    assert disk.most_at_once >= SYNC_THREADS // 2
+    assert disk.have_met
     assert len(os.listdir(first)) == len(os.listdir(second))
     disk.synced.clear()
     for log in manager.all_logs():
@@ -303,20 +309,19 @@ def test_a_config_that_changes_while_a_partition_is_made_holds_for_it(tmp_path: 
 
 
 def test_a_stop_syncs_each_dirty_log_once_and_many_logs_at_the_same_time(tmp_path: Path) -> None:
-    disk, partitions = CountingDisk(), many("a", 40)
+    disk, partitions = CountingDisk(".log"), many("a", 40)
     manager = started(tmp_path, disk=disk)
     create(manager, *partitions)
     for partition in partitions:
         append(manager, partition, "one")
     manager._pools.drain()
     disk.synced.clear()
-    disk.most_at_once = 0
     manager.shutdown()
     times = disk.times_by_kind()
     assert times[".log"] == times[".index"] == times[".timeindex"] == times[".snapshot"] == len(partitions)
     # The names of new segments, of the epochs and of the snapshot together.
     assert sum(name in {str(partition) for partition in partitions} for name in disk.synced) == len(partitions)
-    assert disk.most_at_once >= SYNC_THREADS // 2
+    assert disk.have_met
 
 
 def test_a_recovery_of_many_logs_syncs_their_snapshots_at_the_same_time_and_before_anybody_is_served(
@@ -328,12 +333,12 @@ def test_a_recovery_of_many_logs_syncs_their_snapshots_at_the_same_time_and_befo
     for partition in partitions:
         append(manager, partition, "one", "two")
     crash(manager)
-    disk = CountingDisk()
+    disk = CountingDisk(".snapshot")
     again = started(tmp_path, disk=disk)
     times = disk.times_by_kind()
     assert times[".snapshot"] == len(partitions)
     assert times.total() <= 2 * len(partitions) + 1  # And the clean marker, which stays away.
-    assert disk.most_at_once >= SYNC_THREADS // 2
+    assert disk.have_met
     for partition in partitions:
         log = again.get_log(partition)
         assert log is not None and values(log) == ["one", "two"]

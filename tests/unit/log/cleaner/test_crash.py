@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
+import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from kafka_zk.log.append import rolling
 from kafka_zk.log.files import names
-from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
 from kafka_zk.record.produced import Origin
+from tests.crash.inline_pools import InlinePools
 from tests.unit.log.cleaner.given import clean
 from tests.unit.log.cleaner.test_model import committed_view, latest
-from tests.unit.log.given import T0, Place, produced, topic_config
+from tests.unit.log.given import T0, Place, WatchedDisk, produced, topic_config
 
 CONFIG = topic_config(cleanup_policy="compact", segment_bytes=400, index_interval_bytes=100)
-CHANGES = ("open", "pwrite", "ftruncate", "truncate", "fsync", "rename", "unlink")
 
 
-class WatchedDisk(Disk):
-    """Calls `before` ahead of every change, once told to."""
-
-    def __init__(self) -> None:
-        self.before: Callable[[str], None] = lambda change: None
-        for change in CHANGES:
-            setattr(self, change, self._watched(change, getattr(Disk, change)))
-
-    def _watched(self, change: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **options: Any) -> Any:
-            self.before(change)
-            return function(*arguments, **options)
-
-        return call
+def given_watched_place(path: Path) -> tuple[Place, WatchedDisk]:
+    """What happens in which order is drawn from a fixed seed, not decided by the machine's threads."""
+    path.mkdir()
+    disk = WatchedDisk()
+    return Place(path, disk=disk, pools=InlinePools(random.Random(0))), disk
 
 
 def given_log(place: Place) -> UnifiedLog:
@@ -58,21 +47,12 @@ def given_log(place: Place) -> UnifiedLog:
 
 
 def test_a_kill_at_any_step_loses_nothing(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    disk = WatchedDisk()
-    place = Place(tmp_path / "data", disk=disk)
+    place, disk = given_watched_place(tmp_path / "data")
     log = given_log(place)
     wanted, end = latest(committed_view(log)), log.log_end_offset
-    copies: list[tuple[str, Path]] = []
-
-    def keep(change: str) -> None:
-        target = tmp_path / f"killed-{len(copies)}"
-        shutil.copytree(place.directory.path, target)
-        copies.append((change, target))
-
-    disk.before = keep
+    copies = disk.copy_before_each_change(place.directory.path, tmp_path)
     clean(log)
-    keep("the end")
+    disk.before("the end")
     disk.before = lambda change: None
     place.crash(log)
     assert len([change for change, _ in copies if change == "rename"]) > 20
@@ -91,9 +71,7 @@ def test_a_disk_error_at_any_step_takes_the_directory_offline_and_loses_nothing(
     seen: list[int] = []
     for fail_at in range(1, 400, 17):
         path = tmp_path / f"data-{fail_at}"
-        path.mkdir()
-        disk = WatchedDisk()
-        place = Place(path, disk=disk)
+        place, disk = given_watched_place(path)
         log = given_log(place)
         wanted, end = latest(committed_view(log)), log.log_end_offset
         calls = 0
