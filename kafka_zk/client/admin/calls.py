@@ -11,7 +11,6 @@ Source      KafkaAdminClient.Call.fail, ControllerNodeProvider, TimeoutProcessor
 from __future__ import annotations
 
 import logging
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import Generic, TypeVar
 from kafka_zk.client.admin.cluster import Cluster, NoNode
 from kafka_zk.client.config import ClientConfig
 from kafka_zk.client.errors import DisconnectException, TimeoutException
+from kafka_zk.client.network.backoff import backoff_of
 from kafka_zk.protocol.errors import BrokerError, NotController
 from kafka_zk.protocol.message import Message
 
@@ -53,6 +53,7 @@ class Calls:
     def __init__(self, cluster: Cluster, config: ClientConfig) -> None:
         self._cluster = cluster
         self._config = config
+        self._backoff = backoff_of(config, "retry.backoff")
 
     def to_any_node(self, call: Call[Request, Response]) -> Response:
         """Blocks. Ask any broker."""
@@ -97,11 +98,11 @@ class Calls:
         if left_s <= 0:
             raise TimeoutException(f"Timed out waiting for a node assignment. Call: {name}") from None
         # A cluster that is between two controllers answers at once: it is not to be asked without pause.
-        pause_s = NODE_WAIT_S if isinstance(error, NoNode) else self._backoff_s(1)
+        pause_s = NODE_WAIT_S if isinstance(error, NoNode) else self._backoff.wait_ms(1) / 1000
         time.sleep(min(left_s, pause_s))
 
     def _wait_for_retry(self, name: str, tries: int, deadline_s: float, error: Exception) -> None:
-        wait_s = self._backoff_s(tries)
+        wait_s = self._backoff.wait_ms(tries) / 1000
         left_s = deadline_s - time.monotonic()
         if wait_s >= left_s:
             now_ms = time.time_ns() // 1_000_000
@@ -111,8 +112,3 @@ class Calls:
             ) from error
         log.debug("Call %s failed: %s. Beginning retry #%s", name, error, tries)
         time.sleep(wait_s)
-
-    def _backoff_s(self, tries: int) -> float:
-        first_ms, longest_ms = self._config.integer("retry.backoff.ms"), self._config.integer("retry.backoff.max.ms")
-        wait_ms: float = min(first_ms * 2 ** min(tries - 1, 30), longest_ms)
-        return wait_ms * random.uniform(0.8, 1.2) / 1000

@@ -19,6 +19,7 @@ from kafka_zk.client.addresses import BOOTSTRAP_SERVERS, Address, bootstrap_addr
 from kafka_zk.client.admin.connection import ConnectFailed, Connection
 from kafka_zk.client.config import ClientConfig
 from kafka_zk.client.errors import DisconnectException, TimeoutException
+from kafka_zk.client.network.backoff import backoff_of
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.metadata import METADATA_REQUEST, METADATA_RESPONSE, MetadataRequest, MetadataResponse
 
@@ -42,6 +43,7 @@ class Cluster:
     def __init__(self, config: ClientConfig, *, client_id: str, log_prefix: str) -> None:
         """Blocks (resolves names). Raises ConfigException."""
         self._config = config
+        self._backoff = backoff_of(config, "reconnect.backoff")
         self._client_id = client_id
         self._log_prefix = log_prefix
         addresses = bootstrap_addresses(config.texts(BOOTSTRAP_SERVERS))
@@ -172,12 +174,8 @@ class Cluster:
             log.info("[%s] No connection to node %s in time", self._log_prefix, node_id)
         else:
             log.warning("[%s] Connection to node %s failed: %s", self._log_prefix, node_id, error)
-        failures = self._failures.get(node_id, 0)
-        self._failures[node_id] = failures + 1
-        config = self._config
-        wait_ms = min(config.integer("reconnect.backoff.ms") * 2**failures, config.integer("reconnect.backoff.max.ms"))
-        # A fifth of chance keeps many clients from coming back all at once.
-        self._retry_at_s[node_id] = time.monotonic() + wait_ms * random.uniform(0.8, 1.2) / 1000
+        self._failures[node_id] = self._failures.get(node_id, 0) + 1
+        self._retry_at_s[node_id] = time.monotonic() + self._backoff.wait_ms(self._failures[node_id]) / 1000
 
     def _may_try(self, node_id: int) -> bool:
         return node_id in self._connections or time.monotonic() >= self._retry_at_s.get(node_id, 0.0)

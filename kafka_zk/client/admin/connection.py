@@ -10,29 +10,23 @@ from __future__ import annotations
 
 import itertools
 import socket
-import struct
 import time
 from typing import TypeVar
 
-from kafka_zk import __version__
 from kafka_zk.client.addresses import Address, java_text, resolve
-from kafka_zk.client.errors import DisconnectException, KafkaException, TimeoutException
+from kafka_zk.client.errors import DisconnectException, TimeoutException
+from kafka_zk.client.network.frames import SIZE, api_versions_request, decode_answer, encode_request, size_of_frame
 from kafka_zk.client.network.node_versions import NodeVersions, key_of, stepped_back
-from kafka_zk.protocol.errors import DecodeError, ErrorCode, error_class_for
-from kafka_zk.protocol.header import decode_response_header, encode_request_header, response_header_is_flexible
+from kafka_zk.protocol.errors import ErrorCode, error_class_for
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.api_versions import (
     API_VERSIONS_REQUEST,
     API_VERSIONS_RESPONSE,
-    ApiVersionsRequest,
     ApiVersionsResponse,
 )
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
-
-SOFTWARE_NAME = "kafka-zk"
-RESPONSE_SIZE_MAX_BYTES = 2**31 - 1
 
 
 class ConnectFailed(DisconnectException):
@@ -86,31 +80,16 @@ class Connection:
         """
         api_key = key_of(request)
         correlation_id = next(self._correlation_ids)
-        header = encode_request_header(api_key, version, correlation_id, self._client_id)
-        body = request.encode(value, version)
+        pieces = encode_request(request, value, version, correlation_id=correlation_id, client_id=self._client_id)
         try:
             self._set_timeout(deadline_s)
-            self._socket.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
+            self._socket.sendall(b"".join(pieces))
             frame = self._receive_frame(deadline_s)
         except TimeoutError as error:
             raise TimeoutException("The request timed out.") from error
         except OSError as error:
             raise DisconnectException(str(error)) from error
-        return self._decode(frame, api_key, version, correlation_id, response)
-
-    def _decode(
-        self, frame: bytes, api_key: int, version: int, correlation_id: int, response: Message[Response]
-    ) -> Response:
-        try:
-            found, position = decode_response_header(frame, response_header_is_flexible(api_key, version))
-            if found != correlation_id:
-                raise KafkaException(f"Correlation id for response ({found}) does not match request ({correlation_id})")
-            if api_key == API_VERSIONS_REQUEST.api_key and _error_code(frame, position) != ErrorCode.NONE:
-                # A broker that does not know the version asked for answers in version 0.
-                version = 0
-            return response.decode(frame, version, position)
-        except DecodeError as error:
-            raise KafkaException(f"Error reading response: {error}") from error
+        return decode_answer(frame, response, api_key, version, correlation_id)
 
     def _agree_on_versions(self, deadline_s: float) -> NodeVersions:
         version = API_VERSIONS_REQUEST.max_version
@@ -123,13 +102,11 @@ class Connection:
         return NodeVersions(answer)
 
     def _api_versions(self, version: int, deadline_s: float) -> ApiVersionsResponse:
-        request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
+        request = api_versions_request()
         return self.send(API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE, request, version=version, deadline_s=deadline_s)
 
     def _receive_frame(self, deadline_s: float) -> bytes:
-        (size,) = struct.unpack(">i", self._receive(4, deadline_s))
-        if not 0 <= size <= RESPONSE_SIZE_MAX_BYTES:
-            raise ConnectionResetError(f"Invalid receive (size = {size})")
+        size = size_of_frame(self._receive(SIZE.size, deadline_s))
         return self._receive(size, deadline_s)
 
     def _receive(self, size: int, deadline_s: float) -> bytes:
@@ -166,7 +143,3 @@ def _connect(address: Address, setup_timeout_ms: int, deadline_s: float) -> sock
             continue
         return attempt
     raise failure
-
-
-def _error_code(frame: bytes, position: int) -> int:
-    return int.from_bytes(frame[position : position + 2], "big", signed=True)

@@ -1,0 +1,337 @@
+"""One broker as a client reaches it: the connection, what waits to be sent, what waits for an answer.
+
+Role        Acts. Called by `NetworkClient` only, from the thread that polls. Outcomes are handed on as functions, which
+            the client calls when nothing is half done.
+Invariants  Requests leave in the order they were given; answers come in that order, too.
+            Nothing but ApiVersions is sent before its answer came.
+            Every request has exactly one outcome. When a connection is lost all that were given to it fail.
+Source      Kafka 3.9 NetworkClient, ClusterConnectionStates, InFlightRequests.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import selectors
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import Any, Final
+
+from kafka_zk.client.addresses import SocketAddress, java_text, resolve
+from kafka_zk.client.errors import DisconnectException, KafkaException, TimeoutException
+from kafka_zk.client.network.channel import Channel
+from kafka_zk.client.network.cluster_snapshot import Node
+from kafka_zk.client.network.frames import api_versions_request, decode_answer, encode_request
+from kafka_zk.client.network.node_versions import NodeVersions, key_of, stepped_back
+from kafka_zk.client.network.settings import NetworkSettings
+from kafka_zk.client.network.throttling import pause_ms
+from kafka_zk.protocol.errors import ErrorCode, UnsupportedVersion
+from kafka_zk.protocol.message import Message
+from kafka_zk.protocol.messages.api_versions import API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE, ApiVersionsResponse
+from kafka_zk.protocol.types import Buffer
+
+NEVER_MS: Final = 2**63 - 1
+
+log = logging.getLogger("org.apache.kafka.clients.NetworkClient")
+
+
+class State(Enum):
+    """How far a connection is."""
+
+    DISCONNECTED = "disconnected"
+    CONNECTING = "connecting"
+    CHECKING_API_VERSIONS = "checking API versions"
+    READY = "ready"
+
+
+@dataclass(slots=True)
+class PendingRequest:
+    """A request with what to do when its answer comes, or none. Without `response` none is awaited."""
+
+    request: Message[Any]
+    response: Message[Any] | None
+    build: Callable[[int], Any]
+    on_answer: Callable[[Any], None]
+    on_error: Callable[[Exception], None]
+    deadline_ms: int
+    version: int = 0
+    correlation_id: int = 0
+    sent_ms: int = 0
+
+
+class NodeConnection:
+    """Connects on demand, and again after a backoff when that failed."""
+
+    def __init__(
+        self,
+        node: Node,
+        settings: NetworkSettings,
+        selector: selectors.BaseSelector,
+        finish: Callable[[Callable[[], None]], None],
+        on_lost: Callable[[], None],
+    ) -> None:
+        self.node = node
+        self.state = State.DISCONNECTED
+        self.versions: NodeVersions | None = None
+        self.last_used_ms = 0
+        self.retry_at_ms = 0
+        self.latency_ms = 0
+        self._settings = settings
+        self._selector = selector
+        self._finish = finish
+        self._on_lost = on_lost
+        self._channel: Channel | None = None
+        self._events = 0
+        self._waiting: deque[PendingRequest] = deque()
+        self._in_flight: deque[PendingRequest] = deque()
+        self._correlation_ids = itertools.count()
+        self._addresses: deque[tuple[int, SocketAddress]] = deque()
+        self._tried = ""
+        self._failure_count = 0
+        self._setup_deadline_ms = NEVER_MS
+        self._paused_until_ms = 0
+
+    def __repr__(self) -> str:
+        return f"{self.node} {self.state.value} in_flight={len(self._in_flight)} waiting={len(self._waiting)}"
+
+    # --- what others see ---------------------------------------------------------------------------------------------
+
+    @property
+    def request_count(self) -> int:
+        """Requests without an outcome, sent or not."""
+        return len(self._in_flight) + len(self._waiting)
+
+    def may_send(self, now_ms: int) -> bool:
+        """Whether a request given now would leave now."""
+        return self.state is State.READY and not self._waiting and self._has_room(now_ms)
+
+    def may_connect(self, now_ms: int) -> bool:
+        """Whether there is no connection, and the backoff after the last failure is over."""
+        return self.state is State.DISCONNECTED and now_ms >= self.retry_at_ms
+
+    def next_due_ms(self, now_ms: int) -> int:
+        """When `advance` has to be called next, if nothing comes from the socket."""
+        due_ms = min((pending.deadline_ms for pending in (*self._in_flight, *self._waiting)), default=NEVER_MS)
+        if self.state is State.DISCONNECTED:
+            return min(due_ms, self.retry_at_ms) if self._waiting else due_ms
+        if self.state is not State.READY:
+            return min(due_ms, self._setup_deadline_ms)
+        if self._waiting and self._paused_until_ms > now_ms:
+            due_ms = min(due_ms, self._paused_until_ms)
+        return due_ms if self.request_count else self._idle_until_ms()
+
+    # --- what it is told ---------------------------------------------------------------------------------------------
+
+    def give(self, pending: PendingRequest, now_ms: int) -> None:
+        """Take a request; it leaves as soon as the connection allows."""
+        self._waiting.append(pending)
+        self.advance(now_ms)
+
+    def connect(self, now_ms: int) -> None:
+        """Begin to connect, to the next of the host's addresses. A failure is waited for before the next attempt."""
+        if not self._addresses:
+            self._addresses.extend(resolve(self.node.address))
+        self._setup_deadline_ms = now_ms + self._settings.setup_timeout.wait_ms(self._failure_count + 1)
+        self.last_used_ms = now_ms
+        self._tried = str(self.node.address)
+        try:
+            if not self._addresses:
+                raise OSError("the name does not resolve")
+            family, target = self._addresses.popleft()
+            self._tried = f"{java_text(self.node.address.host, target[0])}:{self.node.address.port}"
+            self._channel = Channel(
+                family,
+                target,
+                send_buffer_bytes=self._settings.send_buffer_bytes,
+                receive_buffer_bytes=self._settings.receive_buffer_bytes,
+            )
+        except OSError as error:
+            self.lose(DisconnectException(str(error)), now_ms)
+            return
+        self.state = State.CONNECTING
+        self._watch(selectors.EVENT_WRITE)
+
+    def advance(self, now_ms: int) -> None:
+        """Whatever time alone makes due: connecting, sending, giving up."""
+        self._expire(now_ms)
+        if self.state is State.DISCONNECTED:
+            if self._waiting and now_ms >= self.retry_at_ms:
+                self.connect(now_ms)
+        elif self.state is State.READY:
+            while self._waiting and self._has_room(now_ms):
+                self._send(self._waiting.popleft(), now_ms)
+            if not self.request_count and now_ms >= self._idle_until_ms():
+                self._disconnect()
+        elif now_ms >= self._setup_deadline_ms:
+            self.lose(DisconnectException(f"Disconnected from node {self.node.id} due to socket setup timeout"), now_ms)
+
+    def on_event(self, events: int, now_ms: int) -> None:
+        """The socket can be read or written."""
+        channel = self._channel
+        if channel is None:
+            return
+        try:
+            if self.state is State.CONNECTING:
+                channel.finish_connect()
+                self.state = State.CHECKING_API_VERSIONS
+                self._ask_for_versions(API_VERSIONS_REQUEST.max_version, now_ms)
+            if events & selectors.EVENT_WRITE and channel.has_unsent:
+                channel.write()
+            if events & selectors.EVENT_READ:
+                for frame in channel.read():
+                    self._take_answer(frame, now_ms)
+        except (OSError, KafkaException) as error:
+            self.lose(DisconnectException(str(error)), now_ms)
+            return
+        self._watch_as_needed()
+        self.advance(now_ms)
+
+    def lose(self, reason: Exception, now_ms: int) -> None:
+        """The connection is of no use: everything given to it fails with `reason`."""
+        never_ready = self.state is not State.READY
+        if never_ready:
+            log.warning(
+                "[%s] Connection to node %s (%s) could not be established. Node may not be available.",
+                self._settings.log_prefix,
+                self.node.id,
+                self._tried,
+            )
+        else:
+            log.info("[%s] Node %s disconnected.", self._settings.log_prefix, self.node.id)
+        self._disconnect()
+        self._failure_count += 1
+        self.retry_at_ms = now_ms + self._settings.reconnect_backoff.wait_ms(self._failure_count)
+        failed = [*self._in_flight, *self._waiting]
+        self._in_flight.clear()
+        self._waiting.clear()
+        for pending in failed:
+            self._finish(partial(pending.on_error, reason))
+        self._on_lost()
+
+    def close(self, reason: Exception, now_ms: int) -> None:
+        """The node is not to be used any more; what it was given fails."""
+        if self.request_count:
+            self.lose(reason, now_ms)
+        self._disconnect()
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _has_room(self, now_ms: int) -> bool:
+        channel = self._channel
+        return (
+            channel is not None
+            and not channel.has_unsent
+            and len(self._in_flight) < self._settings.max_in_flight
+            and now_ms >= self._paused_until_ms
+        )
+
+    def _idle_until_ms(self) -> int:
+        idle_ms = self._settings.max_idle_ms
+        return self.last_used_ms + idle_ms if idle_ms >= 0 else NEVER_MS
+
+    def _expire(self, now_ms: int) -> None:
+        for pending in [each for each in self._waiting if now_ms >= each.deadline_ms]:
+            self._waiting.remove(pending)
+            reason = TimeoutException(f"Failed to send request after {self._settings.request_timeout_ms} ms.")
+            self._finish(partial(pending.on_error, reason))
+        if any(now_ms >= pending.deadline_ms for pending in self._in_flight):
+            log.info("[%s] Disconnecting from node %s due to request timeout.", self._settings.log_prefix, self.node.id)
+            self.lose(TimeoutException(f"Disconnected from node {self.node.id} due to timeout"), now_ms)
+
+    def _send(self, pending: PendingRequest, now_ms: int) -> None:
+        assert self.versions is not None, "nothing is sent before the versions are known"
+        try:
+            pending.version = self.versions.version_for(pending.request)
+            self._write(pending, pending.build(pending.version), now_ms)
+        except UnsupportedVersion as error:
+            self._finish(partial(pending.on_error, error))
+        except OSError as error:
+            self._waiting.appendleft(pending)
+            self.lose(DisconnectException(str(error)), now_ms)
+
+    def _ask_for_versions(self, version: int, now_ms: int) -> None:
+        pending = PendingRequest(
+            API_VERSIONS_REQUEST,
+            API_VERSIONS_RESPONSE,
+            lambda _: api_versions_request(),
+            partial(self._take_versions, version),
+            lambda _: None,
+            self._setup_deadline_ms,
+            version,
+        )
+        self._write(pending, api_versions_request(), now_ms)
+
+    def _write(self, pending: PendingRequest, value: Any, now_ms: int) -> None:
+        channel = self._channel
+        assert channel is not None, "there is no connection to write to"
+        pending.correlation_id = next(self._correlation_ids)
+        pending.sent_ms = self.last_used_ms = now_ms
+        pieces = encode_request(
+            pending.request,
+            value,
+            pending.version,
+            correlation_id=pending.correlation_id,
+            client_id=self._settings.client_id,
+        )
+        channel.queue(pieces)
+        channel.write()
+        if pending.response is None:
+            self._finish(partial(pending.on_answer, None))
+        else:
+            self._in_flight.append(pending)
+        self._watch_as_needed()
+
+    def _take_answer(self, frame: Buffer, now_ms: int) -> None:
+        if not self._in_flight:
+            raise KafkaException("The broker sent an answer to nothing")
+        pending = self._in_flight[0]
+        assert pending.response is not None, "a request without an answer is not in flight"
+        api_key = key_of(pending.request)
+        answer = decode_answer(frame, pending.response, api_key, pending.version, pending.correlation_id)
+        self._in_flight.popleft()
+        self.last_used_ms = now_ms
+        self.latency_ms = now_ms - pending.sent_ms
+        pause = pause_ms(api_key, pending.version, answer)
+        if pause:
+            self._paused_until_ms = now_ms + pause
+        if self.state is State.CHECKING_API_VERSIONS:
+            self._take_versions(pending.version, answer, now_ms)
+        else:
+            self._finish(partial(pending.on_answer, answer))
+
+    def _take_versions(self, version: int, answer: ApiVersionsResponse, now_ms: int) -> None:
+        older = stepped_back(answer, version)
+        if older is not None:
+            self._ask_for_versions(older, now_ms)
+        elif answer.error_code != ErrorCode.NONE:
+            raise KafkaException(f"The node refused ApiVersions with {ErrorCode(answer.error_code).name}")
+        else:
+            self.versions = NodeVersions(answer)
+            self.state = State.READY
+            self._failure_count = 0
+
+    def _watch_as_needed(self) -> None:
+        if self._channel is not None:
+            unsent = self._channel.has_unsent
+            self._watch(selectors.EVENT_READ | (selectors.EVENT_WRITE if unsent else 0))
+
+    def _watch(self, events: int) -> None:
+        assert self._channel is not None
+        if not self._events:
+            self._selector.register(self._channel, events, self)
+        elif events != self._events:
+            self._selector.modify(self._channel, events, self)
+        self._events = events
+
+    def _disconnect(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            if self._events:
+                self._selector.unregister(channel)
+            channel.close()
+        self._events = 0
+        self.state = State.DISCONNECTED
+        self._setup_deadline_ms = NEVER_MS
