@@ -1,0 +1,62 @@
+"""What an assignor is given and answers.
+
+Role        Pure. Members as the leader learns them from JoinGroup; an assignor decides who reads which partition.
+Source      ConsumerPartitionAssignor (Subscription, RebalanceProtocol), AbstractPartitionAssignor.MemberInfo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from kafka_zk.protocol.types import TopicPartition
+
+NO_GENERATION = -1
+
+Assignment = dict[str, list[TopicPartition]]
+"""Partitions by member id; every member has an entry."""
+
+
+class RebalanceProtocol(Enum):
+    """What members give up before they join again: everything, or only what the leader takes from them."""
+
+    EAGER = "EAGER"
+    COOPERATIVE = "COOPERATIVE"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member's subscription. `generation` and `owned` are what it says it had last; -1 for none."""
+
+    member_id: str
+    topics: Sequence[str]
+    group_instance_id: str | None = None
+    owned: Sequence[TopicPartition] = ()
+    generation: int = NO_GENERATION
+    user_data: bytes | None = None
+
+    @property
+    def place(self) -> tuple[bool, str]:
+        """Where it stands among its like: static members first, by the name that outlives a restart."""
+        if self.group_instance_id is None:
+            return True, self.member_id
+        return False, self.group_instance_id
+
+
+class Assignor(Protocol):
+    """A way to share partitions out."""
+
+    @property
+    def name(self) -> str:
+        """As it stands in JoinGroup."""
+
+    @property
+    def protocol(self) -> RebalanceProtocol: ...
+
+    def user_data(self, assigned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
+        """What a member says to the leader beside its topics: `assigned` in `generation`, None before the first."""
+
+    def assign(self, partition_counts: Mapping[str, int], members: Sequence[Member]) -> Assignment:
+        """`partition_counts` holds the topics that exist."""
