@@ -24,7 +24,9 @@ _OURS: tuple[Callable[[], Assignor], ...] = (
     StickyAssignor,
     CooperativeStickyAssignor,
 )
-_BY_CLASS = {_JAVA_PACKAGE + made.__name__: made for made in _OURS if isinstance(made, type)}
+_BY_CLASS: dict[str, Callable[[], Assignor]] = {
+    _JAVA_PACKAGE + made.__name__: made for made in _OURS if isinstance(made, type)
+}
 
 
 def assignors_by_class_name(names: Sequence[object]) -> list[Assignor]:
