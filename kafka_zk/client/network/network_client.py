@@ -54,7 +54,6 @@ class NetworkClient:
         self._waker, self._woken = socket.socketpair()
         self._waker.setblocking(False)
         self._woken.setblocking(False)
-        self._wake_is_due = False
         self._selector.register(self._woken, selectors.EVENT_READ, None)
         self._connections: dict[int, NodeConnection] = {}
         self._own_nodes: dict[int, Node] = {}
@@ -135,12 +134,10 @@ class NetworkClient:
 
     def wakeup(self) -> None:
         """Let `poll` return now, or the next one at once. From any thread; safe in a signal handler."""
-        if not self._wake_is_due:
-            # Full is as good as written; closed is nobody's business any more. Marked last: what interrupts this
-            # between the two costs one byte too many, not a lost wakeup.
-            with contextlib.suppress(OSError):
-                self._waker.send(b"\0")
-            self._wake_is_due = True
+        # No note is kept of a wakeup that is under way: threads and signals could come between it and the byte. Full is
+        # as good as written; closed is nobody's business any more.
+        with contextlib.suppress(OSError):
+            self._waker.send(b"\0")
 
     # --- nodes -------------------------------------------------------------------------------------------------------
 
@@ -248,8 +245,6 @@ class NetworkClient:
         with contextlib.suppress(BlockingIOError):
             while self._woken.recv(1024):
                 pass
-        # Marked last: a wakeup in between finds the mark and sends nothing, but poll is returning anyway.
-        self._wake_is_due = False
 
     def _run_outcomes(self) -> None:
         while self._outcomes:
