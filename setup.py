@@ -12,7 +12,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 TWINS = ("kafka_zk/protocol/_codec.pyx", "kafka_zk/record/_filter.pyx", "kafka_zk/record/_runs.pyx",
-         "kafka_zk/record/_walker.pyx")  # fmt: skip
+         "kafka_zk/record/_walker.pyx", "kafka_zk/record/columns/_builder.pyx")  # fmt: skip
 HOT_PATH = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["kafka_zk"]["compiled"]
 MYPY_OPTIONS = ("--config-file=", "--python-version=3.11", "--ignore-missing-imports", "--follow-untyped-imports")
 

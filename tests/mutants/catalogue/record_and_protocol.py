@@ -61,4 +61,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/record/test_runs.py -k thought",
     ),
+    Mutant(
+        breaks="a record given up leaves no bit in the columns",
+        file="kafka_zk/record/columns/_builder.pyx",
+        old="<uint8_t>(bits_before(validity, index) | is_valid",
+        new="<uint8_t>(validity[index >> 3] | is_valid",
+        tests="tests/unit/record/columns/test_builder.py -k given_up",
+    ),
 )

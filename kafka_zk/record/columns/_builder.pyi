@@ -1,0 +1,1 @@
+from kafka_zk.record.columns.builder import ColumnBuilder as ColumnBuilder
