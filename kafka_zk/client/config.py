@@ -1,4 +1,4 @@
-"""A client's configuration: a properties file checked against the declared keys.
+"""A client's configuration: properties, or values of Python's, checked against the declared keys.
 
 Role        Pure but for its warnings. One `ClientConfig` a client, whatever its kind.
 Invariants  Nothing that protects data is ignored: a security protocol other than PLAINTEXT stops the client.
@@ -24,11 +24,18 @@ log = logging.getLogger("org.apache.kafka.clients.ClientConfig")
 class ClientConfig:
     """Checked values by Kafka's names."""
 
-    def __init__(self, keys: ConfigTable, properties: Mapping[str, str]) -> None:
-        """Raises ConfigException for a wrong value."""
-        self._given = frozenset(properties)
-        self._values = keys.parse_all(properties)
-        unknown = sorted(name for name in properties if name not in keys)
+    def __init__(self, keys: ConfigTable, properties: Mapping[str, object]) -> None:
+        """Raises ConfigException for a wrong value.
+
+        Beside texts, numbers, booleans and lists of texts stand for their texts. Any other object (a serializer, a
+        class, a function) stays itself, to be had from `given`.
+        """
+        self._given = dict(properties)
+        self._values = keys.parse_all(
+            {name: _as_text(value) for name, value in properties.items() if value is not None}
+        )
+        own = tuple(f"{name}.encoding" for name in (*keys, "serializer", "deserializer"))
+        unknown = sorted(name for name in properties if name not in keys and name not in own)
         if unknown:
             log.warning("These configurations '[%s]' were supplied but are not used yet.", ", ".join(unknown))
 
@@ -59,6 +66,16 @@ class ClientConfig:
         assert isinstance(value, int), f"{name} is no integer"
         return value
 
+    def boolean(self, name: str) -> bool:
+        """The value of a key that is yes or no."""
+        value = self._values[name]
+        assert isinstance(value, bool), f"{name} is no boolean"
+        return value
+
+    def given(self, name: str) -> object:
+        """What was given for a key, declared or not, as it was given; None if nothing was."""
+        return self._given.get(name)
+
     def text(self, name: str) -> str:
         """The value of a key that is a text; empty when it has none."""
         value = self._values[name]
@@ -71,3 +88,11 @@ class ClientConfig:
         if not isinstance(value, list):
             raise ConfigException(f"Invalid value {value} for configuration {name}: Expected a comma separated list.")
         return value
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ",".join(_as_text(each) for each in value)
+    return str(value)

@@ -64,6 +64,18 @@ class DisconnectException(KafkaException):
     java_class = ERRORS_PACKAGE + "DisconnectException"
 
 
+class SerializationException(KafkaException):
+    """A value could not be turned into bytes, or bytes into a value."""
+
+    java_class = ERRORS_PACKAGE + "SerializationException"
+
+
+class IllegalStateException(KafkaException):
+    """A call that is not allowed now, such as any call of a closed client."""
+
+    java_class = "java.lang.IllegalStateException"
+
+
 class UnsupportedSecurity(KafkaException):
     """The configuration asks for protection that this client cannot give yet."""
 
