@@ -11,10 +11,11 @@ Source      jopt-simple 5.0.4 OptionParser; Kafka 3.9 CommandDefaultOptions, Com
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kafka_zk.tools.java_output import JavaError
+from kafka_zk.tools.java_values import java_integer, java_long
 
 VERSION_TEXT = "3.9.1"
 
@@ -121,15 +122,27 @@ class Options:
 
     def integer(self, name: str) -> int | None:
         """The same as a Java int. Raises OptionError."""
+        return self._number(name, java_integer)
+
+    def long(self, name: str) -> int | None:
+        """The same as a Java long. Raises OptionError."""
+        return self._number(name, java_long)
+
+    def _number(self, name: str, convert: Callable[[str], int]) -> int | None:
         text = self.text(name)
         if text is None:
             return None
         try:
-            return java_integer(text)
+            return convert(text)
         except ValueError as error:
             raise OptionError(
                 f"Cannot parse argument '{text}' of option {name}", "OptionArgumentConversionException"
             ) from _reflection_error(str(error))
+
+    def key_values(self, name: str) -> dict[str, str]:
+        """Every `key=value` of a repeated option, the last of a key counting; a key alone has an empty value."""
+        pairs = (text.partition("=") for text in self.texts(name))
+        return {key: value for key, _, value in pairs}
 
     # --- what goes together ------------------------------------------------------------------------------------------
 
@@ -141,6 +154,11 @@ class Options:
             raise UsageError(help_text)
         if self.has("version"):
             raise VersionAsked
+
+    def require_one_of(self, name: str, instead: str) -> None:
+        """Raise OptionError unless `name` or `instead` was given, or help or version is asked for."""
+        if not any(map(self.has, (name, instead, "help", "version"))):
+            raise OptionError(f"Missing required option(s) [{name}]", "MissingRequiredOptionsException")
 
     def require(self, *names: str) -> None:
         """Raise UsageError unless all of `names` were given."""
@@ -165,14 +183,6 @@ class Options:
 
 def _looks_like_an_option(argument: str) -> bool:
     return argument.startswith("-") and argument != "-"
-
-
-def java_integer(text: str) -> int:
-    """Integer.parseInt. Raises ValueError with Java's message."""
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if digits.isascii() and digits.isdigit() and -(2**31) <= int(text) < 2**31:
-        return int(text)
-    raise ValueError(f'For input string: "{text}"')
 
 
 def usage_of(tool: str) -> str:

@@ -11,6 +11,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 WRAPPERS = {
     "kafka-server-start.sh": "server_start",
     "kafka-server-stop.sh": "server_stop",
+    "kafka-get-offsets.sh": "get_offsets",
     "kafka-log-doctor.sh": "log_doctor",
     "kafka-topics.sh": "topics",
     "zookeeper-server-start.sh": "zookeeper_start",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kafka_zk.client.admin.admin_results import (
@@ -42,6 +43,9 @@ from kafka_zk.protocol.messages.metadata import (
 )
 from kafka_zk.protocol.types import TopicPartition
 
+if TYPE_CHECKING:
+    from kafka_zk.client.admin.offset_listing import Listed
+
 _client_numbers = itertools.count(1)
 
 
@@ -64,6 +68,7 @@ class AdminClient:
             raise KafkaException("Failed to create new KafkaAdminClient") from error
         self._calls = Calls(self._cluster, config)
         self._request_timeout_ms = config.integer("request.timeout.ms")
+        self._api_timeout_ms = config.integer("default.api.timeout.ms")
 
     def __enter__(self) -> AdminClient:
         return self
@@ -201,6 +206,19 @@ class AdminClient:
         answer = self._calls.to_any_node(Call(name, METADATA_REQUEST, METADATA_RESPONSE, build))
         self._cluster.learn(answer)
         return answer
+
+    # --- offsets -----------------------------------------------------------------------------------------------------
+
+    def list_offsets(self, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False) -> Listed:
+        """Blocks. Offsets by time in ms, or by an OffsetSpec; a partition that has none has its error."""
+        from kafka_zk.client.admin.offset_listing import list_offsets
+
+        def look_up(topics: Iterable[str]) -> MetadataResponse:
+            return self._metadata("listOffsets", [MetadataRequestTopic(name=name) for name in topics])
+
+        return list_offsets(
+            self._calls, look_up, wanted, isolation_level=int(read_committed), timeout_ms=self._api_timeout_ms
+        )
 
     # --- configs -----------------------------------------------------------------------------------------------------
 

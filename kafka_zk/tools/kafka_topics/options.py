@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 
 from kafka_zk.tools.java_output import JavaError, illegal_argument
-from kafka_zk.tools.options import Option, Options, UsageError, java_integer
+from kafka_zk.tools.java_values import drop_empty_tail, java_integer, java_split, python_pattern
+from kafka_zk.tools.options import Option, Options, UsageError
 
 ACTIONS = ("create", "list", "alter", "describe", "delete")
 _ORDER_OF_REFUSAL = ("alter", "create", "describe", "list", "delete")
@@ -147,8 +148,8 @@ def _other_actions(*actions: str) -> list[str]:
 def replica_assignment(options: Options) -> dict[int, list[int]]:
     """--replica-assignment 1:2,2:3 as partition index -> broker ids; none where it was not given. Raises JavaError."""
     assignment: dict[int, list[int]] = {}
-    for partition, text in enumerate(_java_split(options.text("replica-assignment") or "", ",")):
-        brokers = [_broker_id(word.strip()) for word in _java_split(text, ":")]
+    for partition, text in enumerate(java_split(options.text("replica-assignment") or "", ",")):
+        brokers = [_broker_id(word.strip()) for word in java_split(text, ":")]
         twice = sorted({broker for broker in brokers if brokers.count(broker) > 1})
         if twice:
             raise JavaError(
@@ -173,23 +174,12 @@ def _broker_id(word: str) -> int:
 
 def configs(options: Options) -> dict[str, str]:
     """--config key=value, the later one counting. Raises JavaError for another form."""
-    pairs = [_drop_empty_tail(re.split(r"\s*=\s*", text)) for text in options.texts("config")]
+    pairs = [drop_empty_tail(re.split(r"\s*=\s*", text)) for text in options.texts("config")]
     if any(len(pair) != 2 for pair in pairs):
         raise illegal_argument(
             'requirement failed: Invalid topic config: all configs to be added must be in the format "key=val".'
         )
     return {name.strip(): value.strip() for name, value in pairs}
-
-
-def _java_split(text: str, separator: str) -> list[str]:
-    return _drop_empty_tail(text.split(separator)) if text else []
-
-
-def _drop_empty_tail(parts: list[str]) -> list[str]:
-    """String.split forgets empty parts at the end."""
-    while len(parts) > 1 and not parts[-1]:
-        parts.pop()
-    return [] if parts == [""] else parts
 
 
 def names_matching(topics: Sequence[str], pattern: str | None, *, exclude_internal: bool) -> list[str]:
@@ -201,13 +191,7 @@ def names_matching(topics: Sequence[str], pattern: str | None, *, exclude_intern
 def _matching(topics: Sequence[str], pattern: str) -> list[str]:
     java_pattern = re.sub(r"[\"']+$", "", re.sub(r"^[\"']+", "", pattern.strip().replace(",", "|").replace(" ", "")))
     try:
-        expression = re.compile(_python_pattern(java_pattern))
+        expression = re.compile(python_pattern(java_pattern))
     except re.error:
         raise JavaError(f"{java_pattern} is an invalid regex.", "java.lang.RuntimeException") from None
     return [topic for topic in topics if expression.fullmatch(topic)]
-
-
-def _python_pattern(pattern: str) -> str:
-    r"""Java's pattern in Python's notation: \Q...\E and named groups are written differently."""
-    quoted = re.sub(r"\\Q(.*?)(?:\\E|$)", lambda match: re.escape(match[1]), pattern)
-    return re.sub(r"\(\?<([A-Za-z]\w*)>", r"(?P<\1>", quoted)

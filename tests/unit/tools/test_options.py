@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka_zk.tools.java_output import stack_trace
-from kafka_zk.tools.options import Option, OptionError, Options, UsageError, VersionAsked, java_integer
+from kafka_zk.tools.java_values import java_integer
+from kafka_zk.tools.options import Option, OptionError, Options, UsageError, VersionAsked
 
 DECLARED = (Option("topic", True), Option("count", True), Option("list"), Option("help"), Option("version"))
 

@@ -1,0 +1,212 @@
+"""kafka-get-offsets.sh: offsets of partitions by time or place, one `topic:partition:offset` a line.
+
+Source      org.apache.kafka.tools.GetOffsetShell, TopicPartitionFilter.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.tools.bootstrap_option import check_bootstrap_servers
+from kafka_zk.tools.java_output import JavaError, run_as_program, show_warnings, stack_trace
+from kafka_zk.tools.java_values import java_integer, java_long, java_split, python_pattern
+from kafka_zk.tools.options import VERSION_TEXT, Option, OptionError, Options, UsageError, VersionAsked, usage_of
+
+if TYPE_CHECKING:
+    from kafka_zk.client.admin.admin_client import AdminClient
+
+ABOUT = "An interactive shell for getting topic-partition offsets."
+CLIENT_ID = "GetOffsetShell"
+OPTIONS = (
+    *(
+        Option(name, True)
+        for name in (
+            "bootstrap-server",
+            "broker-list",
+            "command-config",
+            "partitions",
+            "time",
+            "topic",
+            "topic-partitions",
+        )
+    ),
+    *(Option(name) for name in ("exclude-internal-topics", "help", "version")),
+)
+TIMES = {"latest": -1, "earliest": -2, "max-timestamp": -3, "earliest-local": -4, "latest-tiered": -5}
+_RULE = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
+_NO_OFFSET = -1
+
+Filter = Callable[[TopicPartition], bool]
+
+
+class TerseError(Exception):
+    """A refusal that is told in one line."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    try:
+        _run(list(sys.argv[1:] if arguments is None else arguments))
+    except VersionAsked:
+        print(VERSION_TEXT)
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        print(usage_of("get-offsets"), end="", file=sys.stderr)
+        return 1
+    except TerseError as error:
+        print(f"Error occurred: {error}", file=sys.stderr)
+        return 1
+    except (JavaError, ConfigException, KafkaException, BrokerError) as error:
+        print(f"Error occurred: {error}", file=sys.stderr)
+        print(stack_trace(error), file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(arguments: list[str]) -> None:
+    options = _parsed(arguments)
+    if options.has("topic-partitions") and (options.has("topic") or options.has("partitions")):
+        raise TerseError("--topic-partitions cannot be used with --topic or --partitions")
+    time_ms = _time_ms(options.text("time"))
+    wanted = _filter(options)
+    properties = _properties(options)
+    show_warnings()
+    from kafka_zk.client.admin.admin_client import AdminClient
+
+    with AdminClient(properties) as admin:
+        partitions = _partitions(admin, wanted, internal=not options.has("exclude-internal-topics"))
+        if not partitions:
+            raise TerseError("Could not match any topic-partitions with the specified filters")
+        listed = admin.list_offsets(dict.fromkeys(partitions, time_ms))
+    for partition, found in sorted(listed.items(), key=lambda item: str(item[0])):
+        if isinstance(found, Exception):
+            reason = stack_trace(found).rstrip("\n")
+            print(f"Skip getting offsets for topic-partition {partition} due to error: {reason}", file=sys.stderr)
+        elif found.offset != _NO_OFFSET:
+            print(f"{partition.topic}:{partition.partition}:{found.offset}")
+
+
+def _parsed(arguments: list[str]) -> Options:
+    """Raises UsageError, TerseError, VersionAsked."""
+    if not arguments:
+        raise UsageError(ABOUT)
+    try:
+        options = Options(OPTIONS, arguments)
+        options.require_one_of("bootstrap-server", "broker-list")
+    except OptionError as error:
+        raise TerseError(str(error)) from None
+    options.check_help_or_version(without_arguments=ABOUT, help_text=ABOUT)
+    check_bootstrap_servers(_bootstrap_servers(options))
+    return options
+
+
+def _bootstrap_servers(options: Options) -> str:
+    return options.text("bootstrap-server" if options.has("bootstrap-server") else "broker-list") or ""
+
+
+def _properties(options: Options) -> dict[str, str]:
+    properties = {}
+    path = options.text("command-config")
+    if path is not None:
+        from kafka_zk.tools.command_config import read_command_config
+
+        properties = read_command_config(path)
+    return {**properties, "bootstrap.servers": _bootstrap_servers(options), "client.id": CLIENT_ID}
+
+
+def _partitions(admin: AdminClient, wanted: Filter, *, internal: bool) -> list[TopicPartition]:
+    try:
+        names = [topic.name for topic in admin.list_topics(internal=internal)]
+        described = admin.describe_topics([name for name in names if wanted(TopicPartition(name, -1))])
+    except (KafkaException, BrokerError) as error:
+        raise JavaError(stack_trace(error).splitlines()[0], "java.util.concurrent.ExecutionException") from error
+    found = (
+        TopicPartition(topic.name, partition.partition)
+        for topic in described.values()
+        for partition in topic.partitions
+    )
+    return [partition for partition in found if wanted(partition)]
+
+
+# --- which partitions ------------------------------------------------------------------------------------------------
+
+
+def _filter(options: Options) -> Filter:
+    """What the options choose; a partition of -1 asks of the topic alone. Raises TerseError, JavaError."""
+    rules = options.text("topic-partitions")
+    if rules is not None:
+        choices = [_rule(text) for text in java_split(rules, ",")]
+        return lambda partition: any(choice(partition) for choice in choices)
+    topic = _topic_pattern(options.text("topic") or ".*")
+    indexes = _partition_set(options.text("partitions") or "")
+    return lambda partition: (
+        bool(topic.fullmatch(partition.topic))
+        and (not indexes or partition.partition < 0 or partition.partition in indexes)
+    )
+
+
+def _partition_set(text: str) -> frozenset[int]:
+    try:
+        return frozenset(map(java_integer, java_split(text, ",")))
+    except ValueError:
+        raise TerseError(
+            f"--partitions expects a comma separated list of numeric partition ids, but received: {text}"
+        ) from None
+
+
+def _rule(text: str) -> Filter:
+    """`topic`, `topic:3`, `topic:1-3` (3 is not meant), `topic:1-`, `:-3`."""
+    match = _RULE.fullmatch(text)
+    if match is None:
+        cause = JavaError(f"Invalid rule specification: {text}", "org.apache.kafka.tools.TerseException")
+        raise JavaError(f"{cause.java_class}: {cause}", "java.lang.RuntimeException") from cause
+    topic = _topic_pattern(match[1] or ".*")
+    try:
+        if match[2]:
+            first = java_integer(match[2])
+            end = first + 1
+        else:
+            first = java_integer(match[3] or "0")
+            end = java_integer(match[4] or str(2**31 - 1))
+    except ValueError as error:
+        raise JavaError(str(error), "java.lang.NumberFormatException") from None
+    return lambda partition: (
+        bool(topic.fullmatch(partition.topic)) and (partition.partition < 0 or first <= partition.partition < end)
+    )
+
+
+def _topic_pattern(text: str) -> re.Pattern[str]:
+    pattern = re.sub(r"[\"']+$", "", re.sub(r"^[\"']+", "", text.strip().replace(",", "|").replace(" ", "")))
+    try:
+        return re.compile(python_pattern(pattern))
+    except re.error:
+        raise JavaError(f"{pattern} is an invalid regex.", "java.lang.RuntimeException") from None
+
+
+def _time_ms(text: str | None) -> int:
+    if text is None:
+        return TIMES["latest"]
+    if text in TIMES:
+        return TIMES[text]
+    try:
+        return java_long(text)
+    except ValueError:
+        words = " / ".join(f"{number} or {name}" for name, number in TIMES.items())
+        raise TerseError(
+            f"Malformed time argument {text}. Please use {words}, or a specified long format timestamp"
+        ) from None
+
+
+def run() -> int:
+    """`main` as a program."""
+    return run_as_program(main)
+
+
+if __name__ == "__main__":
+    sys.exit(run())

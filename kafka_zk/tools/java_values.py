@@ -1,0 +1,59 @@
+"""Words of a command line as Java reads them: numbers, lists, regular expressions.
+
+Role        Pure.
+Source      Integer.parseInt, Long.parseLong, Double.parseDouble, String.split, java.util.regex.Pattern.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.values import ConfigType, parse
+
+
+def java_integer(text: str) -> int:
+    """Integer.parseInt. Raises ValueError with Java's message."""
+    return _whole_number(text, bits=32)
+
+
+def java_long(text: str) -> int:
+    """Long.parseLong. Raises ValueError with Java's message."""
+    return _whole_number(text, bits=64)
+
+
+def _whole_number(text: str, *, bits: int) -> int:
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    limit = 1 << (bits - 1)
+    # More digits need not be converted to be refused.
+    if digits.isascii() and digits.isdigit() and len(digits.lstrip("0")) < 20 and -limit <= int(text) < limit:
+        return int(text)
+    raise ValueError(f'For input string: "{text}"')
+
+
+def parse_double(text: str) -> float:
+    """Double.parseDouble. Raises ValueError with Java's message."""
+    try:
+        value = parse("", ConfigType.DOUBLE, text)
+    except ConfigException:
+        raise ValueError(f'For input string: "{text}"' if text.strip() else "empty String") from None
+    assert isinstance(value, float)
+    return value
+
+
+def java_split(text: str, separator: str) -> list[str]:
+    """`text` at each `separator`, without the empty parts at the end; an empty text has no parts."""
+    return drop_empty_tail(text.split(separator)) if text else []
+
+
+def drop_empty_tail(parts: list[str]) -> list[str]:
+    """String.split forgets empty parts at the end."""
+    while len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    return [] if parts == [""] else parts
+
+
+def python_pattern(pattern: str) -> str:
+    r"""Java's pattern in Python's notation: \Q...\E and named groups are written differently."""
+    quoted = re.sub(r"\\Q(.*?)(?:\\E|$)", lambda match: re.escape(match[1]), pattern)
+    return re.sub(r"\(\?<([A-Za-z]\w*)>", r"(?P<\1>", quoted)

@@ -1,0 +1,28 @@
+"""Command lines that are wrong by themselves: refused by our console tools in the words that Apache's printed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from tests.interop.tools.goldens import Refusal, refusals, shortened
+from tests.interop.tools.runs import run_once
+
+MODULES = {
+    "get-offsets": "get_offsets",
+}
+
+
+def main_of(tool: str) -> Callable[[Sequence[str]], int]:
+    main: Callable[[Sequence[str]], int] = importlib.import_module(f"kafka_zk.tools.{MODULES[tool]}").main
+    return main
+
+
+@pytest.mark.parametrize("tool", MODULES)
+def test_what_is_wrong_by_itself_is_refused_as_apaches_tool_refused_it(tool: str) -> None:
+    given = [refusal for refusal in refusals() if refusal.tool == tool]
+    assert given
+    ours = [Refusal(tool, each.arguments, shortened(tool, run_once(main_of(tool), each.arguments))) for each in given]
+    assert ours == given
