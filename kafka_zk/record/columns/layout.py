@@ -39,7 +39,7 @@ class HeaderColumns(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """`row_count` records. Timestamps are epoch ms (int64); their types as in `TimestampType`, or -1 for none (int32)."""
+    """`row_count` records. Timestamps are epoch ms (int64); their types as in `TimestampType`, -1 for none (int32)."""
 
     row_count: int
     offsets: bytearray

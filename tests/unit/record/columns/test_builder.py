@@ -112,7 +112,7 @@ def test_of_a_batch_whose_end_is_malformed_nothing_is_taken(twin: Any) -> None:
 
 @TWINS
 def test_nulls_come_after_records_that_were_given_up(twin: Any) -> None:
-    columns = twin.ColumnBuilder(with_headers=True)
+    columns = twin.ColumnBuilder(with_headers=False)
     columns.append_record(Record(0, 1, None, None), 0)
     payload = walker.encode([Record(1, 1, b"k", b"v")], 0, 0)
     with pytest.raises(InvalidRecord):
