@@ -5,29 +5,32 @@ Nothing is taken from a payload before all of its records were found whole. The 
 bits.
 """
 
-from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from kafka_zk.protocol._bytes cimport big_endian
+from kafka_zk.record._crc cimport crc_of
 from kafka_zk.record._fields cimport (
     NO_PROBLEM, RECORDS_LEFT_OVER, Fields, Problem, add, check_records, read_fields, zigzag,
 )
 from kafka_zk.record._walker cimport check_bounds, error_for
 
+from kafka_zk.record.compression import codec_for_id
 from kafka_zk.record.crc import crc32c
 from kafka_zk.record.filter import FilterRun, MapRun, Rewritten, Selection
 
-cdef extern from "Python.h":
-    object PyMemoryView_FromMemory(char* data, Py_ssize_t size, int flags)
+cdef extern from *:
+    void __builtin_prefetch(const void* address) nogil
 
 cdef Py_ssize_t SMALLEST_RECORD = 7
 cdef Py_ssize_t HEADER_SIZE = 61
 cdef Py_ssize_t LOG_OVERHEAD = 12
 cdef Py_ssize_t CRC_FROM = 21
-cdef uint32_t SPECIAL_BITS = 0x37  # codec, transactional, control
+cdef uint32_t SPECIAL_BITS = 0x30  # transactional, control
+cdef uint32_t CODEC_BITS = 0x07
 cdef uint32_t DELETE_HORIZON_BIT = 0x40
 cdef str TABLE_FULL = "the key table is full"
 
@@ -36,6 +39,11 @@ cdef struct Slot:
     uint64_t low
     uint64_t high
     int64_t offset  # + 1; 0: nothing here
+
+
+cdef struct Key:
+    uint64_t low
+    uint64_t high
 
 
 cdef struct Table:
@@ -51,9 +59,18 @@ cdef struct PlainHeader:
     int64_t base_timestamp
     int64_t producer_id
     int32_t count
+    uint32_t codec_id
     bint has_horizon
     Py_ssize_t start
     Py_ssize_t end
+
+
+cdef struct Payload:
+    Py_buffer view
+    const uint8_t* data
+    Py_ssize_t start
+    Py_ssize_t end
+    bint is_unpacked
 
 
 # Hashing
@@ -76,7 +93,7 @@ cdef inline void sip_round(uint64_t* v) noexcept nogil:
     v[2] = rotate(v[2], 32)
 
 
-cdef void sip_hash(const Table* table, const uint8_t* data, size_t size, uint64_t* low, uint64_t* high) noexcept nogil:
+cdef void sip_hash(const Table* table, const uint8_t* data, size_t size, Key* key) noexcept nogil:
     cdef uint64_t v[4]
     cdef uint64_t word
     cdef size_t index, rest = size & 7
@@ -101,11 +118,11 @@ cdef void sip_hash(const Table* table, const uint8_t* data, size_t size, uint64_
     v[2] ^= 0xee
     for round_number in range(4):
         sip_round(v)
-    low[0] = v[0] ^ v[1] ^ v[2] ^ v[3]
+    key.low = v[0] ^ v[1] ^ v[2] ^ v[3]
     v[1] ^= 0xdd
     for round_number in range(4):
         sip_round(v)
-    high[0] = v[0] ^ v[1] ^ v[2] ^ v[3]
+    key.high = v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
 cdef int open_table(Table* table, Py_buffer* view, bytes seed) except -1:
@@ -118,15 +135,13 @@ cdef int open_table(Table* table, Py_buffer* view, bytes seed) except -1:
     return 0
 
 
-cdef Slot* slot_of(const Table* table, const uint8_t* key, size_t size, uint64_t* low, uint64_t* high) noexcept nogil:
+cdef Slot* slot_of(const Table* table, const Key* key) noexcept nogil:
     """The slot of a key, or the free one where it would go; NULL when there is neither."""
-    cdef uint64_t tried, at
+    cdef uint64_t tried, at = key.low % table.slot_count
     cdef Slot* slot
-    sip_hash(table, key, size, low, high)
-    at = low[0] % table.slot_count
     for tried in range(table.slot_count):
         slot = table.slots + at
-        if slot.offset == 0 or (slot.low == low[0] and slot.high == high[0]):
+        if slot.offset == 0 or (slot.low == key.low and slot.high == key.high):
             return slot
         at += 1
         if at == table.slot_count:
@@ -134,25 +149,67 @@ cdef Slot* slot_of(const Table* table, const uint8_t* key, size_t size, uint64_t
     return NULL
 
 
-cdef inline int put(const Table* table, const uint8_t* key, size_t size, int64_t offset) noexcept nogil:
+cdef inline int put(const Table* table, const Key* key, int64_t offset) noexcept nogil:
     """1: a new key, 0: a known one, -1: no room."""
-    cdef uint64_t low, high
-    cdef Slot* slot = slot_of(table, key, size, &low, &high)
+    cdef Slot* slot = slot_of(table, key)
     cdef bint is_new
     if slot == NULL:
         return -1
     is_new = slot.offset == 0
     if offset + 1 > slot.offset:
-        slot.low = low
-        slot.high = high
+        slot.low = key.low
+        slot.high = key.high
         slot.offset = offset + 1
     return is_new
 
 
-cdef inline int64_t find(const Table* table, const uint8_t* key, size_t size) noexcept nogil:
-    cdef uint64_t low, high
-    cdef Slot* slot = slot_of(table, key, size, &low, &high)
+cdef inline int64_t find(const Table* table, const Key* key) noexcept nogil:
+    cdef Slot* slot = slot_of(table, key)
     return -1 if slot == NULL else slot.offset - 1
+
+
+# Reading records, some at a time: while one slot of the table comes out of memory, the next ones are on their way.
+
+cdef enum:
+    GROUP_SIZE = 32
+
+
+cdef struct Keyed:
+    Key key
+    int64_t offset
+    bint has_key
+    bint has_value
+
+
+cdef struct Group:
+    Keyed records[GROUP_SIZE]
+    Py_ssize_t count
+    Py_ssize_t next
+
+
+cdef Problem read_group(
+    const Table* table, const uint8_t* data, Py_ssize_t position, Py_ssize_t end, Py_ssize_t most,
+    int64_t base_offset, Group* group, Fields* fields,
+) noexcept nogil:
+    """At most `most` records from `position` on; `group.next` is where the next one starts."""
+    cdef Problem problem
+    cdef Keyed* record
+    group.count = 0
+    while group.count < min(most, GROUP_SIZE):
+        problem = read_fields(data, position, end, fields)
+        if problem != NO_PROBLEM:
+            return problem
+        position = fields.next
+        record = &group.records[group.count]
+        record.offset = add(base_offset, fields.offset_delta)
+        record.has_key = fields.key_size >= 0
+        record.has_value = fields.value_size >= 0
+        if record.has_key:
+            sip_hash(table, data + fields.key_start, fields.key_size, &record.key)
+            __builtin_prefetch(table.slots + record.key.low % table.slot_count)
+        group.count += 1
+    group.next = position
+    return NO_PROBLEM
 
 
 # Reading batches
@@ -172,7 +229,7 @@ cdef int check(Py_buffer* view, Py_ssize_t position, Py_ssize_t end, Py_ssize_t 
 cdef bint read_plain(const uint8_t* data, Py_ssize_t size, Py_ssize_t position, PlainHeader* header) except -1:
     """Whether a whole batch lies there that is plain; its records are not checked."""
     cdef int32_t length
-    cdef uint32_t attributes, crc
+    cdef uint32_t attributes
     if size - position < HEADER_SIZE or data[position + 16] != 2:
         return False
     data += position
@@ -183,17 +240,39 @@ cdef bint read_plain(const uint8_t* data, Py_ssize_t size, Py_ssize_t position, 
     header.count = <int32_t>big_endian(data + 57, 4)
     if attributes & SPECIAL_BITS or header.count < 0:
         return False
-    crc = crc32c(PyMemoryView_FromMemory(<char*>data + CRC_FROM, length + LOG_OVERHEAD - CRC_FROM, PyBUF_READ))
-    if crc != <uint32_t>big_endian(data + 17, 4):
+    if crc_of(data + CRC_FROM, length + LOG_OVERHEAD - CRC_FROM, crc32c) != <uint32_t>big_endian(data + 17, 4):
         return False
     header.base_offset = <int64_t>big_endian(data, 8)
     header.last_offset = add(header.base_offset, <int32_t>big_endian(data + 23, 4))
     header.base_timestamp = <int64_t>big_endian(data + 27, 8)
     header.producer_id = <int64_t>big_endian(data + 43, 8)
+    header.codec_id = attributes & CODEC_BITS
     header.has_horizon = attributes & DELETE_HORIZON_BIT != 0
     header.start = position + HEADER_SIZE
     header.end = position + length + LOG_OVERHEAD
     return True
+
+
+cdef object open_payload(object buffer, const uint8_t* data, const PlainHeader* header, Payload* payload):
+    """Find the records of a batch, unpacked if need be. What is unpacked is also returned; `close_payload` ends it."""
+    cdef object unpacked = None
+    if header.codec_id and header.count:
+        unpacked = codec_for_id(header.codec_id).decompress(memoryview(buffer)[header.start:header.end])
+        PyObject_GetBuffer(unpacked, &payload.view, PyBUF_SIMPLE)
+        payload.data = <const uint8_t*>payload.view.buf
+        payload.start = 0
+        payload.end = payload.view.len
+    else:
+        payload.data = data
+        payload.start = header.start
+        payload.end = header.end
+    payload.is_unpacked = unpacked is not None
+    return unpacked
+
+
+cdef inline void close_payload(Payload* payload) noexcept:
+    if payload.is_unpacked:
+        PyBuffer_Release(&payload.view)
 
 
 # Filling a table
@@ -214,37 +293,41 @@ cdef void fill(
 ) noexcept nogil:
     """The records were checked."""
     cdef Fields fields
+    cdef Group group
+    cdef Keyed* record
     cdef Py_ssize_t index
-    cdef int64_t offset
     cdef int outcome
     filling.last_put = -1
     filling.taken = 0
-    for index in range(count):
-        read_fields(data, position, end, &fields)
-        position = fields.next
-        offset = add(base_offset, fields.offset_delta)
-        if fields.key_size >= 0 and offset >= start_offset:
-            if filling.key_count >= filling.limit:
-                filling.is_full = True
-                return
-            outcome = put(table, data + fields.key_start, fields.key_size, offset)
-            if outcome < 0:
-                filling.has_no_room = True
-                return
-            filling.key_count += outcome
-            filling.last_put = offset
-        filling.taken += 1
+    while filling.taken < count:
+        read_group(table, data, position, end, count - filling.taken, base_offset, &group, &fields)
+        position = group.next
+        for index in range(group.count):
+            record = &group.records[index]
+            if record.has_key and record.offset >= start_offset:
+                if filling.key_count >= filling.limit:
+                    filling.is_full = True
+                    return
+                outcome = put(table, &record.key, record.offset)
+                if outcome < 0:
+                    filling.has_no_room = True
+                    return
+                filling.key_count += outcome
+                filling.last_put = record.offset
+            filling.taken += 1
 
 
 def put_key(table, bytes seed, key, int64_t offset):
     cdef Py_buffer slots, view
     cdef Table opened
+    cdef Key hashed
     cdef int outcome
     PyObject_GetBuffer(table, &slots, PyBUF_WRITABLE)
     try:
         open_table(&opened, &slots, seed)
         PyObject_GetBuffer(key, &view, PyBUF_SIMPLE)
-        outcome = put(&opened, <const uint8_t*>view.buf, view.len, offset)
+        sip_hash(&opened, <const uint8_t*>view.buf, view.len, &hashed)
+        outcome = put(&opened, &hashed, offset)
         PyBuffer_Release(&view)
     finally:
         PyBuffer_Release(&slots)
@@ -256,12 +339,14 @@ def put_key(table, bytes seed, key, int64_t offset):
 def find_key(table, bytes seed, key):
     cdef Py_buffer slots, view
     cdef Table opened
+    cdef Key hashed
     cdef int64_t offset
     PyObject_GetBuffer(table, &slots, PyBUF_SIMPLE)
     try:
         open_table(&opened, &slots, seed)
         PyObject_GetBuffer(key, &view, PyBUF_SIMPLE)
-        offset = find(&opened, <const uint8_t*>view.buf, view.len)
+        sip_hash(&opened, <const uint8_t*>view.buf, view.len, &hashed)
+        offset = find(&opened, &hashed)
         PyBuffer_Release(&view)
     finally:
         PyBuffer_Release(&slots)
@@ -272,9 +357,11 @@ def map_run(table, bytes seed, Py_ssize_t key_count, Py_ssize_t limit, buffer, P
     cdef Py_buffer slots, view
     cdef Table opened
     cdef PlainHeader header
+    cdef Payload payload
     cdef Fields fields
     cdef Filling filling
     cdef const uint8_t* data
+    cdef bint is_sound
     cdef int64_t latest_offset = -1
     cdef Py_ssize_t record_count = 0
     filling.key_count = key_count
@@ -287,11 +374,18 @@ def map_run(table, bytes seed, Py_ssize_t key_count, Py_ssize_t limit, buffer, P
             open_table(&opened, &slots, seed)
             data = <const uint8_t*>view.buf
             while read_plain(data, view.len, position, &header):
-                if check_records(data, header.start, header.end, header.count, &fields) != NO_PROBLEM:
+                open_payload(buffer, data, &header, &payload)
+                is_sound = check_records(
+                    payload.data, payload.start, payload.end, header.count, &fields
+                ) == NO_PROBLEM
+                if is_sound:
+                    fill(
+                        &opened, payload.data, payload.start, payload.end, header.count, header.base_offset,
+                        start_offset, &filling,
+                    )
+                close_payload(&payload)
+                if not is_sound:
                     break
-                fill(
-                    &opened, data, header.start, header.end, header.count, header.base_offset, start_offset, &filling
-                )
                 if filling.has_no_room:
                     raise OverflowError(TABLE_FULL)
                 record_count += filling.taken
@@ -348,8 +442,9 @@ cdef Problem choose(
     Py_ssize_t end, Py_ssize_t count, int64_t base_offset, uint8_t* mask, Chosen* chosen, Fields* fields,
 ) noexcept nogil:
     """`mask` has a byte for each record that has room between `position` and `end`."""
-    cdef Py_ssize_t index
-    cdef int64_t offset
+    cdef Group group
+    cdef Keyed* record
+    cdef Py_ssize_t index, chosen_count = 0
     cdef bint stays
     cdef Problem problem
     chosen.kept_count = 0
@@ -357,26 +452,28 @@ cdef Problem choose(
     chosen.keyless_count = 0
     if count < 0:
         return check_records(data, position, end, count, fields)
-    for index in range(count):
-        problem = read_fields(data, position, end, fields)
+    while chosen_count < count:
+        problem = read_group(table, data, position, end, count - chosen_count, base_offset, &group, fields)
         if problem != NO_PROBLEM:
             return problem
-        position = fields.next
-        offset = add(base_offset, fields.offset_delta)
-        if offset > latest_offset:
-            stays = True
-        elif fields.key_size < 0:
-            chosen.keyless_count += 1
-            stays = False
-        elif fields.value_size < 0 and not keep_tombstones:
-            stays = False
-        else:
-            stays = offset >= find(table, data + fields.key_start, fields.key_size)
-        mask[index] = stays
-        if stays:
-            chosen.kept_count += 1
-            if fields.value_size < 0:
-                chosen.has_tombstones = True
+        position = group.next
+        for index in range(group.count):
+            record = &group.records[index]
+            if record.offset > latest_offset:
+                stays = True
+            elif not record.has_key:
+                chosen.keyless_count += 1
+                stays = False
+            elif not record.has_value and not keep_tombstones:
+                stays = False
+            else:
+                stays = record.offset >= find(table, &record.key)
+            mask[chosen_count] = stays
+            chosen_count += 1
+            if stays:
+                chosen.kept_count += 1
+                if not record.has_value:
+                    chosen.has_tombstones = True
     return NO_PROBLEM if position == end else RECORDS_LEFT_OVER
 
 
@@ -438,14 +535,16 @@ def filter_run(
     cdef Py_buffer slots, view
     cdef Table opened
     cdef PlainHeader header
+    cdef Payload payload
     cdef Chosen chosen
     cdef Fields fields
+    cdef Problem problem
     cdef const uint8_t* data
     cdef uint8_t* mask = NULL
     cdef bint keep_tombstones
     cdef Py_ssize_t read_count = 0, kept_count = 0, keyless_count = 0, range_start = -1, range_end = -1, capacity = 0
     cdef list ranges = []
-    cdef object selection = None
+    cdef object selection = None, unpacked, payload_left = None
     PyObject_GetBuffer(table, &slots, PyBUF_SIMPLE)
     try:
         PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
@@ -454,15 +553,21 @@ def filter_run(
             data = <const uint8_t*>view.buf
             while read_plain(data, view.len, position, &header):
                 keep_tombstones = not header.has_horizon or now_ms < header.base_timestamp
-                mask = mask_for(mask, &capacity, header.end - header.start)
-                if choose(
-                    &opened, latest_offset, keep_tombstones, data, header.start, header.end, header.count,
-                    header.base_offset, mask, &chosen, &fields,
-                ) != NO_PROBLEM:
+                unpacked = open_payload(buffer, data, &header, &payload)
+                try:
+                    mask = mask_for(mask, &capacity, payload.end - payload.start)
+                    problem = choose(
+                        &opened, latest_offset, keep_tombstones, payload.data, payload.start, payload.end,
+                        header.count, header.base_offset, mask, &chosen, &fields,
+                    )
+                finally:
+                    close_payload(&payload)
+                if problem != NO_PROBLEM:
                     break
                 if chosen.kept_count:
                     if chosen.kept_count < header.count or (chosen.has_tombstones and not header.has_horizon):
                         selection = selection_of(mask, header.count, &chosen)
+                        payload_left = unpacked
                         break
                     if range_end != position:
                         if range_end >= 0:
@@ -482,7 +587,7 @@ def filter_run(
             PyBuffer_Release(&view)
     finally:
         PyBuffer_Release(&slots)
-    return FilterRun(position, ranges, read_count, kept_count, keyless_count, selection)
+    return FilterRun(position, ranges, read_count, kept_count, keyless_count, selection, payload_left)
 
 
 # Rewriting

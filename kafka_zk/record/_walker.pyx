@@ -7,7 +7,7 @@ without the GIL.
 """
 
 from cpython cimport array
-from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_RawFree
@@ -19,6 +19,7 @@ from libc.stdint cimport INT32_MAX, INT32_MIN, INT64_MAX, int16_t, int32_t, int6
 from kafka_zk.protocol._bytes cimport (
     Output, big_endian, put_big_endian, put_bytes, put_uvarint, write_big_endian,
 )
+from kafka_zk.record._crc cimport crc_of
 from kafka_zk.record._fields cimport (
     BAD_STRUCTURE, NEGATIVE_HEADER_COUNT, NEGATIVE_HEADER_KEY, NEGATIVE_RECORD_COUNT, NO_MORE_RECORDS, NO_PROBLEM,
     RECORD_BEYOND_END, RECORD_NOT_FILLED, RECORDS_LEFT_OVER, TOO_MANY_HEADERS, Fields, Problem, add, read_fields,
@@ -159,7 +160,6 @@ def walk(buffer, Py_ssize_t position, Py_ssize_t end, Py_ssize_t count, int64_t 
 cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
         pass
-    object PyMemoryView_FromMemory(char* data, Py_ssize_t size, int flags)
     object PyType_GenericAlloc(PyTypeObject* type, Py_ssize_t count)
 
 
@@ -202,7 +202,7 @@ def plain_header(buffer, int64_t max_bytes, bint needs_keys):
             or (producer_id >= 0 and base_sequence < 0)
         ):
             return None
-        crc = crc32c(PyMemoryView_FromMemory(<char*>data + CRC_FROM, view.len - CRC_FROM, PyBUF_READ))
+        crc = crc_of(data + CRC_FROM, view.len - CRC_FROM, crc32c)
         if crc != <uint32_t>big_endian(data + 17, 4):
             return None
         base_timestamp = <int64_t>big_endian(data + 27, 8)

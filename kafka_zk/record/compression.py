@@ -354,8 +354,9 @@ def _zstd_decompress(data: Buffer, limit_bytes: int) -> bytes:
             while not frame.eof:
                 if position >= len(view):
                     raise UnknownServerError(_FAILED)
-                part = frame.decompress(view[position : position + _ZSTD_PIECE_SIZE])
-                position += _ZSTD_PIECE_SIZE
+                size = max(1, room // _ZSTD_GROWTH_PER_PIECE) * _ZSTD_PIECE_SIZE
+                part = frame.decompress(view[position : position + size])
+                position += size
                 parts.append(part)
                 room -= len(part)
                 if room < 0:

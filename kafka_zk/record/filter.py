@@ -20,16 +20,14 @@ from typing import NamedTuple
 
 from kafka_zk.protocol.errors import InvalidRecord
 from kafka_zk.record.batch import (
-    CODEC_MASK,
-    CONTROL_BIT,
     HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC_AT,
-    TRANSACTIONAL_BIT,
     BatchHeader,
     has_valid_crc,
     read_header,
 )
+from kafka_zk.record.compression import codec_for_id
 from kafka_zk.record.types import Buffer
 from kafka_zk.record.walker import LEFT_OVER, _fields, _put_varint, _wrap, columns
 
@@ -60,7 +58,7 @@ class Selection(NamedTuple):
 class FilterRun(NamedTuple):
     """`position`: of the first batch that needs more than to stay or to go; its selection when it must be rewritten.
 
-    `ranges` of the buffer stay as they are.
+    `ranges` of the buffer stay as they are. `payload` are the unpacked records of a compressed batch with a selection.
     """
 
     position: int
@@ -69,6 +67,7 @@ class FilterRun(NamedTuple):
     kept_count: int
     keyless_count: int
     selection: Selection | None
+    payload: Buffer | None
 
 
 class Rewritten(NamedTuple):
@@ -96,20 +95,23 @@ def map_run(
 ) -> MapRun:
     """Put the keys of consecutive plain batches, from `start_offset` on, into the table, until it has `limit`.
 
-    Plain: magic 2, neither compressed nor transactional nor control, with the right crc and records.
+    Plain: magic 2, neither transactional nor control, with the right crc and records. Raises UnknownServerError for a
+    batch that does not decompress, TooMuchToDecompress.
     """
     latest_offset, record_count = -1, 0
     while True:
         header = _plain_header(buffer, position)
         if header is None:
             return MapRun(position, key_count, latest_offset, False, record_count)
-        start, end = position + HEADER_SIZE, position + header.size_bytes
+        end = position + header.size_bytes
+        unpacked = _unpacked(buffer, position, header)
+        place = (buffer, position + HEADER_SIZE, end) if unpacked is None else (unpacked, 0, len(unpacked))
         try:
-            columns(buffer, start, end, header.record_count, header.base_timestamp)
+            columns(*place, header.record_count, header.base_timestamp)
         except InvalidRecord:
             return MapRun(position, key_count, latest_offset, False, record_count)
         key_count, last_put, is_full, taken = put_keys(
-            table, seed, key_count, limit, buffer, start, end, header.record_count, header.base_offset, start_offset
+            table, seed, key_count, limit, *place, header.record_count, header.base_offset, start_offset
         )
         record_count += taken
         if is_full:
@@ -197,34 +199,28 @@ def filter_run(
     """Let consecutive plain batches stay whole or go whole, up to the first that needs something else.
 
     That is one that is not plain (see `map_run`), must be rewritten, or whose last offset is in `last_of_producers`
-    and of which nothing stays.
+    and of which nothing stays. Raises what `map_run` raises.
     """
     ranges: list[tuple[int, int]] = []
     read_count = kept_count = keyless_count = 0
     selection: Selection | None = None
+    payload: Buffer | None = None
     while True:
         header = _plain_header(buffer, position)
         if header is None:
             break
         end = position + header.size_bytes
         horizon = header.delete_horizon_ms
+        keep_tombstones = horizon is None or now_ms < horizon
+        unpacked = _unpacked(buffer, position, header)
+        place = (buffer, position + HEADER_SIZE, end) if unpacked is None else (unpacked, 0, len(unpacked))
         try:
-            found = select(
-                table,
-                seed,
-                latest_offset,
-                horizon is None or now_ms < horizon,
-                buffer,
-                position + HEADER_SIZE,
-                end,
-                header.record_count,
-                header.base_offset,
-            )
+            found = select(table, seed, latest_offset, keep_tombstones, *place, header.record_count, header.base_offset)
         except InvalidRecord:
             break
         if found.kept_count:
             if found.kept_count < header.record_count or (found.has_tombstones and horizon is None):
-                selection = found
+                selection, payload = found, unpacked
                 break
             if ranges and ranges[-1][1] == position:
                 ranges[-1] = (ranges[-1][0], end)
@@ -236,7 +232,7 @@ def filter_run(
         kept_count += found.kept_count
         keyless_count += found.keyless_count
         position = end
-    return FilterRun(position, ranges, read_count, kept_count, keyless_count, selection)
+    return FilterRun(position, ranges, read_count, kept_count, keyless_count, selection, payload)
 
 
 def rewrite(
@@ -289,10 +285,17 @@ def _plain_header(buffer: Buffer, position: int) -> BatchHeader | None:
     if length < HEADER_SIZE - LOG_OVERHEAD or position + length + LOG_OVERHEAD > len(buffer):
         return None
     header = read_header(buffer, position)
-    special = CODEC_MASK | TRANSACTIONAL_BIT | CONTROL_BIT
-    if header.attributes & special or header.record_count < 0 or not has_valid_crc(buffer, position):
+    if header.is_transactional or header.is_control or header.record_count < 0 or not has_valid_crc(buffer, position):
         return None
     return header
+
+
+def _unpacked(buffer: Buffer, position: int, header: BatchHeader) -> Buffer | None:
+    """The records of a compressed batch; None when they lie in the buffer."""
+    if not header.is_compressed or not header.record_count:
+        return None
+    payload = memoryview(buffer)[position + HEADER_SIZE : position + header.size_bytes]
+    return codec_for_id(header.codec_id).decompress(payload)
 
 
 def _digest(seed: bytes, key: Buffer) -> bytes:

@@ -223,7 +223,11 @@ def _filter_chunk(
             part = filter_batch(batch, rules, transactions)
         else:
             horizon = horizon_after(batch.header, rules, is_needed=run.selection.has_tombstones)
-            part = rewrite_batch(batch, chunk, position + HEADER_SIZE, batch.end, run.selection, horizon)
+            if run.payload is None:
+                place: tuple[Buffer, int, int] = (chunk, position + HEADER_SIZE, batch.end)
+            else:
+                place = (run.payload, 0, len(run.payload))
+            part = rewrite_batch(batch, *place, run.selection, horizon)
         if part.data is not None:
             parts.data.append(part.data)
         parts.add(part)

@@ -68,4 +68,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="<uint8_t>(validity[index >> 3] | is_valid",
         tests="tests/unit/record/columns/test_builder.py -k given_up",
     ),
+    Mutant(
+        breaks="records that are looked up some at a time keep their places",
+        file="kafka_zk/record/_filter.pyx",
+        old="            mask[chosen_count] = stays\n",
+        new="            mask[index] = stays\n",
+        tests="tests/unit/record/test_filter.py -k as_plain",
+    ),
+    Mutant(
+        breaks="nothing of a payload enters the key table before all of it was found sound",
+        file="kafka_zk/record/_filter.pyx",
+        old="                if is_sound:\n",
+        new="                if True:\n",
+        tests="tests/unit/record/test_filter.py -k claims",
+    ),
 )

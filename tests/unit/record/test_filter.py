@@ -8,13 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_zk.protocol.errors import InvalidRecord
+from kafka_zk.protocol.errors import InvalidRecord, UnknownServerError
 from kafka_zk.record import filter as pure
 from kafka_zk.record import filtering
 from kafka_zk.record.batch import HEADER_SIZE, Batch, batches, read_header
 from kafka_zk.record.builder import assemble, build_batch
+from kafka_zk.record.compression import Codec, codec_for_id
+from kafka_zk.record.crc import crc32c
 from kafka_zk.record.record import decode_records
 from kafka_zk.record.types import Record
+from kafka_zk.record.walking import encode
 
 if filtering.FILTER == "compiled":
     from kafka_zk.record import _filter as compiled
@@ -53,7 +56,8 @@ def built(rows: list[list[tuple[int, int, bytes | None, bytes | None, tuple[obje
     data, offset = b"", 10
     for batch in rows:
         placed = laid_out(batch, offset)
-        data += build_batch(placed, base_offset=offset, producer_id=len(data) % 3 - 1, base_sequence=0)
+        codec = Codec(len(data) % 7 % 5)
+        data += build_batch(placed, base_offset=offset, codec=codec, producer_id=len(data) % 3 - 1, base_sequence=0)
         offset = placed[-1].offset + 1
     return data
 
@@ -89,7 +93,9 @@ def test_twins_agree_on_every_log(
                 break
             batch = Batch(data, run.position, read_header(data, run.position))
             header = batch.header
-            place = (data, run.position + HEADER_SIZE, batch.end)
+            payload = codec_for_id(header.codec_id).decompress(batch.payload)
+            assert run.payload == (payload if run.selection and header.is_compressed else None)
+            place = (payload, 0, len(payload))
             chosen = twin.select(table, SEED, latest, True, *place, header.record_count, header.base_offset)
             steps.append(chosen)
             for base, stamp in ((None, None), (T0, None), (None, T0 + 7), (T0, T0 + 7)):
@@ -163,6 +169,53 @@ def test_bad_bytes_are_left_to_the_caller(twin: ModuleType, at: int) -> None:
     table = new_table()
     assert twin.map_run(table, SEED, 0, 10, data, 0, 0) == (len(first), 1, 0, False, 1)
     assert twin.filter_run(table, SEED, 1, T0, set(), data, 0).position == len(first)
+
+
+@pytest.mark.parametrize("twin", TWINS)
+@pytest.mark.parametrize("codec", [codec for codec in Codec if codec is not Codec.NONE])
+def test_a_compressed_batch_is_as_plain_as_any_other(twin: ModuleType, codec: Codec) -> None:
+    table, records = new_table(), [Record(index, T0, b"%d" % (index % 70), b"v") for index in range(100)]
+    again = build_batch([Record(100, T0, b"0", b"v")], base_offset=100, codec=codec)
+    data = memoryview(build_batch(records, codec=codec) + again)
+    assert twin.map_run(table, SEED, 0, 200, data, 0, 0) == (len(data), 70, 100, False, 101)
+    run = twin.filter_run(table, SEED, 100, T0, set(), data, 0)
+    assert run.position == 0 and run.payload == encode(records, 0, T0)
+    # Of keys 0 to 29 the later records stay, but key 0 comes again in the second batch.
+    assert run.selection.mask == bytes(30) + bytes([1] * 40) + bytes([0]) + bytes([1] * 29)
+    run = twin.filter_run(table, SEED, 100, T0, set(), data, read_header(data).size_bytes)
+    assert run.position == len(data) and run.kept_count == 1 and run.selection is run.payload is None
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_batch_with_fewer_records_than_it_claims_leaves_the_table_alone(twin: ModuleType) -> None:
+    made = build_batch([Record(0, T0, b"a", b"1")])
+    made[57:61] = (2).to_bytes(4, "big")
+    made[17:21] = crc32c(made[21:]).to_bytes(4, "big")
+    table = new_table()
+    assert twin.map_run(table, SEED, 0, 9, memoryview(made), 0, 0) == (0, 0, -1, False, 0)
+    assert not any(table)
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_what_does_not_decompress_ends_the_pass(twin: ModuleType) -> None:
+    good = read_header(build_batch([Record(0, T0, b"a", b"1")], codec=Codec.ZSTD))
+    bad = assemble(
+        b"no frame",
+        base_offset=0,
+        leader_epoch=0,
+        attributes=good.attributes,
+        last_offset_delta=0,
+        base_timestamp=T0,
+        max_timestamp=T0,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        count=1,
+    )
+    with pytest.raises(UnknownServerError):
+        twin.map_run(new_table(), SEED, 0, 9, memoryview(bad), 0, 0)
+    with pytest.raises(UnknownServerError):
+        twin.filter_run(new_table(), SEED, 9, T0, set(), memoryview(bad), 0)
 
 
 @pytest.mark.parametrize("twin", TWINS)
