@@ -220,6 +220,20 @@ class AdminClient:
             self._calls, look_up, wanted, isolation_level=int(read_committed), timeout_ms=self._api_timeout_ms
         )
 
+    # --- groups ------------------------------------------------------------------------------------------------------
+
+    def list_consumer_group_offsets(self, group: str) -> dict[TopicPartition, int]:
+        """Blocks. Every offset that the group has committed."""
+        from kafka_zk.client.admin.group_offsets import list_group_offsets
+
+        return list_group_offsets(self._calls, group, timeout_ms=self._api_timeout_ms)
+
+    def alter_consumer_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Blocks. Commit for a group without members. Raises UnknownMemberId while it has some."""
+        from kafka_zk.client.admin.group_offsets import alter_group_offsets
+
+        alter_group_offsets(self._calls, group, offsets, timeout_ms=self._api_timeout_ms)
+
     # --- configs -----------------------------------------------------------------------------------------------------
 
     def describe_configs(

@@ -1,0 +1,87 @@
+"""kafka-pipeline.sh JOB: arguments, session, job, exit code.
+
+Exit codes: 0 done; 1 wrong usage, or the job failed; 2 the audit found something wrong; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafka_zk.spark.cli.arguments import PROGRAM, Packing, Run, WrongUsage, parse
+from kafka_zk.spark.cli.failures import clear_sentence
+from kafka_zk.spark.cli.package import PackageError, pack
+
+if TYPE_CHECKING:
+    from kafka_zk.spark.jobs.outcome import Outcome
+
+DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    try:
+        wanted = parse(list(sys.argv[1:] if arguments is None else arguments))
+        return _pack(wanted) if isinstance(wanted, Packing) else _run(wanted)
+    except WrongUsage as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print(f"{PROGRAM}: interrupted; the same command goes on from here.", file=sys.stderr, flush=True)
+        return INTERRUPTED
+
+
+def run() -> None:
+    """Entry point of an installed package, and of spark-submit."""
+    code = main()
+    if code == INTERRUPTED:
+        # Whatever Spark is doing may be cut off at any moment; its JVM ends with us.
+        sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _pack(wanted: Packing) -> int:
+    try:
+        target = pack(wanted.target, wanted.include)
+    except (PackageError, OSError) as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return FAILED
+    print(f"{target}: {target.stat().st_size / 1e6:.1f} MB")
+    return DONE
+
+
+def _run(wanted: Run) -> int:
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        print(f"{PROGRAM}: PySpark is not installed: pip install 'kafka_zk[spark]'", file=sys.stderr)
+        return FAILED
+    from kafka_zk.spark.cli.session import start_session
+
+    with tempfile.TemporaryDirectory(prefix="kafka-pipeline-") as scratch:
+        try:
+            session = start_session(wanted.job.name, wanted.settings, Path(scratch))
+            job = importlib.import_module(f"kafka_zk.spark.jobs.{wanted.job.name}")
+            outcome: Outcome = job.run(session, wanted.settings)
+        except Exception as error:
+            return _explain(wanted.job.name, error)
+        print(outcome.text, flush=True)
+        session.stop()
+        return WRONG if outcome.found_wrong else DONE
+
+
+def _explain(job: str, error: Exception) -> int:
+    if os.environ.get("KAFKA_PIPELINE_TRACEBACK"):
+        traceback.print_exception(error)
+    print(f"{PROGRAM} {job}: {clear_sentence(str(error) or type(error).__name__)}", file=sys.stderr)
+    return FAILED
+
+
+if __name__ == "__main__":
+    run()

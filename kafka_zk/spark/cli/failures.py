@@ -1,0 +1,39 @@
+"""What a failed job says: the one sentence inside Spark's many lines.
+
+Role        Pure.
+Source      Spark wraps what a Python worker raised in a Java exception whose text holds the worker's traceback.
+"""
+
+from __future__ import annotations
+
+import re
+
+_RAISED = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Offset\w*|Interrupt|Failed|Loss)\w*): (.+)$")
+_SPARK_CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] ")
+_WRAPPERS = frozenset(
+    (
+        "PythonException",
+        "SparkException",
+        "StreamingQueryException",
+        "SparkRuntimeException",
+        "PySparkRuntimeError",
+        "AnalysisException",
+        "Py4JJavaError",
+        "Py4JError",
+    )
+)
+
+
+def clear_sentence(text: str) -> str:
+    """The last thing that a Python worker raised; else Spark's own first line."""
+    raised = ""
+    for line in text.splitlines():
+        found = _RAISED.match(line.strip())
+        if found and found.group(1) not in _WRAPPERS:
+            raised = found.group(2).strip()
+            if found.group(1) in ("KeyError", "TypeError", "ValueError", "AttributeError", "NameError"):
+                raised = f"{found.group(1)}: {raised}"
+    if raised:
+        return raised
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "it failed without a word")
+    return _SPARK_CONDITION.sub("", first)

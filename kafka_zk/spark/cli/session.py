@@ -1,0 +1,77 @@
+"""The Spark session that a job runs in.
+
+Role        Acts: starts Spark's JVM, or joins the one that spark-submit started.
+Invariants  Workers run the driver's Python unless told otherwise. Times are UTC, so that dates in paths do not depend
+            on a machine. On a master that is not local, workers get kafka_zk as an archive: no checkout on their path.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafka_zk.spark.cli.package import UNPACKED_AS, pack
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kafka_zk.spark.settings.declaration import Settings
+
+DEFAULTS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # What a failed task costs is its retry; a job that cannot go on must say so soon.
+    "spark.task.maxFailures": "4",
+    "spark.log.level": "ERROR",
+}
+LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+def start_session(job: str, settings: Settings, scratch: Path) -> SparkSession:
+    """Blocks for the seconds that a JVM needs. `scratch` takes a package made for the workers."""
+    given = settings.mapping("conf")
+    master = settings.text("master")
+    return make_session(f"kafka_zk {job}", master, given, package=_package(settings, master, scratch))
+
+
+def make_session(name: str, master: str, conf: dict[str, str], *, package: Path | None = None) -> SparkSession:
+    """A session on `master`; empty for the one of spark-submit, else local[*]."""
+    # Spark asks the environment of the driver which Python its workers start.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession
+
+    from kafka_zk.spark import register
+
+    builder = SparkSession.builder.appName(name)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if master or not submitted:
+        builder = builder.master(master or "local[*]")
+    own = DEFAULTS | (LOCAL if not submitted and (master or "local").startswith("local") else {})
+    # Spark 4.2 warns of every pandas from 3.0 on, on every start.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    for key, value in {**own, **(package_conf(package) if package else {}), **conf}.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    register(session)
+    return session
+
+
+def package_conf(package: Path) -> dict[str, str]:
+    """Spark's settings by which workers unpack the package in their own folder and import from there."""
+    return {
+        "spark.archives": f"{package}#{UNPACKED_AS}",
+        "spark.executorEnv.PYTHONPATH": UNPACKED_AS,
+    }
+
+
+def _package(settings: Settings, master: str, scratch: Path) -> Path | None:
+    if settings.has("workers-package"):
+        return Path(settings.text("workers-package"))
+    if not master or master.startswith("local") or "spark.archives" in settings.mapping("conf"):
+        return None
+    return pack(scratch / "kafka_zk-workers.tar.gz", [])

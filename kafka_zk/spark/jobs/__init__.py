@@ -1,0 +1,1 @@
+"""The pipeline's jobs: ingest, archive, transform, restore, mirror, audit."""

@@ -1,0 +1,67 @@
+"""archive: topics to files, partitioned by topic and date; each record once.
+
+Guarantee   Exactly once, provable by (topic, partition, offset). Spark notes the offsets of a batch in the checkpoint
+            before it reads them, so a batch that is done again has the same records; its files count only when the
+            batch is in the sink's log (`_spark_metadata`), which takes one atomic rename.
+            Readers that do not know that log are served too: what killed tasks left behind is deleted at the start of
+            the next run and at the end of each, so a finished archive holds each record in one file only.
+Columns     key, value (binary), partition, offset, timestamp, timestampType, headers; topic and date are directories.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka_zk.spark.jobs.file_sink_log import FOLDER, committed_paths
+from kafka_zk.spark.jobs.file_store import FileStore
+from kafka_zk.spark.jobs.group_offsets import committer
+from kafka_zk.spark.jobs.outcome import Outcome
+from kafka_zk.spark.jobs.reading import read_stream
+from kafka_zk.spark.jobs.streams import run_to_end, triggered
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kafka_zk.spark.settings.declaration import Settings
+
+SCHEMA = (
+    "key BINARY, value BINARY, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT, "
+    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>, topic STRING, date DATE"
+)
+"""What restore and audit read; types of directories are never guessed, or a topic 2013 would be a number."""
+
+
+def run(session: SparkSession, settings: Settings) -> Outcome:
+    """Blocks until the query ends."""
+    path = settings.text("path")
+    swept = sweep(session, path)
+    writer = with_date(read_stream(session, settings)).writeStream.format(settings.text("format"))
+    writer = writer.partitionBy("topic", "date").outputMode("append").queryName("archive")
+    writer = writer.option("checkpointLocation", settings.text("checkpoint") or f"{path}/_checkpoint")
+    if settings.has("compression"):
+        writer = writer.option("compression", settings.text("compression"))
+    progress = run_to_end(triggered(writer, settings).start(path), "archive", committer(settings))
+    swept += sweep(session, path)
+    left = f"; {swept} files of broken-off tasks deleted" if swept else ""
+    return Outcome(f"archive: {progress.records:,} records in {progress.batches} batches to {path}{left}")
+
+
+def with_date(records: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    return records.withColumn("date", F.to_date("timestamp"))
+
+
+def sweep(session: SparkSession, path: str) -> int:
+    """Delete files that no batch has committed; how many. Only for a directory that no query writes to now."""
+    store = FileStore(session, path)
+    names = store.names(FOLDER)
+    committed = committed_paths({name: store.read(f"{FOLDER}/{name}") or "" for name in names})
+    orphans = [file for file in store.data_files() if file not in committed]
+    for file in orphans:
+        store.delete(file)
+    return len(orphans)
+
+
+def read_archive(session: SparkSession, path: str, file_format: str) -> DataFrame:
+    return session.read.format(file_format).schema(SCHEMA).load(path)

@@ -1,0 +1,169 @@
+"""A live cluster's replicas audited: every replica's batches fetched from its own broker and compared.
+
+Role        Lists on the driver, fetches in workers; clients are made there.
+Rule        A consumer may fetch from a follower (Fetch from version 11 on, KIP-392), up to its high watermark.
+            Batches come as they lie on the disk, so their CRCs are checked and compared without decoding a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from kafka_zk.client.admin.admin_client import AdminClient
+from kafka_zk.client.admin.calls import Call, Calls
+from kafka_zk.client.admin.cluster import Cluster
+from kafka_zk.client.config import ClientConfig
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.config.tables.admin import ADMIN_KEYS
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_class_for
+from kafka_zk.protocol.messages import fetch
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record.batch import batches, computed_crc
+from kafka_zk.spark.jobs.audit_findings import DIGESTS, ERROR, SCHEMA, Row, divergence
+from kafka_zk.spark.jobs.cluster import cluster_properties
+from kafka_zk.spark.jobs.outcome import JobError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kafka_zk.spark.settings.declaration import Settings
+
+FETCH_BYTES = 8 * 1024 * 1024
+FIRST_FOR_FOLLOWERS = 11
+
+
+class Replica(NamedTuple):
+    """One replica to fetch, of a partition that is `compacted` or not."""
+
+    topic_partition: TopicPartition
+    topic_id: UUID
+    broker_id: int
+    compacted: bool
+
+
+def audit_live(session: SparkSession, settings: Settings) -> tuple[DataFrame, DataFrame]:
+    """Findings, and one row a replica. Raises JobError."""
+    from pyspark.sql import functions as F
+
+    if not settings.has("bootstrap-server"):
+        raise JobError("an audit of a live cluster needs a bootstrap-server")
+    properties = cluster_properties(settings.text("bootstrap-server"), settings.mapping("kafka"))
+    replicas = plan(properties, settings.texts("topics"))
+    if not replicas:
+        raise JobError("the cluster has no such topics")
+    spread = session.sparkContext.parallelize(replicas, len(replicas))
+    fetched = spread.map(lambda replica: fetched_replica(properties, replica)).cache()
+    found = session.createDataFrame(fetched.flatMap(lambda both: both[0]), SCHEMA)
+    digests = session.createDataFrame(fetched.flatMap(lambda both: both[1]), DIGESTS).cache()
+    ranges = digests.groupBy("topic", "partition", "replica").agg(
+        F.min("base_offset").alias("first_offset"),
+        F.max("last_offset").alias("last_offset"),
+        F.count("*").alias("batches"),
+    )
+    return found.unionByName(divergence(digests)), ranges.orderBy("topic", "partition", "replica")
+
+
+def plan(properties: Mapping[str, str], topics: list[str]) -> list[Replica]:
+    """Every replica of the topics, of all that are not internal when none are named."""
+    from kafka_zk.client.admin.admin_results import ConfigResource, ResourceType
+
+    with AdminClient(properties) as admin:
+        names = topics or sorted(listing.name for listing in admin.list_topics())
+        described = admin.describe_topics(names)
+        configs = admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in names])
+    policies = {
+        resource.name: next((entry.value or "" for entry in entries if entry.name == "cleanup.policy"), "")
+        for resource, entries in configs.items()
+    }
+    return [
+        Replica(TopicPartition(name, info.partition), topic.topic_id, broker, "compact" in policies[name])
+        for name, topic in described.items()
+        for info in topic.partitions
+        for broker in info.replicas
+    ]
+
+
+def fetched_replica(properties: Mapping[str, str], replica: Replica) -> tuple[list[Row], list[tuple[object, ...]]]:
+    """In a worker: findings about one replica, and its batches."""
+    place = f"broker {replica.broker_id}"
+    rows: list[Row] = []
+    digests: list[tuple[object, ...]] = []
+    topic, partition = replica.topic_partition
+    try:
+        for data in _fetch_all(properties, replica):
+            for batch in batches(data):
+                header = batch.header
+                last = header.last_offset
+                if header.crc != computed_crc(batch.buffer, batch.position, header):
+                    rows.append((ERROR, "bad-crc", topic, partition, place, header.base_offset, last, "wrong checksum"))
+                digests.append(
+                    (
+                        topic,
+                        partition,
+                        place,
+                        header.base_offset,
+                        last,
+                        header.crc,
+                        header.partition_leader_epoch,
+                        replica.compacted,
+                    )
+                )
+    except (BrokerError, KafkaException) as error:
+        rows.append((ERROR, "not-served", topic, partition, place, None, None, f"{type(error).__name__}: {error}"))
+    return rows, digests
+
+
+def _fetch_all(properties: Mapping[str, str], replica: Replica) -> Iterator[memoryview]:
+    """The replica's bytes from its log start to its high watermark, whole batches each time."""
+    config = ClientConfig(ADMIN_KEYS, properties)
+    cluster = Cluster(config, client_id="kafka_zk-audit", log_prefix="audit")
+    calls, offset = Calls(cluster, config), 0
+    try:
+        while True:
+            answer = calls.to_node(replica.broker_id, _call(replica, offset))
+            found = answer.responses[0].partitions[0]
+            if found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and found.log_start_offset > offset:
+                offset = found.log_start_offset
+                continue
+            if found.error_code != ErrorCode.NONE:
+                raise error_class_for(ErrorCode(found.error_code))
+            assert found.records is None or isinstance(found.records, (bytes, bytearray, memoryview)), (
+                "an answer holds bytes"
+            )
+            data = memoryview(found.records or b"")
+            next_offset = offset
+            for batch in batches(data):
+                next_offset = batch.header.next_offset
+            if next_offset == offset:
+                return
+            yield data
+            offset = next_offset
+    finally:
+        cluster.close()
+
+
+def _call(replica: Replica, offset: int) -> Call[fetch.FetchRequest, fetch.FetchResponse]:
+    def build(version: int) -> fetch.FetchRequest:
+        if version < FIRST_FOR_FOLLOWERS:
+            raise JobError(f"broker {replica.broker_id} is too old to serve followers' data")
+        by_id = version >= 13
+        topic, partition = replica.topic_partition
+        wanted = fetch.FetchPartition(
+            partition=partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES, log_start_offset=-1
+        )
+        one = (
+            fetch.FetchTopic(topic_id=replica.topic_id, partitions=[wanted])
+            if by_id
+            else fetch.FetchTopic(topic=topic, partitions=[wanted])
+        )
+        return fetch.FetchRequest(
+            replica_id=-1, max_wait_ms=0, min_bytes=0, max_bytes=FETCH_BYTES, session_epoch=-1, topics=[one]
+        )
+
+    def check(answer: fetch.FetchResponse) -> None:
+        if answer.error_code != ErrorCode.NONE:
+            raise error_class_for(ErrorCode(answer.error_code))
+
+    return Call("fetch", fetch.FETCH_REQUEST, fetch.FETCH_RESPONSE, build, check)

@@ -1,0 +1,100 @@
+"""Avro schemas as Spark's types, and Confluent's prefix.
+
+Role        Pure: plain data in, SQL type texts out.
+Framing     plain: the value is the record's bytes. confluent: a zero byte, four bytes of the writer's schema id (big
+            endian), then the record's bytes. The schema is given; no registry is asked, the id is not looked at.
+Source      Avro 1.11 specification; Spark's own mapping (SchemaConverters) for the types.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from kafka_zk.spark.jobs.outcome import JobError
+
+MAGIC = 0
+PREFIX_BYTES = 5
+
+_PRIMITIVES = {
+    "null": "VOID",
+    "boolean": "BOOLEAN",
+    "int": "INT",
+    "long": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "bytes": "BINARY",
+    "string": "STRING",
+}
+_LOGICAL = {
+    ("int", "date"): "DATE",
+    ("long", "timestamp-millis"): "TIMESTAMP",
+    ("long", "timestamp-micros"): "TIMESTAMP",
+    ("string", "uuid"): "STRING",
+}
+
+
+def parse_schema(text: str) -> object:
+    """The schema as plain data. Raises JobError."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise JobError(f"the Avro schema is no JSON: {error}") from None
+
+
+def sql_type(schema: object, named: Mapping[str, str] | None = None) -> str:
+    """A Spark SQL type. Raises JobError for what Spark has no type for: recursion, unions of several real types."""
+    known = dict(named or {})
+    return _type_of(schema, known)
+
+
+def _type_of(schema: object, named: dict[str, str]) -> str:
+    if isinstance(schema, str):
+        found = _PRIMITIVES.get(schema) or named.get(schema) or named.get(schema.rpartition(".")[2])
+        if not found:
+            raise JobError(f"the Avro schema names an unknown or recursive type {schema!r}")
+        return found
+    if isinstance(schema, list):
+        return _union(schema, named)
+    if not isinstance(schema, dict):
+        raise JobError(f"the Avro schema has {schema!r} in the place of a type")
+    kind = schema.get("type")
+    if isinstance(kind, str) and (logical := _LOGICAL.get((kind, str(schema.get("logicalType"))))):
+        return logical
+    if schema.get("logicalType") == "decimal":
+        return f"DECIMAL({schema['precision']}, {schema.get('scale', 0)})"
+    if kind == "record":
+        fields = (f"`{field['name']}`: {_type_of(field['type'], named)}" for field in schema["fields"])
+        return _remember(schema, f"STRUCT<{', '.join(fields)}>", named)
+    if kind == "array":
+        return f"ARRAY<{_type_of(schema['items'], named)}>"
+    if kind == "map":
+        return f"MAP<STRING, {_type_of(schema['values'], named)}>"
+    if kind == "enum":
+        return _remember(schema, "STRING", named)
+    if kind == "fixed":
+        return _remember(schema, "BINARY", named)
+    return _type_of(kind, named)
+
+
+def _union(branches: list[object], named: dict[str, str]) -> str:
+    real = [branch for branch in branches if branch != "null"]
+    if len(real) == 1:
+        return _type_of(real[0], named)
+    if sorted(map(str, real)) == ["int", "long"]:
+        return "BIGINT"
+    if sorted(map(str, real)) == ["double", "float"]:
+        return "DOUBLE"
+    raise JobError(f"a union of {', '.join(map(str, real)) or 'nothing but null'} has no type in Spark")
+
+
+def _remember(schema: Mapping[str, object], text: str, named: dict[str, str]) -> str:
+    named[str(schema.get("name"))] = text
+    return text
+
+
+def without_prefix(value: bytes) -> bytes:
+    """The Avro bytes behind Confluent's prefix. Raises ValueError."""
+    if len(value) < PREFIX_BYTES or value[0] != MAGIC:
+        raise ValueError(f"no Confluent prefix (a zero byte and a schema id) before {len(value)} bytes")
+    return value[PREFIX_BYTES:]

@@ -1,0 +1,82 @@
+"""What jobs ask a cluster on the driver: partitions, end offsets, committed offsets; topics made, offsets committed.
+
+Role        Acts: each function opens a client of its own and closes it. Blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kafka_zk.client.admin.admin_client import AdminClient
+from kafka_zk.client.admin.admin_results import NewTopic
+from kafka_zk.client.admin.offset_listing import ListedOffset, OffsetSpec
+from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.spark.jobs.outcome import JobError
+
+Offsets = dict[TopicPartition, int]
+
+
+def cluster_properties(bootstrap: str, kafka: Mapping[str, str]) -> dict[str, str]:
+    return {**kafka, "bootstrap.servers": bootstrap}
+
+
+def partition_counts(properties: Mapping[str, str], topics: Iterable[str]) -> dict[str, int]:
+    """Of the topics that are there."""
+    wanted = sorted(set(topics))
+    with AdminClient(properties) as admin:
+        there = {listing.name for listing in admin.list_topics(internal=True)}
+        described = admin.describe_topics([name for name in wanted if name in there])
+        return {name: len(topic.partitions) for name, topic in described.items()}
+
+
+def ensure_topics(properties: Mapping[str, str], needed: Mapping[str, int], *, create: bool) -> None:
+    """Each topic has at least so many partitions. Raises JobError when not, and it is not to be created."""
+    there = partition_counts(properties, needed)
+    missing = {name: count for name, count in sorted(needed.items()) if name not in there}
+    if missing and not create:
+        name, count = next(iter(missing.items()))
+        raise JobError(f"topic {name} is not there; create it with {count} partitions, or say create-topics")
+    for name, count in there.items():
+        if count < needed[name]:
+            raise JobError(f"topic {name} has {count} partitions, {needed[name]} are needed")
+    if missing:
+        with AdminClient(properties) as admin:
+            admin.create_topics([NewTopic(name, count) for name, count in missing.items()])
+
+
+def end_offsets(properties: Mapping[str, str], partitions: Iterable[TopicPartition]) -> Offsets:
+    """High watermarks. Raises JobError naming the partition whose leader did not tell."""
+    with AdminClient(properties) as admin:
+        listed = admin.list_offsets(dict.fromkeys(sorted(partitions), OffsetSpec.LATEST))
+    found: Offsets = {}
+    for each, answer in listed.items():
+        if not isinstance(answer, ListedOffset):
+            raise JobError(f"the end offset of {each} cannot be had: {answer}")
+        found[each] = answer.offset
+    return found
+
+
+def topic_ends(properties: Mapping[str, str], topic: str) -> Offsets:
+    """End offsets of all partitions. Raises JobError for a topic that is not there."""
+    count = partition_counts(properties, [topic]).get(topic)
+    if count is None:
+        raise JobError(f"topic {topic} is not there")
+    return end_offsets(properties, [TopicPartition(topic, index) for index in range(count)])
+
+
+def committed_offsets(properties: Mapping[str, str], group: str, partitions: Iterable[TopicPartition]) -> Offsets:
+    """What a group has committed for these partitions, where it has."""
+    wanted = set(partitions)
+    with AdminClient(properties) as admin:
+        found = admin.list_consumer_group_offsets(group)
+    return {each: offset for each, offset in sorted(found.items()) if each in wanted}
+
+
+def commit_offsets(properties: Mapping[str, str], group: str, offsets: Offsets) -> None:
+    """Commit for a group. Raises JobError when the coordinator refuses: it has members, or may not be written."""
+    try:
+        with AdminClient(properties) as admin:
+            admin.alter_consumer_group_offsets(group, offsets)
+    except BrokerError as error:
+        raise JobError(f"offsets cannot be committed for group {group}: {error}") from error

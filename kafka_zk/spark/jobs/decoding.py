@@ -1,0 +1,98 @@
+"""The column `value` as JSON, Avro or text, when a job is told so.
+
+Role        Builds plans; the Avro decoder runs in workers.
+Invariants  A null value (a tombstone) stays null. A value that cannot be decoded fails the job with a sentence, or is
+            null when the job says bad-values = null; it is never passed over in silence.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka_zk.spark.jobs.avro_schema import parse_schema, sql_type, without_prefix
+from kafka_zk.spark.jobs.outcome import JobError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from kafka_zk.spark.settings.declaration import Settings
+
+
+def decoded(records: DataFrame, settings: Settings) -> DataFrame:
+    """The same columns, `value` decoded. Raises JobError for a schema that is missing or wrong."""
+    from pyspark.sql import functions as F
+
+    kind = settings.text("decode")
+    if kind == "bytes":
+        return records
+    if kind == "string":
+        return records.withColumn("value", F.col("value").cast("string"))
+    schema = text_or_file(settings.text("schema"))
+    if not schema:
+        raise JobError(f"decode = {kind} needs a schema")
+    strict = settings.text("bad-values") == "fail"
+    if kind == "json":
+        return _json(records, schema, strict=strict)
+    parsed = parse_schema(schema)
+    decode = F.udf(avro_decoder(parsed, framing=settings.text("avro-framing"), strict=strict), sql_type(parsed))
+    return records.withColumn("value", decode("value"))
+
+
+def text_or_file(given: str) -> str:
+    """The text, or what the file holds when it is @FILE. Raises JobError."""
+    if not given.startswith("@"):
+        return given
+    try:
+        return Path(given[1:]).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise JobError(f"{given[1:]}: {error.strerror}") from None
+
+
+def _json(records: DataFrame, schema: str, *, strict: bool) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    text = F.col("value").cast("string")
+    try:
+        # An array or map is no list of columns, but a type all the same.
+        value = F.from_json(text, schema, {"mode": "PERMISSIVE"})
+    except Exception as error:
+        raise JobError(f"the schema cannot be read: {error}") from error
+    if not strict:
+        return records.withColumn("value", value)
+    # Spark's FAILFAST names neither topic nor offset.
+    place = F.format_string(
+        "the value of topic %s, partition %d, offset %d is not the JSON of the schema", "topic", "partition", "offset"
+    )
+    failed = F.from_json(text, schema + ", _bad STRING", {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_bad"})
+    bad = text.isNotNull() & failed["_bad"].isNotNull()
+    return records.withColumn("value", F.when(bad, F.raise_error(place)).otherwise(value))
+
+
+def avro_decoder(schema: object, *, framing: str, strict: bool) -> Callable[[bytes | None], Any]:
+    """What a worker calls for each value. It holds the schema as plain data only."""
+
+    def decode(value: bytes | None) -> Any:
+        if value is None:
+            return None
+        from fastavro import parse_schema as prepared
+        from fastavro import schemaless_reader
+
+        if "schema" not in cache:
+            cache["schema"] = prepared(schema)  # type: ignore[arg-type]
+        try:
+            body = without_prefix(bytes(value)) if framing == "confluent" else bytes(value)
+            stream = io.BytesIO(body)
+            found = schemaless_reader(stream, cache["schema"], None)
+            if stream.tell() != len(body):
+                raise ValueError(f"{len(body) - stream.tell()} bytes are left over")
+            return found
+        except Exception as error:
+            if strict:
+                raise JobError(f"a value of {len(value)} bytes is not Avro of the schema: {error}") from None
+            return None
+
+    cache: dict[str, Any] = {}
+    return decode

@@ -1,0 +1,56 @@
+"""`_spark_metadata`: which files of a directory a streaming query has committed.
+
+Role        Pure: reads the text of its files; who lists and deletes is archive.py.
+Layout      One file a batch, named by its number; every tenth or so is `N.compact` and holds all before it.
+            First line: the version, v1. Then one JSON object a file, with "path" and "action" (add or delete).
+Why         A task that is killed leaves a finished or half finished file that no batch names. Spark's own readers go by
+            this log and never see it; other programs list the directory, and would read its records a second time.
+Source      Spark: FileStreamSinkLog, CompactibleFileStreamLog, ManifestFileCommitProtocol.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from urllib.parse import unquote, urlparse
+
+FOLDER = "_spark_metadata"
+COMPACT = ".compact"
+VERSION = "v1"
+
+
+class UnknownSinkLogError(Exception):
+    """The log has another version than the one that is known here."""
+
+
+def files_to_read(names: Iterable[str]) -> list[str]:
+    """The last compact file and all batches after it, in order."""
+    batches = sorted(
+        (int(name.removesuffix(COMPACT)), name) for name in names if name.removesuffix(COMPACT).isdecimal()
+    )
+    compacts = [number for number, name in batches if name.endswith(COMPACT)]
+    last = compacts[-1] if compacts else -1
+    return [name for number, name in batches if number > last or (number == last and name.endswith(COMPACT))]
+
+
+def committed_paths(contents: Mapping[str, str]) -> set[str]:
+    """Paths (without scheme and host) that the log's files, by name, say are there. Raises UnknownSinkLogError."""
+    found: set[str] = set()
+    for name in files_to_read(contents):
+        version, *lines = contents[name].splitlines() or [""]
+        if version != VERSION:
+            raise UnknownSinkLogError(f"{FOLDER}/{name} has version {version!r}, known is {VERSION}")
+        for line in filter(None, lines):
+            entry = json.loads(line)
+            path = plain_path(entry["path"])
+            if entry.get("action", "add") == "delete":
+                found.discard(path)
+            else:
+                found.add(path)
+    return found
+
+
+def plain_path(path: str) -> str:
+    """Without scheme and host, and with the percent signs of a URI undone once."""
+    parsed = urlparse(path)
+    return unquote(parsed.path) if parsed.scheme else path

@@ -1,0 +1,132 @@
+"""ingest: files to a topic; what is done is never sent again.
+
+Guarantee   Each row once, also when the job is killed and run again. Files go in batches. Before a batch is sent, its
+            files and the topic's end offsets are noted in the checkpoint; after it, that it is done. A batch that was
+            begun and not done was cut off: the records that it left in the topic are read back (from the noted offsets
+            on, told by a header that names run and batch) and taken away from the rows to send, as often as each is
+            there. That holds when the writers of the killed run have ended; Spark ends them with its driver.
+Records     key: the named columns as text; value: a column, or all columns as JSON. Header `kafka_zk.ingest`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kafka_zk.spark.jobs.cluster import cluster_properties, ensure_topics, topic_ends
+from kafka_zk.spark.jobs.file_store import FileStore
+from kafka_zk.spark.jobs.ingest_plan import BATCH, DONE, PlannedBatch, plan
+from kafka_zk.spark.jobs.outcome import JobError, Outcome
+from kafka_zk.spark.jobs.progress import Progress
+from kafka_zk.spark.jobs.reading import FORMAT, client_options, read_topics
+from kafka_zk.spark.jobs.writing import as_records
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kafka_zk.spark.settings.declaration import Settings
+
+HEADER = "kafka_zk.ingest"
+IDENTITY = "ingest.json"
+COLUMNS = ("key", "value")
+DEFAULT_READ_OPTIONS = {"csv": {"header": "true"}}
+
+
+def run(session: SparkSession, settings: Settings) -> Outcome:
+    """Blocks until every file is done."""
+    topic, partitions = settings.text("topic"), settings.integer("create-partitions")
+    properties = cluster_properties(settings.text("bootstrap-server"), settings.mapping("kafka"))
+    ensure_topics(properties, {topic: partitions or 1}, create=partitions is not None)
+    state = FileStore(session, settings.text("checkpoint"))
+    run_id = _identity(state, topic)
+    batches = plan(state.texts(), _files(session, settings), settings.integer("files-per-batch") or 1)
+    progress = Progress("ingest")
+    for batch in batches:
+        mark = f"{run_id}/{batch.number}"
+        rows = _rows(session, settings, batch, mark)
+        if batch.ends is None:
+            ends = {each.partition: offset for each, offset in topic_ends(properties, topic).items()}
+            state.write(f"{batch.number}{BATCH}", replace(batch, ends=ends).encode())
+        else:
+            rows = _without_sent(session, settings, rows, batch, mark)
+        count = _send(rows, settings)
+        state.write(f"{batch.number}{DONE}", str(count))
+        progress.note(batch.number, count, 0.0)
+        progress.show(sys.stderr)
+    progress.end(sys.stderr)
+    return Outcome(f"ingest: {progress.records:,} records in {progress.batches} batches to topic {topic}")
+
+
+def _identity(state: FileStore, topic: str) -> str:
+    """The id of this ingest: made by its first run, kept in the checkpoint. Raises JobError for another topic's."""
+    text = state.read(IDENTITY)
+    if text is None:
+        run_id = uuid.uuid4().hex[:12]
+        state.write(IDENTITY, json.dumps({"id": run_id, "topic": topic}))
+        return run_id
+    known = json.loads(text)
+    if known["topic"] != topic:
+        raise JobError(f"the checkpoint {state.root} belongs to an ingest into topic {known['topic']}, not {topic}")
+    return str(known["id"])
+
+
+def _files(session: SparkSession, settings: Settings) -> list[str]:
+    """Raises JobError for a path that is not there."""
+    found: list[str] = []
+    for path in settings.texts("path"):
+        store = FileStore(session, path)
+        if not store.exists():
+            raise JobError(f"{path} is not there")
+        found += store.data_files()
+    return found
+
+
+def _rows(session: SparkSession, settings: Settings, batch: PlannedBatch, mark: str) -> DataFrame:
+    """The records of a batch: key, value, headers, and timestamp where a column has it."""
+    from pyspark.sql import functions as F
+
+    kind = settings.text("format")
+    reader = session.read.format(kind).options(**DEFAULT_READ_OPTIONS.get(kind, {}) | settings.mapping("read-option"))
+    if settings.has("read-schema"):
+        reader = reader.schema(settings.text("read-schema"))
+    rows = reader.load(list(batch.files))
+    records = as_records(rows, settings.texts("key"), settings.text("value"))
+    header = F.array(F.struct(F.lit(HEADER).alias("key"), F.lit(mark.encode()).alias("value")))
+    return records.select(*(F.col(name).cast("binary").alias(name) for name in COLUMNS), header.alias("headers"))
+
+
+def _without_sent(
+    session: SparkSession, settings: Settings, rows: DataFrame, batch: PlannedBatch, mark: str
+) -> DataFrame:
+    """The rows less what a broken-off try left in the topic, as often as it is there."""
+    from pyspark.sql import functions as F
+
+    assert batch.ends is not None
+    topic = settings.text("topic")
+    starts = json.dumps({topic: {str(index): offset for index, offset in batch.ends.items()}})
+    sent = read_topics(
+        session,
+        settings.text("bootstrap-server"),
+        settings.mapping("kafka"),
+        [topic],
+        startingOffsets=starts,
+    )
+    marked = F.exists("headers", lambda header: (header["key"] == HEADER) & (header["value"] == F.lit(mark.encode())))
+    left = rows.select(*COLUMNS).exceptAll(sent.where(marked).select(*COLUMNS))
+    header = F.array(F.struct(F.lit(HEADER).alias("key"), F.lit(mark.encode()).alias("value")))
+    return left.withColumn("headers", header)
+
+
+def _send(rows: DataFrame, settings: Settings) -> int:
+    """Blocks until all is acknowledged; how many rows there were."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
+    seen = Observation("sent")
+    writer = rows.observe(seen, F.count(F.lit(1)).alias("rows")).write.format(FORMAT).mode("append")
+    options = client_options(settings.text("bootstrap-server"), settings.mapping("kafka"))
+    writer.options(**options).option("topic", settings.text("topic")).save()
+    return int(seen.get["rows"])

@@ -1,0 +1,52 @@
+"""Which files an ingest sends next, given what its checkpoint holds.
+
+Role        Pure.
+Checkpoint  `N.batch`: the files of batch N and the topic's end offsets before it. `N.done`: how many rows it had.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kafka_zk.spark.jobs.outcome import JobError
+
+BATCH, DONE = ".batch", ".done"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedBatch:
+    """`ends` (partition -> end offset) is None for a batch that was never begun."""
+
+    number: int
+    files: tuple[str, ...]
+    ends: Mapping[int, int] | None = None
+
+    def encode(self) -> str:
+        assert self.ends is not None
+        return json.dumps({"files": self.files, "ends": {str(index): offset for index, offset in self.ends.items()}})
+
+
+def decode_batch(number: int, text: str) -> PlannedBatch:
+    """Raises JobError."""
+    try:
+        content = json.loads(text)
+        ends = {int(index): int(offset) for index, offset in content["ends"].items()}
+        return PlannedBatch(number, tuple(content["files"]), ends)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise JobError(f"the checkpoint's {number}{BATCH} cannot be read") from None
+
+
+def plan(noted: Mapping[str, str], there: Iterable[str], files_per_batch: int) -> list[PlannedBatch]:
+    """Batches to send, in order: what was begun and not done, then files that no batch has, by name."""
+    begun = sorted(
+        (decode_batch(int(name.removesuffix(BATCH)), text) for name, text in noted.items() if name.endswith(BATCH)),
+        key=lambda batch: batch.number,
+    )
+    known = {file for batch in begun for file in batch.files}
+    fresh = sorted(set(there) - known)
+    number = begun[-1].number + 1 if begun else 0
+    again = [batch for batch in begun if f"{batch.number}{DONE}" not in noted]
+    groups = [fresh[start : start + files_per_batch] for start in range(0, len(fresh), files_per_batch)]
+    return [*again, *(PlannedBatch(number + index, tuple(group)) for index, group in enumerate(groups))]

