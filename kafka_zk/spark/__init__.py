@@ -9,4 +9,10 @@ if TYPE_CHECKING:
 
 
 def register(session: SparkSession) -> None:
-    """Make our formats known to a session."""
+    """Make the formats `kafka_zk` and `kafka_zk_log` known to a session.
+
+    Each session knows its own: one made by `newSession`, or reached from another thread, is registered by itself.
+    """
+    from kafka_zk.spark.sources.kafka.source import KafkaDataSource
+
+    session.dataSource.register(KafkaDataSource)

@@ -1,0 +1,1 @@
+"""Reading ranges of offsets that were planned beforehand: no group, no subscription, no reset."""

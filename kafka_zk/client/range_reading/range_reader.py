@@ -1,0 +1,225 @@
+"""RangeReader: the batches of planned ranges, fetched from their leaders.
+
+Role        Acts, in one thread: sockets of its own, nothing in the background.
+Invariants  Positions are never reset: offsets that are not there any more are an error, offsets that compaction removed
+            are passed over. While the batches of one answer are used, the next answer is on its way.
+            A call that makes no progress for default.api.timeout.ms fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from kafka_zk.client.addresses import bootstrap_addresses
+from kafka_zk.client.config import ClientConfig
+from kafka_zk.client.errors import DisconnectException, TimeoutException
+from kafka_zk.client.network.metadata import ClusterMetadata
+from kafka_zk.client.network.network_client import NetworkClient
+from kafka_zk.client.network.settings import metadata_settings, network_settings
+from kafka_zk.client.range_reading.errors import CorruptRange, EndBeyondLog, NoProgress, OffsetsLost
+from kafka_zk.client.range_reading.fetching import MAY_PASS, FetchSettings, fetch_request, fetch_settings, partition_of
+from kafka_zk.client.range_reading.visible_batches import VisibleBatches, visible_batches
+from kafka_zk.clock import Clock, SystemClock
+from kafka_zk.config.tables.consumer import CONSUMER_KEYS
+from kafka_zk.protocol.errors import BrokerError, CorruptMessage, ErrorCode, error_class_for
+from kafka_zk.protocol.messages.fetch import FETCH_REQUEST, FETCH_RESPONSE, FetchRequest, FetchResponse, PartitionData
+from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+from kafka_zk.record.batch import Batch
+
+BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+MAX_PARTITION_BYTES = 1 << 30
+RETRY_S = 0.05
+"""How long to wait before a leader is looked for again."""
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A fetch that was sent: its outcome once it has one."""
+
+    position: int
+    answer: FetchResponse | None = None
+    error: Exception | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.answer is not None or self.error is not None
+
+
+class RangeReader:
+    """Close it, or use it in a `with`."""
+
+    def __init__(self, properties: Mapping[str, str], *, clock: Clock | None = None) -> None:
+        """A consumer's properties. Blocks (resolves names). Raises ConfigException, UnsupportedSecurity."""
+        config = ClientConfig(CONSUMER_KEYS, {**properties, "key.deserializer": BYTES, "value.deserializer": BYTES})
+        config.refuse_security()
+        client_id = config.text("client.id") or "range-reader"
+        self._settings = fetch_settings(config)
+        self._clock = clock or SystemClock()
+        self._metadata = ClusterMetadata(
+            bootstrap_addresses(config.texts("bootstrap.servers")),
+            metadata_settings(config, allow_auto_topic_creation=False),
+        )
+        self._client = NetworkClient(
+            network_settings(config, client_id, f"RangeReader clientId={client_id}"), self._metadata, clock=clock
+        )
+
+    def __enter__(self) -> RangeReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._client.close()
+
+    def read(self, partition: TopicPartition, start_offset: int, end_offset: int) -> Iterator[Batch]:
+        """Blocks, a step at a time. The batches that hold the offsets from `start_offset` to before `end_offset`.
+
+        Their first and last may reach beyond the range. Control batches are left out, and for a reader of committed
+        records those of aborted transactions. A batch is only good until the next step.
+        Raises OffsetsLost, EndBeyondLog, NoProgress, CorruptRange; BrokerError for what does not pass by itself.
+        """
+        return _Reading(self._client, self._metadata, self._settings, self._clock, partition, end_offset).batches(
+            start_offset
+        )
+
+
+class _Reading:
+    """One range being read."""
+
+    def __init__(
+        self,
+        client: NetworkClient,
+        metadata: ClusterMetadata,
+        settings: FetchSettings,
+        clock: Clock,
+        partition: TopicPartition,
+        end_offset: int,
+    ) -> None:
+        self._client = client
+        self._metadata = metadata
+        self._settings = settings
+        self._clock = clock
+        self._partition = partition
+        self._end_offset = end_offset
+        self._max_bytes = settings.partition_max_bytes
+        self._progress_ms = clock.monotonic_ms()
+        self._trouble = "no broker is known that leads it"
+
+    def batches(self, position: int) -> Iterator[Batch]:
+        self._metadata.add_topic(self._partition.topic, self._clock.monotonic_ms())
+        flight: _Flight | None = None
+        while position < self._end_offset:
+            flight = flight or self._sent(position)
+            data = self._landed(flight)
+            found = None if data is None else self._visible(data, position)
+            if found is None or found.next_offset == position:
+                if data is not None and found is not None and self._is_passed(data, found, position):
+                    return
+                flight = None
+                self._be_patient(position)
+                continue
+            self._progress_ms = self._clock.monotonic_ms()
+            position = found.next_offset
+            flight = self._sent(position) if position < self._end_offset else None
+            yield from found.batches
+
+    def _visible(self, data: PartitionData, position: int) -> VisibleBatches:
+        records = data.records
+        assert records is None or isinstance(records, bytes | bytearray | memoryview), "an answer holds bytes"
+        aborted = None
+        if self._settings.read_committed:
+            aborted = [(each.first_offset, each.producer_id) for each in data.aborted_transactions or ()]
+        try:
+            return visible_batches(
+                memoryview(records or b""), position, self._end_offset, aborted, check_crcs=self._settings.check_crcs
+            )
+        except CorruptMessage as error:
+            raise CorruptRange(self._partition, position, self._end_offset - 1, str(error)) from error
+
+    def _is_passed(self, data: PartitionData, found: VisibleBatches, position: int) -> bool:
+        """Whether nothing is left between `position` and the end of the range: compaction removed it all."""
+        if found.is_partial:
+            self._max_bytes = min(2 * self._max_bytes, MAX_PARTITION_BYTES)
+            self._trouble = f"a batch is larger than {self._max_bytes // 2} bytes"
+            return False
+        readable_to = data.last_stable_offset if self._settings.read_committed else data.high_watermark
+        if readable_to >= self._end_offset:
+            return True
+        self._trouble = f"its log can be read up to offset {readable_to} only"
+        return False
+
+    def _be_patient(self, position: int) -> None:
+        """Let the client work for a moment. Raises NoProgress when there was none for too long."""
+        waited_ms = self._clock.monotonic_ms() - self._progress_ms
+        if waited_ms >= self._settings.patience_ms:
+            raise NoProgress(self._partition, position, self._end_offset, waited_ms, self._trouble)
+        self._client.poll(RETRY_S)
+
+    def _sent(self, position: int) -> _Flight | None:
+        """A fetch on its way; None while there is no leader to ask."""
+        snapshot = self._metadata.snapshot
+        known = snapshot.partition(self._partition)
+        if known is None or known.leader_id is None:
+            error = snapshot.topic_errors.get(self._partition.topic)
+            if error is not None:
+                self._trouble = f"brokers answer {error.name}"
+            self._metadata.request_update()
+            return None
+        flight = _Flight(position)
+        topic_id = snapshot.topics[self._partition.topic].topic_id or NULL_UUID
+        leader_epoch = known.leader_epoch
+
+        def build(version: int) -> FetchRequest:
+            return fetch_request(
+                version, self._partition, topic_id, leader_epoch, position, self._max_bytes, self._settings
+            )
+
+        def answered(answer: FetchResponse) -> None:
+            flight.answer = answer
+
+        def failed(error: Exception) -> None:
+            flight.error = error
+
+        self._client.send(known.leader_id, FETCH_REQUEST, FETCH_RESPONSE, build, answered, failed)
+        self._client.poll(0)
+        return flight
+
+    def _landed(self, flight: _Flight | None) -> PartitionData | None:
+        """What the leader says of the partition; None for what may pass. Raises OffsetsLost, EndBeyondLog ..."""
+        if flight is None:
+            return None
+        while not flight.is_over:
+            left_ms = self._progress_ms + self._settings.patience_ms - self._clock.monotonic_ms()
+            if left_ms <= 0:
+                raise NoProgress(
+                    self._partition, flight.position, self._end_offset, self._settings.patience_ms, "no answer came"
+                )
+            self._client.poll(left_ms / 1000)
+        if flight.error is not None:
+            if not isinstance(flight.error, DisconnectException | TimeoutException):
+                raise flight.error
+            self._trouble = f"{flight.error}"
+            self._metadata.request_update()
+            return None
+        assert flight.answer is not None
+        data = partition_of(flight.answer)
+        code = flight.answer.error_code or (ErrorCode.UNKNOWN_SERVER_ERROR if data is None else data.error_code)
+        if code == ErrorCode.NONE:
+            return data
+        self._judge(code, data, flight.position)
+        return None
+
+    def _judge(self, code: int, data: PartitionData | None, position: int) -> None:
+        """Raise what cannot pass."""
+        if code in MAY_PASS:
+            self._trouble = f"its leader answers {ErrorCode(code).name}"
+            self._metadata.request_update()
+        elif code == ErrorCode.OFFSET_OUT_OF_RANGE and data is not None:
+            if data.log_start_offset > position:
+                raise OffsetsLost(self._partition, position, self._end_offset, data.log_start_offset)
+            raise EndBeyondLog(self._partition, position, self._end_offset, data.high_watermark)
+        else:
+            error: BrokerError = error_class_for(code)()
+            raise type(error)(f"Offset {position} of partition {self._partition}: {error}")

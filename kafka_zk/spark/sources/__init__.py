@@ -1,0 +1,1 @@
+"""Data sources for PySpark: topics of a cluster, and segment files."""

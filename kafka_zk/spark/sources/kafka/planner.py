@@ -1,0 +1,173 @@
+"""Planner: asks the cluster, on the driver, which partitions there are and where their logs begin and end.
+
+Role        Acts. What is planned with the answers is decided in offset_limits.py and ranges.py.
+Invariants  Ends are looked up with the query's isolation level: what is planned can be read.
+            Offsets that are not in a log are an error, or with failOnDataLoss=false a warning and left out.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+
+from kafka_zk.client.admin.admin_client import AdminClient
+from kafka_zk.client.admin.offset_listing import ListedOffset
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.tables.admin import ADMIN_KEYS
+from kafka_zk.protocol.errors import BrokerError, UnknownTopicOrPartition
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.spark.sources.errors import DataLossError, SourceError, SourceOptionError
+from kafka_zk.spark.sources.kafka.settings import BOOTSTRAP, ReadSettings
+from kafka_zk.spark.sources.offset_limits import EARLIEST, LATEST, OffsetLimit
+from kafka_zk.spark.sources.ranges import OffsetRange, divide, ranges_between
+
+Offsets = dict[TopicPartition, int]
+
+log = logging.getLogger(__name__)
+
+
+class Planner:
+    """Close it, or use it in a `with`. Connects on first use."""
+
+    def __init__(self, settings: ReadSettings) -> None:
+        self._settings = settings
+        self._admin: AdminClient | None = None
+
+    def __enter__(self) -> Planner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._admin is not None:
+            self._admin.close()
+            self._admin = None
+
+    # --- partitions --------------------------------------------------------------------------------------------------
+
+    def partitions(self) -> list[TopicPartition]:
+        """Blocks. What the subscription means now. Raises SourceError."""
+        wanted = self._settings.subscription
+        try:
+            topics = self._topics()
+            described = self._client().describe_topics(topics)
+        except UnknownTopicOrPartition:
+            missing = sorted(set(topics) - self._existing())
+            raise SourceError(f"There is no topic {', '.join(missing) or wanted} in the cluster ({wanted}).") from None
+        except (BrokerError, KafkaException) as error:
+            raise self._failed("topics could not be described", error) from error
+        there = [TopicPartition(name, each.partition) for name, topic in described.items() for each in topic.partitions]
+        if wanted.assigned:
+            missing_partitions = sorted(set(wanted.assigned) - set(there))
+            if missing_partitions:
+                raise SourceError(
+                    f"There is no partition {', '.join(map(str, missing_partitions))} in the cluster ({wanted})."
+                )
+        return sorted(each for each in there if wanted.has(each))
+
+    def _topics(self) -> list[str]:
+        wanted = self._settings.subscription
+        if wanted.pattern:
+            return sorted(name for name in self._existing() if wanted.matches(name))
+        return sorted({*wanted.topics, *(each.topic for each in wanted.assigned)})
+
+    def _existing(self) -> set[str]:
+        return {listing.name for listing in self._client().list_topics(internal=True)}
+
+    # --- offsets -----------------------------------------------------------------------------------------------------
+
+    def latest(self, partitions: Collection[TopicPartition]) -> Offsets:
+        """Blocks. Where the logs end for this query's isolation level. Raises SourceError."""
+        return self._listed(dict.fromkeys(partitions, LATEST))
+
+    def earliest(self, partitions: Collection[TopicPartition]) -> Offsets:
+        """Blocks. Where the logs start. Raises SourceError."""
+        return self._listed(dict.fromkeys(partitions, EARLIEST))
+
+    def resolved(self, limit: OffsetLimit, partitions: Collection[TopicPartition], latest: Offsets) -> Offsets:
+        """Blocks. A limit's offset for each partition. Raises SourceOptionError, SourceError."""
+        look_ups = limit.look_ups(partitions)
+        found = {each: latest[each] for each, number in look_ups.items() if number == LATEST}
+        found |= self._listed({each: number for each, number in look_ups.items() if number != LATEST})
+        return {each: limit.resolve(each, found, latest) for each in partitions}
+
+    def _listed(self, look_ups: Mapping[TopicPartition, int]) -> Offsets:
+        if not look_ups:
+            return {}
+        try:
+            answers = self._client().list_offsets(look_ups, read_committed=self._settings.read_committed)
+        except (BrokerError, KafkaException) as error:
+            raise self._failed("offsets could not be looked up", error) from error
+        found = {}
+        for partition, answer in answers.items():
+            if not isinstance(answer, ListedOffset):
+                raise self._failed(f"offsets of partition {partition} could not be looked up", answer)
+            found[partition] = answer.offset
+        return found
+
+    def commit(self, group: str, offsets: Offsets) -> None:
+        """Blocks. Commit offsets for a group that has no members. Only warns where that fails: a query needs none."""
+        try:
+            self._client().alter_consumer_group_offsets(group, offsets)
+        except (BrokerError, KafkaException) as error:
+            log.warning("Offsets could not be committed for group %s: %s", group, error)
+
+    # --- plans -------------------------------------------------------------------------------------------------------
+
+    def batch_plan(self) -> list[OffsetRange]:
+        """Blocks. The pieces of a batch query. Raises SourceError, SourceOptionError, DataLossError."""
+        partitions = self.partitions()
+        latest = self.latest(partitions)
+        starts = self.resolved(self._settings.start, partitions, latest)
+        ends = self.resolved(self._settings.end, partitions, latest)
+        return self.plan(*self.checked(starts, ends, latest))
+
+    def plan(self, starts: Offsets, ends: Offsets) -> list[OffsetRange]:
+        """The pieces that tasks read."""
+        return divide(
+            ranges_between(starts, ends),
+            min_partitions=self._settings.min_partitions,
+            max_records=self._settings.max_records,
+        )
+
+    def checked(self, starts: Offsets, ends: Offsets, latest: Offsets) -> tuple[Offsets, Offsets]:
+        """Blocks. Starts and ends that lie in the logs. Raises DataLossError, SourceError."""
+        earliest = self.earliest(starts)
+        kept_starts, kept_ends = dict(starts), dict(ends)
+        for each, start in starts.items():
+            first, behind_last, end = earliest[each], latest[each], ends[each]
+            if start < first and end > start:
+                self.lost(
+                    f"Offsets {start} to {min(end, first) - 1} of partition {each} are gone: "
+                    f"its log starts at offset {first}."
+                )
+                kept_starts[each] = first
+            if max(start, end) > behind_last:
+                self.lost(
+                    f"The range of offsets {start} to {max(start, end - 1)} of partition {each} lies behind the end of "
+                    f"its log, which is offset {behind_last}."
+                )
+                kept_ends[each] = behind_last
+        return kept_starts, kept_ends
+
+    def lost(self, what: str) -> None:
+        """Raise DataLossError, or only warn where the query was told that this may happen."""
+        if self._settings.fail_on_data_loss:
+            raise DataLossError(f"{what} With failOnDataLoss=false the query goes on with what is there.")
+        log.warning("%s", what)
+
+    def _client(self) -> AdminClient:
+        if self._admin is None:
+            properties = {name: value for name, value in self._settings.client.items() if name in ADMIN_KEYS}
+            try:
+                self._admin = AdminClient(properties)
+            except KafkaException as error:
+                raise SourceError(f"No client for {properties[BOOTSTRAP]}: {error.__cause__ or error}") from error
+            except ConfigException as error:
+                raise SourceOptionError(str(error)) from error
+        return self._admin
+
+    def _failed(self, what: str, error: Exception) -> SourceError:
+        return SourceError(f"{what[0].upper()}{what[1:]} at {self._settings.client[BOOTSTRAP]}: {error}")

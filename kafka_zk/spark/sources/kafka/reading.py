@@ -1,0 +1,80 @@
+"""What a task does: one piece of a partition as Arrow batches.
+
+Role        Acts, in a worker: makes its own client, keeps nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from kafka_zk.client.range_reading.errors import CorruptRange, EndBeyondLog, OffsetsLost, RangeError
+from kafka_zk.client.range_reading.range_reader import RangeReader
+from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record.batch import Batch
+from kafka_zk.record.columns.batches import append_batch
+from kafka_zk.record.columns.building import ColumnBuilder
+from kafka_zk.spark.sources.errors import DataLossError, SourceError
+from kafka_zk.spark.sources.kafka.settings import ReadSettings
+from kafka_zk.spark.sources.ranges import OffsetRange
+from kafka_zk.spark.sources.schema import BATCH_BYTES, BATCH_ROWS, BatchMaker
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class KafkaInputPartition(InputPartition):
+    """A piece of a partition, as Spark sends it to a task."""
+
+    topic: str
+    partition: int
+    start_offset: int
+    end_offset: int
+
+
+def input_partitions(pieces: list[OffsetRange]) -> list[KafkaInputPartition]:
+    return [KafkaInputPartition(*each.topic_partition, each.start_offset, each.end_offset) for each in pieces]
+
+
+def read_piece(settings: ReadSettings, piece: KafkaInputPartition) -> Iterator[pa.RecordBatch]:
+    """Blocks, a step at a time. Raises DataLossError, SourceError."""
+    partition = TopicPartition(piece.topic, piece.partition)
+    columns = ColumnBuilder(with_headers=settings.include_headers)
+    maker = BatchMaker(piece.topic, piece.partition, include_headers=settings.include_headers)
+    with RangeReader(settings.client) as reader:
+        for batch in _batches(reader, settings, partition, piece.start_offset, piece.end_offset):
+            try:
+                append_batch(columns, batch, first_offset=piece.start_offset, end_offset=piece.end_offset)
+            except BrokerError as error:
+                header = batch.header
+                raise SourceError(
+                    str(CorruptRange(partition, header.base_offset, header.last_offset, str(error)))
+                ) from error
+            if columns.row_count >= BATCH_ROWS or columns.size_bytes >= BATCH_BYTES:
+                yield maker.batch(columns.take())
+    if columns.row_count:
+        yield maker.batch(columns.take())
+
+
+def _batches(
+    reader: RangeReader, settings: ReadSettings, partition: TopicPartition, position: int, end_offset: int
+) -> Iterator[Batch]:
+    """The batches of the range; with failOnDataLoss=false without what is gone."""
+    while True:
+        try:
+            yield from reader.read(partition, position, end_offset)
+            return
+        except (OffsetsLost, EndBeyondLog) as error:
+            if settings.fail_on_data_loss:
+                raise DataLossError(str(error)) from error
+            log.warning("%s", error)
+            if isinstance(error, EndBeyondLog) or error.log_start_offset >= end_offset:
+                return
+            position = error.log_start_offset
+        except (RangeError, BrokerError) as error:
+            raise SourceError(str(error)) from error

@@ -1,0 +1,108 @@
+"""What the options of `kafka_zk` ask for when it is read.
+
+Role        Pure. Read on the driver; the values travel to the workers.
+Source      Spark 4.2 KafkaSourceProvider: the same options, defaults and refusals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kafka_zk.spark.sources.errors import SourceOptionError
+from kafka_zk.spark.sources.offset_limits import Kind, OffsetLimit, Side, check_batch_limits, read_limit
+from kafka_zk.spark.sources.options import client_properties, read_duration_ms, read_flag, read_positive
+from kafka_zk.spark.sources.subscription import Subscription, read_subscription
+
+BOOTSTRAP = "bootstrap.servers"
+FETCH_BYTES = str(4 * 1024 * 1024)
+"""max.partition.fetch.bytes unless it is given: a task reads one partition, so it may ask for more than a consumer."""
+
+_REFUSED = {
+    "auto.offset.reset": "offsets are planned beforehand; the option startingOffsets says where to start",
+    "key.deserializer": "keys come as bytes; use DataFrame operations on the column key",
+    "value.deserializer": "values come as bytes; use DataFrame operations on the column value",
+    "enable.auto.commit": "a query keeps its offsets itself; the option groupIdForCommit shows them to lag tools",
+    "interceptor.classes": "interceptors may change what a query reads",
+}
+_OF_STREAMS = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSettings:
+    """`client` are a consumer's properties. Times in milliseconds."""
+
+    client: Mapping[str, str]
+    subscription: Subscription
+    start: OffsetLimit
+    end: OffsetLimit
+    fail_on_data_loss: bool
+    include_headers: bool
+    min_partitions: int | None
+    max_records: int | None
+    max_offsets: int | None = None
+    min_offsets: int | None = None
+    max_delay_ms: int = 0
+    commit_group: str | None = None
+
+    @property
+    def read_committed(self) -> bool:
+        return self.client.get("isolation.level") == "read_committed"
+
+
+def batch_settings(options: Mapping[str, str]) -> ReadSettings:
+    """For a batch query. Raises SourceOptionError."""
+    start = read_limit(options, Side.STARTING, Kind.EARLIEST)
+    end = read_limit(options, Side.ENDING, Kind.LATEST)
+    check_batch_limits(start, end)
+    return _settings(options, start, end)
+
+
+def stream_settings(options: Mapping[str, str]) -> ReadSettings:
+    """For a streaming query. Raises SourceOptionError."""
+    for name in _OF_STREAMS:
+        if name in options:
+            raise SourceOptionError(f"The option {name} is not for streaming queries, which have no end.")
+    max_offsets, min_offsets = (
+        read_positive(options, "maxOffsetsPerTrigger"),
+        read_positive(options, "minOffsetsPerTrigger"),
+    )
+    if max_offsets is not None and min_offsets is not None and min_offsets > max_offsets:
+        raise SourceOptionError(
+            f"The option minOffsetsPerTrigger ({min_offsets}) is larger than maxOffsetsPerTrigger ({max_offsets})."
+        )
+    start = read_limit(options, Side.STARTING, Kind.LATEST)
+    return replace(
+        _settings(options, start, OffsetLimit(Side.ENDING, Kind.LATEST, "endingOffsets")),
+        max_offsets=max_offsets,
+        min_offsets=min_offsets,
+        max_delay_ms=read_duration_ms(options, "maxTriggerDelay", "15m"),
+        commit_group=options.get("groupIdForCommit"),
+    )
+
+
+def _settings(options: Mapping[str, str], start: OffsetLimit, end: OffsetLimit) -> ReadSettings:
+    return ReadSettings(
+        client=consumer_properties(options),
+        subscription=read_subscription(options),
+        start=start,
+        end=end,
+        fail_on_data_loss=read_flag(options, "failOnDataLoss", default=True),
+        include_headers=read_flag(options, "includeHeaders", default=False),
+        min_partitions=read_positive(options, "minPartitions"),
+        max_records=read_positive(options, "maxRecordsPerPartition"),
+    )
+
+
+def consumer_properties(options: Mapping[str, str]) -> dict[str, str]:
+    """A consumer's properties. Raises SourceOptionError for those that a query cannot have."""
+    properties = {"max.partition.fetch.bytes": FETCH_BYTES, **client_properties(options)}
+    for name, reason in _REFUSED.items():
+        if name in properties:
+            raise SourceOptionError(f"The option kafka.{name} is not supported: {reason}.")
+    if not properties.get(BOOTSTRAP, "").strip():
+        raise SourceOptionError(f"The option kafka.{BOOTSTRAP} must say where the brokers are.")
+    patience_ms = read_positive(options, "kafkaConsumer.pollTimeoutMs")
+    if patience_ms is not None:
+        properties["default.api.timeout.ms"] = str(patience_ms)
+    return properties

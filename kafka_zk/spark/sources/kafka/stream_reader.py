@@ -1,0 +1,122 @@
+"""A streaming read of topics: offsets from micro-batch to micro-batch.
+
+Role        Acts, on the driver but for `read`. Spark keeps the offsets; nothing is remembered that a restart needs.
+Invariants  A batch planned once is planned the same again: its bounds are Spark's.
+Source      Spark 4.2 KafkaMicroBatchStream.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from kafka_zk.spark.sources.kafka.planner import Offsets, Planner
+from kafka_zk.spark.sources.kafka.reading import KafkaInputPartition, input_partitions, read_piece
+from kafka_zk.spark.sources.kafka.settings import ReadSettings
+from kafka_zk.spark.sources.offset_limits import from_json_offsets, to_json_offsets
+from kafka_zk.spark.sources.ranges import limited
+
+
+class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Holds settings only until the driver uses it; what goes to the workers are those."""
+
+    def __init__(self, settings: ReadSettings) -> None:
+        self._settings = settings
+        self._planner = Planner(settings)
+        self._target: Offsets | None = None
+        self._last_trigger_s = time.monotonic()
+
+    def __getstate__(self) -> ReadSettings:
+        return self._settings
+
+    def __setstate__(self, settings: ReadSettings) -> None:
+        self.__init__(settings)  # type: ignore[misc]
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Where a new query starts."""
+        partitions = self._planner.partitions()
+        latest = self._planner.latest(partitions)
+        starts = self._planner.resolved(self._settings.start, partitions, latest)
+        starts, _ = self._planner.checked(starts, latest, latest)
+        return to_json_offsets({each: min(start, latest[each]) for each, start in starts.items()})
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        if self._settings.max_offsets is not None:
+            return ReadMaxRows(self._settings.max_offsets)
+        if self._settings.min_offsets is not None:
+            return ReadMinRows(self._settings.min_offsets)
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Where the next micro-batch ends; `start` itself while there is too little to read."""
+        starts = from_json_offsets(start)
+        ends = self._ends()
+        begins = self._with_new_partitions(starts, ends)
+        if self._target is None and not isinstance(limit, ReadAllAvailable) and self._is_too_little(begins, ends):
+            return start
+        if isinstance(limit, ReadMaxRows):
+            ends = limited(begins, ends, limit.max_rows)
+        self._last_trigger_s = time.monotonic()
+        return to_json_offsets(ends)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What is there now is all that the query reads."""
+        self._target = self._planner.latest(self._planner.partitions())
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        return to_json_offsets(self._ends())
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[KafkaInputPartition]:
+        """The pieces of one micro-batch. Raises DataLossError, SourceError."""
+        starts, ends = from_json_offsets(start), from_json_offsets(end)
+        if starts == ends:
+            return []
+        for gone in sorted(starts.keys() - ends.keys()):
+            self._planner.lost(f"Partition {gone} is gone; it was read up to offset {starts[gone]}.")
+        begins = {each: begin for each, begin in self._with_new_partitions(starts, ends).items() if each in ends}
+        for each in sorted(begins):
+            if each not in starts and begins[each] > 0:
+                self._planner.lost(f"The new partition {each} starts at offset {begins[each]} instead of 0.")
+            elif ends[each] < begins[each]:
+                self._planner.lost(f"The end of partition {each} went back from offset {begins[each]} to {ends[each]}.")
+        begins, ends = self._planner.checked(begins, ends, self._planner.latest(begins))
+        return input_partitions(self._planner.plan(begins, ends))
+
+    def read(self, partition: KafkaInputPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+        return read_piece(self._settings, partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Show a group's lag tools how far the query is. A query goes on from its checkpoint, never from here."""
+        if self._settings.commit_group:
+            self._planner.commit(self._settings.commit_group, from_json_offsets(end))
+
+    def stop(self) -> None:
+        self._planner.close()
+
+    def _ends(self) -> Offsets:
+        if self._target is not None:
+            return dict(self._target)
+        return self._planner.latest(self._planner.partitions())
+
+    def _with_new_partitions(self, starts: Offsets, ends: Offsets) -> Offsets:
+        """Partitions that came after the query began are read from where their logs start."""
+        new = [each for each in ends if each not in starts]
+        return {**starts, **self._planner.earliest(new)}
+
+    def _is_too_little(self, begins: Offsets, ends: Offsets) -> bool:
+        if self._settings.min_offsets is None:
+            return False
+        waited_ms = (time.monotonic() - self._last_trigger_s) * 1000
+        there = sum(max(0, end - begins[each]) for each, end in ends.items())
+        return there < self._settings.min_offsets and waited_ms < self._settings.max_delay_ms
