@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from kafka_zk.log.directory.data_dir import DataDir
+from kafka_zk.log.loading.directory_load import DirectoryLoad
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.metrics.registry import MetricsRegistry, Row, Tags
 from kafka_zk.protocol.types import TopicPartition
@@ -40,6 +41,25 @@ def register_logs(
                 yield (("topic", topic), ("partition", str(partition)), *future), values
 
     metrics.gauge_table(_LOG, _PER_LOG, rows, row_count=lambda: len(logs) + len(future_logs))
+
+
+def register_loads(metrics: MetricsRegistry, loads: Sequence[DirectoryLoad], thread_count: int) -> None:
+    """Show how far a start is, for as long as `loads` holds the directories that are loaded."""
+
+    def logs() -> Iterator[Row]:
+        for load in list(loads):
+            yield (("dir", str(load.data_dir.path)),), (load.remaining_logs,)
+
+    def segments() -> Iterator[Row]:
+        for load in list(loads):
+            for number in range(thread_count):
+                tags = ("dir", str(load.data_dir.path)), ("threadNum", str(number))
+                yield tags, (load.remaining_segments.get(number, 0),)
+
+    metrics.gauge_table(_MANAGER, ("remainingLogsToRecover",), logs, row_count=lambda: len(loads))
+    metrics.gauge_table(
+        _MANAGER, ("remainingSegmentsToRecover",), segments, row_count=lambda: thread_count * len(loads)
+    )
 
 
 def register_directories(metrics: MetricsRegistry, dirs: Sequence[DataDir]) -> None:

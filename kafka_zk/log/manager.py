@@ -197,6 +197,8 @@ class LogManager:
             refuse_duplicates(loads)
         except InvalidLogDirectory as error:
             refusals.append(error)
+        shown = list(loads)
+        log_metrics.register_loads(self._metrics, shown, self._config.num_recovery_threads_per_data_dir)
         loading = [] if refusals else [gevent.spawn(load_one, load) for load in loads]
         try:
             gevent.joinall(loading)
@@ -204,6 +206,7 @@ class LogManager:
             # Killed while waiting: the threads use the files until they notice.
             stop_all()
             gevent.joinall(loading)
+            shown.clear()
         if refusals:
             log.error("There was an error in one of the threads during logs loading: %s", refusals[0])
             raise refusals[0]

@@ -23,7 +23,7 @@ from kafka_zk.log.append.append_info import AppendInfo
 from kafka_zk.log.append.checking import CHECK_POOLED_BYTES, LimitedRules, validate_in_thread
 from kafka_zk.log.append.flusher import Flusher
 from kafka_zk.log.append.rules import validation_rules
-from kafka_zk.log.append.writing import POOLED_BYTES, follow_producer, write
+from kafka_zk.log.append.writing import POOLED_BYTES, follow_producer, write, write_batches
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names, partition_metadata
@@ -172,7 +172,7 @@ class UnifiedLog:
                     self._state.check_marker(header, marker, first_offset)
             else:
                 self._state.check(header, first_offset, origin)
-        write(self, segment, records, size, last_offset, max_timestamp, last_offset)
+        write(self, segment, records, size, last_offset, max_timestamp)
         if has_producer:
             follow_producer(self, segment, header, first_offset, marker)
         self._state.map_end_offset = self.log_end_offset = last_offset + 1
@@ -195,18 +195,19 @@ class UnifiedLog:
                 self.forget_epochs()
             elif header.partition_leader_epoch != self._latest_epoch:
                 self._assign_epoch(header.partition_leader_epoch, header.base_offset)
-        newest = max((batch.header for batch in batches), key=lambda header: header.max_timestamp)
+        headers = [batch.header for batch in batches]
+        max_timestamp = max(header.max_timestamp for header in headers)
         data = batches[0].buffer[batches[0].position : batches[-1].end]
         size, last_offset = len(data), last.last_offset
         now_ms = self.log_dir.clock.wall_ms()
-        segment = self._room_for(size, first.base_offset, last_offset, newest.max_timestamp, now_ms)
-        write(self, segment, data, size, last_offset, newest.max_timestamp, newest.last_offset)
+        segment = self._room_for(size, first.base_offset, last_offset, max_timestamp, now_ms)
+        write_batches(self, segment, data, headers)
         for batch in batches:
             if batch.header.has_producer_id:
                 marker = marker_of(batch) if batch.header.is_control else None
                 follow_producer(self, segment, batch.header, batch.header.base_offset, marker)
         self._state.map_end_offset = self.log_end_offset = last_offset + 1
-        return AppendInfo(first.base_offset, last_offset, -1, self.log_start_offset, newest.max_timestamp)
+        return AppendInfo(first.base_offset, last_offset, -1, self.log_start_offset, max_timestamp)
 
     def _as_appended_before(self, first_offset: int, last_offset: int, timestamp: int) -> AppendInfo:
         return AppendInfo(first_offset, last_offset, timestamp, self.log_start_offset, timestamp, is_duplicate=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from kafka_zk.log.files import names
 from kafka_zk.log.removal.deletion import remove_segments
-from kafka_zk.log.segments.roll import has_no_room_for, is_too_old, segment_life_ms
+from kafka_zk.log.segments.roll import drawn_jitter_ms, has_no_room_for, is_too_old, segment_life_ms
 from kafka_zk.log.segments.segment import LogSegment
 from kafka_zk.protocol.errors import CorruptMessage, RecordListTooLarge
 
@@ -100,7 +100,9 @@ def add_segment(log: UnifiedLog, base_offset: int) -> None:
         base_offset,
         config,
         created_ms=log.log_dir.clock.wall_ms(),
-        jitter_ms=log.jitter_below(min(config.segment_jitter_ms, config.segment_ms)) if config.segment_jitter_ms else 0,
+        jitter_ms=drawn_jitter_ms(
+            jitter_ms=config.segment_jitter_ms, segment_ms=config.segment_ms, draw_below=log.jitter_below
+        ),
         disk=log.log_dir.disk,
     )
     log.log_dir.open_segments.track(segment)

@@ -2,9 +2,9 @@
 
 Role        Acts, in the greenlet of a cleaner. The Python-heavy passes are stretches (stretches.py) in a helper
             process; between them the cleaner rests if it was too fast, and looks whether the log still is what it was.
-Invariants  Until a group's swap the log is untouched. A cleaning that ends early leaves no file behind; what a crash
-            leaves the next start removes or completes. Records at or behind the first uncleanable offset stay as they
-            are.
+Invariants  Until a group's swap the log is untouched; before the first, all that was mapped is synced. A cleaning that
+            ends early leaves no file behind; what a crash leaves the next start removes or completes. Records at or
+            behind the first uncleanable offset stay as they are.
 Source      Kafka 3.9 Cleaner: doClean, cleanSegments, buildOffsetMap; LocalLog.createNewCleanedSegment.
 """
 
@@ -106,6 +106,9 @@ class Cleaning:
             mapped = self._fill(table, between(segments, start, uncleanable))
             self.stats.map_ms = clock.monotonic_ms() - self._began_ms
             end_offset = mapped.latest_offset + 1
+            # Records go for the sake of later ones: those must not be lost by a power cut that keeps the swaps.
+            log.flusher.flush(end_offset)
+            self._check()
             cleanable = below(segments, uncleanable)
             log_lines.info(
                 "%s Cleaning log %s (cleaning prior to %s, discarding tombstones prior to upper bound deletion "

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from kafka_zk.log.directory.partition_dirs import partition_dirs
 from kafka_zk.log.doctor.checks.offsets import Checkpointed
 from kafka_zk.log.doctor.findings import (
     BEING_DELETED,
@@ -34,7 +35,6 @@ from kafka_zk.log.files import clean_shutdown, meta_properties, names
 from kafka_zk.log.files.checkpoint import MalformedCheckpoint, read_offsets
 from kafka_zk.log.files.meta_properties import MalformedMetaProperties, MetaProperties
 from kafka_zk.log.files.names import DirKind
-from kafka_zk.log.loading.loader import partition_dirs
 from kafka_zk.log.loading.refusals import InvalidLogDirectory, partition_of
 from kafka_zk.protocol.types import TopicPartition
 

@@ -14,14 +14,16 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 from kafka_zk.clock import Clock
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.directory.data_dir import DataDir
+from kafka_zk.log.directory.partition_dirs import partition_dirs
 from kafka_zk.log.files.names import DirKind, PartitionDir
-from kafka_zk.log.loading.loader import partition_dirs
 from kafka_zk.log.loading.opening import LogOpener
 from kafka_zk.log.loading.refusals import partition_of, second_directory, second_future
 from kafka_zk.log.pools import LogPools
@@ -44,7 +46,10 @@ class FoundPartition(NamedTuple):
 
 
 class DirectoryLoad:
-    """`live`, `future`: the opened logs, once `run` has returned. `deleted`: directories to remove."""
+    """`live`, `future`: the opened logs, once `run` has returned. `deleted`: directories to remove.
+
+    While it runs: `remaining_logs`, and `remaining_segments` by the number of the thread, are still to be recovered.
+    """
 
     def __init__(self, data_dir: DataDir, opener: LogOpener, pools: LogPools, clock: Clock) -> None:
         self.data_dir = data_dir
@@ -52,12 +57,15 @@ class DirectoryLoad:
         self.future: list[UnifiedLog] = []
         self.deleted: list[Path] = []
         self.found: list[FoundPartition] = []
+        self.remaining_logs = 0
+        self.remaining_segments: dict[int, int] = {}
         self._opener = opener
         self._pools = pools
         self._clock = clock
         self._configs: dict[str, LogConfig] = {}
         self._to_sync: list[Path] = []
         self._waiting: Iterator[FoundPartition] = iter(())
+        self._thread_numbers: Iterator[int] = count()
         self._done_count = 0
         self._counting = threading.Lock()
         self._is_stopping = False
@@ -71,8 +79,8 @@ class DirectoryLoad:
         if not self.found:
             log.info("No logs found to be loaded in %s", path)
         elif self.data_dir.had_clean_stop:
-            count = len(self.found)
-            log.info("Skipping recovery of %d logs from %s since clean shutdown file was found", count, path)
+            found = len(self.found)
+            log.info("Skipping recovery of %d logs from %s since clean shutdown file was found", found, path)
         else:
             log.info("Recovering %d logs from %s since no clean shutdown file was found", len(self.found), path)
 
@@ -84,6 +92,7 @@ class DirectoryLoad:
                 log.warning("Found stray log: %s", each.path)
         to_open = list(self._to_open())
         self._done_count = len(self.found) - len(to_open)
+        self.remaining_logs = len(to_open)
         # The threads share it: taking the next one is a single step of the interpreter.
         self._waiting = iter(to_open)
         if to_open:
@@ -104,10 +113,11 @@ class DirectoryLoad:
 
     def _open_waiting(self) -> None:
         """In a thread."""
+        number = next(self._thread_numbers)
         try:
             for each in self._waiting:
                 self._breathe()
-                self._open(each)
+                self._open(each, partial(self.remaining_segments.__setitem__, number))
         except LoadStopped:
             return  # Whoever stopped it knows why.
         except BaseException:
@@ -119,7 +129,7 @@ class DirectoryLoad:
         if self._is_stopping:
             raise LoadStopped(f"The load of {self.data_dir.path} was stopped")
 
-    def _open(self, found: FoundPartition) -> None:
+    def _open(self, found: FoundPartition, on_progress: Callable[[int], None]) -> None:
         topic_partition = found.partition.topic_partition
         started_ms = self._clock.monotonic_ms()
         opened = self._opener.open(
@@ -129,11 +139,13 @@ class DirectoryLoad:
             self._configs[topic_partition.topic],
             sync_later=self._to_sync.append,
             breathe=self._breathe,
+            on_progress=on_progress,
         )
         opened.is_future = found.partition.kind is DirKind.FUTURE
         with self._counting:
             (self.future if opened.is_future else self.live).append(opened)
             self._done_count += 1
+            self.remaining_logs -= 1
             self._report(opened, self._clock.monotonic_ms() - started_ms)
 
     def _report(self, opened: UnifiedLog, took_ms: int) -> None:

@@ -4,28 +4,34 @@ Role        Plain and synchronous; run at start-up and when a partition is creat
 Invariants  After a clean stop nothing is scanned and nothing is opened: names, sizes and the recovery point are enough.
             After a crash every segment from the recovery point on is checked; the first that loses bytes is the last
             that stays. What is below the recovery point was synced and is trusted.
-Source      LogLoader.load, removeTempFilesAndCollectSwapFiles, loadSegmentFiles, recoverLog.
+            A segment to be checked whose offsets are out of reach of its base is split, and the step begun again.
+Source      LogLoader.load, loadSegmentFiles, recoverLog, retryOnOffsetOverflow.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.files import names, producer_snapshot
-from kafka_zk.log.files.checkpoint import MalformedCheckpoint
 from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.names import OffsetFile
 from kafka_zk.log.files.transaction_index import CorruptIndex
-from kafka_zk.log.loading.rebuild import epochs_of, rebuild_producers, recover_segment
+from kafka_zk.log.loading.epoch_mending import bring_back_first_epochs, forget_torn_epochs, make_again
+from kafka_zk.log.loading.leftovers import Leftovers
+from kafka_zk.log.loading.rebuild import rebuild_producers, recover_segment
+from kafka_zk.log.loading.splitting import split_in_place
+from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET, drawn_jitter_ms
 from kafka_zk.log.segments.segment import LogSegment
 from kafka_zk.log.segments.segment_list import Segments
+from kafka_zk.log.segments.splitting import OverflowedSegment
 from kafka_zk.log.state.epoch_journal import EpochJournal
-from kafka_zk.log.state.leader_epoch_cache import LeaderEpochCache
 from kafka_zk.log.state.producer_journal import ProducerJournal
 from kafka_zk.protocol.errors import CorruptMessage
 
@@ -56,20 +62,27 @@ class LogLoader:
     recovery_point: int
     log_start_offset: int
     now_ms: int
-    jitter_ms: int = 0
+    jitter_below: Callable[[int], int] = lambda bound: 0
+    """`jitter_below(n)` draws a number below n for each segment of a topic with segment.jitter.ms."""
     knows_recovery_point: bool = True
     breathe: Callable[[], None] = lambda: None
     sync_later: Callable[[Path], None] = lambda path: None
     """Told of segments that were cut: after a clean stop nobody would look behind the cut again."""
     segments: Segments = field(default_factory=Segments)
+    on_progress: Callable[[int], None] = lambda remaining: None
+    """Told how many segments are still to be recovered."""
     _recovered: tuple[LogSegment, int] | None = None
     """The segment recovered last and where it ends."""
+    _split_bases: set[int] = field(default_factory=set)
+    """Of the parts of segments that this load has split."""
 
     def load(self) -> LoadedLog:
         """Raises OSError, CorruptMessage (a directory that contradicts itself)."""
         if not self.clean_stop:
-            self._forget_torn_epochs()
-        files = self._finish_swaps(self._scan())
+            forget_torn_epochs(self.epochs, self._prefix)
+        files = self._scan()
+        if Leftovers(self.directory, self.config, self.disk, self._prefix).clear(files):
+            files = self._scan()
         self.producers.begin_load(file.offset for file in files if file.kind == names.PRODUCER_SNAPSHOT)
         try:
             return self._load(files)
@@ -77,21 +90,26 @@ class LogLoader:
             self.producers.end_load()
 
     def _load(self, files: dict[OffsetFile, os.DirEntry[str]]) -> LoadedLog:
-        self._open_segments(files)
+        while not self._splitting(partial(self._open_segments, files)):
+            files = self._scan()
+            self.segments.clear()
         loaded = self._resume(files) if self.clean_stop else None
         if loaded is not None:
             return loaded
         if not self.clean_stop:
             with self.epochs.written_once():
                 self._mend_epochs()
-                self._recover_unflushed()
+                while not self._splitting(self._recover_unflushed):
+                    self._recovered = None
         end_offset = self._end_offset()
         recovery_point = end_offset if self.clean_stop else min(self.recovery_point, end_offset)
         self.epochs.truncate_from_end(end_offset)
         self.epochs.truncate_from_start(self.log_start_offset)
         start_offset = max(self.log_start_offset, self.segments.first.base_offset)
         if not self.clean_stop:
-            self._mend_first_epochs(start_offset)
+            bring_back_first_epochs(self.epochs, list(self.segments), start_offset)
+            # A killed process may have written it, and synced nothing.
+            self.epochs.is_synced = False
         self.producers.remove_above(end_offset)
         self.producers.remove_stray(segment.base_offset for segment in self.segments)
         if self.clean_stop or self.producers.state.map_end_offset != end_offset:
@@ -126,80 +144,14 @@ class LogLoader:
             self.epochs.create()
         return found
 
-    def _finish_swaps(self, files: dict[OffsetFile, os.DirEntry[str]]) -> dict[OffsetFile, os.DirEntry[str]]:
-        """Undo an unfinished cleaning or split, complete a finished one; what is left has no suffix.
-
-        .deleted: nobody needs it. .cleaned: not finished, so the swaps at or above the smallest are of an unfinished
-        split. Other .swap files are finished and replace everything in their range of offsets.
-        """
-        if not any(file.state for file in files):
-            return files
-        for file in self._having(files, names.DELETED):
-            self._unlink(file)
-        cleaned = self._having(files, names.CLEANED)
-        smallest_cleaned = min((file.offset for file in cleaned), default=1 << 63)
-        swaps = []
-        for file in self._having(files, names.SWAP):
-            if file.offset >= smallest_cleaned:
-                log.info("%s Deleting invalid swap file %s", self._prefix, self._name(file))
-                self._unlink(file)
-            else:
-                swaps.append(file)
-        for file in cleaned:
-            self._unlink(file)
-        self._replace_range(swaps, [file for file in files if not file.state])
-        for file in swaps:
-            self.disk.rename(self.directory / self._name(file), self.directory / self._name(file._replace(state="")))
-        self.disk.sync_path(self.directory)
-        return self._scan()
-
-    def _replace_range(self, swaps: list[OffsetFile], live: list[OffsetFile]) -> None:
-        logs = [file for file in swaps if file.kind == names.LOG]
-        if not logs:
-            return
-        first = min(file.offset for file in logs)
-        end = max(self._swap_end(file) for file in logs)
-        for file in live:
-            if file.kind != names.PRODUCER_SNAPSHOT and first <= file.offset < end:
-                log.info("%s Deleting %s, which swap files replace", self._prefix, self._name(file))
-                self._unlink(file)
-
-    def _swap_end(self, file: OffsetFile) -> int:
-        path = self.directory / self._name(file)
-        segment = LogSegment(
-            self.directory,
-            file.offset,
-            self.config,
-            size_bytes=path.stat().st_size,
-            created_ms=self.now_ms,
-            disk=self.disk,
-            state=names.SWAP,
-        )
-        try:
-            return segment.next_offset()
-        finally:
-            segment.close_files()
-
     def _open_segments(self, files: dict[OffsetFile, os.DirEntry[str]]) -> None:
         for file in sorted(files):
             if file.kind in names.INDEXES and OffsetFile(file.offset, names.LOG, "") not in files:
-                log.warning(
-                    "%s Found an orphaned index file %s, with no corresponding log file.",
-                    self._prefix,
-                    self.directory / self._name(file),
-                )
-                self._unlink(file)
+                path = self.directory / names.offset_file_name(*file)
+                log.warning("%s Found an orphaned index file %s, with no corresponding log file.", self._prefix, path)
+                self.disk.remove_if_exists(path)
         for file in sorted(file for file in files if file.kind == names.LOG):
-            segment = LogSegment(
-                self.directory,
-                file.offset,
-                self.config,
-                size_bytes=files[file].stat().st_size,
-                created_ms=self.now_ms,
-                jitter_ms=self.jitter_ms,
-                disk=self.disk,
-            )
-            self.segments.add(segment)
+            self.segments.add(self._segment(file.offset, files[file].stat().st_size))
         # What recovery will look at anyway is not rebuilt first: what lies before it may not be whole yet.
         unflushed = [] if self.clean_stop else self._unflushed()
         for segment in self.segments:
@@ -217,6 +169,8 @@ class LogLoader:
                     segment.file.path,
                 )
             self._recover(segment)
+        elif segment.base_offset in self._split_bases:
+            self._recover(segment)  # Its transaction index cannot be made from the one that was there.
         elif OffsetFile(segment.base_offset, names.TRANSACTION_INDEX, "") in files:
             try:
                 segment.transaction_index.sanity_check()
@@ -242,6 +196,10 @@ class LogLoader:
         if (active.size_bytes == 0) != (end_offset == active.base_offset):
             return None
         start_offset = max(self.log_start_offset, self.segments.first.base_offset)
+        self.producers.remove_stray(segment.base_offset for segment in self.segments)
+        snapshots = self.producers.snapshot_offsets()
+        if snapshots and not start_offset < snapshots[0] <= snapshots[-1] <= end_offset:
+            return None
         if end_offset > start_offset:
             snapshot = files.get(OffsetFile(end_offset, names.PRODUCER_SNAPSHOT, ""))
             if snapshot is None:
@@ -256,58 +214,36 @@ class LogLoader:
 
     # Unclean
 
-    def _forget_torn_epochs(self) -> None:
-        try:
-            _ = self.epochs.cache
-        except MalformedCheckpoint as error:
-            log.warning("%s %s; rebuilding it from the log", self._prefix, error)
-            self.epochs.replace(LeaderEpochCache())
-
     def _mend_epochs(self) -> None:
-        """A power cut may have left the epoch file empty: make it again from the batches that are trusted."""
         has_none = not self.epochs.cache.entries
         self._mend_last_flushed()
         if not has_none:
             return
         unflushed = self._unflushed()
         trusted = [segment for segment in self.segments if segment not in unflushed and segment.size_bytes]
-        try:
-            if trusted:
-                self.epochs.replace(epochs_of(trusted))
-        except CorruptMessage as error:
-            raise OSError(f"{self.directory}: {error}") from error
-
-    def _mend_first_epochs(self, start_offset: int) -> None:
-        """The log start had moved on, which no checkpoint remembers: records before the first epoch are back."""
-        cache = self.epochs.cache
-        first = cache.earliest_entry()
-        if first is None or first.start_offset <= start_offset:
-            return
-        before = [segment for segment in self.segments if segment.base_offset < first.start_offset]
-        found = [entry for entry in epochs_of(before).entries if entry.start_offset < first.start_offset]
-        if found:
-            newest = found[-1].epoch
-            known = [entry for entry in cache.entries if entry.epoch > newest]
-            self.epochs.replace(LeaderEpochCache([*found, *known]))
-            self.epochs.truncate_from_start(start_offset)
+        make_again(self.epochs, trusted, self.directory)
 
     def _unflushed(self) -> list[LogSegment]:
-        return self.segments.from_offset(self.recovery_point) if len(self.segments) else []
+        # The parts of a split segment have no transaction index yet, whatever was synced.
+        start = min(self.recovery_point, *self._split_bases) if self._split_bases else self.recovery_point
+        return self.segments.from_offset(start) if len(self.segments) else []
 
     def _recover_unflushed(self) -> None:
         unflushed = self._unflushed()
         if unflushed:
             # Here the batches tell the epochs: of a truncation the disk may have kept one and lost the other.
             self.epochs.truncate_from_end(unflushed[0].base_offset)
-        for done, segment in enumerate(unflushed):
+        self.on_progress(len(unflushed))
+        for done, segment in enumerate(unflushed, 1):
             log.info(
                 "%s Recovering unflushed segment %d. %d/%d recovered for %s.",
                 self._prefix,
                 segment.base_offset,
-                done,
+                done - 1,
                 len(unflushed),
                 self.topic_partition,
             )
+            following = unflushed[done] if done < len(unflushed) else None
             if self._recover(segment) > 0:
                 log.warning(
                     "%s Corruption found in segment %d, truncating to offset %d",
@@ -315,10 +251,7 @@ class LogLoader:
                     segment.base_offset,
                     self.producers.state.map_end_offset,
                 )
-                self._drop_from(unflushed, done + 1)
-                return
-            following = unflushed[done + 1] if done + 1 < len(unflushed) else None
-            if following is not None and self._is_hole(self.producers.state.map_end_offset, following.base_offset):
+            elif following is not None and self._is_hole(segment, following):
                 log.warning(
                     "%s Segment %d does not follow offset %d: what lay between was lost, truncating to offset %d",
                     self._prefix,
@@ -326,8 +259,12 @@ class LogLoader:
                     self.producers.state.map_end_offset,
                     self.producers.state.map_end_offset,
                 )
-                self._drop_from(unflushed, done + 1)
-                return
+            else:
+                self.on_progress(len(unflushed) - done)
+                continue
+            self._drop_from(unflushed, done)
+            self.on_progress(0)
+            return
 
     def _mend_last_flushed(self) -> None:
         """The segment that ends at the recovery point: all its records were synced, perhaps before the roll that
@@ -343,15 +280,22 @@ class LogLoader:
         for path in last.paths():
             self.sync_later(path)
 
-    def _is_hole(self, end_offset: int, next_base_offset: int) -> bool:
+    def _is_hole(self, segment: LogSegment, following: LogSegment) -> bool:
         """Whether a segment that was never synced begins where the one before it does not end.
 
         A power cut may keep a file and lose the one before it. Nobody would ever fill such a hole: a replica fetches
         from its end on. Cleaned logs have gaps, and when no recovery point is known nothing says what was synced.
+        Where `following` is out of reach of the index before it, it had to begin: segments were split there.
         """
-        if next_base_offset < end_offset:
-            return True
-        return next_base_offset > end_offset and self.knows_recovery_point and not self.config.compact
+        end_offset = self.producers.state.map_end_offset
+        if following.base_offset <= end_offset:
+            return following.base_offset < end_offset
+        if not self.knows_recovery_point or self.config.compact:
+            return False
+        reached = following.base_offset
+        with suppress(CorruptMessage):  # Told when its turn comes.
+            reached = next((header.last_offset for _, header in following.file.headers(0)), reached)
+        return reached - segment.base_offset <= MAX_RELATIVE_OFFSET
 
     def _drop_from(self, segments: list[LogSegment], first: int) -> None:
         """The newest first, so that no power cut makes a hole; for good, so that none of them comes back."""
@@ -379,6 +323,39 @@ class LogLoader:
         segment.close_if_idle()
         return lost_bytes
 
+    def _splitting(self, step: Callable[[], None]) -> bool:
+        """Whether `step` came to its end; else a segment was split, and it is to be taken again. Raises OSError."""
+        try:
+            step()
+        except OverflowedSegment as overflow:
+            log.info("%s Caught segment overflow error: %s. Split segment and retry.", self._prefix, overflow)
+            bases = split_in_place(
+                overflow.segment, self.producers, self.config, now_ms=self.now_ms, disk=self.disk, prefix=self._prefix
+            )
+            self._split_bases.update(bases)
+            for segment in self.segments:
+                if segment is overflow.segment or segment.base_offset in bases:
+                    self.segments.remove(segment)
+            for base in bases:
+                path = self.directory / names.offset_file_name(base, names.LOG)
+                self.segments.add(self._segment(base, os.stat(path).st_size))
+            return False
+        return True
+
+    def _segment(self, base_offset: int, size_bytes: int) -> LogSegment:
+        config = self.config
+        return LogSegment(
+            self.directory,
+            base_offset,
+            config,
+            size_bytes=size_bytes,
+            created_ms=self.now_ms,
+            jitter_ms=drawn_jitter_ms(
+                jitter_ms=config.segment_jitter_ms, segment_ms=config.segment_ms, draw_below=self.jitter_below
+            ),
+            disk=self.disk,
+        )
+
     def _end_offset(self) -> int:
         """The log end; makes the log empty at its start when it ends below that, and gives it a segment."""
         if len(self.segments):
@@ -396,14 +373,7 @@ class LogLoader:
                 self._drop(segment)
             self.epochs.clear()
             self.producers.restart_at(self.log_start_offset)
-        first = LogSegment(
-            self.directory,
-            self.log_start_offset,
-            self.config,
-            created_ms=self.now_ms,
-            jitter_ms=self.jitter_ms,
-            disk=self.disk,
-        )
+        first = self._segment(self.log_start_offset, 0)
         first.create_files(preallocate_bytes=self.config.segment_bytes if self.config.preallocate else 0)
         self.segments.add(first)
         return self.log_start_offset
@@ -422,24 +392,6 @@ class LogLoader:
         for path in segment.paths():
             self.disk.remove_if_exists(path)
 
-    def _having(self, files: dict[OffsetFile, os.DirEntry[str]], state: str) -> list[OffsetFile]:
-        return sorted(file for file in files if file.state == state)
-
-    def _name(self, file: OffsetFile) -> str:
-        return names.offset_file_name(*file)
-
-    def _unlink(self, file: OffsetFile) -> None:
-        self.disk.remove_if_exists(self.directory / self._name(file))
-
     @property
     def _prefix(self) -> str:
         return f"[LogLoader partition={self.topic_partition}, dir={self.directory.parent}]"
-
-
-def partition_dirs(log_dir: Path) -> Iterator[Path]:
-    """The directories in a log directory that should be partitions. Raises OSError."""
-    with os.scandir(log_dir) as entries:
-        found = sorted(entry.name for entry in entries if entry.is_dir())
-    for name in found:
-        if name not in (names.REMOTE_INDEX_CACHE, names.CLUSTER_METADATA_DIR):
-            yield log_dir / name

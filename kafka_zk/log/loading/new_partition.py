@@ -9,24 +9,37 @@ Source      LogManager.createLogDirectory, UnifiedLog.assignTopicId, maybeFlushM
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.files import names, partition_metadata
 from kafka_zk.log.files.disk import Disk
+from kafka_zk.log.segments.roll import drawn_jitter_ms
 from kafka_zk.log.segments.segment import LogSegment
 from kafka_zk.protocol.types import NULL_UUID
 
 
-def make_partition(directory: Path, topic_id: UUID, config: LogConfig, *, now_ms: int, disk: Disk) -> LogSegment:
+def make_partition(
+    directory: Path,
+    topic_id: UUID,
+    config: LogConfig,
+    *,
+    now_ms: int,
+    disk: Disk,
+    jitter_below: Callable[[int], int] = lambda bound: 0,
+) -> LogSegment:
     """Make the directory and what is in it; its first segment. Raises FileExistsError for the directory, OSError.
 
     Two syncs: of the topic id, and of the directory for all names in it.
     """
     disk.mkdir(directory)
     os.close(disk.open(directory / names.LEADER_EPOCHS, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
-    segment = LogSegment(directory, 0, config, created_ms=now_ms, disk=disk)
+    jitter_ms = drawn_jitter_ms(
+        jitter_ms=config.segment_jitter_ms, segment_ms=config.segment_ms, draw_below=jitter_below
+    )
+    segment = LogSegment(directory, 0, config, created_ms=now_ms, jitter_ms=jitter_ms, disk=disk)
     segment.create_files(preallocate_bytes=config.segment_bytes if config.preallocate else 0)
     if topic_id == NULL_UUID:
         disk.sync_path(directory)

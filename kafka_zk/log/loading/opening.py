@@ -50,7 +50,12 @@ class LogOpener:
         with directory.guard(f"Error while creating log for {topic_partition} in dir {data_dir.path}"):
             for offsets in (data_dir.recovery_points, data_dir.log_start_offsets, data_dir.high_watermarks):
                 offsets.pop(topic_partition, None)
-            make = partial(make_partition, now_ms=self._clock.wall_ms(), disk=directory.disk)
+            make = partial(
+                make_partition,
+                now_ms=self._clock.wall_ms(),
+                disk=directory.disk,
+                jitter_below=self._chance.randrange,
+            )
             try:
                 segment = self._pools.run_to_end(self._pools.sync, make, path, topic_id, config)
             except FileExistsError:
@@ -86,10 +91,12 @@ class LogOpener:
         *,
         sync_later: Callable[[Path], None],
         breathe: Callable[[], None] = lambda: None,
+        on_progress: Callable[[int], None] = lambda remaining: None,
     ) -> UnifiedLog:
         """In a thread. A partition that is there, made whole if need be; no file is open then.
 
-        `sync_later` is told of files that are to be made durable, `breathe` is called every few megabytes.
+        `sync_later` is told of files that are to be made durable, `breathe` is called every few megabytes,
+        `on_progress` with how many segments are still to be recovered.
         Raises InvalidLogDirectory, OSError.
         """
         directory = data_dir.directory
@@ -107,8 +114,10 @@ class LogOpener:
             knows_recovery_point=data_dir.knows_recovery_points,
             log_start_offset=data_dir.log_start_offsets.get(topic_partition, 0),
             now_ms=self._clock.wall_ms(),
+            jitter_below=self._chance.randrange,
             breathe=breathe,
             sync_later=sync_later,
+            on_progress=on_progress,
         )
         loaded = loader.load()
         producers.sync_later, epochs.sync_soon = None, directory.sync_replaced_soon

@@ -16,6 +16,7 @@ from kafka_zk.log.files.transaction_index import AbortedTransaction
 from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET
 from kafka_zk.log.segments.segment import LogSegment
 from kafka_zk.log.segments.segment_list import Segments
+from kafka_zk.log.segments.splitting import OverflowedSegment, overflowing_offset
 from kafka_zk.log.state.epoch_journal import EpochJournal
 from kafka_zk.log.state.leader_epoch_cache import LeaderEpochCache
 from kafka_zk.log.state.producer_journal import ProducerJournal
@@ -35,6 +36,7 @@ def recover_segment(
     """Check every batch, rebuild the indexes, cut what is invalid; the bytes that went. Raises OSError.
 
     The producer state must stand at the segment's base offset. `breathe` is called every megabyte.
+    Raises OverflowedSegment: the segment, which is left as it was but for its indexes, must be split first.
     """
     for index in (segment.offset_index, segment.time_index, segment.transaction_index):
         index.reset()
@@ -45,6 +47,11 @@ def recover_segment(
         while (window := segment.file.window(recovery.read_bytes, file_size)) is not None:
             breathe()
             recovery.walk(window)
+    except OutOfReach as error:
+        offset = overflowing_offset(segment)
+        if offset is not None:
+            raise OverflowedSegment(segment, offset) from error
+        _warn(segment, recovery.read_bytes, error)
     except DisorderedOffsets as error:
         recovery.pending = None
         _warn(segment, recovery.valid_bytes, error)
@@ -122,6 +129,10 @@ class _Recovery:
         return position + size
 
 
+class OutOfReach(CorruptMessage):
+    """An offset that no index entry relative to the segment's base can say."""
+
+
 class DisorderedOffsets(CorruptMessage):
     """Two batches that cannot both be right: offsets are not under the crc, so either may be the damaged one."""
 
@@ -145,10 +156,10 @@ def _check(batch: Batch, segment: LogSegment) -> None:
     computed = computed_crc(batch.buffer, batch.position, header)
     if computed != header.crc:
         raise CorruptMessage(f"Record is corrupt (stored crc = {header.crc}, computed crc = {computed})")
-    if not 0 <= header.last_offset - segment.base_offset <= MAX_RELATIVE_OFFSET:
-        raise CorruptMessage(
-            f"Detected offset overflow at offset {header.last_offset} in segment with base {segment.base_offset}"
-        )
+    relative = header.last_offset - segment.base_offset
+    if not 0 <= relative <= MAX_RELATIVE_OFFSET:
+        kind = OutOfReach if relative > 0 else CorruptMessage
+        raise kind(f"Detected offset overflow at offset {header.last_offset} in segment {segment}")
 
 
 def _follow(batch: Batch, segment: LogSegment, producers: ProducerJournal, epochs: EpochJournal) -> None:

@@ -6,6 +6,7 @@ Source      LogSegment.shouldRoll, RollParams, LogConfig.maxSegmentMs and random
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 MAX_RELATIVE_OFFSET: Final = 0x7FFFFFFF
@@ -41,6 +42,15 @@ def is_too_old(
         return False
     waited_ms = append_timestamp - first_timestamp if first_timestamp > NO_TIMESTAMP else now_ms - created_ms
     return waited_ms > segment_ms - jitter_ms
+
+
+def drawn_jitter_ms(*, jitter_ms: int, segment_ms: int, draw_below: Callable[[int], int]) -> int:
+    """By how much a segment, new or found at a start, is rolled early: so not all logs roll at the same time.
+
+    Source: LogConfig.randomSegmentJitter, LogSegment.open.
+    """
+    bound = min(jitter_ms, segment_ms)
+    return draw_below(bound) if bound > 0 else 0
 
 
 def segment_life_ms(*, segment_ms: int, max_compaction_lag_ms: int, compact: bool) -> int:

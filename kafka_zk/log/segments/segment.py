@@ -2,8 +2,8 @@
 
 Role        Plain and synchronous; called only by its log, which keeps writers apart.
 Invariants  Base offset <= every offset inside < base offset of the next segment.
-            An append gives at most one index entry, and only if more than `index_interval_bytes` came since the last
-            one *before* this append; so the first append of a segment is never indexed.
+            A batch gets an index entry only if more than `index_interval_bytes` came since the last one *before* this
+            batch; so the first batch of a segment is never indexed.
             On roll and close the time index gets a last entry with the largest timestamp, and the indexes are trimmed.
             Nothing is opened, nor are the indexes looked for, before it is needed.
 Source      LogSegment: append, translateOffset, read, findOffsetByTimestamp, recover, onBecomeInactiveSegment.
@@ -192,18 +192,15 @@ class LogSegment:
         self.offset_index.file.make_room()
         self.time_index.file.make_room()
 
-    def appended(self, size_bytes: int, last_offset: int, max_timestamp: int, offset_of_max_timestamp: int) -> None:
-        """Take in that `size_bytes` were written behind the last batch. Raises OSError.
-
-        `max_timestamp` is that of the append, `offset_of_max_timestamp` the last offset of the batch that has it.
-        """
+    def appended(self, size_bytes: int, last_offset: int, max_timestamp: int) -> None:
+        """Take in that a batch of `size_bytes` was written behind the last one. Raises OSError."""
         file = self.file
         position = file.size_bytes
         if not position:
             self.first_timestamp = max_timestamp
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
-            self.offset_of_max_timestamp = offset_of_max_timestamp
+            self.offset_of_max_timestamp = last_offset
         file.size_bytes = position + size_bytes
         if self.bytes_since_last_index_entry > self.index_interval_bytes:
             self.offset_index.append(last_offset, position)
@@ -211,6 +208,17 @@ class LogSegment:
             self.bytes_since_last_index_entry = 0
             self.indexes_full = self.offset_index.is_full or self.time_index.is_full
         self.bytes_since_last_index_entry += size_bytes
+        self._is_finished = False
+
+    def appended_batches(self, headers: list[BatchHeader]) -> None:
+        """Take in batches that were written behind the last one with one write. Raises OSError."""
+        position = self.file.size_bytes
+        if not position:
+            self.first_timestamp = headers[0].max_timestamp
+        for header in headers:
+            self._take_in(position, header.size_bytes, header.last_offset, header.max_timestamp)
+            position += header.size_bytes
+        self.file.size_bytes = position
         self._is_finished = False
 
     def restart(self) -> None:
@@ -221,10 +229,7 @@ class LogSegment:
         self._times_loaded = True
 
     def recovered(self, header: BatchHeader, position: int) -> None:
-        """Take in a batch found at `position`; index entries come by batch here, not by append. Raises OSError.
-
-        By batch there may be more entries than by append: what finds no room is left out.
-        """
+        """Take in a batch found at `position`; an index entry that finds no room is left out. Raises OSError."""
         if not position:
             self.first_timestamp = header.max_timestamp
         self._take_in(position, header.size_bytes, header.last_offset, header.max_timestamp)
@@ -303,7 +308,7 @@ class LogSegment:
 
     def _last_entries_agree(self) -> bool:
         """Whether the indexes, as a start has found them, end as the log does. Raises CorruptMessage, OSError."""
-        if not (self.offset_index.file.is_aligned() and self.time_index.file.is_aligned()):
+        if not (self.offset_index.file.is_whole() and self.time_index.file.is_whole()):
             return False
         self.position_of(1 << 62)  # Looks at the last entry.
         return self._agrees(self.time_index.last)

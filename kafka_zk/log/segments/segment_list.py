@@ -44,6 +44,10 @@ class Segments:
         slot = self._all.index(segment)
         del self._all[slot], self._bases[slot]
 
+    def clear(self) -> None:
+        self._all.clear()
+        self._bases.clear()
+
     def at(self, base_offset: int) -> LogSegment | None:
         slot = bisect_left(self._bases, base_offset)
         return self._all[slot] if slot < len(self._bases) and self._bases[slot] == base_offset else None

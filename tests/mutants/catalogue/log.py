@@ -64,9 +64,9 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="nothing behind a corrupt segment is kept",
         file="kafka_zk/log/loading/loader.py",
-        old="                self._drop_from(unflushed, done + 1)\n                return\n            following",
-        new="                return\n            following",
-        tests="tests/unit/log",
+        old="            self._drop_from(unflushed, done)\n",
+        new="",
+        tests="tests/unit/log/test_crash_and_faults.py",
     ),
     Mutant(
         breaks="what was truncated while a helper process converted it is not sent",
@@ -134,8 +134,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a power cut: what lies behind a lost segment goes",
         file="kafka_zk/log/loading/loader.py",
-        old="            if following is not None and self._is_hole(",
-        new="            if following is not None and following.size_bytes < 0 and self._is_hole(",
+        old="            elif following is not None and self._is_hole(",
+        new="            elif following is not None and following.size_bytes < 0 and self._is_hole(",
         tests="tests/unit/log/test_power_cuts.py tests/crash",
     ),
     Mutant(
@@ -214,5 +214,54 @@ MUTANTS: tuple[Mutant, ...] = (
         old="    data_dir.sync_at_once()\n",
         new="",
         tests="tests/unit/log/test_loading.py -k sync",
+    ),
+    Mutant(
+        breaks="offsets out of reach of a segment's base are split off, not cut off",
+        file="kafka_zk/log/loading/rebuild.py",
+        old="kind = OutOfReach if relative > 0 else CorruptMessage",
+        new="kind = CorruptMessage",
+        tests="tests/unit/log/test_splitting.py",
+    ),
+    Mutant(
+        breaks="where a split segment had to end, nothing was lost",
+        file="kafka_zk/log/loading/loader.py",
+        old="        return reached - segment.base_offset <= MAX_RELATIVE_OFFSET\n",
+        new="        return reached >= segment.base_offset\n",
+        tests="tests/unit/log/test_splitting.py",
+    ),
+    Mutant(
+        breaks="the parts of a split segment are renamed from the newest on",
+        file="kafka_zk/log/loading/splitting.py",
+        old="for base in reversed(bases):",
+        new="for base in bases:",
+        tests="tests/unit/log/test_splitting.py -k kill",
+    ),
+    Mutant(
+        breaks="each batch of a replicated append may get an index entry",
+        file="kafka_zk/log/segments/segment.py",
+        old="        for header in headers:\n            self._take_in(position, ",
+        new="        for header in headers[:1]:\n            self._take_in(position, ",
+        tests="tests/unit/log/test_clean_starts.py",
+    ),
+    Mutant(
+        breaks="a clean start removes snapshots that stand at no segment",
+        file="kafka_zk/log/loading/loader.py",
+        old="        self.producers.remove_stray(segment.base_offset for segment in self.segments)\n        snapshots",
+        new="        snapshots",
+        tests="tests/unit/log/test_clean_starts.py",
+    ),
+    Mutant(
+        breaks="a power cut: what a cleaning removes records for is synced before they go",
+        file="kafka_zk/log/cleaner/cleaning.py",
+        old="            log.flusher.flush(end_offset)\n",
+        new="",
+        tests="tests/unit/log/test_power_cuts.py -k cleaning",
+    ),
+    Mutant(
+        breaks="a power cut: epochs that a killed process left are synced before the recovery point passes them",
+        file="kafka_zk/log/loading/loader.py",
+        old="            self.epochs.is_synced = False\n",
+        new="            pass\n",
+        tests="tests/unit/log/test_power_cuts.py -k killed",
     ),
 )

@@ -13,18 +13,22 @@ from uuid import UUID
 
 import pytest
 
+from kafka_zk.clock import SimClock
 from kafka_zk.log.closing import MANY_LOGS
 from kafka_zk.log.files import clean_shutdown, names
 from kafka_zk.log.files.checkpoint import read_offsets
 from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.file_system import can_sync_at_once
 from kafka_zk.log.loading.directory_load import DirectoryLoad
+from kafka_zk.log.loading.loader import LogLoader
 from kafka_zk.log.loading.opening import LogOpener
 from kafka_zk.log.loading.refusals import InvalidLogDirectory
 from kafka_zk.log.manager import LogManager
+from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.protocol.types import TopicPartition
-from tests.unit.log.given import manager_on, produced, values
+from tests.unit.log.given import T0, manager_on, produced, values
 
 ID = UUID(int=5)
 
@@ -145,6 +149,41 @@ def test_no_file_is_open_when_everything_is_loaded(tmp_path: Path) -> None:
     manager = start(tmp_path)
     assert not any(segment.is_open for log in manager.all_logs() for segment in log.segments)
     manager.shutdown()
+
+
+# How far it is
+
+
+def test_while_logs_are_loaded_gauges_tell_what_is_left_of_each_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under Apache's names and tags, of each thread; afterwards they are gone."""
+    given_logs(3, tmp_path, marked_clean=False)
+    metrics = MetricsRegistry(SimClock(wall_ms=T0))
+    seen: list[dict[str, object]] = []
+    recover = LogLoader._recover
+
+    def shown() -> dict[str, object]:
+        return {
+            str(name).removeprefix("kafka.log:type=LogManager,name="): metric.attributes()["Value"]
+            for name, metric in metrics.snapshot()
+            if "ToRecover" in str(name)
+        }
+
+    def look(loader: LogLoader, segment: LogSegment) -> int:
+        seen.append(shown())
+        return recover(loader, segment)
+
+    monkeypatch.setattr(LogLoader, "_recover", look)
+    start(tmp_path, metrics=metrics, properties={"num.recovery.threads.per.data.dir": "1"}).shutdown()
+    assert seen == [
+        {
+            f'remainingLogsToRecover,dir="{tmp_path}"': left,
+            f'remainingSegmentsToRecover,dir="{tmp_path}",threadNum=0': 1,
+        }
+        for left in (3, 2, 1)
+    ]
+    assert shown() == {}
 
 
 # What ends a load

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from kafka_zk.config.topic import LogConfig
+from kafka_zk.log.append.flusher import Flusher
 from kafka_zk.log.files import clean_shutdown, names
 from kafka_zk.log.files.checkpoint import MalformedCheckpoint, read_offsets
 from kafka_zk.log.files.disk import Disk
@@ -17,7 +18,9 @@ from kafka_zk.log.files.leader_epoch_file import decode_epochs
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.unified_log import UnifiedLog
 from tests.crash.forgetful_disk import Fate, ForgetfulDisk, PowerCut
-from tests.unit.log.given import T0, TP, Place, manager_on, produced, topic_config, values
+from tests.crash.inline_pools import InlinePools
+from tests.unit.log.cleaner.given import clean
+from tests.unit.log.given import T0, TP, Place, WatchedDisk, manager_on, produced, topic_config, values
 
 CONFIG = topic_config(segment_bytes=400, index_interval_bytes=100)
 
@@ -39,15 +42,19 @@ class Machine:
         self.manager.wait_for_syncs()
         return log
 
-    def lose_power(self) -> None:
-        """Nothing stays that was not synced."""
-        self.disk.is_off = True
+    def lose_process(self) -> None:
+        """Everything stays as it is, synced or not."""
         for log in self.manager.all_logs():
             log.flusher.wait()
             log.is_closed = True
             for segment in log.segments:
                 segment.close_files()
         self.manager.release()
+
+    def lose_power(self) -> None:
+        """Nothing stays that was not synced."""
+        self.disk.is_off = True
+        self.lose_process()
         self.disk = self.disk.after_power_cut(Fate.LOST, random.Random(0))
 
 
@@ -119,6 +126,58 @@ def test_the_epochs_below_the_recovery_point_are_on_the_disk(machine: Machine) -
     machine.lose_power()
     (entries,) = (decode_epochs(path.read_bytes(), path) for path in machine.path.glob(f"t-0/{names.LEADER_EPOCHS}"))
     assert entries == [(0, 0), (1, 7), (2, 14)]
+
+
+def test_epochs_that_a_killed_process_left_are_synced_before_the_recovery_point_passes_them(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Flusher, "flush_soon", lambda *rolled, is_gap: None)
+    log = machine.start()
+    fill(log, 6)
+    log.flush()
+    machine.manager.checkpoint_recovery_points(machine.manager._dirs[0])
+    log.epochs.sync_soon = lambda path: None  # The background never comes to it.
+    fill(log, 14)
+    machine.lose_process()
+    log = machine.start()
+    log.epochs.sync_soon = lambda path: None
+    log.flush()
+    machine.lose_power()
+    (entries,) = (decode_epochs(path.read_bytes(), path) for path in machine.path.glob(f"t-0/{names.LEADER_EPOCHS}"))
+    assert entries == [(0, 0), (1, 7), (2, 14)]
+
+
+def test_room_of_an_index_that_came_back_behind_a_clean_marker_is_no_entry(place: Place) -> None:
+    log = place.open(CONFIG)
+    fill(log)
+    log.close()
+    for path in place.partition.glob("*.index"):
+        os.truncate(path, path.stat().st_size + 800)
+    log = place.open(CONFIG, clean=True, recovery_point=20)
+    fill(log, 5)
+    assert values(log) == texts(25)
+    for segment in log.segments:
+        segment.load_times()
+        entries = segment.offset_index.entries()
+        assert all(entry.position for entry in entries), f"{segment}: {entries}"
+        assert [entry.offset for entry in entries] == sorted({entry.offset for entry in entries})
+
+
+def test_what_a_cleaning_removes_records_for_is_synced_before_they_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Flusher, "flush_soon", lambda *rolled, is_gap: None)
+    disk = WatchedDisk()
+    place = Place(tmp_path, disk=disk, pools=InlinePools(random.Random(0)))
+    log = place.open(topic_config(segment_bytes=400, index_interval_bytes=100, cleanup_policy="compact"))
+    for number in range(20):
+        log.append_as_leader(produced(str(number), keys=[b"k"]), leader_epoch=0)
+    log.update_high_watermark(20)
+    assert log.recovery_point == 0
+    synced_up_to: list[int] = []
+    disk.before = lambda change: synced_up_to.append(log.recovery_point) if change == "rename" else None
+    assert clean(log) == log.active.base_offset
+    assert set(synced_up_to) == {log.active.base_offset}
 
 
 def test_a_new_partition_is_there_for_good_before_anybody_answers_for_it(machine: Machine) -> None:

@@ -1,0 +1,150 @@
+"""Splitting a segment whose offsets no longer fit behind its base, into segments in which they do.
+
+Role        Acts on files, plain and synchronous. A start and the cleaner share it; each puts the parts in its place.
+            Such segments were written by old brokers, or made by their cleaners.
+Invariants  Every batch is copied as it is, into the last of the new segments or one that begins with it. What follows
+            the last whole batch stays behind it, for whoever checks the log. Entries of the transaction index go to the
+            part that holds their marker.
+            Differs from Kafka: there those entries are lost, and records of aborted transactions are committed then.
+Source      Kafka 3.9 LocalLog.splitOverflowedSegment, LogSegment.appendFromFile; KAFKA-6264.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from kafka_zk.config.topic import LogConfig
+from kafka_zk.log.files import names
+from kafka_zk.log.files.disk import Disk
+from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET
+from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.protocol.errors import CorruptMessage
+from kafka_zk.record.batch import BatchHeader
+
+BATCHES_BYTES = 1024 * 1024
+"""How much is copied in one write."""
+
+
+class OverflowedSegment(Exception):
+    """An offset of `segment` lies so far behind its base that no index entry can say it."""
+
+    def __init__(self, segment: LogSegment, offset: int) -> None:
+        super().__init__(f"Detected offset overflow at offset {offset} in segment {segment}")
+        self.segment = segment
+
+
+def overflowing_offset(segment: LogSegment) -> int | None:
+    """The first offset out of reach of the base; None when there is none.
+
+    Offsets are not under the crc: one that is not below the next is damaged, not out of reach. Raises OSError.
+    """
+    overflowing, next_offset = None, segment.base_offset
+    for _, header in _whole_batches(segment):
+        if header.base_offset < next_offset:
+            return None
+        next_offset = header.next_offset
+        if overflowing is None and header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+            overflowing = header.last_offset
+    return overflowing
+
+
+def split(segment: LogSegment, directory: Path, config: LogConfig, *, now_ms: int, disk: Disk) -> list[LogSegment]:
+    """The parts of `segment`, as .cleaned files, synced and as old as it. Raises OSError, and leaves nothing then."""
+    parts: list[LogSegment] = []
+    try:
+        end = 0
+        for stretch in _stretches(segment):
+            if stretch.begins_part:
+                parts.append(_new_part(directory, stretch.headers[0].base_offset, config, now_ms, disk))
+            end = stretch.position + stretch.size_bytes
+            _copy(segment, parts[-1], stretch)
+        _copy_rest(segment, parts[-1], end)
+        _share_aborted(segment, parts)
+        modified_ns = os.stat(segment.file.path).st_mtime_ns
+        for part in parts:
+            part.become_inactive()
+            part.flush()
+            for path in (part.file.path, part.offset_index.file.path, part.time_index.file.path):
+                os.utime(path, ns=(modified_ns, modified_ns))
+    except BaseException:
+        discard(parts, disk)
+        raise
+    return parts
+
+
+def discard(parts: list[LogSegment], disk: Disk) -> None:
+    """Leave nothing of parts that are not in place yet. After a failed swap a start looks after what is left."""
+    for part in parts:
+        part.close_files()
+        for path in part.paths():
+            if path.name.endswith(names.CLEANED):
+                with suppress(OSError):
+                    disk.remove_if_exists(path)
+
+
+class _Stretch:
+    """Whole batches that follow one another and go into the same part."""
+
+    __slots__ = ("begins_part", "headers", "position", "size_bytes")
+
+    def __init__(self, position: int, *, begins_part: bool) -> None:
+        self.position = position
+        self.begins_part = begins_part
+        self.headers: list[BatchHeader] = []
+        self.size_bytes = 0
+
+    def take(self, header: BatchHeader) -> None:
+        self.headers.append(header)
+        self.size_bytes += header.size_bytes
+
+
+def _stretches(segment: LogSegment) -> Iterator[_Stretch]:
+    stretch: _Stretch | None = None
+    base_offset = -1
+    for position, header in _whole_batches(segment):
+        begins_part = base_offset < 0 or header.last_offset - base_offset > MAX_RELATIVE_OFFSET
+        if stretch is None or begins_part or stretch.size_bytes >= BATCHES_BYTES:
+            if stretch is not None:
+                yield stretch
+            stretch = _Stretch(position, begins_part=begins_part)
+            base_offset = header.base_offset if begins_part else base_offset
+        stretch.take(header)
+    if stretch is not None:
+        yield stretch
+
+
+def _whole_batches(segment: LogSegment) -> Iterator[tuple[int, BatchHeader]]:
+    """Up to the first that cannot be one. Raises OSError."""
+    with suppress(CorruptMessage):
+        yield from segment.file.headers(0)
+
+
+def _copy(source: LogSegment, part: LogSegment, stretch: _Stretch) -> None:
+    part.file.write(source.file.read_at(stretch.position, stretch.size_bytes))
+    part.appended_batches(stretch.headers)
+
+
+def _copy_rest(source: LogSegment, part: LogSegment, position: int) -> None:
+    while position < source.size_bytes:
+        data = source.file.read_at(position, min(BATCHES_BYTES, source.size_bytes - position))
+        part.file.write(data)
+        part.file.size_bytes += len(data)
+        position += len(data)
+
+
+def _share_aborted(source: LogSegment, parts: list[LogSegment]) -> None:
+    for entry in source.aborted_transactions():
+        holder = [part for part in parts if part.base_offset <= entry.last_offset]
+        if holder:
+            holder[-1].transaction_index.append(entry)
+
+
+def _new_part(directory: Path, base_offset: int, config: LogConfig, now_ms: int, disk: Disk) -> LogSegment:
+    for kind in names.SEGMENT_FILES:
+        disk.remove_if_exists(directory / names.offset_file_name(base_offset, kind, names.CLEANED))
+    part = LogSegment(directory, base_offset, config, created_ms=now_ms, disk=disk, state=names.CLEANED)
+    part.create_files()
+    return part
