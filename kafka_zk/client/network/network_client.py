@@ -89,14 +89,18 @@ class NetworkClient:
         on_error: Callable[[Exception], None],
         *,
         timeout_ms: int | None = None,
+        max_version: int | None = None,
     ) -> None:
-        """Send `build(version)` to a node, in the highest version both sides have; connect first where needed.
+        """Send `build(version)` to a node, in the highest version both sides have (and not above `max_version`);
+        connect first where needed.
 
         Never blocks and never raises for what happens on the way. `on_error` gets DisconnectException (no connection,
         a lost one, an unknown node), TimeoutException (after `timeout_ms`, else request.timeout.ms, counted from now;
         the connection is then closed) or UnsupportedVersion (`build` may raise it, too).
         """
-        self._give(node_id, PendingRequest(request, response, build, on_answer, on_error, self._deadline(timeout_ms)))
+        deadline_ms = self._deadline(timeout_ms)
+        pending = PendingRequest(request, response, build, on_answer, on_error, deadline_ms, max_version=max_version)
+        self._give(node_id, pending)
 
     def send_unanswered(
         self,

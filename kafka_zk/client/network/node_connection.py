@@ -60,6 +60,7 @@ class PendingRequest:
     version: int = 0
     correlation_id: int = 0
     sent_ms: int = 0
+    max_version: int | None = None
 
 
 class NodeConnection:
@@ -244,7 +245,7 @@ class NodeConnection:
     def _send(self, pending: PendingRequest, now_ms: int) -> None:
         assert self.versions is not None, "nothing is sent before the versions are known"
         try:
-            pending.version = self.versions.version_for(pending.request)
+            pending.version = self.versions.version_for(pending.request, pending.max_version)
             self._write(pending, pending.build(pending.version), now_ms)
         except UnsupportedVersion as error:
             self._finish(partial(pending.on_error, error))

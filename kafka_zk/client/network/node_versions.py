@@ -24,11 +24,11 @@ class NodeVersions:
     def __repr__(self) -> str:
         return f"NodeVersions({self._ranges})"
 
-    def version_for(self, request: Message[Any]) -> int:
-        """The version to use for a request. Raises UnsupportedVersion where there is none in common."""
+    def version_for(self, request: Message[Any], max_version: int | None = None) -> int:
+        """The version to use for a request, not above `max_version`. Raises UnsupportedVersion where there is none."""
         api_key = key_of(request)
         low, high = self._ranges.get(api_key, (0, -1))
-        version = min(high, request.max_version)
+        version = min(high, request.max_version if max_version is None else max_version)
         if version < max(low, request.min_version):
             name = _screaming(API_TABLE[api_key].name)
             if api_key not in self._ranges:

@@ -1,0 +1,118 @@
+"""What goes on inside every call of a consumer that waits: the network, the group, positions and fetches move on.
+
+Role        Acts; in the program's thread. `wakeup` may come from any other, or from a signal handler.
+Invariants  The group is kept up only inside `poll`; other calls deliver answers but begin no rebalance.
+            What waits can be woken: WakeupException, and nothing is lost by it.
+Source      ClassicKafkaConsumer (poll, pollForFetches), ConsumerNetworkClient.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from kafka_zk.client.consumer.errors import WakeupException
+from kafka_zk.client.consumer.fetcher import Fetcher
+from kafka_zk.client.consumer.group.group_member import GroupMember
+from kafka_zk.client.consumer.positions import Positions
+from kafka_zk.client.consumer.records import ConsumerRecord
+from kafka_zk.client.consumer.subscription_state import FetchState, SubscriptionState
+from kafka_zk.client.network.network_client import NetworkClient
+from kafka_zk.clock import Clock
+from kafka_zk.protocol.types import TopicPartition
+
+LONGEST_WAIT_S = 1.0
+
+
+class ConsumerLoop:
+    """The parts of one consumer, moved on together."""
+
+    def __init__(
+        self,
+        network: NetworkClient,
+        subscriptions: SubscriptionState,
+        positions: Positions,
+        fetcher: Fetcher,
+        member: GroupMember | None,
+        clock: Clock,
+        *,
+        retry_backoff_ms: int,
+    ) -> None:
+        self._network = network
+        self._subscriptions = subscriptions
+        self._positions = positions
+        self._fetcher = fetcher
+        self._member = member
+        self._clock = clock
+        self._retry_backoff_s = retry_backoff_ms / 1000
+        self._woken = False
+
+    def wakeup(self) -> None:
+        """Let the call that waits, or the next one that would, raise WakeupException."""
+        self._woken = True
+        self._network.wakeup()
+
+    def check_wakeup(self) -> None:
+        if self._woken:
+            self._woken = False
+            raise WakeupException()
+
+    def fetch(self, timeout_s: float) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Blocks. Records, at the latest after `timeout_s`; then none."""
+        deadline_s = time.monotonic() + timeout_s
+        if self._member is not None:
+            self._member.note_poll()
+        while True:
+            self.check_wakeup()
+            self.advance()
+            records = self._fetcher.collect()
+            self._fetcher.send_fetches()
+            left_s = deadline_s - time.monotonic()
+            if records or left_s <= 0:
+                # What was asked for travels while the program looks at what it has.
+                self._network.poll(0)
+                return records or self._fetcher.collect()
+            self._network.poll(min(left_s, self._wait_s()))
+
+    def wait_for(self, is_done: Callable[[], bool], timeout_s: float) -> bool:
+        """Blocks. Whether `is_done` became true in time."""
+        deadline_s = time.monotonic() + timeout_s
+        while True:
+            self._deliver()
+            if is_done():
+                return True
+            self.check_wakeup()
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0:
+                return False
+            self._network.poll(min(left_s, LONGEST_WAIT_S))
+
+    def _deliver(self) -> None:
+        if self._member is not None:
+            self._member.deliver()
+
+    def advance(self) -> None:
+        """Whatever is due, of the group and of positions. Raises what cannot be mended by waiting."""
+        if self._member is not None:
+            self._member.advance()
+        self.advance_positions()
+
+    def advance_positions(self) -> None:
+        """Of positions only: outside of `poll` no rebalance goes on."""
+        if self._member is None:
+            self._positions.reset_missing()
+        else:
+            self._member.advance_positions()
+        self._positions.advance()
+
+    def _wait_s(self) -> float:
+        """How long nothing need be done unless something comes."""
+        now_ms = self._clock.monotonic_ms()
+        due = [self._positions.next_due_ms]
+        if self._member is not None:
+            due.append(self._member.next_due_ms)
+        wait_s = min((max(0.0, (each - now_ms) / 1000) for each in due if each is not None), default=LONGEST_WAIT_S)
+        if not self._fetcher.is_asking and self._subscriptions.in_state(FetchState.FETCHING):
+            # Connections and leaders come back without saying so.
+            wait_s = min(wait_s, self._retry_backoff_s)
+        return wait_s

@@ -1,0 +1,116 @@
+"""What can go wrong in a consumer beside what brokers say.
+
+Role        Pure.
+Source      org.apache.kafka.clients.consumer, org.apache.kafka.common.errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from kafka_zk.client.errors import ERRORS_PACKAGE, KafkaException
+from kafka_zk.protocol.types import TopicPartition
+
+_CONSUMER_PACKAGE = "org.apache.kafka.clients.consumer."
+
+
+class WakeupException(KafkaException):
+    """`wakeup` was called: the call that waited was given up, nothing is broken."""
+
+    java_class = ERRORS_PACKAGE + "WakeupException"
+
+
+class IllegalState(KafkaException):
+    """The call does not fit to what the consumer is doing."""
+
+    java_class = "java.lang.IllegalStateException"
+
+
+class ConcurrentUse(KafkaException):
+    """Two threads call the consumer at once."""
+
+    java_class = "java.util.ConcurrentModificationException"
+
+
+class InvalidGroupId(KafkaException):
+    """A call needs group.id and there is none."""
+
+    java_class = ERRORS_PACKAGE + "InvalidGroupIdException"
+
+
+class CommitFailed(KafkaException):
+    """The group went on without this member: its commit was not taken."""
+
+    java_class = _CONSUMER_PACKAGE + "CommitFailedException"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Offset commit cannot be completed since the consumer is not part of an active group for auto partition "
+            "assignment; it is likely that the consumer was kicked out of the group."
+        )
+
+
+class RebalanceInProgress(KafkaException):
+    """The group rebalances: poll, then commit again."""
+
+    java_class = ERRORS_PACKAGE + "RebalanceInProgressException"
+
+
+class RetriableCommitFailed(KafkaException):
+    """The commit could not be sent; trying again may help."""
+
+    java_class = _CONSUMER_PACKAGE + "RetriableCommitFailedException"
+
+
+class NoOffsetForPartition(KafkaException):
+    """No committed offset, and auto.offset.reset is none."""
+
+    java_class = _CONSUMER_PACKAGE + "NoOffsetForPartitionException"
+
+    def __init__(self, partitions: Collection[TopicPartition]) -> None:
+        self.partitions = sorted(partitions)
+        named = ", ".join(map(str, self.partitions))
+        super().__init__(f"Undefined offset with no reset policy for partitions: [{named}]")
+
+
+class OffsetOutOfRange(KafkaException):
+    """Positions that the logs do not hold any more, or not yet, and auto.offset.reset is none."""
+
+    java_class = _CONSUMER_PACKAGE + "OffsetOutOfRangeException"
+
+    def __init__(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self.offsets = dict(offsets)
+        super().__init__(f"Fetch position {_named(offsets)} is out of range, and no reset policy is configured")
+
+
+class LogTruncation(KafkaException):
+    """The log was cut off below a position, and auto.offset.reset is none.
+
+    `diverging` holds, where it is known, the offset up to which what was read is still there.
+    """
+
+    java_class = _CONSUMER_PACKAGE + "LogTruncationException"
+
+    def __init__(self, positions: Mapping[TopicPartition, int], diverging: Mapping[TopicPartition, int]) -> None:
+        self.offsets = dict(positions)
+        self.diverging = dict(diverging)
+        super().__init__(
+            f"Detected log truncation with diverging offsets {_named(diverging)} at the positions {_named(positions)}"
+        )
+
+
+class RecordDeserializationFailed(KafkaException):
+    """A deserializer failed. Seek past the record to go on."""
+
+    java_class = ERRORS_PACKAGE + "RecordDeserializationException"
+
+    def __init__(self, partition: TopicPartition, offset: int) -> None:
+        self.partition, self.offset = partition, offset
+        super().__init__(
+            f"Error deserializing record for partition {partition} at offset {offset}. "
+            "If needed, please seek past the record to continue consumption."
+        )
+
+
+def _named(offsets: Mapping[TopicPartition, int]) -> str:
+    return "{" + ", ".join(f"{partition}={offset}" for partition, offset in sorted(offsets.items())) + "}"

@@ -1,0 +1,166 @@
+"""A member's way through the generations of its group: what to send next, given the answers so far.
+
+Role        Pure. Owned by the thread that calls the consumer; heartbeats only read `identity`.
+Invariants  Nothing is committed, and no heartbeat sent, under an identity that the coordinator has refused.
+            A member that lost its identity owns nothing any more.
+            An answer to a request of an earlier attempt changes nothing.
+Source      AbstractCoordinator (JoinGroupResponseHandler, SyncGroupResponseHandler, HeartbeatResponseHandler).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.messages.join_group import JoinGroupResponse
+from kafka_zk.protocol.messages.sync_group import SyncGroupResponse
+
+NO_GENERATION: Final = -1
+NO_MEMBER: Final = ""
+
+
+class MemberState(Enum):
+    """How far this member is with the current generation."""
+
+    UNJOINED = "unjoined"
+    JOINING = "joining"
+    SYNCING = "syncing"
+    STABLE = "stable"
+
+
+class Identity(NamedTuple):
+    """As whom this member speaks."""
+
+    generation: int = NO_GENERATION
+    member_id: str = NO_MEMBER
+    protocol: str | None = None
+
+    @property
+    def has_generation(self) -> bool:
+        return self.generation != NO_GENERATION
+
+
+class Outcome(Enum):
+    """What an answer means for what is to be done next."""
+
+    PROCEED = "proceed"
+    REJOIN_NOW = "rejoin now"
+    REJOIN_LATER = "rejoin after a pause"
+    FIND_COORDINATOR = "find the coordinator, then rejoin"
+    FATAL = "give up"
+
+
+_ELSEWHERE = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR, ErrorCode.NETWORK_EXCEPTION})
+_FORGOTTEN = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
+
+
+class Membership:
+    """One member of one group."""
+
+    def __init__(self) -> None:
+        self.state = MemberState.UNJOINED
+        self.identity = Identity()
+        self.rejoin_needed = True
+        self.lost = False
+        self.reason = ""
+        self.attempt = 0
+
+    def __repr__(self) -> str:
+        return f"{self.state.value} {self.identity} rejoin={self.rejoin_needed}"
+
+    @property
+    def sends_heartbeats(self) -> bool:
+        return self.identity.has_generation and self.state in (MemberState.SYNCING, MemberState.STABLE)
+
+    def request_rejoin(self, reason: str) -> None:
+        """Join again at the next poll."""
+        if not self.rejoin_needed:
+            self.reason = reason
+        self.rejoin_needed = True
+
+    def begin_join(self) -> int:
+        """A JoinGroup leaves. Answers with the number of the attempt, which its answer must name."""
+        self.state = MemberState.JOINING
+        self.rejoin_needed = False
+        self.attempt += 1
+        return self.attempt
+
+    def on_joined(self, attempt: int, answer: JoinGroupResponse) -> Outcome:
+        """PROCEED: send SyncGroup."""
+        if attempt != self.attempt or self.state is not MemberState.JOINING:
+            return Outcome.REJOIN_LATER
+        code = answer.error_code
+        if code == ErrorCode.NONE:
+            self.identity = Identity(answer.generation_id, answer.member_id, answer.protocol_name)
+            self.state, self.lost = MemberState.SYNCING, False
+            return Outcome.PROCEED
+        if code == ErrorCode.MEMBER_ID_REQUIRED:
+            self._fail("need to re-join with the given member-id")
+            self.identity = Identity(NO_GENERATION, answer.member_id)
+            return Outcome.REJOIN_NOW
+        if code == ErrorCode.UNKNOWN_MEMBER_ID:
+            self.forget(f"encountered {ErrorCode(code).name} from JoinGroup response")
+            return Outcome.REJOIN_NOW
+        self._fail(f"rebalance failed due to {ErrorCode(code).name}")
+        return self._outcome(code, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REBALANCE_IN_PROGRESS)
+
+    def on_synced(self, attempt: int, answer: SyncGroupResponse) -> Outcome:
+        """PROCEED: the assignment of the answer is this member's."""
+        if attempt != self.attempt or self.state is not MemberState.SYNCING:
+            return Outcome.REJOIN_LATER
+        code = answer.error_code
+        if code == ErrorCode.NONE:
+            self.state = MemberState.STABLE
+            return Outcome.PROCEED
+        if code in _FORGOTTEN:
+            self.forget(f"encountered {ErrorCode(code).name} from SyncGroup response")
+            return Outcome.REJOIN_NOW
+        self._fail(f"sync failed due to {ErrorCode(code).name}")
+        return self._outcome(code, ErrorCode.REBALANCE_IN_PROGRESS)
+
+    def on_disconnected(self, attempt: int) -> None:
+        """A JoinGroup or SyncGroup found no coordinator, or lost it."""
+        if attempt == self.attempt and self.state in (MemberState.JOINING, MemberState.SYNCING):
+            self._fail("the coordinator is not available")
+
+    def on_heartbeat(self, sent_as: Identity, error_code: int) -> Outcome:
+        """PROCEED: all is well."""
+        if sent_as != self.identity or error_code == ErrorCode.NONE:
+            return Outcome.PROCEED
+        if error_code == ErrorCode.REBALANCE_IN_PROGRESS:
+            if self.state is MemberState.STABLE:
+                self.request_rejoin("group is already rebalancing")
+            return Outcome.PROCEED
+        if error_code in _FORGOTTEN:
+            self.forget(f"encountered {ErrorCode(error_code).name} from heartbeat")
+            return Outcome.REJOIN_NOW
+        if error_code in _ELSEWHERE:
+            return Outcome.FIND_COORDINATOR
+        return Outcome.FATAL
+
+    def forget(self, reason: str) -> None:
+        """The coordinator does not know this member, or this generation, any more: what it owned is lost."""
+        member_id = self.identity.member_id if "ILLEGAL_GENERATION" in reason else NO_MEMBER
+        self.identity = Identity(NO_GENERATION, member_id)
+        self.state = MemberState.UNJOINED
+        self.lost = True
+        self.rejoin_needed = True
+        self.reason = reason
+
+    def leave(self) -> None:
+        """Of one's own will: nothing is lost, and nothing joined until somebody asks."""
+        self.identity = Identity()
+        self.state = MemberState.UNJOINED
+        self.rejoin_needed = True
+        self.attempt += 1
+
+    def _fail(self, reason: str) -> None:
+        self.state = MemberState.UNJOINED
+        self.rejoin_needed = True
+        self.reason = reason
+
+    def _outcome(self, code: int, *passing: ErrorCode) -> Outcome:
+        if code in _ELSEWHERE:
+            return Outcome.FIND_COORDINATOR
+        return Outcome.REJOIN_LATER if code in passing else Outcome.FATAL

@@ -1,0 +1,392 @@
+"""KafkaConsumer: reads records, alone or in a group.
+
+Role        Acts. For one thread; only `wakeup` may be called from others and from signal handlers.
+Source      KafkaConsumer, ClassicKafkaConsumer.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from kafka_zk.client.consumer.errors import ConcurrentUse, IllegalState, InvalidGroupId, WakeupException
+from kafka_zk.client.consumer.group.commits import CommitCallback, Offsets, may_be_retried
+from kafka_zk.client.consumer.group.group_member import GroupMember
+from kafka_zk.client.consumer.leader_questions import FoundOffset
+from kafka_zk.client.consumer.listener import ConsumerRebalanceListener
+from kafka_zk.client.consumer.parts import ConsumerParts, build_parts
+from kafka_zk.client.consumer.records import (
+    ConsumerRecords,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+)
+from kafka_zk.client.consumer.sensors import MetricKey, MetricName
+from kafka_zk.client.consumer.subscription_state import FetchPosition, ResetStrategy, SubscriptionType
+from kafka_zk.client.errors import IllegalStateException, TimeoutException
+from kafka_zk.protocol.types import TopicPartition
+
+CLOSE_TIMEOUT_S = 30.0
+
+
+class KafkaConsumer:
+    """Close it: a group waits for a member that is gone without a word until session.timeout.ms.
+
+    Errors of the cluster are `BrokerError`s, those of the consumer's own are in `client.errors` and `consumer.errors`.
+    Methods with a `timeout_s` take default.api.timeout.ms without one, and raise TimeoutException at its end.
+    """
+
+    def __init__(self, config: Mapping[str, object]) -> None:
+        """Keys of Kafka's ConsumerConfig; texts, or Python's values (a deserializer, a list). Opens no connection yet.
+
+        Raises ConfigException. Keys that mean nothing are named in a warning.
+        """
+        self._parts: ConsumerParts = build_parts(config)
+        self._loop = self._parts.loop
+        self._subscriptions = self._parts.subscriptions
+        self._metadata = self._parts.network.metadata
+        self._clock = self._parts.clock
+        self._user: int | None = None
+        self._depth = 0
+        self._is_closed = False
+
+    def __enter__(self) -> KafkaConsumer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"KafkaConsumer {self._parts.client_id} {self._subscriptions}"
+
+    # --- what to read ------------------------------------------------------------------------------------------------
+
+    def subscribe(
+        self, topics: Iterable[str] | re.Pattern[str], listener: ConsumerRebalanceListener | None = None
+    ) -> None:
+        """Share topics, named or all those that match a pattern as a whole, with the other members of the group.
+
+        Replaces the subscription before; no topics is `unsubscribe`. Raises InvalidGroupId without group.id.
+        """
+        with self._use():
+            member = self._member
+            if isinstance(topics, re.Pattern):
+                self._subscriptions.subscribe_to(topics)
+            else:
+                named = [topics] if isinstance(topics, str) else list(topics)
+                if not named:
+                    self.unsubscribe()
+                    return
+                if any(not name or not name.strip() for name in named):
+                    raise ValueError("Topic collection to subscribe to cannot contain null or empty topic")
+                self._subscriptions.subscribe(named)
+            member.rebalance.listener = listener or ConsumerRebalanceListener()
+            member.rebalance.want_topics()
+            self._metadata.request_update()
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions, whoever else does. None at all is `unsubscribe`."""
+        with self._use():
+            wanted = [TopicPartition(*partition) for partition in partitions]
+            if not wanted:
+                self.unsubscribe()
+                return
+            self._subscriptions.assign(wanted)
+            self._metadata.set_topics({partition.topic for partition in wanted}, self._clock.monotonic_ms())
+
+    def unsubscribe(self) -> None:
+        """Leave the group and read nothing."""
+        with self._use():
+            member = self._parts.member
+            if member is not None and self._subscriptions.is_auto_assigned:
+                member.rebalance.leave("the consumer unsubscribed from all topics")
+            self._subscriptions.unsubscribe()
+
+    def subscription(self) -> frozenset[str]:
+        return self._subscriptions.topics
+
+    def assignment(self) -> set[TopicPartition]:
+        return set(self._subscriptions.assigned)
+
+    # --- records -----------------------------------------------------------------------------------------------------
+
+    def poll(self, timeout_s: float = 0.0) -> ConsumerRecords:
+        """Blocks. Up to max.poll.records records, as soon as there are any; none after `timeout_s`.
+
+        Also what keeps this member in its group: at least every max.poll.interval.ms. Listeners and callbacks of
+        commits are called here. Raises WakeupException, LogTruncation, NoOffsetForPartition, OffsetOutOfRange,
+        RecordDeserializationFailed, BrokerError, KafkaException.
+        """
+        with self._use():
+            if self._subscriptions.type is SubscriptionType.NONE:
+                raise IllegalState("Consumer is not subscribed to any topics or assigned any partitions")
+            self._parts.note_poll()
+            self._raise_bad_topics()
+            found = self._loop.fetch(timeout_s)
+            records = ConsumerRecords(self._parts.deserialize(found) if found else None)
+            for interceptor in self._parts.interceptors if records else ():
+                records = interceptor.on_consume(records)
+            return records
+
+    def wakeup(self) -> None:
+        """Have the call that waits, else the next one, raise WakeupException. From any thread or signal handler."""
+        self._loop.wakeup()
+
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        """Hand nothing out of these partitions; they stay assigned."""
+        with self._use():
+            self._subscriptions.pause(partitions)
+
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        with self._use():
+            self._subscriptions.resume(partitions)
+
+    def paused(self) -> set[TopicPartition]:
+        return set(self._subscriptions.where(lambda state: state.paused))
+
+    # --- positions ---------------------------------------------------------------------------------------------------
+
+    def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
+        """Read on from there. With a leader epoch it is first asked whether the log still holds what came before."""
+        with self._use():
+            wanted = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+            if wanted.offset < 0:
+                raise ValueError("seek offset must not be a negative number")
+            self._subscriptions.seek(partition, FetchPosition(wanted.offset, wanted.leader_epoch))
+
+    def seek_to_beginning(self, partitions: Iterable[TopicPartition] = ()) -> None:
+        """Of all assigned partitions where none are named. The offset is looked up when it is needed."""
+        self._seek_to(ResetStrategy.EARLIEST, partitions)
+
+    def seek_to_end(self, partitions: Iterable[TopicPartition] = ()) -> None:
+        """The end of what may be read: the last stable offset under read_committed."""
+        self._seek_to(ResetStrategy.LATEST, partitions)
+
+    def _seek_to(self, strategy: ResetStrategy, partitions: Iterable[TopicPartition]) -> None:
+        with self._use():
+            for partition in list(partitions) or self._subscriptions.assigned:
+                self._subscriptions.request_reset(partition, strategy)
+
+    def position(self, partition: TopicPartition, timeout_s: float | None = None) -> int:
+        """Blocks. The offset of the next record."""
+        with self._use():
+            state = self._subscriptions.of(partition)
+
+            def is_known() -> bool:
+                self._loop.advance_positions()
+                return state.position is not None
+
+            if not self._loop.wait_for(is_known, self._timeout(timeout_s)):
+                raise TimeoutException(
+                    f"Timeout expired before the position for partition {partition} could be determined"
+                )
+            assert state.position is not None
+            return state.position.offset
+
+    def offsets_for_times(
+        self, timestamps_ms: Mapping[TopicPartition, int], timeout_s: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """Blocks. The first record of each partition from a time on; None where all are older."""
+        if any(timestamp < 0 for timestamp in timestamps_ms.values()):
+            raise ValueError("The target time cannot be negative.")
+        found = self._look_up(timestamps_ms, timeout_s)
+        return {
+            partition: None if each.offset < 0 else OffsetAndTimestamp(each.offset, each.timestamp, each.leader_epoch)
+            for partition, each in found.items()
+        }
+
+    def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """Blocks. The first offset of each log."""
+        return self._ends(partitions, ResetStrategy.EARLIEST, timeout_s)
+
+    def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """Blocks. The offset after the last record that may be read."""
+        return self._ends(partitions, ResetStrategy.LATEST, timeout_s)
+
+    def current_lag(self, partition: TopicPartition) -> int | None:
+        """Records between position and end, as the last fetch knew them."""
+        return self._subscriptions.lag(partition, read_committed=self._parts.fetch_settings.read_committed)
+
+    def _ends(
+        self, partitions: Iterable[TopicPartition], strategy: ResetStrategy, timeout_s: float | None
+    ) -> dict[TopicPartition, int]:
+        found = self._look_up(dict.fromkeys(partitions, strategy.value), timeout_s)
+        return {partition: each.offset for partition, each in found.items()}
+
+    def _look_up(
+        self, timestamps: Mapping[TopicPartition, int], timeout_s: float | None
+    ) -> dict[TopicPartition, FoundOffset]:
+        with self._use():
+            return self._parts.offset_search.look_up(dict(timestamps), self._timeout(timeout_s))
+
+    # --- the group ---------------------------------------------------------------------------------------------------
+
+    def commit_sync(self, offsets: Offsets | None = None, timeout_s: float | None = None) -> None:
+        """Blocks. Commit positions, all of them unless some are given; after the asynchronous commits before it.
+
+        Raises CommitFailed, RebalanceInProgress, TimeoutException, BrokerError.
+        """
+        with self._use():
+            commits, wait_s = self._member.commits, self._timeout(timeout_s)
+            wanted = commits.consumed() if offsets is None else dict(offsets)
+            deadline_ms = self._clock.monotonic_ms() + int(wait_s * 1000)
+            while True:
+                outcomes: list[Exception | None] = []
+                commits.commit(wanted, lambda _, error, outcomes=outcomes: outcomes.append(error))  # type: ignore[misc]
+                left_s = (deadline_ms - self._clock.monotonic_ms()) / 1000
+                if not self._loop.wait_for(lambda outcomes=outcomes: bool(outcomes), left_s):  # type: ignore[misc]
+                    raise TimeoutException(
+                        f"Timeout of {int(wait_s * 1000)}ms expired before successfully committing offsets {wanted}"
+                    )
+                (error,) = outcomes
+                if error is None:
+                    return
+                if not may_be_retried(error):
+                    raise error
+                self._pause(deadline_ms)
+
+    def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> None:
+        """Commit without waiting or retries. `callback(offsets, error or None)` is called by a later call, in order."""
+        with self._use():
+            commits = self._member.commits
+            wanted = commits.consumed() if offsets is None else dict(offsets)
+            commits.commit(wanted, callback or self._parts.log_failed_commit)
+
+    def committed(
+        self, partitions: Iterable[TopicPartition], timeout_s: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """Blocks. What the group committed last; None for partitions without."""
+        with self._use():
+            commits = self._member.commits
+            wanted, deadline_ms = list(partitions), self._clock.monotonic_ms() + int(self._timeout(timeout_s) * 1000)
+            while wanted:
+                found: list[Any] = []
+                commits.fetch(wanted, found.append)
+                left_s = (deadline_ms - self._clock.monotonic_ms()) / 1000
+                if not self._loop.wait_for(partial(bool, found), left_s):
+                    break
+                if not isinstance(found[0], Exception):
+                    return {partition: found[0].get(partition) for partition in wanted}
+                if not may_be_retried(found[0]):
+                    raise found[0]
+                self._pause(deadline_ms)
+            if not wanted:
+                return {}
+            raise TimeoutException("Timeout expired before the last committed offsets could be determined")
+
+    def enforce_rebalance(self, reason: str = "rebalance enforced by user") -> None:
+        """Join again at the next poll."""
+        with self._use():
+            self._member.membership.request_rejoin(reason)
+
+    def group_metadata(self) -> tuple[str, int, str, str | None]:
+        """Group id, generation (-1 without), member id, and the name of a static member."""
+        member = self._member
+        identity, settings = member.membership.identity, member.settings
+        return settings.group_id, identity.generation, identity.member_id, settings.group_instance_id
+
+    # --- the cluster -------------------------------------------------------------------------------------------------
+
+    def partitions_for(self, topic: str, timeout_s: float | None = None) -> list[int]:
+        """Blocks. The partitions of a topic; none if it does not exist."""
+        with self._use():
+            topics = self._parts.topic_search.find([topic], self._timeout(timeout_s))
+            return sorted(topics.get(topic, ()))
+
+    def list_topics(self, timeout_s: float | None = None) -> dict[str, list[int]]:
+        """Blocks. Every topic with its partitions."""
+        with self._use():
+            return self._parts.topic_search.find(None, self._timeout(timeout_s))
+
+    def metrics(self) -> dict[MetricKey, float]:
+        """By Java's names."""
+        self._parts.fetch_metrics.forget_all_but(self._subscriptions.assigned)
+        found = {**self._parts.fetch_metrics.values(), **self._parts.poll_metrics()}
+        if self._parts.member is not None:
+            found.update(self._parts.member.metrics(self._parts.client_id))
+        found[MetricName("kafka-metrics-count", {"client-id": self._parts.client_id})("count")] = float(len(found) + 1)
+        return found
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+
+    def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
+        """Blocks. Commit (with enable.auto.commit), give the partitions up, leave the group, and let go of everything.
+
+        Waits for the coordinator no longer than `timeout_s`. Harmless a second time.
+        """
+        if self._is_closed:
+            return
+        with self._use():
+            self._is_closed = True
+            try:
+                member = self._parts.member
+                if member is not None:
+                    self._say_goodbye(member, timeout_s)
+                self._parts.fetcher.close()
+                self._parts.network.poll(0)
+            finally:
+                self._parts.close()
+
+    def _say_goodbye(self, member: GroupMember, timeout_s: float) -> None:
+        if self._subscriptions.type is not SubscriptionType.NONE and timeout_s > 0:
+            member.final_commit()
+        self._wait_uninterrupted(lambda: member.commits.is_idle, timeout_s)
+        if self._subscriptions.is_auto_assigned:
+            left: list[bool] = []
+            member.rebalance.leave("the consumer is being closed", on_done=lambda: left.append(True))
+            self._wait_uninterrupted(lambda: bool(left), timeout_s)
+
+    def _wait_uninterrupted(self, is_done: Callable[[], bool], timeout_s: float) -> None:
+        deadline_ms = self._clock.monotonic_ms() + int(timeout_s * 1000)
+        while True:
+            try:
+                self._loop.wait_for(is_done, (deadline_ms - self._clock.monotonic_ms()) / 1000)
+                return
+            except WakeupException:
+                continue
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _member(self) -> GroupMember:
+        if self._parts.member is None:
+            raise InvalidGroupId(
+                "To use the group management or offset commit APIs, you must provide a valid group.id in the consumer "
+                "configuration."
+            )
+        return self._parts.member
+
+    def _timeout(self, timeout_s: float | None) -> float:
+        return self._parts.api_timeout_ms / 1000 if timeout_s is None else timeout_s
+
+    def _pause(self, deadline_ms: int) -> None:
+        left_s = (deadline_ms - self._clock.monotonic_ms()) / 1000
+        self._loop.wait_for(lambda: False, min(self._parts.fetch_settings.retry_backoff_ms / 1000, max(left_s, 0)))
+
+    def _raise_bad_topics(self) -> None:
+        errors: Mapping[str, Any] = self._metadata.snapshot.topic_errors
+        if errors:
+            self._parts.raise_for_topics(errors, self._subscriptions)
+
+    @contextmanager
+    def _use(self) -> Iterator[None]:
+        if self._is_closed:
+            raise IllegalStateException("This consumer has already been closed.")
+        me = threading.get_ident()
+        if self._user not in (None, me):
+            raise ConcurrentUse("KafkaConsumer is not safe for multi-threaded access.")
+        self._user = me
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                self._user = None
