@@ -1,0 +1,1 @@
+from kafka_zk.record.appender import BatchAppender as BatchAppender
