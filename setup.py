@@ -11,8 +11,15 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-TWINS = ("kafka_zk/protocol/_codec.pyx", "kafka_zk/record/_appender.pyx", "kafka_zk/record/_filter.pyx",
-         "kafka_zk/record/_runs.pyx", "kafka_zk/record/_walker.pyx", "kafka_zk/record/columns/_builder.pyx")  # fmt: skip
+TWINS = (
+    "kafka_zk/client/consumer/_record_decoding.pyx",
+    "kafka_zk/protocol/_codec.pyx",
+    "kafka_zk/record/_appender.pyx",
+    "kafka_zk/record/_filter.pyx",
+    "kafka_zk/record/_runs.pyx",
+    "kafka_zk/record/_walker.pyx",
+    "kafka_zk/record/columns/_builder.pyx",
+)
 HOT_PATH = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["kafka_zk"]["compiled"]
 MYPY_OPTIONS = ("--config-file=", "--python-version=3.11", "--ignore-missing-imports", "--follow-untyped-imports")
 

@@ -147,6 +147,10 @@ class ClusterMetadata:
         """Whether any broker has answered yet."""
         return self._last_success_ms is not None
 
+    def age_ms(self, now_ms: int) -> int:
+        """Time since the last full answer; since the clock's beginning without one."""
+        return now_ms - (self._last_success_ms or 0)
+
     def leader_epoch_of(self, partition: TopicPartition) -> int | None:
         """The newest leader epoch seen anywhere."""
         return self._epochs.get(partition)

@@ -169,16 +169,26 @@ class NetworkClient:
         )
 
     def retry_wait_ms(self, node_id: int) -> int:
-        """How long until a connection may be tried again; 0 when it may now, or is there."""
+        """How long until a connection may be tried again, or the pause is over that the broker asked for; else 0."""
         connection = self._connections.get(node_id)
-        if connection is None or connection.state is not State.DISCONNECTED:
-            return 0
-        return max(0, connection.retry_at_ms - self._clock.monotonic_ms())
+        return 0 if connection is None else connection.pause_left_ms(self._clock.monotonic_ms())
+
+    def connection_count(self) -> int:
+        """Connections that are there or being made."""
+        return sum(each.state is not State.DISCONNECTED for each in list(self._connections.values()))
+
+    @property
+    def bytes_sent(self) -> int:
+        return sum(each.bytes_sent for each in list(self._connections.values()))
+
+    @property
+    def bytes_received(self) -> int:
+        return sum(each.bytes_received for each in list(self._connections.values()))
 
     def in_flight_count(self, node_id: int | None = None) -> int:
         """Requests without an outcome, sent or not: of one node, or of all."""
         if node_id is None:
-            return sum(connection.request_count for connection in self._connections.values())
+            return sum(connection.request_count for connection in list(self._connections.values()))
         connection = self._connections.get(node_id)
         return 0 if connection is None else connection.request_count
 

@@ -94,6 +94,8 @@ class NodeConnection:
         self._failure_count = 0
         self._setup_deadline_ms = NEVER_MS
         self._paused_until_ms = 0
+        self._past_sent = 0
+        self._past_received = 0
 
     def __repr__(self) -> str:
         return f"{self.node} {self.state.value} in_flight={len(self._in_flight)} waiting={len(self._waiting)}"
@@ -104,6 +106,21 @@ class NodeConnection:
     def request_count(self) -> int:
         """Requests without an outcome, sent or not."""
         return len(self._in_flight) + len(self._waiting)
+
+    @property
+    def bytes_sent(self) -> int:
+        """Over all connections to the node."""
+        return self._past_sent + (0 if self._channel is None else self._channel.bytes_sent)
+
+    @property
+    def bytes_received(self) -> int:
+        """Over all connections to the node."""
+        return self._past_received + (0 if self._channel is None else self._channel.bytes_received)
+
+    def pause_left_ms(self, now_ms: int) -> int:
+        """How long until anything may be tried: after a failure, or when the broker asked for a pause."""
+        until_ms = self.retry_at_ms if self.state is State.DISCONNECTED else self._paused_until_ms
+        return max(0, until_ms - now_ms)
 
     def may_send(self, now_ms: int) -> bool:
         """Whether a request given now would leave now."""
@@ -330,6 +347,8 @@ class NodeConnection:
     def _disconnect(self) -> None:
         channel, self._channel = self._channel, None
         if channel is not None:
+            self._past_sent += channel.bytes_sent
+            self._past_received += channel.bytes_received
             if self._events:
                 self._selector.unregister(channel)
             channel.close()

@@ -1,0 +1,1 @@
+"""Records gathered into batches, and batches sent until their fate is known."""

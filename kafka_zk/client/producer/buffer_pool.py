@@ -1,0 +1,89 @@
+"""The memory that records may wait in: buffer.memory bytes, and nobody gets more.
+
+Role        Acts: an appender waits here, in the accumulator's lock, until batches are done with theirs.
+Invariants  0 <= available <= total. Those who wait are served in their order.
+Source      Kafka 3.9 BufferPool.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.client.producer.errors import BufferExhaustedException
+
+
+class BufferPool:
+    """Counts bytes; who holds some owns that much. All calls are made holding `lock`."""
+
+    def __init__(self, total_bytes: int, lock: threading.Lock) -> None:
+        self.total_bytes = total_bytes
+        self.available_bytes = total_bytes
+        self.wait_time_ns = 0
+        self.exhausted_count = 0
+        self._lock = lock
+        self._waiting: deque[tuple[threading.Condition, int]] = deque()
+        self._is_closed = False
+
+    def __repr__(self) -> str:
+        return f"buffer {self.available_bytes}/{self.total_bytes} waiting={len(self._waiting)}"
+
+    @property
+    def waiting_count(self) -> int:
+        """Threads that wait for memory."""
+        return len(self._waiting)
+
+    def try_take(self, size_bytes: int) -> bool:
+        """Take memory if there is enough and nobody else waits for it."""
+        if self._waiting or size_bytes > self.available_bytes:
+            return False
+        self.available_bytes -= size_bytes
+        return True
+
+    def wait_and_take(self, size_bytes: int, deadline_s: float, max_block_ms: int) -> None:
+        """Blocks, releasing the lock. Take memory as soon as it is there, in turn with others.
+
+        Raises BufferExhaustedException at the deadline (time.monotonic), KafkaException when the producer closes.
+        """
+        mine = (threading.Condition(self._lock), size_bytes)
+        began_ns = time.monotonic_ns()
+        self._waiting.append(mine)
+        try:
+            while self._waiting[0] is not mine or size_bytes > self.available_bytes:
+                if self._is_closed:
+                    raise KafkaException("Producer closed while allocating memory")
+                left_s = deadline_s - time.monotonic()
+                if left_s <= 0:
+                    self.exhausted_count += 1
+                    raise BufferExhaustedException(
+                        f"Failed to allocate {size_bytes} bytes within the configured max blocking time "
+                        f"{max_block_ms} ms. Total memory: {self.total_bytes} bytes. "
+                        f"Available memory: {self.available_bytes} bytes. Poolable size: {size_bytes} bytes"
+                    )
+                mine[0].wait(left_s)
+            self.available_bytes -= size_bytes
+        finally:
+            self.wait_time_ns += time.monotonic_ns() - began_ns
+            self._waiting.remove(mine)
+            # Whoever is next may have been told in vain while this thread stood in front.
+            self._tell_first()
+
+    def give_back(self, size_bytes: int) -> None:
+        """Let others have memory again."""
+        self.available_bytes += size_bytes
+        assert self.available_bytes <= self.total_bytes, "more memory came back than was taken"
+        self._tell_first()
+
+    def close(self) -> None:
+        """Nobody who waits gets any more."""
+        self._is_closed = True
+        for condition, _ in self._waiting:
+            condition.notify()
+
+    def _tell_first(self) -> None:
+        if self._waiting:
+            condition, size_bytes = self._waiting[0]
+            if size_bytes <= self.available_bytes:
+                condition.notify()

@@ -1,0 +1,15 @@
+"""Failures that only a producer meets.
+
+Role        Pure.
+Source      Kafka 3.9 org.apache.kafka.clients.producer.BufferExhaustedException.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.client.errors import TimeoutException
+
+
+class BufferExhaustedException(TimeoutException):
+    """There was no room in buffer.memory for max.block.ms."""
+
+    java_class = "org.apache.kafka.clients.producer.BufferExhaustedException"

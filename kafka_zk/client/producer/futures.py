@@ -1,0 +1,131 @@
+"""What became of a record: shared by all records of a batch, asked through a light future each.
+
+Role        Acts: whoever asks may wait for the sender's thread.
+Invariants  A batch's outcome is set once. A batch that was split has none of its own; its parts have.
+Source      Kafka 3.9 ProduceRequestResult, FutureRecordMetadata, RecordMetadata.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from kafka_zk.client.errors import TimeoutException
+
+NO_OFFSET: Final = -1
+NO_TIMESTAMP: Final = -1
+
+
+class RecordMetadata(NamedTuple):
+    """Where a record is now. Offset -1: not told (acks=0, or a duplicate the broker knew); sizes -1: None was sent."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    serialized_key_size: int
+    serialized_value_size: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}@{self.offset}"
+
+
+class BatchResult:
+    """The outcome of one batch."""
+
+    __slots__ = ("_done", "base_offset", "error_of", "log_append_time_ms", "partition", "parts", "topic")
+
+    def __init__(self, topic: str, partition: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.base_offset = NO_OFFSET
+        self.log_append_time_ms = NO_TIMESTAMP
+        self.error_of: Callable[[int], Exception] | None = None
+        """The error of the record at an index; None if the batch was taken."""
+        self.parts: list[tuple[int, BatchResult]] = []
+        """After a split: the index of each part's first record, in order."""
+        self._done = threading.Event()
+
+    @property
+    def is_done(self) -> bool:
+        return self._done.is_set()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Blocks. Whether the outcome, or the split, is there."""
+        return self._done.wait(timeout_s)
+
+    def settle(self) -> None:
+        """The outcome is complete: let those who wait have it."""
+        self._done.set()
+
+    def part_of(self, index: int) -> tuple[BatchResult, int]:
+        """The part that took over the record, and its index there."""
+        first, part = next((first, part) for first, part in reversed(self.parts) if first <= index)
+        return part, index - first
+
+
+class RecordFuture:
+    """A record on its way. May be asked from any thread."""
+
+    __slots__ = ("_index", "_key_size", "_result", "_timestamp", "_value_size")
+
+    def __init__(self, result: BatchResult, index: int, timestamp: int, key_size: int, value_size: int) -> None:
+        self._result = result
+        self._index = index
+        self._timestamp = timestamp
+        self._key_size = key_size
+        self._value_size = value_size
+
+    def __repr__(self) -> str:
+        return f"RecordFuture({self._result.topic}-{self._result.partition} done={self.done()})"
+
+    @property
+    def index(self) -> int:
+        """Its place in the batch."""
+        return self._index
+
+    def done(self) -> bool:
+        """Whether `result` would answer at once."""
+        result, index = self._result, self._index
+        while result.is_done:
+            if not result.parts:
+                return True
+            result, index = result.part_of(index)
+        return False
+
+    def result(self, timeout_s: float | None = None) -> RecordMetadata:
+        """Blocks. Where the record is. Raises what it failed with, or TimeoutException after `timeout_s`."""
+        error = self.exception(timeout_s)
+        if error is not None:
+            raise error
+        return self.metadata()
+
+    def exception(self, timeout_s: float | None = None) -> Exception | None:
+        """Blocks. What the record failed with, if it did. Raises TimeoutException after `timeout_s`."""
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
+            if not self._result.wait(left_s):
+                raise TimeoutException(f"Timeout after waiting for {round((timeout_s or 0) * 1000)} ms.")
+            if not self._result.parts:
+                break
+            self._result, self._index = self._result.part_of(self._index)
+        error_of = self._result.error_of
+        return None if error_of is None else error_of(self._index)
+
+    def metadata(self) -> RecordMetadata:
+        """What is known of the record so far; the offset is -1 until it was taken."""
+        result = self._result
+        offset = NO_OFFSET if result.base_offset == NO_OFFSET else result.base_offset + self._index
+        timestamp = self._timestamp if result.log_append_time_ms == NO_TIMESTAMP else result.log_append_time_ms
+        return RecordMetadata(result.topic, result.partition, offset, timestamp, self._key_size, self._value_size)
+
+
+def failed_future(topic: str, partition: int, error: Exception) -> RecordFuture:
+    """The future of a record that never came into a batch."""
+    result = BatchResult(topic, partition)
+    result.error_of = lambda _: error
+    result.settle()
+    return RecordFuture(result, 0, NO_TIMESTAMP, -1, -1)

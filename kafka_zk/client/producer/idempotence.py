@@ -1,0 +1,211 @@
+"""Each record exactly once and in order: the producer's id, and the sequences of every partition.
+
+Role        Pure. Touched by the sender's thread only (the accumulator asks it while draining).
+Invariants  A partition's batches carry consecutive sequences under one producer id and epoch.
+            A sequence that was sent once is not given to other records under the same epoch: where records were given
+            up, the epoch is raised and what is still waiting begins at 0.
+Source      Kafka 3.9 TransactionManager and TxnPartitionEntry, their idempotent part; KIP-98, KIP-360.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kafka_zk.client.producer.producer_batch import ProducerBatch, next_sequence
+from kafka_zk.protocol.errors import ErrorCode, is_retriable
+from kafka_zk.protocol.types import TopicPartition
+
+NO_PRODUCER_ID: Final = -1
+NO_OFFSET: Final = -1
+EPOCH_MAX: Final = 32767
+
+log = logging.getLogger("org.apache.kafka.clients.producer.internals.TransactionManager")
+
+
+class ProducerState(NamedTuple):
+    """What InitProducerId gave, the epoch raised by us where need be."""
+
+    producer_id: int
+    epoch: int
+
+
+NO_STATE: Final = ProducerState(NO_PRODUCER_ID, -1)
+
+
+@dataclass(slots=True)
+class PartitionSequences:
+    """One partition's place in its sequences. `in_flight` are the batches that carry one, in their order."""
+
+    state: ProducerState
+    next_sequence: int = 0
+    last_acked_sequence: int = -1
+    last_acked_offset: int = NO_OFFSET
+    in_flight: deque[ProducerBatch] = field(default_factory=deque)
+
+
+class Idempotence:
+    """The state of one idempotent producer."""
+
+    def __init__(self) -> None:
+        self.state = NO_STATE
+        self.fatal_error: Exception | None = None
+        self._partitions: dict[TopicPartition, PartitionSequences] = {}
+        self._to_rewrite: set[TopicPartition] = set()
+        self._unresolved: dict[TopicPartition, int] = {}
+
+    def __repr__(self) -> str:
+        return f"{self.state} partitions={len(self._partitions)} unresolved={sorted(self._unresolved)}"
+
+    # --- the producer's id -------------------------------------------------------------------------------------------
+
+    @property
+    def needs_id(self) -> bool:
+        """Whether InitProducerId has to be asked before anything can be sent."""
+        return self.state.producer_id == NO_PRODUCER_ID and self.fatal_error is None
+
+    def take_id(self, producer_id: int, producer_epoch: int) -> None:
+        """InitProducerId was answered."""
+        self.state = ProducerState(producer_id, producer_epoch)
+        log.info("ProducerId set to %s with epoch %s", producer_id, producer_epoch)
+
+    def raise_epoch_if_needed(self) -> None:
+        """Begin anew, under the next epoch, where sequences cannot be gone on with. To be called before draining."""
+        if not self._to_rewrite or self.needs_id:
+            return
+        if self.state.epoch >= EPOCH_MAX:
+            self.state = NO_STATE
+            return
+        self.state = ProducerState(self.state.producer_id, self.state.epoch + 1)
+        log.info("ProducerId set to %s with epoch %s", *self.state)
+        for partition in sorted(self._to_rewrite):
+            self._begin_again(self._entry(partition))
+            self._unresolved.pop(partition, None)
+        self._to_rewrite.clear()
+
+    def resolve(self) -> None:
+        """Look at the partitions of batches that expired: once nothing is in flight there, their fate can be told."""
+        for partition in sorted(self._unresolved):
+            entry = self._entry(partition)
+            if entry.in_flight:
+                continue
+            if not self._is_next(entry, entry.next_sequence):
+                # What expired may have been taken or not: its sequences are not used again.
+                self._to_rewrite.add(partition)
+            del self._unresolved[partition]
+
+    # --- draining ----------------------------------------------------------------------------------------------------
+
+    def may_drain(self, batch: ProducerBatch) -> bool:
+        """Whether the first batch of a partition's queue may be sent now."""
+        if self.needs_id or self.fatal_error is not None:
+            return False
+        partition = batch.topic_partition
+        entry = self._partitions.get(partition)
+        if entry is None:
+            return True
+        if not batch.has_sequence:
+            return partition not in self._unresolved and not (entry.in_flight and entry.state != self.state)
+        # Of those that are sent again only the first may go: the others follow when it has arrived.
+        return not entry.in_flight or entry.in_flight[0].base_sequence == batch.base_sequence
+
+    def stamp(self, batch: ProducerBatch) -> None:
+        """Give a batch that is sent for the first time its sequence."""
+        if batch.has_sequence:
+            return
+        entry = self._entry(batch.topic_partition)
+        if entry.state != self.state and not entry.in_flight:
+            self._begin_again(entry)
+        batch.stamp(*entry.state, entry.next_sequence)
+        entry.next_sequence = next_sequence(entry.next_sequence, batch.record_count)
+        entry.in_flight.append(batch)
+
+    def replaced(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
+        """A batch was split into parts that share its sequences out among them."""
+        entry = self._entry(batch.topic_partition)
+        place = entry.in_flight.index(batch)
+        batches = list(entry.in_flight)
+        entry.in_flight = deque([*batches[:place], *parts, *batches[place + 1 :]])
+
+    # --- outcomes ----------------------------------------------------------------------------------------------------
+
+    def succeeded(self, batch: ProducerBatch, base_offset: int) -> None:
+        """The broker took it, or had it already."""
+        entry = self._entry(batch.topic_partition)
+        is_current = (batch.producer_id, batch.producer_epoch) == entry.state
+        is_later = (batch.last_sequence - entry.last_acked_sequence) & 0x7FFFFFFF < 1 << 30  # also after a wrap
+        if is_current and is_later:
+            entry.last_acked_sequence = batch.last_sequence
+        if base_offset != NO_OFFSET:
+            last_offset = base_offset + batch.record_count - 1
+            entry.last_acked_offset = max(entry.last_acked_offset, last_offset)
+        self._forget(entry, batch)
+
+    def may_retry(self, batch: ProducerBatch, error: ErrorCode, log_start_offset: int) -> bool:
+        """Whether a batch that failed may be sent again; notes where that needs a new epoch."""
+        partition = batch.topic_partition
+        entry = self._entry(partition)
+        if error == ErrorCode.UNKNOWN_PRODUCER_ID:
+            # The broker lost this producer's state, by retention as a rule.
+            if log_start_offset != -1 and not batch.sequence_was_reset:
+                self._to_rewrite.add(partition)
+            return True
+        if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            unresolved = self._unresolved.get(partition)
+            if unresolved is None and (batch.sequence_was_reset or not self._is_next(entry, batch.base_sequence)):
+                # One before it failed, and will be sent again first.
+                return True
+            if unresolved is None or unresolved == batch.base_sequence:
+                self._to_rewrite.add(partition)
+            return True
+        return is_retriable(error)
+
+    def failed(self, batch: ProducerBatch, error: ErrorCode | None, *, may_have_been_taken: bool) -> None:
+        """A batch was given up. `may_have_been_taken`: its retries or its time were over, so nobody knows."""
+        partition = batch.topic_partition
+        entry = self._entry(partition)
+        self._forget(entry, batch)
+        if self.fatal_error is not None:
+            return
+        if error == ErrorCode.UNKNOWN_PRODUCER_ID:
+            self._begin_again(entry)
+        elif error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            log.error("The broker returned %s for topic-partition %s with producerId %s, epoch %s, sequence number %s",
+                      error.name, partition, batch.producer_id, batch.producer_epoch, batch.base_sequence)  # fmt: skip
+            self._to_rewrite.add(partition)
+        elif not may_have_been_taken:
+            # Later batches would leave a gap.
+            self._to_rewrite.add(partition)
+
+    def expired(self, batch: ProducerBatch) -> None:
+        """A batch's time was over after it had been sent: what follows waits until its fate can be told."""
+        follower = next_sequence(batch.base_sequence, batch.record_count)
+        known = self._unresolved.get(batch.topic_partition, 0)
+        self._unresolved[batch.topic_partition] = max(follower, known)
+
+    def _entry(self, partition: TopicPartition) -> PartitionSequences:
+        entry = self._partitions.get(partition)
+        if entry is None:
+            entry = self._partitions[partition] = PartitionSequences(self.state)
+        return entry
+
+    def _begin_again(self, entry: PartitionSequences) -> None:
+        """Sequences from 0 for whatever is still to be sent, under the producer's state of now."""
+        entry.state = self.state
+        entry.next_sequence = 0
+        entry.last_acked_sequence = -1
+        for batch in entry.in_flight:
+            batch.stamp(*entry.state, entry.next_sequence)
+            batch.sequence_was_reset = True
+            entry.next_sequence = next_sequence(entry.next_sequence, batch.record_count)
+
+    @staticmethod
+    def _is_next(entry: PartitionSequences, sequence: int) -> bool:
+        return sequence == next_sequence(entry.last_acked_sequence, 1)
+
+    @staticmethod
+    def _forget(entry: PartitionSequences, batch: ProducerBatch) -> None:
+        if batch in entry.in_flight:
+            entry.in_flight.remove(batch)

@@ -1,0 +1,75 @@
+"""Objects that see every record before it is sent and again when its fate is known.
+
+Role        Calls what the configuration names; whatever that raises is logged and changes nothing.
+Source      Kafka 3.9 ProducerInterceptor, ProducerInterceptors.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kafka_zk.client.config import ClientConfig
+from kafka_zk.client.producer.futures import RecordMetadata
+from kafka_zk.client.serialization import class_named
+
+log = logging.getLogger("org.apache.kafka.clients.producer.internals.ProducerInterceptors")
+
+
+class ProducerRecord(NamedTuple):
+    """What `send` was given."""
+
+    topic: str
+    value: Any = None
+    key: Any = None
+    partition: int | None = None
+    timestamp_ms: int | None = None
+    headers: Sequence[tuple[str, bytes | None]] = ()
+
+
+class Interceptors:
+    """Those of interceptor.classes, in their order. Each may have `on_send`, `on_acknowledgement` and `close`."""
+
+    def __init__(self, interceptors: Sequence[Any]) -> None:
+        self._interceptors = list(interceptors)
+
+    def __bool__(self) -> bool:
+        return bool(self._interceptors)
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        """The record as the last of them wants it sent."""
+        for each in self._interceptors:
+            try:
+                record = each.on_send(record) if hasattr(each, "on_send") else record
+            except Exception:
+                log.warning("Error executing interceptor onSend callback for topic: %s, partition: %s",
+                            record.topic, record.partition, exc_info=True)  # fmt: skip
+        return record
+
+    def on_acknowledgement(self, metadata: RecordMetadata, error: Exception | None) -> None:
+        for each in self._interceptors:
+            try:
+                if hasattr(each, "on_acknowledgement"):
+                    each.on_acknowledgement(metadata, error)
+            except Exception:
+                log.warning("Error executing interceptor onAcknowledgement callback", exc_info=True)
+
+    def close(self) -> None:
+        for each in self._interceptors:
+            try:
+                if hasattr(each, "close"):
+                    each.close()
+            except Exception:
+                log.exception("Failed to close producer interceptor ")
+
+
+def interceptors_of(config: ClientConfig) -> Interceptors:
+    """From interceptor.classes: dotted names of Python classes, classes, or objects. Raises ConfigException."""
+    given = config.given("interceptor.classes")
+    wanted = given if isinstance(given, (list, tuple)) else config.texts("interceptor.classes")
+    made = []
+    for each in wanted:
+        found = class_named("interceptor.classes", each) if isinstance(each, str) else each
+        made.append(found() if isinstance(found, type) else found)
+    return Interceptors(made)

@@ -1,0 +1,31 @@
+"""Which brokers could not be sent to for so long that records without a key should go elsewhere.
+
+Role        Pure.
+Source      Kafka 3.9 RecordAccumulator.NodeLatencyStats, partitionReady; KIP-794.
+"""
+
+from __future__ import annotations
+
+
+class NodeLatencies:
+    """`timeout_ms` is partitioner.availability.timeout.ms; 0: nobody is ever passed over."""
+
+    def __init__(self, timeout_ms: int) -> None:
+        self._timeout_ms = timeout_ms
+        self._ready_ms: dict[int, int] = {}
+        self._drainable_ms: dict[int, int] = {}
+
+    def ready(self, node_id: int, now_ms: int) -> None:
+        """There was something for the node, and it took it."""
+        self._ready_ms[node_id] = self._drainable_ms[node_id] = now_ms
+
+    def not_ready(self, node_id: int, now_ms: int) -> None:
+        """There was something for the node, and it could not take it."""
+        self._ready_ms[node_id] = now_ms
+        self._drainable_ms.setdefault(node_id, now_ms)
+
+    def is_slow(self, node_id: int) -> bool:
+        """Whether the node has been refusing for the timeout."""
+        if self._timeout_ms <= 0 or node_id not in self._ready_ms:
+            return False
+        return self._ready_ms[node_id] - self._drainable_ms[node_id] > self._timeout_ms

@@ -1,0 +1,376 @@
+"""The thread that sends: takes what is ready from the accumulator, hands it to the network, settles what comes back.
+
+Role        Acts. Owns the NetworkClient and the idempotent state.
+Invariants  A drained batch is either under way, put back into the accumulator, or done: never lost, never both.
+            With one request in flight a connection, or without idempotence, a partition is muted while its batch is
+            under way, if order was asked for.
+Source      Kafka 3.9 Sender.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+
+from kafka_zk.client.errors import KafkaException, TimeoutException
+from kafka_zk.client.network.metadata import ClusterMetadata, is_invalid_metadata
+from kafka_zk.client.network.network_client import NetworkClient
+from kafka_zk.client.producer.idempotence import Idempotence
+from kafka_zk.client.producer.node_latencies import NodeLatencies
+from kafka_zk.client.producer.produce_calls import ProduceOutcome, send_batches
+from kafka_zk.client.producer.producer_batch import ProducerBatch
+from kafka_zk.client.producer.producer_id_call import ProducerIdCall
+from kafka_zk.client.producer.producer_metrics import ProducerMetrics
+from kafka_zk.client.producer.record_accumulator import PartitionQueue, RecordAccumulator
+from kafka_zk.client.producer.settings import ProducerSettings
+from kafka_zk.clock import Clock
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, RecordsError, error_class_for, is_retriable
+from kafka_zk.protocol.types import TopicPartition
+
+LONGEST_POLL_S = 60.0
+
+log = logging.getLogger("org.apache.kafka.clients.producer.internals.Sender")
+
+
+class Sender:
+    """`run` is the thread's body; `close` and `force_close` may be called from others."""
+
+    def __init__(
+        self,
+        settings: ProducerSettings,
+        accumulator: RecordAccumulator,
+        client: NetworkClient,
+        metadata: ClusterMetadata,
+        metrics: ProducerMetrics,
+        clock: Clock,
+        log_prefix: str,
+    ) -> None:
+        self.idempotence = Idempotence() if settings.idempotent else None
+        self._settings = settings
+        self._accumulator = accumulator
+        self._client = client
+        self._metadata = metadata
+        self._metrics = metrics
+        self._clock = clock
+        self._log_prefix = log_prefix
+        self._latencies = NodeLatencies(settings.availability_timeout_ms)
+        self._under_way: dict[ProducerBatch, None] = {}
+        self._id_call = ProducerIdCall(client, clock, settings.retry_backoff)
+        self._drain_from: dict[int, int] = {}
+        self._is_closing = False
+        self._is_forced = False
+        self.thread = threading.Thread(
+            target=self.run, name=f"kafka-producer-network-thread | {log_prefix}", daemon=True
+        )
+
+    # --- the thread --------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Blocks until closed and everything is sent, or closed by force."""
+        while not self._may_stop():
+            self._run_once_safely()
+        self._abort_all(KafkaException("Producer is closed forcefully."))
+        self._client.close()
+
+    def close(self) -> None:
+        """Send what there is, then end."""
+        self._is_closing = True
+        self._client.wakeup()
+
+    def force_close(self) -> None:
+        """Give up what is not done, then end."""
+        self._is_forced = self._is_closing = True
+        self._client.wakeup()
+
+    def _may_stop(self) -> bool:
+        if self._is_forced:
+            return True
+        return self._is_closing and not self._accumulator.incomplete
+
+    def _run_once_safely(self) -> None:
+        try:
+            self.run_once()
+        except Exception:
+            log.exception("[%s] Uncaught error in kafka producer I/O thread: ", self._log_prefix)
+
+    def run_once(self) -> None:
+        """Blocks for at most a poll. One turn: settle ids, expire, drain, send, poll."""
+        now_ms = self._clock.monotonic_ms()
+        idempotence = self.idempotence
+        if idempotence is not None:
+            idempotence.resolve()
+            idempotence.raise_epoch_if_needed()
+            if idempotence.fatal_error is not None:
+                self._abort_all(idempotence.fatal_error)
+            self._id_call.ask_if_needed(idempotence, now_ms)
+        wait_ms = self._send_what_is_ready(now_ms)
+        if idempotence is not None and idempotence.needs_id:
+            wait_ms = min(wait_ms, self._id_call.wait_ms(now_ms))
+        self._client.poll(min(max(wait_ms, 0) / 1000, LONGEST_POLL_S))
+
+    # --- draining ----------------------------------------------------------------------------------------------------
+
+    def _send_what_is_ready(self, now_ms: int) -> int:
+        """Answers with how long the poll may take."""
+        accumulator = self._accumulator
+        with accumulator.lock:
+            by_node, ready, wait_ms, unknown = self._look(now_ms)
+            expired = accumulator.take_expired(now_ms)
+            wait_ms = min(wait_ms, accumulator.next_expiry_ms() - now_ms)
+            # Whatever comes from here on wakes the poll that follows.
+            accumulator.sender_is_idle = True
+        self._expire(expired, now_ms)
+        if unknown:
+            for topic in unknown:
+                self._metadata.add_topic(topic, now_ms)
+            self._metadata.request_update()
+        for node_id in ready:
+            if not self._client.ready(node_id):
+                self._latencies.not_ready(node_id, now_ms)
+                pause_ms = self._client.retry_wait_ms(node_id)
+                wait_ms = min(wait_ms, pause_ms) if pause_ms else wait_ms
+                continue
+            self._latencies.ready(node_id, now_ms)
+            drained = self._drain(node_id, by_node[node_id], now_ms)
+            if drained:
+                self._send(node_id, drained, now_ms)
+                wait_ms = 0
+        return int(min(wait_ms, self._next_deadline_ms() - now_ms))
+
+    def _look(self, now_ms: int) -> tuple[dict[int, list[PartitionQueue]], list[int], float, set[str]]:
+        """What waits by leader; which leaders have something that may be sent; else how long until; unknown topics."""
+        by_node: dict[int, list[PartitionQueue]] = {}
+        ready: dict[int, None] = {}
+        unknown: set[str] = set()
+        wait_ms: float = LONGEST_POLL_S * 1000
+        snapshot = self._metadata.snapshot
+        for queue in self._accumulator.waiting:
+            if queue.is_muted:
+                continue
+            leader_id = snapshot.leader_of(queue.topic_partition)
+            if leader_id is None:
+                unknown.add(queue.topic_partition.topic)
+                continue
+            by_node.setdefault(leader_id, []).append(queue)
+            if leader_id in ready or not self._may_drain(queue):
+                continue
+            is_sendable, left_ms = self._accumulator.is_sendable(queue, now_ms, leader_id)
+            if is_sendable:
+                ready[leader_id] = None
+            else:
+                wait_ms = min(wait_ms, left_ms)
+        if self._settings.adaptive_partitioning:
+            self._accumulator.learn_loads(snapshot, self._latencies.is_slow)
+        return by_node, list(ready), wait_ms, unknown
+
+    def _may_drain(self, queue: PartitionQueue) -> bool:
+        return self.idempotence is None or self.idempotence.may_drain(queue.batches[0])
+
+    def _drain(self, node_id: int, queues: list[PartitionQueue], now_ms: int) -> list[ProducerBatch]:
+        """At most one batch of each partition, as much as one request may hold."""
+        accumulator, idempotence = self._accumulator, self.idempotence
+        drained: list[ProducerBatch] = []
+        size = 0
+        start = self._drain_from.get(node_id, 0) % len(queues)
+        with accumulator.lock:
+            for step in range(len(queues)):
+                queue = queues[(start + step) % len(queues)]
+                if not queue.batches or queue.is_muted or not self._may_drain(queue):
+                    continue
+                batch = queue.batches[0]
+                if batch.attempts and not accumulator.is_sendable(queue, now_ms, node_id)[0]:
+                    continue
+                size += batch.size_bytes or batch.records_bytes
+                if drained and size > self._settings.max_request_bytes:
+                    # Those that had to stay behind come first next time.
+                    self._drain_from[node_id] = start + step
+                    break
+                accumulator.take_first(queue, now_ms)
+                if idempotence is not None:
+                    idempotence.stamp(batch)
+                if self._keeps_order:
+                    queue.is_muted = True
+                drained.append(batch)
+        return drained
+
+    @property
+    def _keeps_order(self) -> bool:
+        return self._settings.max_in_flight == 1
+
+    def _send(self, node_id: int, batches: list[ProducerBatch], now_ms: int) -> None:
+        settings = self._settings
+        for batch in batches:
+            is_new = not batch.size_bytes
+            batch.close(settings.codec, settings.level)
+            if is_new and batch.is_compressed:
+                self._accumulator.ratios.saw(batch.topic_partition.topic, batch.compression_ratio)
+            batch.leader_of_attempt = node_id
+            self._under_way[batch] = None
+        self._metrics.request_sent(batches, now_ms)
+        send_batches(
+            self._client,
+            node_id,
+            batches,
+            settings.acks,
+            settings.request_timeout_ms,
+            lambda outcomes, throttle_ms: self._take_outcomes(node_id, outcomes, now_ms, throttle_ms),
+        )
+
+    # --- outcomes ----------------------------------------------------------------------------------------------------
+
+    def _take_outcomes(
+        self, node_id: int, outcomes: Iterable[tuple[ProducerBatch, ProduceOutcome]], sent_ms: int, throttle_ms: int
+    ) -> None:
+        now_ms = self._clock.monotonic_ms()
+        self._metrics.answered(node_id, now_ms - sent_ms, throttle_ms, now_ms)
+        for batch, outcome in outcomes:
+            self._under_way.pop(batch, None)
+            self._take_outcome(batch, outcome, now_ms)
+            if self._keeps_order:
+                self._unmute(batch.topic_partition)
+
+    def _take_outcome(self, batch: ProducerBatch, outcome: ProduceOutcome, now_ms: int) -> None:
+        error = outcome.error
+        if batch.is_done and error != ErrorCode.NONE:
+            # It was given up; the answer tells nothing that is not known.
+            return
+        if error in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+            # A duplicate is there already; where, the broker does not tell.
+            self._succeed(batch, outcome)
+            return
+        if error == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1:
+            self._split(batch, now_ms)
+            return
+        if self._may_retry(batch, outcome, now_ms):
+            log.warning(
+                "[%s] Got error produce response on topic-partition %s, retrying (%s attempts left). Error: %s",
+                self._log_prefix,
+                batch.topic_partition,
+                self._settings.retries - batch.attempts - 1,
+                error.name,
+            )
+            batch.attempts += 1
+            batch.last_attempt_ms = now_ms
+            self._metrics.retried(batch, now_ms)
+            with self._accumulator.lock:
+                self._accumulator.put_back([batch])
+        else:
+            self._fail(batch, error, _errors_of(outcome), may_have_been_taken=batch.attempts >= self._settings.retries)
+        if is_invalid_metadata(error):
+            if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                log.warning(
+                    "[%s] Received unknown topic or partition error in produce request on partition %s. The "
+                    "topic-partition may not exist or the user may not have Describe access to it",
+                    self._log_prefix,
+                    batch.topic_partition,
+                )
+            self._metadata.request_update()
+
+    def _may_retry(self, batch: ProducerBatch, outcome: ProduceOutcome, now_ms: int) -> bool:
+        if (
+            batch.is_done
+            or now_ms - batch.created_ms >= self._settings.delivery_timeout_ms
+            or batch.attempts >= self._settings.retries
+        ):
+            return False
+        if self.idempotence is None:
+            return is_retriable(outcome.error)
+        return self.idempotence.may_retry(batch, outcome.error, outcome.log_start_offset)
+
+    def _succeed(self, batch: ProducerBatch, outcome: ProduceOutcome) -> None:
+        if self.idempotence is not None:
+            self.idempotence.succeeded(batch, outcome.base_offset)
+        batch.succeed(outcome.base_offset, outcome.log_append_time_ms)
+        self._accumulator.done(batch)
+
+    def _fail(
+        self,
+        batch: ProducerBatch,
+        error: ErrorCode | None,
+        error_of: Callable[[int], Exception],
+        *,
+        may_have_been_taken: bool,
+    ) -> None:
+        if self.idempotence is not None:
+            if error in (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION):
+                self.idempotence.fatal_error = error_of(0)
+            self.idempotence.failed(batch, error, may_have_been_taken=may_have_been_taken)
+        self._metrics.failed(batch, self._clock.monotonic_ms())
+        batch.fail(error_of)
+        self._accumulator.done(batch)
+
+    def _split(self, batch: ProducerBatch, now_ms: int) -> None:
+        """The broker's limit is below ours: send the records in smaller batches."""
+        log.warning(
+            "[%s] Got error produce response on topic-partition %s, splitting and retrying. Error: MESSAGE_TOO_LARGE",
+            self._log_prefix,
+            batch.topic_partition,
+        )
+        settings = self._settings
+        self._accumulator.ratios.reset(batch.topic_partition.topic)
+        # A batch that is no larger than wanted has to be cut all the same.
+        limit = min(settings.batch_size_bytes, max(1, batch.records_bytes // 2 + 61))
+        parts = batch.split(limit, settings.codec, settings.level)
+        self._metrics.was_split(now_ms)
+        if self.idempotence is not None:
+            self.idempotence.replaced(batch, parts)
+        with self._accumulator.lock:
+            self._accumulator.put_back(reversed(parts))
+        self._accumulator.done(batch)
+
+    def _unmute(self, partition: TopicPartition) -> None:
+        with self._accumulator.lock:
+            self._accumulator.topics[partition.topic].queue(partition.partition).is_muted = False
+
+    # --- time is over ------------------------------------------------------------------------------------------------
+
+    def _next_deadline_ms(self) -> int:
+        first_ms = min((batch.created_ms for batch in self._under_way), default=1 << 62)
+        return first_ms + self._settings.delivery_timeout_ms
+
+    def _expire(self, waiting: list[ProducerBatch], now_ms: int) -> None:
+        late = [batch for batch in self._under_way if now_ms - batch.created_ms >= self._settings.delivery_timeout_ms]
+        for batch in late:
+            del self._under_way[batch]
+        for batch in [*late, *waiting]:
+            was_sent = batch.is_retried or batch in late
+            text = (
+                f"Expiring {batch.record_count} record(s) for {batch.topic_partition}:"
+                f"{now_ms - batch.created_ms} ms has passed since batch creation"
+            )
+            error = TimeoutException(text)
+            if self.idempotence is not None and was_sent and batch.has_sequence and not batch.is_done:
+                self.idempotence.expired(batch)
+            self._fail(batch, None, lambda _, error=error: error, may_have_been_taken=True)  # type: ignore[misc]
+
+    def _abort_all(self, error: Exception) -> None:
+        with self._accumulator.lock:
+            self._accumulator.take_all()
+            batches = list(self._accumulator.incomplete)
+        self._under_way.clear()
+        for batch in batches:
+            batch.fail(lambda _: error)
+            self._accumulator.done(batch)
+
+
+def _errors_of(outcome: ProduceOutcome) -> Callable[[int], Exception]:
+    """Each record's error: where the broker named single records, the others failed only with them."""
+    error_class: type[BrokerError] = error_class_for(outcome.error)
+    if not outcome.record_errors:
+        error = outcome.exception or error_class(outcome.message)
+        return lambda _: error
+    named = dict(outcome.record_errors)
+    invalid = error_class_for(ErrorCode.INVALID_RECORD)
+    assert issubclass(invalid, RecordsError)
+
+    def error_of(index: int) -> Exception:
+        if index in named:
+            return invalid(named[index] or outcome.message)
+        if len(named) == 1 and outcome.message:
+            return KafkaException(outcome.message)
+        return KafkaException(
+            "Failed to append record because it was part of a batch which had one more more invalid records"
+        )
+
+    return error_of
