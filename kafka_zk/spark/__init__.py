@@ -14,5 +14,7 @@ def register(session: SparkSession) -> None:
     Each session knows its own: one made by `newSession`, or reached from another thread, is registered by itself.
     """
     from kafka_zk.spark.sources.kafka.source import KafkaDataSource
+    from kafka_zk.spark.sources.log.source import LogDataSource
 
     session.dataSource.register(KafkaDataSource)
+    session.dataSource.register(LogDataSource)

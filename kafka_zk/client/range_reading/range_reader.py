@@ -19,7 +19,7 @@ from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.client.network.settings import metadata_settings, network_settings
 from kafka_zk.client.range_reading.errors import CorruptRange, EndBeyondLog, NoProgress, OffsetsLost
 from kafka_zk.client.range_reading.fetching import MAY_PASS, FetchSettings, fetch_request, fetch_settings, partition_of
-from kafka_zk.client.range_reading.visible_batches import VisibleBatches, visible_batches
+from kafka_zk.client.range_reading.visible_batches import AbortedTransactions, VisibleBatches, visible_batches
 from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.tables.consumer import CONSUMER_KEYS
 from kafka_zk.protocol.errors import BrokerError, CorruptMessage, ErrorCode, error_class_for
@@ -130,7 +130,9 @@ class _Reading:
         assert records is None or isinstance(records, bytes | bytearray | memoryview), "an answer holds bytes"
         aborted = None
         if self._settings.read_committed:
-            aborted = [(each.first_offset, each.producer_id) for each in data.aborted_transactions or ()]
+            aborted = AbortedTransactions(
+                (each.first_offset, each.producer_id) for each in data.aborted_transactions or ()
+            )
         try:
             return visible_batches(
                 memoryview(records or b""), position, self._end_offset, aborted, check_crcs=self._settings.check_crcs

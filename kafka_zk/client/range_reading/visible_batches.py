@@ -8,7 +8,7 @@ Source      Kafka 3.9 CompletedFetch.nextFetchedRecord, containsAbortMarker.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafka_zk.protocol.errors import CorruptMessage
@@ -26,21 +26,44 @@ class VisibleBatches:
     """Bytes of a batch that did not fit came along, and no whole one."""
 
 
+class AbortedTransactions:
+    """Which batches of committed readers' data are to be passed over. Batches come in their order.
+
+    `aborted` are (first offset, producer id) of the transactions that end behind the first batch.
+    """
+
+    def __init__(self, aborted: Iterable[tuple[int, int]]) -> None:
+        self._waiting = sorted(aborted, reverse=True)
+        self._aborting: set[int] = set()
+
+    def hides(self, batch: Batch) -> bool:
+        """Whether a batch is part of an aborted transaction."""
+        header = batch.header
+        if not header.has_producer_id:
+            return False
+        while self._waiting and self._waiting[-1][0] <= header.last_offset:
+            self._aborting.add(self._waiting.pop()[1])
+        if header.producer_id not in self._aborting:
+            return False
+        if header.is_control:
+            if _is_abort(batch):
+                self._aborting.discard(header.producer_id)
+            return False
+        return header.is_transactional
+
+
 def visible_batches(
     data: memoryview,
     position: int,
     end_offset: int,
-    aborted: Sequence[tuple[int, int]] | None,
+    aborted: AbortedTransactions | None,
     *,
     check_crcs: bool,
 ) -> VisibleBatches:
-    """The batches of `data` with offsets in [position, end_offset).
+    """The batches of `data` with offsets in [position, end_offset), for a reader of all records or of committed ones.
 
-    `aborted` are (first offset, producer id) of aborted transactions for a reader of committed records, None for one
-    of all. Raises CorruptMessage.
+    Raises CorruptMessage.
     """
-    waiting = sorted(aborted or (), reverse=True)
-    aborting: set[int] = set()
     seen: list[Batch] = []
     next_offset, count = position, 0
     for batch in batches(data):
@@ -49,14 +72,8 @@ def visible_batches(
         if header.base_offset >= end_offset and header.magic >= 2:
             next_offset = max(next_offset, header.base_offset)
             break
-        if aborted is not None and header.has_producer_id:
-            while waiting and waiting[-1][0] <= header.last_offset:
-                aborting.add(waiting.pop()[1])
-        # A control batch may be the last word about a transaction, whatever its position.
-        if header.is_control:
-            if header.producer_id in aborting and _is_abort(batch):
-                aborting.discard(header.producer_id)
-        elif header.last_offset >= position and not (header.is_transactional and header.producer_id in aborting):
+        is_hidden = aborted is not None and aborted.hides(batch)
+        if not is_hidden and not header.is_control and header.last_offset >= position:
             if check_crcs and not batch.is_valid():
                 raise CorruptMessage(
                     f"the checksum of the batch of offsets {header.base_offset} to {header.last_offset} is wrong"

@@ -1,0 +1,208 @@
+"""One partition's segments: where they end, and where an offset or a time lies in them.
+
+Role        Plain: opens files for reading only, so a copy on a read-only disk will do.
+Invariants  What lies behind the first batch that is not whole and right is never read. Indexes only tell where to begin
+            looking; one that is missing or wrong costs time, not records.
+Source      LogSegment.translateOffset, LogSegment.findOffsetByTimestamp, UnifiedLog recovery.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka_zk.log.doctor.partition_files import SegmentOnDisk, list_partition, read_sparse
+from kafka_zk.log.doctor.walk import Walked, is_zero, next_batch, walk
+from kafka_zk.log.files import names, offset_index, time_index
+from kafka_zk.protocol.errors import BrokerError, CorruptMessage
+from kafka_zk.record.record import decode_records
+from kafka_zk.spark.sources.errors import SourceError
+from kafka_zk.spark.sources.log.directories import LogPlace
+
+
+class Segment(NamedTuple):
+    """A segment up to `size_bytes`, where its last whole batch ends; `end_offset` is behind its last record."""
+
+    path: Path
+    base_offset: int
+    end_offset: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A partition as it can be read. `damage` says what was left out at its end, if anything was."""
+
+    place: LogPlace
+    segments: list[Segment]
+    log_start_offset: int
+    log_end_offset: int
+    damage: str = ""
+    is_torn: bool = True
+    """Whether a crash explains the damage: a broker's start would cut it off."""
+
+
+def open_log(place: LogPlace) -> Log:
+    """Blocks. Looks through what no clean stop vouches for. Raises SourceError."""
+    try:
+        files = list_partition(place.directory)
+        swaps = files.of_kind(names.LOG, names.SWAP)
+        if swaps:
+            raise SourceError(
+                f"{place.directory} holds {names.offset_file_name(swaps[0], names.LOG, names.SWAP)}, of a compaction "
+                "that did not end: a broker's start would finish it, without one it cannot be read."
+            )
+        return _opened(place, files.segments)
+    except OSError as error:
+        raise SourceError(f"{place.directory} cannot be read: {error.strerror}") from error
+
+
+def _opened(place: LogPlace, on_disk: list[SegmentOnDisk]) -> Log:
+    segments: list[Segment] = []
+    damage, is_torn = "", True
+    for each in on_disk:
+        path = place.directory / each.name()
+        trusted = each.next_base_offset is not None and (
+            place.stopped_cleanly or place.recovery_point is None or each.next_base_offset <= place.recovery_point
+        )
+        if trusted and each.next_base_offset is not None:
+            segments.append(Segment(path, each.base_offset, each.next_base_offset, each.size_bytes))
+            continue
+        end = _end_of(path, each.base_offset, each.size_bytes)
+        segments.append(Segment(path, each.base_offset, end.offset, end.position))
+        if end.damage:
+            damage = f"{path} is damaged from byte {end.position} on, behind offset {end.offset - 1}: {end.damage}"
+            is_torn = not place.stopped_cleanly and (place.recovery_point is not None or not end.goes_on)
+            break
+    first = segments[0].base_offset if segments else 0
+    start = max(first, place.log_start_offset or 0)
+    return Log(place, segments, start, max(start, segments[-1].end_offset if segments else 0), damage, is_torn)
+
+
+class _End(NamedTuple):
+    position: int
+    offset: int
+    damage: str
+    goes_on: bool
+
+
+def _end_of(path: Path, base_offset: int, size_bytes: int) -> _End:
+    """Where the whole and right batches of a segment end."""
+    position, offset, damage = 0, base_offset, ""
+    with opened(path) as descriptor:
+        try:
+            for each in walk(descriptor, 0, size_bytes):
+                if not each.is_intact:
+                    damage = "a checksum is wrong"
+                    break
+                position, offset = each.position + each.header.size_bytes, each.header.next_offset
+        except CorruptMessage as error:
+            damage = str(error)
+        if position < size_bytes and not damage:
+            damage = "the last batch is not whole"
+        if damage and is_zero(descriptor, position, size_bytes):
+            return _End(position, offset, "", False)  # Room that was made beforehand.
+        goes_on = bool(damage) and next_batch(descriptor, position + 1, size_bytes, offset) is not None
+        return _End(position, offset, damage, goes_on)
+
+
+def batches_from(segment: Segment, offset: int) -> Iterator[Walked]:
+    """Blocks, a step at a time. The batches from the one that holds `offset` on. Raises SourceError."""
+    try:
+        with opened(segment.path) as descriptor:
+            position = _first_position(descriptor, segment, offset)
+            for each in walk(descriptor, position, segment.size_bytes):
+                if not each.is_intact:
+                    raise SourceError(
+                        f"{segment.path} is damaged at byte {each.position}: the checksum of the batch of offsets "
+                        f"{each.header.base_offset} to {each.header.last_offset} is wrong."
+                    )
+                position = each.position + each.header.size_bytes
+                if each.header.last_offset >= offset:
+                    yield each
+            if position < segment.size_bytes and not is_zero(descriptor, position, segment.size_bytes):
+                raise SourceError(f"{segment.path} is damaged at byte {position}: no whole batch stands there.")
+    except CorruptMessage as error:
+        raise SourceError(f"{segment.path} is damaged: {error}") from error
+    except OSError as error:
+        raise SourceError(f"{segment.path} cannot be read: {error.strerror}") from error
+
+
+def _first_position(descriptor: int, segment: Segment, offset: int) -> int:
+    """Where to begin looking for `offset`; 0 where the index does not lead to a batch that fits."""
+    entries = _entries(segment, names.OFFSET_INDEX)
+    slot = bisect_right(entries, offset - segment.base_offset, key=lambda entry: entry[0]) - 1
+    if slot < 0:
+        return 0
+    position = entries[slot][1]
+    try:
+        found = next(walk(descriptor, position, segment.size_bytes), None)
+    except CorruptMessage:
+        return 0
+    fits = found is not None and found.is_intact and segment.base_offset <= found.header.base_offset <= offset
+    return position if fits else 0
+
+
+def offset_for_time(log: Log, timestamp: int) -> int | None:
+    """Blocks. The offset of the first record from `timestamp` (ms) on; None when there is none. Raises SourceError."""
+    for segment in log.segments:
+        if segment is not log.segments[-1] and _is_before(segment, timestamp):
+            continue
+        entries = _entries(segment, names.TIME_INDEX)
+        slot = bisect_right(entries, timestamp - 1, key=lambda entry: entry[0]) - 1
+        begin = max(log.log_start_offset, segment.base_offset + (entries[slot][1] if slot >= 0 else 0))
+        for each in batches_from(segment, begin):
+            if each.header.max_timestamp >= timestamp and not each.header.is_control:
+                offset = _first_record(each, begin, timestamp)
+                if offset is not None:
+                    return offset
+    return None
+
+
+def _first_record(each: Walked, begin: int, timestamp: int) -> int | None:
+    batch = each.batch()
+    if batch is None:
+        return each.header.base_offset
+    try:
+        records = decode_records(batch)
+    except BrokerError as error:
+        raise SourceError(f"The batch of offset {each.header.base_offset} cannot be decoded: {error}") from error
+    return next((each.offset for each in records if each.offset >= begin and each.timestamp >= timestamp), None)
+
+
+def _is_before(segment: Segment, timestamp: int) -> bool:
+    """Whether a closed segment's time index says that all of it is earlier. Its last entry is the largest timestamp."""
+    entries = _entries(segment, names.TIME_INDEX)
+    return bool(entries) and 0 <= entries[-1][0] < timestamp
+
+
+def _entries(segment: Segment, kind: str) -> list[tuple[int, int]]:
+    """An index's entries as far as they rise; nothing for one that is not there."""
+    unpack = offset_index.ENTRY if kind == names.OFFSET_INDEX else time_index.ENTRY
+    try:
+        content, _ = read_sparse(segment.path.with_suffix(kind))
+    except OSError:
+        return []
+    # Zeros at the end were left out: the last entry may have had some.
+    content += bytes(-len(content) % unpack.size)
+    entries: list[tuple[int, int]] = []
+    for entry in unpack.iter_unpack(content):
+        if entries and (entry[0] <= entries[-1][0] or entry[1] < entries[-1][1]):
+            break
+        entries.append(entry)
+    return entries
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    """A descriptor for reading."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
