@@ -31,6 +31,7 @@ from kafka_zk.log.down_converter import DownConverter
 from kafka_zk.log.files import clean_shutdown, meta_properties, names
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.files.meta_properties import MetaProperties
+from kafka_zk.log.helper.process import Helper, HelperProcess
 from kafka_zk.log.loading.directory_load import DirectoryLoad, LoadStopped, refuse_duplicates
 from kafka_zk.log.loading.opening import LogOpener
 from kafka_zk.log.loading.refusals import InvalidLogDirectory
@@ -66,8 +67,10 @@ class LogManager:
         disk: Disk = DISK,
         chance: random.Random | None = None,
         pools: LogPools | None = None,
+        helper_named: Callable[[str], Helper] = HelperProcess,
     ) -> None:
         self._config = config
+        self._helper_named = helper_named
         self._clock = clock
         self._on_log_dir_failure = on_log_dir_failure
         self._pools = pools or LogPools()
@@ -137,7 +140,12 @@ class LogManager:
             self.lock_and_read_identities()
         if self._config.log_cleaner_enable:
             self._cleaner = LogCleaner(
-                self._config, dirs=self._dirs, logs=self._logs, clock=self._clock, metrics=self._metrics
+                self._config,
+                dirs=self._dirs,
+                logs=self._logs,
+                clock=self._clock,
+                metrics=self._metrics,
+                helper_named=self._helper_named,
             )
         self._open_segments.limit = segments_for(raise_descriptor_limit())
         started_ms = self._clock.monotonic_ms()

@@ -50,28 +50,41 @@ def batches_in(log: UnifiedLog) -> list[Told]:
 def check_recovered(log: UnifiedLog, history: History, required_end: int, chance: random.Random) -> None:
     """`required_end`: everything of the timeline below it must be there, unless its deletion was asked for."""
     found = batches_in(log)
-    start, end = log.log_start_offset, log.log_end_offset
+    end = log.log_end_offset
     timelines = [history.batches, *history.others]
     timeline = next((each for each in timelines if _is_part(found, each)), None)
     assert timeline is not None, f"not a part of any timeline:\n{_list(found)}\nthe last one:\n{_list(history.batches)}"
     must = [each for each in history.batches if each.last_offset >= history.start and each.last_offset < required_end]
     lost = [each for each in must if each not in found]
     assert not lost, f"lost below {required_end}:\n{_list(lost)}\nfound:\n{_list(found)}"
+    check_offsets(log, history, found)
+    check_state(log, history, [each for each in timeline if each.last_offset < end], found)
+    timeline = [each for each in timeline if each.last_offset < end]
+    check_reads(log, timeline, chance)
+    check_times(log, timeline, chance)
+
+
+def check_offsets(log: UnifiedLog, history: History, found: list[Told]) -> None:
+    """Log start, log end, high watermark and recovery point are where they may be."""
+    start, end = log.log_start_offset, log.log_end_offset
     assert log.segments.first.base_offset <= start <= max(history.start, log.segments.first.base_offset)
     assert start <= history.start, f"log start {start} beyond {history.start}"
     last = found[-1].last_offset + 1 if found else 0
     assert last <= end and (end <= max(last, start, log.active.base_offset) or end == history.end)
     assert start <= log.high_watermark <= min(max(history.high_watermark_ceiling, start), end)
     assert log.recovery_point <= end
+
+
+def check_state(log: UnifiedLog, history: History, timeline: list[Told], found: list[Told]) -> None:
+    """Epochs, producers and indexes say what `found` holds; of what is gone they may say what `timeline` knows."""
     _check_epochs(log, [each for each in found if each.base_offset >= history.start])
-    _check_producers(log, [each for each in timeline if each.last_offset < end], found)
+    _check_producers(log, timeline, found)
     for segment in log.segments:
         _check_indexes(segment)
-    check_reads(log, [each for each in timeline if each.last_offset < end], chance)
 
 
 def check_reads(log: UnifiedLog, timeline: list[Told], chance: random.Random) -> None:
-    """Reads at any offset and look-ups at any time find what the timeline holds."""
+    """Reads at any offset find what the timeline holds."""
     start, end = log.log_start_offset, log.log_end_offset
     if start >= end:
         return
@@ -80,6 +93,13 @@ def check_reads(log: UnifiedLog, timeline: list[Told], chance: random.Random) ->
         expected = next((each for each in timeline if each.last_offset >= offset), None)
         got = next((each.header for each in batches(data)), None)
         assert (got and got.base_offset) == (expected and expected.base_offset), f"at {offset}: {got}, not {expected}"
+
+
+def check_times(log: UnifiedLog, timeline: list[Told], chance: random.Random) -> None:
+    """So do look-ups at any time."""
+    start, end = log.log_start_offset, log.log_end_offset
+    if start >= end:
+        return
     timestamp = chance.choice(timeline).max_timestamp - chance.randrange(3) if timeline else 0
     answer = log.offset_for_timestamp(timestamp)
     holder = next((each for each in timeline if each.last_offset >= start and each.max_timestamp >= timestamp), None)

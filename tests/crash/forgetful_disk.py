@@ -16,12 +16,16 @@ import errno
 import os
 import random
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from gevent import GreenletExit
 
 from kafka_zk.log.files.disk import Disk
+
+T = TypeVar("T")
 
 
 class PowerCut(GreenletExit):
@@ -43,9 +47,15 @@ class FileNode:
     """(position, bytes) of a write, (size, None) of a cut or an extension."""
 
     def sync(self) -> None:
-        for position, data in self.pending:
-            _apply(self.synced, position, data)
+        self.synced = self.content()
         self.pending.clear()
+
+    def content(self) -> bytearray:
+        """What a reader sees now."""
+        content = bytearray(self.synced)
+        for position, data in self.pending:
+            _apply(content, position, data)
+        return content
 
     def survive(self, fate: Fate, chance: random.Random) -> FileNode:
         content, kept = bytearray(self.synced), len(self.pending)
@@ -78,6 +88,12 @@ class DirNode:
         self.synced = dict(self.names)
         self.pending.clear()
 
+    def sync_all(self) -> None:
+        """With everything below."""
+        self.sync()
+        for node in self.names.values():
+            node.sync() if isinstance(node, FileNode) else node.sync_all()
+
     def survive(self, fate: Fate, chance: random.Random) -> DirNode:
         names, kept = dict(self.synced), len(self.pending)
         if fate is not Fate.KEPT:
@@ -89,11 +105,15 @@ class DirNode:
 
 
 class ForgetfulDisk(Disk):
-    """`cut_at`: the power goes at the n-th changing call from now on; `fail_at`: that call fails with `error`."""
+    """`cut_at`: the power goes at the n-th changing call from now on; `fail_at`: that call fails with `error`.
 
-    def __init__(self, root: Path, tree: DirNode | None = None) -> None:
+    `syncs_at_once`: one call may sync everything, as on a file system that keeps syncfs' promise.
+    """
+
+    def __init__(self, root: Path, tree: DirNode | None = None, *, syncs_at_once: bool = False) -> None:
         self.root = str(root)
         self.tree = tree or DirNode()
+        self.syncs_at_once = syncs_at_once
         self.chance = random.Random(0)
         self.calls = 0
         self.cut_at = self.fail_at = -1
@@ -114,7 +134,7 @@ class ForgetfulDisk(Disk):
 
     def in_next_process(self) -> ForgetfulDisk:
         """The same disk with all that it still holds in memory."""
-        disk = ForgetfulDisk(Path(self.root), self.tree)
+        disk = ForgetfulDisk(Path(self.root), self.tree, syncs_at_once=self.syncs_at_once)
         disk.has_past = True
         return disk
 
@@ -123,7 +143,7 @@ class ForgetfulDisk(Disk):
         tree = self.tree.survive(fate, chance)
         shutil.rmtree(self.root)
         _write_out(tree, self.root)
-        return ForgetfulDisk(Path(self.root), tree)
+        return ForgetfulDisk(Path(self.root), tree, syncs_at_once=self.syncs_at_once)
 
     # The calls
 
@@ -176,6 +196,27 @@ class ForgetfulDisk(Disk):
         self._begin(descriptor)
         self._by_inode[os.fstat(descriptor).st_ino].sync()
         self._end()
+
+    def can_sync_at_once(self, path: Path) -> bool:
+        return self.syncs_at_once
+
+    def sync_at_once(self, descriptor: int) -> None:
+        self._begin(descriptor)
+        self.tree.sync_all()
+        self._end()
+
+    def written_by(self, writer: Callable[[], T], descriptor: int) -> T:
+        """What another process writes to an open file, in one go: `writer` is its work."""
+        node = self._by_inode[os.fstat(descriptor).st_ino]
+        assert isinstance(node, FileNode)
+        self._begin(descriptor)
+        result = writer()
+        before, after = node.content(), os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+        start = next((at for at, byte in enumerate(after) if at >= len(before) or byte != before[at]), len(after))
+        if start < len(after):
+            node.pending.append((start, after[start:]))
+        self._end()
+        return result
 
     def rename(self, source: str | Path, target: str | Path) -> None:  # type: ignore[override]
         if not os.path.exists(source):

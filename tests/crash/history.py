@@ -24,6 +24,10 @@ class Told(NamedTuple):
     marker: str = ""
     """"commit" or "abort" for the end of a transaction."""
 
+    @property
+    def offsets(self) -> range:
+        return range(self.base_offset, self.last_offset + 1)
+
 
 class Aborted(NamedTuple):
     producer_id: int

@@ -30,6 +30,7 @@ from kafka_zk.record.control import ControlType, EndTransactionMarker, build_mar
 from kafka_zk.record.produced import Origin
 from tests.crash import checks
 from tests.crash.forgetful_disk import Fate, ForgetfulDisk, PowerCut
+from tests.crash.forgetful_helper import ForgetfulHelper
 from tests.crash.history import History, Producers, Told
 from tests.crash.inline_pools import InlinePools
 from tests.unit.log.given import T0, TP, produced, topic_config
@@ -52,7 +53,7 @@ def broker_on(folder: Path) -> BrokerConfig:
 class Run:
     """One seed. `trace` says what was done, for whoever has to understand a failure."""
 
-    def __init__(self, seed: int, folder: Path) -> None:
+    def __init__(self, seed: int, folder: Path, *, syncs_at_once: bool = False) -> None:
         self.chance = random.Random(seed)
         self.folder = folder
         self.trace: list[str] = []
@@ -63,7 +64,7 @@ class Run:
         self.required_end = self.answered_end = self.synced_end = 0
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        self.disk = ForgetfulDisk(folder)
+        self.disk = ForgetfulDisk(folder, syncs_at_once=syncs_at_once)
         self._steps, self._weights = zip(*self._actions().items(), strict=True)
 
     def go(self) -> None:
@@ -78,6 +79,9 @@ class Run:
         except BaseException as error:
             error.add_note("\n".join(self.trace[-60:]))
             raise
+
+    def _broker(self) -> BrokerConfig:
+        return broker_on(self.folder)
 
     def _config(self) -> LogConfig:
         chance = self.chance
@@ -126,15 +130,17 @@ class Run:
 
     def _start(self) -> None:
         self.clock = SimClock(wall_ms=T0 + self.number * 10)
+        self.metrics = MetricsRegistry(self.clock)
         self.manager = LogManager(
-            config=broker_on(self.folder),
+            config=self._broker(),
             topic_config=lambda topic: self.config,
             clock=self.clock,
-            metrics=MetricsRegistry(self.clock),
+            metrics=self.metrics,
             on_log_dir_failure=lambda path: None,
             disk=self.disk,
             pools=InlinePools(self.chance),
             chance=self.chance,
+            helper_named=lambda name: ForgetfulHelper(self.disk),
         )
         self.manager.startup()
         self.log = self.manager.get_log(TP)
@@ -142,17 +148,21 @@ class Run:
             self.log = self.manager.get_or_create_log(TP, topic_id=TOPIC_ID, is_new=True)
             self.manager.wait_for_syncs()
         self._say(f"started: {self.log!r} recovery point {self.log.recovery_point}")
-        checks.check_recovered(self.log, self.history, self.required_end, self.chance)
-        found = checks.batches_in(self.log)
-        self.history.adopt(
-            found,
-            start=self.log.log_start_offset,
-            end=self.log.log_end_offset,
-            high_watermark=self.log.high_watermark,
-            is_decided=not self.disk.has_past,
-        )
+        self._check_recovered()
         self.answered_end = self.history.end
         self.epoch = max(self.epoch, self.log.latest_epoch, 0)
+
+    def _check_recovered(self) -> None:
+        """What must hold does; from here on that is the history."""
+        log = self._log
+        checks.check_recovered(log, self.history, self.required_end, self.chance)
+        self.history.adopt(
+            checks.batches_in(log),
+            start=log.log_start_offset,
+            end=log.log_end_offset,
+            high_watermark=log.high_watermark,
+            is_decided=not self.disk.has_past,
+        )
 
     def _work(self, steps: int) -> None:
         for _ in range(steps):
@@ -347,6 +357,8 @@ class Run:
 
     def read(self) -> None:
         checks.check_reads(self._log, self.history.batches, self.chance)
+        checks.check_times(self._log, self.history.batches, self.chance)
+        checks.check_times(self._log, self.history.batches, self.chance)
 
     def stop_and_start(self) -> None:
         self._say("clean stop")

@@ -1,6 +1,6 @@
 """Many lives of a log on a bad disk, each from a seed.
 
-One again: `pytest tests/crash --seed 12345`.
+One again: `pytest tests/crash --seed 12345 -k syncfs` (or the other kind that its failure named).
 """
 
 from __future__ import annotations
@@ -12,18 +12,46 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from kafka_zk.log import closing
+from kafka_zk.log.loading import directory_load
+from tests.crash.compacted_life import CompactedRun
 from tests.crash.life import Run
 
 FIRST_SEED = 50_000
 """CI shall tell what a change broke, not what chance found: that is for --full."""
-FOUND = (50_131, 53_166, 929_504_345_428, 151_415_141_223)
+
+
+class Kind(NamedTuple):
+    """How logs live. `cut_runs` of them are CI's, which has `cut_seconds` for them at most."""
+
+    life: type[Run]
+    syncs_at_once: bool
+    cut_runs: int
+    cut_seconds: float
+    full_runs: int
+
+    def run(self, seed: int, folder: Path) -> None:
+        self.life(seed, folder, syncs_at_once=self.syncs_at_once).go()
+
+
+KINDS = {
+    "plain": Kind(Run, syncs_at_once=False, cut_runs=1_600, cut_seconds=40, full_runs=10_000),
+    "syncfs": Kind(Run, syncs_at_once=True, cut_runs=400, cut_seconds=12, full_runs=2_000),
+    "compacted": Kind(CompactedRun, syncs_at_once=False, cut_runs=600, cut_seconds=20, full_runs=2_000),
+    "compacted-syncfs": Kind(CompactedRun, syncs_at_once=True, cut_runs=300, cut_seconds=12, full_runs=1_000),
+}
+FOUND = (
+    ("plain", 50_131),
+    ("plain", 53_166),
+    ("plain", 929_504_345_428),
+    ("plain", 151_415_141_223),
+    ("compacted", 428),
+)
 """Seeds that found a fault, of the log or of the checks."""
-CUT_RUNS = 2_000
-CUT_SECONDS = 60
-FULL_RUNS = 10_000
 IN_MEMORY = Path("/dev/shm")
 
 
@@ -35,6 +63,13 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One log is synced as many are, where the disk can sync them at once."""
+    monkeypatch.setattr(closing, "MANY_LOGS", 0)
+    monkeypatch.setattr(directory_load, "MANY_FILES", 0)
+
+
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """In memory where that can be had: a run is some thousand calls on small files."""
@@ -43,32 +78,38 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made, ignore_errors=True)
 
 
-def run_many(first: int, count: int, folder: Path, seconds: float = float("inf")) -> None:
+def run_many(name: str, first: int, count: int, folder: Path, seconds: float = float("inf")) -> None:
+    kind = KINDS[name]
     began = time.monotonic()
+    done = 0
     for done in range(count):
         try:
-            Run(first + done, folder / "log").go()
+            kind.run(first + done, folder / "log")
         except BaseException as error:
-            error.add_note(f"again with --seed {first + done}")
+            error.add_note(f"again with --seed {first + done} -k {name}")
             raise
         if time.monotonic() - began > seconds:
             break
-    print(f"{done + 1} runs from seed {first} on in {time.monotonic() - began:.1f} s")
+    print(f"{done + 1} {name} runs from seed {first} on in {time.monotonic() - began:.1f} s")
 
 
-def test_whatever_breaks_the_log_keeps_what_it_promised(request: pytest.FixtureRequest, folder: Path) -> None:
+@pytest.mark.parametrize("name", KINDS)
+def test_whatever_breaks_the_log_keeps_what_it_promised(
+    request: pytest.FixtureRequest, folder: Path, name: str
+) -> None:
     seed = request.config.getoption("--seed")
     if seed is not None:
-        run_many(seed, 1, folder)
+        run_many(name, seed, 1, folder)
     else:
-        run_many(FIRST_SEED, CUT_RUNS, folder, CUT_SECONDS)
+        run_many(name, FIRST_SEED, KINDS[name].cut_runs, folder, KINDS[name].cut_seconds)
 
 
-@pytest.mark.parametrize("seed", FOUND)
-def test_what_once_broke_the_log_does_not_again(seed: int, folder: Path) -> None:
-    run_many(seed, 1, folder)
+@pytest.mark.parametrize(("name", "seed"), FOUND)
+def test_what_once_broke_the_log_does_not_again(name: str, seed: int, folder: Path) -> None:
+    run_many(name, seed, 1, folder)
 
 
 @pytest.mark.slow
-def test_whatever_breaks_ten_thousand_times(folder: Path) -> None:
-    run_many(random.randrange(1 << 40), FULL_RUNS, folder)
+@pytest.mark.parametrize("name", KINDS)
+def test_whatever_breaks_ten_thousand_times(name: str, folder: Path) -> None:
+    run_many(name, random.randrange(1 << 40), KINDS[name].full_runs, folder)

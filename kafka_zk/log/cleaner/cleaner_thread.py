@@ -23,7 +23,7 @@ from kafka_zk.log.cleaner.splitting import split_segment
 from kafka_zk.log.cleaner.states import CannotChoose, CleanerStates, LogToClean
 from kafka_zk.log.cleaner.stats import CleanerStats
 from kafka_zk.log.cleaner.throttle import Throttle
-from kafka_zk.log.helper.process import HelperFailed, HelperProcess
+from kafka_zk.log.helper.process import Helper, HelperFailed
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError
 
@@ -34,7 +34,14 @@ class CleanerThread:
     """`last_stats` are of the last cleaning that was completed."""
 
     def __init__(
-        self, number: int, *, states: CleanerStates, settings: CleanerSettings, throttle: Throttle, clock: Clock
+        self,
+        number: int,
+        *,
+        states: CleanerStates,
+        settings: CleanerSettings,
+        throttle: Throttle,
+        clock: Clock,
+        helper: Helper,
     ) -> None:
         self.last_stats = CleanerStats()
         self._number = number
@@ -42,7 +49,7 @@ class CleanerThread:
         self._settings = settings
         self._throttle = throttle
         self._clock = clock
-        self._helper = HelperProcess(f"log-cleaner-{number}")
+        self._helper = helper
         self._stopping = Event()
         self._greenlet: gevent.Greenlet[..., None] | None = None
 

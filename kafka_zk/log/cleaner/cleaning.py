@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_zk.log.cleaner.batch_filter import LastRecord
 from kafka_zk.log.cleaner.choosing import OffsetsToClean, below, between
@@ -39,6 +39,7 @@ from kafka_zk.log.cleaner.swap import replace_segments
 from kafka_zk.log.cleaner.transactions import CleanedTransactions
 from kafka_zk.log.files import names
 from kafka_zk.log.files.transaction_index import AbortedTransaction
+from kafka_zk.log.helper.process import Helper
 from kafka_zk.log.helper.wire import Descriptor
 from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET
 from kafka_zk.log.segments.segment import LogSegment
@@ -50,12 +51,6 @@ if TYPE_CHECKING:
 log_lines = logging.getLogger("kafka.log.LogCleaner")
 
 T = TypeVar("T")
-
-
-class Helper(Protocol):
-    """A helper process, or in tests this one."""
-
-    def call(self, task: Callable[..., T], *arguments: Any) -> T: ...
 
 
 class Cleaning:
@@ -107,7 +102,8 @@ class Cleaning:
             self.stats.map_ms = clock.monotonic_ms() - self._began_ms
             end_offset = mapped.latest_offset + 1
             # Records go for the sake of later ones: those must not be lost by a power cut that keeps the swaps.
-            log.flusher.flush(end_offset)
+            # To the end: the markers of what was mapped may stand anywhere behind it.
+            log.flush()
             self._check()
             cleanable = below(segments, uncleanable)
             log_lines.info(

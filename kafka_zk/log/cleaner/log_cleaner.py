@@ -8,7 +8,7 @@ Source      Kafka 3.9 LogCleaner, LogCleanerManager's metrics.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import gevent
@@ -21,6 +21,7 @@ from kafka_zk.log.cleaner.states import CleanerStates
 from kafka_zk.log.cleaner.throttle import Throttle
 from kafka_zk.log.directory.data_dir import DataDir
 from kafka_zk.log.directory.log_directory import LogDirectory
+from kafka_zk.log.helper.process import Helper, HelperProcess
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.protocol.types import TopicPartition
@@ -40,15 +41,23 @@ class LogCleaner:
         logs: Mapping[TopicPartition, UnifiedLog],
         clock: Clock,
         metrics: MetricsRegistry,
+        helper_named: Callable[[str], Helper] = HelperProcess,
     ) -> None:
-        """`logs`: those in service, as they come and go."""
+        """`logs`: those in service, as they come and go. Each thread gets a helper of its own."""
         settings = CleanerSettings.of(config)
         meter = metrics.meter("kafka.utils:type=Throttler,name=cleaner-io", event_type="bytes")
         throttle = Throttle(settings.bytes_per_second, now_ms=clock.monotonic_ms(), note_bytes=meter.mark)
         self._clock = clock
         self._states = CleanerStates(dirs, logs, clock)
         self._threads = [
-            CleanerThread(number, states=self._states, settings=settings, throttle=throttle, clock=clock)
+            CleanerThread(
+                number,
+                states=self._states,
+                settings=settings,
+                throttle=throttle,
+                clock=clock,
+                helper=helper_named(f"log-cleaner-{number}"),
+            )
             for number in range(settings.thread_count)
         ]
         self._register(metrics, dirs)

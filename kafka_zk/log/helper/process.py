@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import gevent
 from gevent import get_hub
@@ -37,6 +37,18 @@ NICENESS = 5
 
 class HelperFailed(UnknownServerError):
     """The process cannot be started, died twice over one call, or the broker stops."""
+
+
+class Helper(Protocol):
+    """Who is asked to do such work: a process, or in tests this one."""
+
+    def call(self, task: Callable[..., T], *arguments: Any) -> T:
+        """Blocks. What `task(*arguments)` returns or raises over there."""
+        ...
+
+    def stop(self) -> None:
+        """No call is answered any more."""
+        ...
 
 
 class HelperProcess:

@@ -253,7 +253,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a power cut: what a cleaning removes records for is synced before they go",
         file="kafka_zk/log/cleaner/cleaning.py",
-        old="            log.flusher.flush(end_offset)\n",
+        old="            log.flush()\n",
         new="",
         tests="tests/unit/log/test_power_cuts.py -k cleaning",
     ),
@@ -263,5 +263,12 @@ MUTANTS: tuple[Mutant, ...] = (
         old="            self.epochs.is_synced = False\n",
         new="            pass\n",
         tests="tests/unit/log/test_power_cuts.py -k killed",
+    ),
+    Mutant(
+        breaks="what replaces segments is on the disk before they go",
+        file="kafka_zk/log/cleaner/cleaning.py",
+        old="        log_dir.pools.run_to_end(log_dir.pools.sync, cleaned.flush)\n",
+        new="",
+        tests="tests/crash -k compacted",
     ),
 )

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from kafka_zk.config.topic import LogConfig
+from kafka_zk.log.append import rolling
 from kafka_zk.log.append.flusher import Flusher
 from kafka_zk.log.files import clean_shutdown, names
 from kafka_zk.log.files.checkpoint import MalformedCheckpoint, read_offsets
@@ -17,7 +18,10 @@ from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.leader_epoch_file import decode_epochs
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
+from kafka_zk.record.produced import Origin
 from tests.crash.forgetful_disk import Fate, ForgetfulDisk, PowerCut
+from tests.crash.forgetful_helper import ForgetfulHelper
 from tests.crash.inline_pools import InlinePools
 from tests.unit.log.cleaner.given import clean
 from tests.unit.log.given import T0, TP, Place, WatchedDisk, manager_on, produced, topic_config, values
@@ -177,7 +181,27 @@ def test_what_a_cleaning_removes_records_for_is_synced_before_they_go(
     synced_up_to: list[int] = []
     disk.before = lambda change: synced_up_to.append(log.recovery_point) if change == "rename" else None
     assert clean(log) == log.active.base_offset
-    assert set(synced_up_to) == {log.active.base_offset}
+    assert set(synced_up_to) == {log.log_end_offset}
+
+
+def test_the_cleaner_removes_nothing_for_the_sake_of_what_is_in_memory_only(tmp_path: Path) -> None:
+    machine = Machine(tmp_path / "log", topic_config(cleanup_policy="compact"))
+    log = machine.start()
+    log.append_as_leader(produced("old"), leader_epoch=0)
+    log.flush()
+    log.append_as_leader(produced("new", producer_id=1, epoch=0, sequence=0, transactional=True), leader_epoch=0)
+    rolling.roll(log)
+    log.flush()
+    marker = build_marker(EndTransactionMarker(ControlType.COMMIT, 0), producer_id=1, producer_epoch=0, timestamp_ms=T0)
+    log.append_as_leader(memoryview(marker), leader_epoch=0, origin=Origin.COORDINATOR)
+    log.update_high_watermark(log.log_end_offset)
+    clean(log, helper=ForgetfulHelper(machine.disk))
+    assert values(log) == ["new"]
+    machine.lose_power()
+    log = machine.start()
+    log.update_high_watermark(log.log_end_offset)
+    assert log.last_stable_offset == 3, "the transaction is open again, and what it replaced is gone"
+    machine.manager.shutdown()
 
 
 def test_a_new_partition_is_there_for_good_before_anybody_answers_for_it(machine: Machine) -> None:

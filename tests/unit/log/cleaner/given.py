@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kafka_zk.log.cleaner.choosing import dirt_of
-from kafka_zk.log.cleaner.cleaning import Cleaning, Helper
+from kafka_zk.log.cleaner.cleaning import Cleaning
 from kafka_zk.log.cleaner.segment_facts import facts_of
 from kafka_zk.log.cleaner.settings import CleanerSettings
+from kafka_zk.log.helper.process import Helper
 from kafka_zk.log.helper.wire import Descriptor
 from kafka_zk.log.unified_log import UnifiedLog
 
@@ -33,6 +34,9 @@ class HereAndNow:
     def call(self, task: Callable[..., T], *arguments: Any) -> T:
         self.calls += 1
         return carried(task(*carried(arguments)))
+
+    def stop(self) -> None:
+        pass
 
 
 def carried(message: T) -> T:
