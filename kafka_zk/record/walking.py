@@ -1,4 +1,4 @@
-"""Chooses the walker: the compiled module where it could be built, else its pure twin.
+"""Chooses the walkers over records and over batches: the compiled modules where they could be built, else their twins.
 
 Role        Pure. The only place that knows there are two.
 """
@@ -18,4 +18,19 @@ except ImportError:
 
     WALKER = "pure"
 
-__all__ = ["WALKER", "assign_offsets", "columns", "decode", "decode_headers", "encode", "plain_header", "walk"]
+try:
+    from kafka_zk.record._runs import index_run
+except ImportError:
+    from kafka_zk.record.runs import index_run
+
+__all__ = [
+    "WALKER",
+    "assign_offsets",
+    "columns",
+    "decode",
+    "decode_headers",
+    "encode",
+    "index_run",
+    "plain_header",
+    "walk",
+]

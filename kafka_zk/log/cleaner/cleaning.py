@@ -27,7 +27,6 @@ from kafka_zk.log.cleaner.settings import CleanerSettings
 from kafka_zk.log.cleaner.stats import CleanerStats
 from kafka_zk.log.cleaner.stretches import (
     FilterState,
-    IndexEntry,
     MapState,
     PassRules,
     Source,
@@ -44,6 +43,7 @@ from kafka_zk.log.helper.wire import Descriptor
 from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET
 from kafka_zk.log.segments.segment import LogSegment
 from kafka_zk.protocol.types import uuid_to_base64
+from kafka_zk.record.runs import IndexEntry
 
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import UnifiedLog
@@ -258,12 +258,7 @@ class Cleaning:
             raise SegmentOverflow(f"Detected offset overflow at offset {indexed.last_offset} in segment {cleaned}")
         cleaned.file.size_bytes = state.written_bytes
         cleaned.first_timestamp = indexed.first_timestamp
-        for entry in entries:
-            if not cleaned.offset_index.is_full and not cleaned.time_index.is_full:
-                cleaned.offset_index.append(entry.last_offset, entry.position)
-                cleaned.time_index.maybe_append(entry.max_timestamp, entry.offset_of_max_timestamp)
-        cleaned.max_timestamp = indexed.max_timestamp
-        cleaned.offset_of_max_timestamp = indexed.offset_of_max_timestamp
+        cleaned.take_in(entries, indexed.indexing)
 
     def _new_segment(self, base_offset: int) -> LogSegment:
         log, config = self._log, self._log.config

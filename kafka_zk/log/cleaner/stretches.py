@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -30,13 +29,12 @@ from kafka_zk.log.files.transaction_index import AbortedTransaction
 from kafka_zk.log.helper.wire import Descriptor
 from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.protocol.types import Buffer
-from kafka_zk.record.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC_AT, Batch, batch_size, read_header
+from kafka_zk.record.batch import HEADER_SIZE, Batch, batch_size, read_header
 from kafka_zk.record.compression import Codec, codec_for_id
 from kafka_zk.record.filtering import FilterRun, filter_run, map_run, put_key, put_keys
 from kafka_zk.record.legacy import messages
-
-_HEAD = struct.Struct(">qi11xi8xq")
-"""Of a batch of magic 2: base offset, length, last offset delta, max timestamp."""
+from kafka_zk.record.runs import IndexEntry, Indexing, taken_in
+from kafka_zk.record.walking import index_run
 
 
 class Source(NamedTuple):
@@ -95,24 +93,13 @@ class FilterState:
     indexed: Indexed = field(default_factory=lambda: Indexed())
 
 
-class IndexEntry(NamedTuple):
-    """A batch that the indexes of the cleaned segment name, and the largest timestamp up to it."""
-
-    last_offset: int
-    position: int
-    max_timestamp: int
-    offset_of_max_timestamp: int
-
-
 @dataclass(slots=True)
 class Indexed:
     """What the indexes of the cleaned segment must know of the batches written so far; -1 for none."""
 
     first_timestamp: int = -1
-    max_timestamp: int = -1
-    offset_of_max_timestamp: int = -1
     last_offset: int = -1
-    bytes_since_entry: int = 0
+    indexing: Indexing = field(default_factory=Indexing)
 
 
 class Counts(NamedTuple):
@@ -333,26 +320,38 @@ def _grow(state: MapState | FilterState, shape: Source, chunk: memoryview) -> No
 
 def _index(data: memoryview, state: FilterState, interval_bytes: int) -> list[IndexEntry]:
     """Take in the batches of `data`, which stand behind what was written; the entries that they give the indexes."""
-    indexed, entries, position = state.indexed, [], 0
+    indexed, position = state.indexed, 0
+    entries: list[IndexEntry] = []
     while position < len(data):
-        if data[position + MAGIC_AT] == 2:
-            base_offset, length, delta, max_timestamp = _HEAD.unpack_from(data, position)
-            size, last_offset = length + LOG_OVERHEAD, base_offset + delta
-        else:
-            header = read_header(data, position)
-            size, last_offset, max_timestamp = header.size_bytes, header.last_offset, header.max_timestamp
         if indexed.last_offset < 0:
-            indexed.first_timestamp = max_timestamp
-        if max_timestamp > indexed.max_timestamp:
-            indexed.max_timestamp, indexed.offset_of_max_timestamp = max_timestamp, last_offset
-        if indexed.bytes_since_entry > interval_bytes:
-            at = state.written_bytes + position
-            entries.append(IndexEntry(last_offset, at, indexed.max_timestamp, indexed.offset_of_max_timestamp))
-            indexed.bytes_since_entry = 0
-        indexed.bytes_since_entry += size
-        indexed.last_offset = last_offset
-        position += size
+            indexed.first_timestamp = read_header(data, position).max_timestamp
+        run = index_run(data, position, state.written_bytes, interval_bytes, indexed.indexing)
+        entries += run.entries
+        indexed.indexing = run.indexing
+        if run.last_offset >= 0:
+            indexed.last_offset = run.last_offset
+        position = run.end
+        if position < len(data):
+            position += _index_legacy(data, position, entries, state, interval_bytes)
     return entries
+
+
+def _index_legacy(
+    data: memoryview, position: int, entries: list[IndexEntry], state: FilterState, interval_bytes: int
+) -> int:
+    """Take in one batch of magic 0 or 1; its size."""
+    header, indexed = read_header(data, position), state.indexed
+    indexed.indexing = taken_in(
+        indexed.indexing,
+        entries,
+        state.written_bytes + position,
+        header.size_bytes,
+        header.last_offset,
+        header.max_timestamp,
+        interval_bytes,
+    )
+    indexed.last_offset = header.last_offset
+    return header.size_bytes
 
 
 def _write(fileno: int, data: memoryview, position: int) -> None:

@@ -48,15 +48,15 @@ class IndexFile:
         self.max_entries = self._room_bytes // entry_size
         self.entry_count = _size_of(path) // entry_size
 
-    def append(self, entry: bytes) -> None:
-        """Write one entry behind the others. Raises OSError."""
+    def append(self, entries: bytes) -> None:
+        """Write one or more behind the others. Raises OSError."""
         if self._descriptor < 0 or not self._sized:
             self.make_room()
         position = self.entry_count * self.entry_size
-        written = self._pwrite(self._descriptor, entry, position)
-        if written != self.entry_size:
-            self._disk.write_whole(self._descriptor, entry, position)
-        self.entry_count += 1
+        written = self._pwrite(self._descriptor, entries, position)
+        if written != len(entries):
+            self._disk.write_whole(self._descriptor, entries, position)
+        self.entry_count += len(entries) // self.entry_size
 
     def read(self, slot: int) -> bytes:
         """The bytes of entry `slot`. Raises OSError."""

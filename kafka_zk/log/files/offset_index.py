@@ -57,6 +57,24 @@ class OffsetIndex:
         self.file.append(_pack(offset - self.base_offset, position))
         self.last_offset = offset
 
+    @property
+    def room(self) -> int:
+        """How many entries may follow."""
+        return self.file.max_entries - self.file.entry_count
+
+    def extend(self, entries: list[OffsetPosition]) -> None:
+        """Append several, in one write. Raises OSError."""
+        if not entries:
+            return
+        if self.last_offset < 0:
+            self.load()
+        assert not self.file.entry_count or entries[0].offset > self.last_offset, (
+            f"{entries[0].offset} after {self.last_offset} in {self.file.path}"
+        )
+        base_offset = self.base_offset
+        self.file.append(b"".join([_pack(offset - base_offset, position) for offset, position in entries]))
+        self.last_offset = entries[-1].offset
+
     def lookup(self, offset: int) -> OffsetPosition:
         """The entry with the largest offset <= `offset`; (base offset, 0) when there is none. Raises OSError."""
         if not self.file.entry_count:

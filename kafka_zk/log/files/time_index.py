@@ -62,6 +62,23 @@ class TimeIndex:
         self._last = TimestampOffset(timestamp, offset)
         return True
 
+    @property
+    def room(self) -> int:
+        """How many entries may follow before the index is full."""
+        return self.file.max_entries - 1 - self.file.entry_count
+
+    def extend(self, entries: list[TimestampOffset]) -> None:
+        """Add several, each with a timestamp above the one before, in one write. Raises OSError."""
+        if not entries:
+            return
+        last = self.last
+        assert entries[0].timestamp > last.timestamp and entries[0].offset >= last.offset, (
+            f"{entries[0]} after {last} in {self.file.path}"
+        )
+        base_offset = self.base_offset
+        self.file.append(b"".join([ENTRY.pack(timestamp, offset - base_offset) for timestamp, offset in entries]))
+        self._last = entries[-1]
+
     def lookup(self, timestamp: int) -> TimestampOffset:
         """The entry with the largest timestamp <= `timestamp`; (-1, base offset) when there is none. Raises OSError."""
         if self.file.entry_count and timestamp >= self.last.timestamp:

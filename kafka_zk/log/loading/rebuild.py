@@ -22,7 +22,7 @@ from kafka_zk.log.state.leader_epoch_cache import LeaderEpochCache
 from kafka_zk.log.state.producer_journal import ProducerJournal
 from kafka_zk.log.state.producer_state import KeptBatch
 from kafka_zk.protocol.errors import CorruptMessage
-from kafka_zk.record.batch import Batch, BatchHeader, batch_size, computed_crc, read_header
+from kafka_zk.record.batch import Batch, batch_size, computed_crc, read_header
 from kafka_zk.record.control import marker_of
 from kafka_zk.record.runs import PlainRun, compiled_run
 
@@ -89,8 +89,9 @@ class _Recovery:
                 _check_order(self.pending, batch)
             self._follow_with(batch)
             at += size
-            if self._plain_run is not None and at < len(window):
-                at = self._run_on(self._plain_run, window, at, batch.header)
+            # The first batch of a segment says more than the others.
+            if self._plain_run is not None and self.valid_bytes and at < len(window):
+                at = self._run_on(self._plain_run, batch, at)
 
     def take_in_pending(self) -> None:
         """Raises OSError."""
@@ -105,28 +106,33 @@ class _Recovery:
         self.pending = batch
         self.read_bytes += batch.size_bytes
 
-    def _run_on(self, plain_run: PlainRun, window: memoryview, at: int, before: BatchHeader) -> int:
-        """Take in the plain batches from `at` on, all but the last, which is then the pending one; where they end."""
-        segment = self._segment
-        latest_epoch = max(self._epochs.cache.latest_epoch, before.partition_leader_epoch)
-        rows, said = plain_run(window, at, before.next_offset, segment.base_offset, latest_epoch, True)
-        if not rows:
+    def _run_on(self, plain_run: PlainRun, pending: Batch, at: int) -> int:
+        """Take in the plain batches from the pending one on, all but the last, which is then pending; where they end.
+
+        `at` is where the pending one ends.
+        """
+        segment, window, begin = self._segment, pending.buffer, pending.position
+        run = plain_run(
+            window,
+            begin,
+            pending.header.base_offset,
+            segment.base_offset,
+            self._epochs.cache.latest_epoch,
+            self.valid_bytes - begin,
+            segment.index_interval_bytes,
+            segment.indexing,
+        )
+        if run.last == begin:
             return at
-        self.take_in_pending()
-        last = len(rows) - 1
-        segment.recovered_run(rows[:last], window_at=self.valid_bytes - at)
+        segment.recovered_run(run)
         state = self._producers.state
-        for row, producer_id, producer_epoch, last_sequence, delta in said:
-            if row < last:
-                _, _, last_offset, timestamp = rows[row]
-                state.note(producer_id, producer_epoch, KeptBatch(last_sequence, last_offset, delta, timestamp))
-        position, size, _, _ = rows[last]
-        if last:
-            state.map_end_offset = rows[last - 1][2] + 1
-        self.pending = Batch(window, position, read_header(window, position))
-        self.valid_bytes += position - at
-        self.read_bytes += position + size - at
-        return position + size
+        for producer_id, producer_epoch, *kept in run.producers:
+            state.note(producer_id, producer_epoch, KeptBatch(*kept))
+        state.map_end_offset = run.next_offset
+        self.pending = Batch(window, run.last, read_header(window, run.last))
+        self.valid_bytes += run.last - begin
+        self.read_bytes += run.end - at
+        return run.end
 
 
 class OutOfReach(CorruptMessage):

@@ -26,7 +26,7 @@ from kafka_zk.log.files.time_index import NO_TIMESTAMP, TimeIndex, TimestampOffs
 from kafka_zk.log.files.transaction_index import AbortedTransaction, TransactionIndex
 from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.record.batch import BatchHeader
-from kafka_zk.record.runs import Row
+from kafka_zk.record.runs import IndexEntry, Indexing, Run, taken_in
 
 log = logging.getLogger("org.apache.kafka.storage.internals.log.LogSegment")
 
@@ -232,23 +232,46 @@ class LogSegment:
         """Take in a batch found at `position`; an index entry that finds no room is left out. Raises OSError."""
         if not position:
             self.first_timestamp = header.max_timestamp
-        self._take_in(position, header.size_bytes, header.last_offset, header.max_timestamp)
+        entries: list[IndexEntry] = []
+        known = taken_in(
+            self.indexing,
+            entries,
+            position,
+            header.size_bytes,
+            header.last_offset,
+            header.max_timestamp,
+            self.index_interval_bytes,
+        )
+        self.take_in(entries, known)
 
-    def recovered_run(self, rows: list[Row], *, window_at: int) -> None:
-        """Take in batches that follow one another; their positions count from `window_at`. Raises OSError."""
-        for position, size, last_offset, timestamp in rows:
-            self._take_in(window_at + position, size, last_offset, timestamp)
+    def recovered_run(self, run: Run) -> None:
+        """Take in batches that follow one another, none of them the segment's first. Raises OSError."""
+        self.take_in(run.entries, run.indexing)
 
-    def _take_in(self, position: int, size_bytes: int, last_offset: int, max_timestamp: int) -> None:
-        if max_timestamp > self.max_timestamp:
-            self.max_timestamp = max_timestamp
-            self.offset_of_max_timestamp = last_offset
-        if self.bytes_since_last_index_entry > self.index_interval_bytes and not self.indexes_full:
-            self.offset_index.append(last_offset, position)
-            self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
-            self.bytes_since_last_index_entry = 0
-            self.indexes_full = self.offset_index.is_full or self.time_index.is_full
-        self.bytes_since_last_index_entry += size_bytes
+    @property
+    def indexing(self) -> Indexing:
+        """What the next index entry depends on."""
+        return Indexing(self.max_timestamp, self.offset_of_max_timestamp, self.bytes_since_last_index_entry)
+
+    def take_in(self, entries: list[IndexEntry], indexing: Indexing) -> None:
+        """Batches were found or written that give these entries; those without room are left out. Raises OSError."""
+        self.max_timestamp, self.offset_of_max_timestamp, self.bytes_since_last_index_entry = indexing
+        if not entries:
+            return
+        offset_index, time_index = self.offset_index, self.time_index
+        last_timestamp, offset_room, time_room = time_index.last.timestamp, offset_index.room, time_index.room
+        positions: list[OffsetPosition] = []
+        times: list[TimestampOffset] = []
+        for last_offset, position, timestamp, offset_of_timestamp in entries:
+            if len(positions) >= offset_room or len(times) >= time_room:
+                break
+            positions.append(OffsetPosition(last_offset, position))
+            if timestamp > last_timestamp:
+                times.append(TimestampOffset(timestamp, offset_of_timestamp))
+                last_timestamp = timestamp
+        offset_index.extend(positions)
+        time_index.extend(times)
+        self.indexes_full = offset_index.is_full or time_index.is_full
 
     def become_inactive(self) -> None:
         """Complete the indexes and give back the room nobody will use. Raises OSError."""

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_zk.log.loading import rebuild
-from kafka_zk.record import runs
+from kafka_zk.record import runs, walking
 from kafka_zk.record.builder import build_batch
-from kafka_zk.record.runs import PlainRun
+from kafka_zk.record.legacy import build_message_set
+from kafka_zk.record.runs import Indexing, PlainRun, Run
 from kafka_zk.record.types import Record
 from tests.unit.log.given import T0, Place, all_records, topic_config
 
@@ -42,12 +43,34 @@ def plain_run(request: pytest.FixtureRequest) -> Callable[..., object]:
     return runs.plain_run if request.param == "pure" else COMPILED  # type: ignore[return-value]
 
 
-def test_a_run_holds_every_plain_batch_and_what_it_says_of_its_producer(plain_run: PlainRun) -> None:
-    first, second = batch(5), batch(8, 2, producer_id=9)
-    rows, producers = plain_run(memoryview(first + second), 0, 5, 0, 0, True)
-    assert rows == [(0, len(first), 7, T0 + 7), (len(first), len(second), 9, T0 + 9)]
+def run_of(plain_run: PlainRun, data: bytes | bytearray, *, interval_bytes: int = 1 << 20, next_offset: int = 0) -> Run:
+    return plain_run(memoryview(data), 0, next_offset, 0, 0, 1000, interval_bytes, Indexing())
+
+
+def test_a_run_takes_in_all_but_its_last_batch(plain_run: PlainRun) -> None:
+    first, second, third = batch(5), batch(8, 2, producer_id=9), batch(10, 1)
+    run = run_of(plain_run, first + second + third, next_offset=5)
+    assert (run.end, run.last) == (len(first + second + third), len(first + second))
+    assert (run.next_offset, run.indexing) == (10, Indexing(T0 + 9, 9, len(first + second)))
     # Sequences wrap.
-    assert producers == [(1, 9, 0, 0x7FFFFFFF, 1)]
+    assert run.producers == [(9, 0, 0x7FFFFFFF, 9, 1, T0 + 9)]
+    alone = run_of(plain_run, first, next_offset=5)
+    assert alone == (len(first), 0, 5, [], Indexing(), [])
+
+
+def test_an_entry_comes_with_the_first_batch_behind_an_interval(plain_run: PlainRun) -> None:
+    data = b"".join(batch(offset, 1) for offset in range(10))
+    size = len(batch(0, 1))
+    entries = run_of(plain_run, data, interval_bytes=2 * size).entries
+    # More than two batches, itself not counted; the last one is not taken in.
+    assert entries == [(offset, 1000 + offset * size, T0 + offset, offset) for offset in (3, 6)]
+
+
+def test_of_a_producer_the_last_five_batches_are_told(plain_run: PlainRun) -> None:
+    who = [1] * 7 + [2] + [1] * 2 + [-1] * 3 + [1] * 8 + [2]
+    data = b"".join(batch(offset, 1, producer_id=producer_id) for offset, producer_id in enumerate(who))
+    told = [(row.producer_id, row.last_offset) for row in run_of(plain_run, data).producers]
+    assert told == [(1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (2, 7), *((1, offset) for offset in range(16, 21))]
 
 
 @pytest.mark.parametrize(
@@ -65,19 +88,19 @@ def test_a_run_holds_every_plain_batch_and_what_it_says_of_its_producer(plain_ru
 )
 def test_a_run_ends_before_what_needs_thought(plain_run: PlainRun, last: bytes) -> None:
     first = batch(5)
-    rows, _ = plain_run(memoryview(bytes(first) + bytes(last)), 0, 5, 5, 0, True)
-    assert len(rows) == 1
-
-
-def test_a_batch_of_a_producer_is_plain_only_for_who_follows_producers(plain_run: PlainRun) -> None:
-    data = memoryview(batch(0, producer_id=1))
-    assert len(plain_run(data, 0, 0, 0, 0, True)[0]) == 1
-    assert plain_run(data, 0, 0, 0, 0, False) == ([], [])
+    run = run_of(plain_run, bytes(first) + bytes(last), next_offset=5)
+    assert (run.end, run.last) == (len(first), 0)
 
 
 @needs_compiled
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 2), st.booleans()), max_size=6), st.data())
-def test_both_walks_find_the_same_in_damaged_bytes(shapes: list[tuple[int, int, bool]], data: st.DataObject) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 2), st.booleans()), max_size=12),
+    st.integers(0, 300),
+    st.data(),
+)
+def test_both_walks_find_the_same_in_damaged_bytes(
+    shapes: list[tuple[int, int, bool]], interval_bytes: int, data: st.DataObject
+) -> None:
     assert COMPILED is not None
     made, offset = bytearray(), 0
     for gap, producer_id, transactional in shapes:
@@ -87,8 +110,24 @@ def test_both_walks_find_the_same_in_damaged_bytes(shapes: list[tuple[int, int, 
         if made:
             made[data.draw(st.integers(0, len(made) - 1))] = data.draw(st.integers(0, 255))
     cut = made[: data.draw(st.integers(0, len(made)))]
-    arguments = memoryview(cut), 0, 0, 0, 0, data.draw(st.booleans())
+    known = Indexing(data.draw(st.sampled_from([-1, T0 + 7])), 3, data.draw(st.integers(0, 200)))
+    arguments = memoryview(cut), 0, 0, 0, 0, 50, interval_bytes, known
     assert COMPILED(*arguments) == runs.plain_run(*arguments)
+
+
+@needs_compiled
+@given(st.lists(st.integers(1, 3), max_size=12), st.booleans(), st.integers(0, 300))
+def test_both_give_written_batches_the_same_index_entries(
+    counts: list[int], has_old: bool, interval_bytes: int
+) -> None:
+    data = b"".join(batch(7 * index, count) for index, count in enumerate(counts))
+    size = len(data)
+    if has_old:
+        data += build_message_set([Record(900, T0, b"k", b"v")], magic=1) + batch(901)
+    arguments = memoryview(data), 0, 40, interval_bytes, Indexing()
+    run = walking.index_run(*arguments)
+    assert run == runs.index_run(*arguments)
+    assert run.end == size and run.last_offset == (7 * (len(counts) - 1) + counts[-1] - 1 if counts else -1)
 
 
 @needs_compiled
