@@ -57,9 +57,23 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a run of plain batches ends where offsets do not follow",
         file="kafka_zk/record/_runs.pyx",
-        old="                or base_offset < next_offset\n",
+        old="        or found.base_offset < next_offset\n",
         new="",
         tests="tests/unit/record/test_runs.py -k thought",
+    ),
+    Mutant(
+        breaks="an index entry has the largest timestamp up to its batch",
+        file="kafka_zk/record/_runs.pyx",
+        old="        known.offset_of_max_timestamp = found.last_offset\n",
+        new="        known.offset_of_max_timestamp = found.base_offset\n",
+        tests="tests/unit/record/test_runs.py -k takes_in",
+    ),
+    Mutant(
+        breaks="the batches of two producers are kept apart",
+        file="kafka_zk/record/_runs.pyx",
+        old="        recent.batches[0].producer_id != found.producer_id\n",
+        new="        recent.batches[0].producer_id > found.producer_id\n",
+        tests="tests/unit/record/test_runs.py -k last_five",
     ),
     Mutant(
         breaks="a record given up leaves no bit in the columns",
