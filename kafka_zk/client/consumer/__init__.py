@@ -1,0 +1,1 @@
+"""The consumer: records of topics, alone or in a group."""
