@@ -7,12 +7,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 
 from kafka_zk.spark.sources.errors import SourceOptionError
 from kafka_zk.spark.sources.kafka.reader import KafkaReader
 from kafka_zk.spark.sources.kafka.settings import batch_settings, stream_settings
 from kafka_zk.spark.sources.kafka.stream_reader import KafkaStreamReader
+from kafka_zk.spark.sources.kafka.write_settings import write_settings
+from kafka_zk.spark.sources.kafka.writer import KafkaStreamWriter, KafkaWriter
 from kafka_zk.spark.sources.options import read_flag
 from kafka_zk.spark.sources.schema import source_schema
 
@@ -39,6 +47,14 @@ class KafkaDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         self._check(schema)
         return KafkaStreamReader(stream_settings(self.options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        return KafkaWriter(write_settings(self.options, schema, overwrite=overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        # Spark says overwrite for the output mode complete, whose rows replace earlier ones only where the reader
+        # takes the last record of a key: as its own connector it is allowed.
+        return KafkaStreamWriter(write_settings(self.options, schema, overwrite=False))
 
     def _check(self, schema: StructType) -> None:
         if schema != self.schema():

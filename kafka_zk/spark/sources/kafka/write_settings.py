@@ -1,0 +1,64 @@
+"""What the options and columns of a DataFrame mean when it is written to topics.
+
+Role        Pure.
+Source      Spark 4.2 KafkaWriter.validateQuery, KafkaSourceProvider.kafkaParamsForProducer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka_zk.spark.sources.errors import SourceOptionError
+from kafka_zk.spark.sources.kafka.settings import BOOTSTRAP
+from kafka_zk.spark.sources.options import client_properties
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+TOPIC = "topic"
+HEADERS_TYPE = "array<struct<key:string,value:binary>>"
+_TYPES = {
+    TOPIC: ("string",),
+    "key": ("string", "binary"),
+    "value": ("string", "binary"),
+    "headers": (HEADERS_TYPE,),
+    "partition": ("int",),
+}
+_REFUSED = {
+    "key.serializer": "keys are written as the bytes they are; use DataFrame operations to make them",
+    "value.serializer": "values are written as the bytes they are; use DataFrame operations to make them",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSettings:
+    """`client` are a producer's properties; `topic` takes every record, None: the column topic says."""
+
+    client: Mapping[str, str]
+    topic: str | None
+    columns: tuple[str, ...]
+    """Those of the known columns that there are."""
+
+
+def write_settings(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> WriteSettings:
+    """Raises SourceOptionError."""
+    if overwrite:
+        raise SourceOptionError("Topics are appended to: the mode must be append, not overwrite.")
+    properties = client_properties(options)
+    if not properties.get(BOOTSTRAP, "").strip():
+        raise SourceOptionError(f"The option kafka.{BOOTSTRAP} must say where the brokers are.")
+    for name, reason in _REFUSED.items():
+        if name in properties:
+            raise SourceOptionError(f"The option kafka.{name} is not supported: {reason}.")
+    kinds = {field.name: field.dataType.simpleString() for field in schema.fields}
+    for name, allowed in _TYPES.items():
+        if name in kinds and kinds[name] not in allowed:
+            raise SourceOptionError(f"The column {name} must be {' or '.join(allowed)}, not {kinds[name]}.")
+    if "value" not in kinds:
+        raise SourceOptionError("There is no column value to write.")
+    topic = options.get(TOPIC)
+    if topic is None and TOPIC not in kinds:
+        raise SourceOptionError("The option topic, or a column topic, must say where to write.")
+    return WriteSettings(properties, topic, tuple(name for name in _TYPES if name in kinds))

@@ -1,0 +1,112 @@
+"""Writing DataFrames to topics, in batch and streaming queries.
+
+Role        Acts in workers: each task has a producer of its own and ends when every record has its outcome.
+Guarantee   At least once: a task that is tried again, and a micro-batch that is run again, write their records again.
+Source      Spark 4.2 KafkaRowWriter, KafkaDataWriter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.client.producer.futures import RecordMetadata
+from kafka_zk.client.producer.kafka_producer import KafkaProducer
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.spark.sources.errors import SourceError, SourceOptionError
+from kafka_zk.spark.sources.kafka.write_settings import WriteSettings
+
+BYTES = "org.apache.kafka.common.serialization.ByteArraySerializer"
+
+
+class KafkaWriter(DataSourceArrowWriter):
+    """A batch query's; holds settings only."""
+
+    def __init__(self, settings: WriteSettings) -> None:
+        self._settings = settings
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return write_batches(self._settings, iterator)
+
+
+class KafkaStreamWriter(DataSourceStreamArrowWriter):
+    """A streaming query's; holds settings only."""
+
+    def __init__(self, settings: WriteSettings) -> None:
+        self._settings = settings
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return write_batches(self._settings, iterator)
+
+
+def write_batches(settings: WriteSettings, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+    """Blocks until every record is acknowledged. Raises SourceError with the first failure, SourceOptionError."""
+    try:
+        with KafkaProducer({**settings.client, "key.serializer": BYTES, "value.serializer": BYTES}) as producer:
+            task = _Task(settings, producer)
+            for batch in iterator:
+                task.send(batch)
+            producer.flush()
+            task.raise_failure()
+    except ConfigException as error:
+        raise SourceOptionError(str(error)) from error
+    except KafkaException as error:
+        raise SourceError(f"Records could not be written: {error}") from error
+    return WriterCommitMessage()
+
+
+class _Task:
+    """The records of one task on their way."""
+
+    def __init__(self, settings: WriteSettings, producer: KafkaProducer) -> None:
+        self._settings = settings
+        self._producer = producer
+        self._failure: tuple[RecordMetadata, Exception] | None = None
+
+    def send(self, batch: pa.RecordBatch) -> None:
+        """Raises SourceError."""
+        count = batch.num_rows
+        keys, values = self._bytes(batch, "key"), self._bytes(batch, "value")
+        topics = self._topics(batch)
+        partitions: Sequence[int | None] = self._column(batch, "partition").to_pylist()
+        headers = [
+            () if row is None else tuple((each["key"], each["value"]) for each in row)
+            for row in self._column(batch, "headers").to_pylist()
+        ]
+        send, note = self._producer.send, self._note
+        for index in range(count):
+            topic, partition = topics[index], partitions[index]
+            try:
+                send(topic, values[index], keys[index], partition, None, headers[index], note)
+            except ValueError as error:
+                raise SourceError(f"A record for topic {topic}, partition {partition}: {error}") from error
+        self.raise_failure()
+
+    def raise_failure(self) -> None:
+        """Raise SourceError for the first record that failed."""
+        if self._failure is not None:
+            where, error = self._failure
+            partition = f"partition {where.topic}-{where.partition}" if where.partition >= 0 else f"topic {where.topic}"
+            raise SourceError(f"A record for {partition} could not be written: {error}") from error
+
+    def _note(self, metadata: RecordMetadata, error: Exception | None) -> None:
+        if error is not None and self._failure is None:
+            self._failure = metadata, error
+
+    def _topics(self, batch: pa.RecordBatch) -> Sequence[str]:
+        if self._settings.topic is not None:
+            return [self._settings.topic] * batch.num_rows
+        topics: list[str | None] = self._column(batch, "topic").to_pylist()
+        if None in topics:
+            raise SourceError("A row has no topic: the column topic is null and there is no option topic.")
+        return [topic for topic in topics if topic is not None]
+
+    def _bytes(self, batch: pa.RecordBatch, name: str) -> Sequence[bytes | None]:
+        fields: list[bytes | None] = self._column(batch, name).cast(pa.binary()).to_pylist()
+        return fields
+
+    def _column(self, batch: pa.RecordBatch, name: str) -> pa.Array:
+        return batch.column(name) if name in self._settings.columns else pa.nulls(batch.num_rows)
