@@ -124,7 +124,7 @@ class _Recovery:
         )
         if run.last == begin:
             return at
-        segment.recovered_run(run)
+        segment.take_in(run.entries, run.indexing)
         state = self._producers.state
         for producer_id, producer_epoch, *kept in run.producers:
             state.note(producer_id, producer_epoch, KeptBatch(*kept))

@@ -26,7 +26,7 @@ from kafka_zk.log.files.time_index import NO_TIMESTAMP, TimeIndex, TimestampOffs
 from kafka_zk.log.files.transaction_index import AbortedTransaction, TransactionIndex
 from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.record.batch import BatchHeader
-from kafka_zk.record.runs import IndexEntry, Indexing, Run, taken_in
+from kafka_zk.record.runs import IndexEntry, Indexing, taken_in
 
 log = logging.getLogger("org.apache.kafka.storage.internals.log.LogSegment")
 
@@ -215,10 +215,8 @@ class LogSegment:
         position = self.file.size_bytes
         if not position:
             self.first_timestamp = headers[0].max_timestamp
-        for header in headers:
-            self._take_in(position, header.size_bytes, header.last_offset, header.max_timestamp)
-            position += header.size_bytes
-        self.file.size_bytes = position
+        self._take_in_headers(headers, position)
+        self.file.size_bytes = position + sum(header.size_bytes for header in headers)
         self._is_finished = False
 
     def restart(self) -> None:
@@ -232,21 +230,16 @@ class LogSegment:
         """Take in a batch found at `position`; an index entry that finds no room is left out. Raises OSError."""
         if not position:
             self.first_timestamp = header.max_timestamp
-        entries: list[IndexEntry] = []
-        known = taken_in(
-            self.indexing,
-            entries,
-            position,
-            header.size_bytes,
-            header.last_offset,
-            header.max_timestamp,
-            self.index_interval_bytes,
-        )
-        self.take_in(entries, known)
+        self._take_in_headers([header], position)
 
-    def recovered_run(self, run: Run) -> None:
-        """Take in batches that follow one another, none of them the segment's first. Raises OSError."""
-        self.take_in(run.entries, run.indexing)
+    def _take_in_headers(self, headers: list[BatchHeader], position: int) -> None:
+        entries: list[IndexEntry] = []
+        known, interval_bytes = self.indexing, self.index_interval_bytes
+        for header in headers:
+            size_bytes, max_timestamp = header.size_bytes, header.max_timestamp
+            known = taken_in(known, entries, position, size_bytes, header.last_offset, max_timestamp, interval_bytes)
+            position += size_bytes
+        self.take_in(entries, known)
 
     @property
     def indexing(self) -> Indexing:
