@@ -15,7 +15,7 @@ from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.bootstrap_option import check_bootstrap_servers
-from kafka_zk.tools.java_output import JavaError, run_as_program, show_warnings, stack_trace
+from kafka_zk.tools.java_output import JavaError, execution_error, run_as_program, show_warnings, stack_trace
 from kafka_zk.tools.java_values import java_integer, java_long, java_split, python_pattern
 from kafka_zk.tools.options import VERSION_TEXT, Option, OptionError, Options, UsageError, VersionAsked, usage_of
 
@@ -125,7 +125,7 @@ def _partitions(admin: AdminClient, wanted: Filter, *, internal: bool) -> list[T
         names = [topic.name for topic in admin.list_topics(internal=internal)]
         described = admin.describe_topics([name for name in names if wanted(TopicPartition(name, -1))])
     except (KafkaException, BrokerError) as error:
-        raise JavaError(stack_trace(error).splitlines()[0], "java.util.concurrent.ExecutionException") from error
+        raise execution_error(error) from error
     found = (
         TopicPartition(topic.name, partition.partition)
         for topic in described.values()

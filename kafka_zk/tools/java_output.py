@@ -35,6 +35,11 @@ def illegal_argument(message: str) -> JavaError:
     return JavaError(message, "java.lang.IllegalArgumentException")
 
 
+def execution_error(cause: BaseException) -> JavaError:
+    """What Java's futures throw, with `cause` inside; raise it from that."""
+    return JavaError(_headline(cause), "java.util.concurrent.ExecutionException")
+
+
 def stack_trace(error: BaseException) -> str:
     """`Class: message`, then a line for each cause."""
     lines = [_headline(error)]
@@ -50,9 +55,10 @@ def _headline(error: BaseException) -> str:
     return f"{name}: {error}" if error.args else name
 
 
-def log_error(logger: str, text: str) -> None:
-    """One ERROR line on stderr."""
+def log_error(logger: str, text: str, trace: str = "") -> None:
+    """One ERROR line on stderr, and an exception's trace below it."""
     print_log_line("ERROR", text, logger)
+    print(trace, end="", file=sys.stderr)
 
 
 def print_log_line(level: str, text: str, logger: str) -> None:
@@ -104,6 +110,15 @@ def _bucket_order(hashes: Sequence[int], capacity: int) -> list[int]:
         buckets *= 2
     # Entries of one bucket stay in the order they came in; sorting is stable.
     return sorted(range(len(hashes)), key=lambda index: hashes[index] & (buckets - 1))
+
+
+def signed_hash_order(names: Iterable[str]) -> list[str]:
+    """The order in which a Scala hash map, filled one by one, walks over its keys: buckets in turn, in one by hash."""
+    hashes = {name: _spread(string_hash(name)) for name in names}
+    buckets = 16
+    while len(hashes) >= buckets * 0.75:
+        buckets *= 2
+    return sorted(hashes, key=lambda name: (hashes[name] & (buckets - 1), hashes[name] - (hashes[name] >> 31 << 32)))
 
 
 def _spread(value: int) -> int:

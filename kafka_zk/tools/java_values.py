@@ -10,6 +10,7 @@ import re
 
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.values import ConfigType, parse
+from kafka_zk.tools.java_output import JavaError
 
 
 def java_integer(text: str) -> int:
@@ -57,3 +58,13 @@ def python_pattern(pattern: str) -> str:
     r"""Java's pattern in Python's notation: \Q...\E and named groups are written differently."""
     quoted = re.sub(r"\\Q(.*?)(?:\\E|$)", lambda match: re.escape(match[1]), pattern)
     return re.sub(r"\(\?<([A-Za-z]\w*)>", r"(?P<\1>", quoted)
+
+
+def compiled_pattern(pattern: str) -> re.Pattern[str]:
+    """Pattern.compile. Raises JavaError; what is wrong is said in Python's words."""
+    try:
+        return re.compile(python_pattern(pattern))
+    except re.error as error:
+        raise JavaError(
+            f"{error.msg} near index {error.pos}\n{pattern}", "java.util.regex.PatternSyntaxException"
+        ) from None

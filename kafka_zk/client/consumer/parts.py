@@ -34,11 +34,13 @@ from kafka_zk.client.consumer.settings import (
     reset_strategy,
 )
 from kafka_zk.client.consumer.subscription_state import FetchPosition, SubscriptionState
+from kafka_zk.client.errors import KafkaException
 from kafka_zk.client.network.metadata import ClusterMetadata
 from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.client.network.settings import metadata_settings, network_settings
 from kafka_zk.client.serialization import Deserialize, class_named, deserializer_of
 from kafka_zk.clock import Clock, SystemClock
+from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.tables.consumer import CONSUMER_KEYS
 from kafka_zk.protocol.errors import ErrorCode, error_class_for
 from kafka_zk.protocol.types import TopicPartition
@@ -143,9 +145,16 @@ class ConsumerParts:
 
 
 def build_parts(properties: Mapping[str, object]) -> ConsumerParts:
-    """Raises ConfigException."""
+    """Raises ConfigException for a value that is wrong by itself, KafkaException with the cause for the rest."""
     config = ClientConfig(CONSUMER_KEYS, properties)
     config.refuse_security()
+    try:
+        return _put_together(config)
+    except (ConfigException, KafkaException) as error:
+        raise KafkaException("Failed to construct kafka consumer") from error
+
+
+def _put_together(config: ClientConfig) -> ConsumerParts:
     clock = SystemClock()
     of_group = group_settings(config)
     client_id = config.text("client.id") or _client_id(of_group)

@@ -73,20 +73,20 @@ def _value(data: bytes) -> dict[str, Any]:
     return {
         "producerId": found.producer_id,
         "producerEpoch": found.producer_epoch,
-        "state": _state(found.transaction_status),
-        "partitions": [str(each) for each in _in_order_of_hashes(_partitions(found))],
+        "state": state_name(found.transaction_status),
+        "partitions": [str(each) for each in in_order_of_hashes(partitions_of(found))],
         "txnLastUpdateTimestamp": found.transaction_last_update_timestamp_ms,
         "txnTimeoutMs": found.transaction_timeout_ms,
     }
 
 
-def _state(number: int) -> str:
+def state_name(number: int) -> str:
     if 0 <= number < len(_STATES):
         return _STATES[number]
     raise _illegal_state(f"Unknown transaction state id {number} from the transaction status message")
 
 
-def _partitions(found: TransactionLogValue) -> list[list[TopicPartition]]:
+def partitions_of(found: TransactionLogValue) -> list[list[TopicPartition]]:
     """By topic, as listed."""
     listed = found.transaction_partitions
     if found.transaction_status == _STATES.index("Empty"):
@@ -104,7 +104,7 @@ def _illegal_state(message: str) -> JavaError:
     return JavaError(message, "java.lang.IllegalStateException")
 
 
-def _in_order_of_hashes(topics: list[list[TopicPartition]]) -> list[TopicPartition]:
+def in_order_of_hashes(topics: list[list[TopicPartition]]) -> list[TopicPartition]:
     """As a Scala hash set, to which each topic's set was added, walks over them: buckets in turn, in one by hash.
 
     A set of up to four is added one by one, and the table doubles when it is three quarters full. A larger one is a

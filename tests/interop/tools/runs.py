@@ -32,7 +32,7 @@ def run_apache(main_class: str, command_lines: Sequence[Arguments], folder: Path
     log4j.write_text(LOG4J)
     command = java(str(HARNESS), main_class, str(lines))
     command = [f"-Dlog4j.configuration=file:{log4j}" if part.startswith("-Dlog4j") else part for part in command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
     runs = []
     for line in done.stdout.splitlines():
@@ -66,6 +66,7 @@ _CHOSEN_BY_CHANCE = (
     (re.compile(r"^\t\.\.\. \d+ more\n", re.MULTILINE), ""),
     # Apache's client connects in a thread of its own: whether and how often it says so is a race.
     (re.compile(r"^\[<time>\] WARN .* Connection to node .* could not be established.*\n", re.MULTILINE), ""),
+    (re.compile(r"^\[<time>\] WARN .* Bootstrap broker .* disconnected .*\n", re.MULTILINE), ""),
 )
 
 

@@ -1,0 +1,1 @@
+"""kafka-console-producer.sh."""

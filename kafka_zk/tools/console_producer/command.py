@@ -1,0 +1,112 @@
+"""kafka-console-producer.sh: lines of standard input become records.
+
+Differs from Kafka: what was typed before a signal is sent; Apache's tool drops what waits for linger.ms.
+Source      kafka.tools.ConsoleProducer, ErrorLoggingCallback.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.tools.console_producer.line_reader import CLASS_NAME, LineMessageReader, LineRecord
+from kafka_zk.tools.console_producer.options import parsed, producer_properties, reader_class, reader_properties
+from kafka_zk.tools.java_output import JavaError, execution_error, log_error, show_warnings, stack_trace
+from kafka_zk.tools.options import VERSION_TEXT, OptionError, Options, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.program import Shutdown, run_here
+
+if TYPE_CHECKING:
+    from kafka_zk.client.producer.kafka_producer import KafkaProducer
+
+CALLBACK_LOGGER = "org.apache.kafka.clients.producer.internals.ErrorLoggingCallback"
+GRACE_S = 5.0
+"""How long a signal waits for what was typed to arrive."""
+FAILURES = (JavaError, ConfigException, KafkaException, BrokerError)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run_here(work, arguments)
+
+
+def work(arguments: Sequence[str], shutdown: Shutdown) -> int:
+    try:
+        _produce(parsed(arguments), shutdown)
+    except VersionAsked:
+        print(VERSION_TEXT)
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        print(usage_of("console-producer"), end="", file=sys.stderr)
+        return 1
+    except OptionError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except FAILURES as error:
+        print(stack_trace(error), end="", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _produce(options: Options, shutdown: Shutdown) -> None:
+    properties = producer_properties(options)
+    show_warnings()
+    from kafka_zk.client.producer.kafka_producer import KafkaProducer
+
+    serializers = dict.fromkeys(("key.serializer", "value.serializer"), "ByteArraySerializer")
+    producer = KafkaProducer({**properties, **serializers})
+    over = threading.Event()
+    try:
+        if reader_class(options) != CLASS_NAME:
+            raise JavaError(reader_class(options), "java.lang.ClassNotFoundException")
+        reader = LineMessageReader(reader_properties(options))
+        from kafka_zk.tools.console_producer.lines import standard_input
+
+        lines = standard_input()
+
+        def stop() -> None:
+            lines.stop()
+            if not over.wait(GRACE_S):
+                producer.close(0)
+
+        shutdown.add(stop)
+        topic = options.text("topic") or ""
+        send = send_and_wait if options.has("sync") else send_and_log
+        for record in reader.read(lines):
+            send(producer, topic, record)
+    finally:
+        producer.close()
+        over.set()
+
+
+def send_and_wait(producer: KafkaProducer, topic: str, record: LineRecord) -> None:
+    """Blocks until the record has arrived. Raises JavaError with the failure as its cause."""
+    try:
+        producer.send(topic, record.value, key=record.key, headers=record.headers).result()
+    except (KafkaException, BrokerError) as error:
+        raise execution_error(error) from error
+
+
+def send_and_log(producer: KafkaProducer, topic: str, record: LineRecord) -> None:
+    """Have it sent some time; a failure is logged."""
+    producer.send(topic, record.value, key=record.key, headers=record.headers, callback=_logging(topic, record))
+
+
+def _logging(topic: str, record: LineRecord) -> Callable[[object, Exception | None], None]:
+    def log_failure(_: object, error: Exception | None) -> None:
+        if error is not None:
+            log_error(
+                CALLBACK_LOGGER,
+                f"Error when sending message to topic {topic} with key: {_size(record.key)}, "
+                f"value: {_size(record.value)} with error:",
+                stack_trace(error),
+            )
+
+    return log_failure
+
+
+def _size(data: bytes | None) -> str:
+    return "null" if data is None else f"{len(data)} bytes"

@@ -1,0 +1,126 @@
+"""kafka-producer-perf-test.sh: how fast records can be produced, and how long each is on its way.
+
+Source      org.apache.kafka.tools.ProducerPerformance.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.tools.argparse4j import ArgumentError, parse_or_tell, thrown_by_main
+from kafka_zk.tools.java_output import JavaError, show_warnings, stack_trace
+from kafka_zk.tools.producer_perf import payloads
+from kafka_zk.tools.producer_perf.options import PARSER, producer_properties
+from kafka_zk.tools.producer_perf.statistics import Statistics
+from kafka_zk.tools.program import Shutdown, run_here
+from kafka_zk.tools.throughput import Throttle
+
+if TYPE_CHECKING:
+    from kafka_zk.client.producer.kafka_producer import KafkaProducer
+
+INTERVAL_MS = 5000
+FAILURES = (JavaError, ConfigException, KafkaException, BrokerError)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run_here(work, arguments)
+
+
+def work(arguments: Sequence[str], shutdown: Shutdown) -> int:
+    values = parse_or_tell(PARSER, arguments)
+    if isinstance(values, int):
+        return values
+    try:
+        if values["producer-props"] is None and values["producer.config"] is None:
+            raise ArgumentError("Either --producer-props or --producer.config must be specified.")
+        _measure(values)
+    except ArgumentError as error:
+        print(PARSER.refusal(error), end="", file=sys.stderr)
+        return 1
+    except FAILURES as error:
+        print(thrown_by_main(error), end="", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _measure(values: Mapping[str, Any]) -> None:
+    from_payload_file = _payload_of_file(values)
+    properties = _properties(values)
+    show_warnings()
+    from kafka_zk.client.producer.kafka_producer import KafkaProducer
+
+    serializers = dict.fromkeys(("key.serializer", "value.serializer"), "ByteArraySerializer")
+    producer = KafkaProducer({**properties, **serializers})
+    payload = from_payload_file or _payload(values)
+    statistics = Statistics(values["num-records"], interval_ms=INTERVAL_MS, now_ms=_now_ms(), report=_say)
+    _send_all(producer, values, payload, statistics)
+    if values["print-metrics"]:
+        producer.flush()
+        _say(statistics.total_text(_now_ms()))
+        from kafka_zk.tools.metrics_table import metrics_table
+
+        _say(metrics_table(producer.metrics()))
+        producer.close()
+    else:
+        producer.close()
+        _say(statistics.total_text(_now_ms()))
+
+
+def _payload_of_file(values: Mapping[str, Any]) -> payloads.Payload | None:
+    path, delimiter = values["payload-file"], values["payload-delimiter"]
+    return None if path is None else payloads.of_file(path, "\n" if delimiter == "\\n" else delimiter)
+
+
+def _payload(values: Mapping[str, Any]) -> payloads.Payload:
+    size_bytes = values["record-size"]
+    return payloads.monotonic() if size_bytes is None else payloads.random_letters(size_bytes)
+
+
+def _properties(values: Mapping[str, Any]) -> dict[str, str]:
+    path = values["producer.config"]
+    if path is None:
+        return producer_properties(values, {})
+    from kafka_zk.tools.command_config import read_command_config
+
+    return producer_properties(values, read_command_config(path))
+
+
+def _send_all(
+    producer: KafkaProducer, values: Mapping[str, Any], payload: payloads.Payload, statistics: Statistics
+) -> None:
+    topic, throughput = values["topic"], values["throughput"]
+    send, is_due, wait = producer.send, None, None
+    if throughput >= 0:
+        throttle = Throttle(throughput, _now_ms())
+        is_due, wait = throttle.is_due, throttle.wait
+    for number in range(values["num-records"]):
+        value = payload(number)
+        start_ms = _now_ms()
+        send(topic, value, callback=_counting(statistics, start_ms, len(value)))
+        if is_due is not None and wait is not None and is_due(number, start_ms):
+            wait()
+
+
+def _counting(statistics: Statistics, start_ms: int, size_bytes: int) -> Callable[[object, Exception | None], None]:
+    def count(_: object, error: Exception | None) -> None:
+        if error is None:
+            now_ms = _now_ms()
+            statistics.record(now_ms - start_ms, size_bytes, now_ms)
+        else:
+            print(stack_trace(error), end="", file=sys.stderr)
+
+    return count
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

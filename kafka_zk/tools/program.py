@@ -1,0 +1,150 @@
+"""A tool that works until it is told to stop: signals, what is done at the end, exit codes.
+
+Role        Acts. The tool's work runs in a thread of its own, as it may block anywhere; the main thread only waits for
+            the end of the work or a signal, and then has the ending done by a third thread.
+Invariants  No signal ever interrupts the work or the ending: Python runs handlers in the main thread, which owns no
+            lock, writes to no socket and calls no client. So whatever the moment, a wakeup is whole.
+            The ending (hooks, and what is still in the buffers of stdout and stderr) is done once. A second signal
+            waits for nothing.
+            A signal gives the exit code 128 + its number, as from Java; a signal ignored at the start stays ignored.
+Source      Java's Runtime.addShutdownHook, Exit.addShutdownHook.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO, cast
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_DONE = 0
+_OVER = 255
+"""Bytes in the pipe that no signal's number is."""
+
+
+class Shutdown:
+    """What is to be done when the program ends, by itself or by a signal: hooks, in the order they were added."""
+
+    def __init__(self) -> None:
+        self._hooks: list[Callable[[], None]] = []
+        self._begun = False
+        self._lock = threading.Lock()
+
+    def add(self, hook: Callable[[], None]) -> None:
+        """`hook` runs in a thread of its own, while the work may still go on. Too late, it is not run."""
+        with self._lock:
+            if not self._begun:
+                self._hooks.append(hook)
+
+    def run(self) -> None:
+        """Blocks until every hook has ended; only the first call does anything."""
+        with self._lock:
+            if self._begun:
+                return
+            self._begun = True
+        for hook in self._hooks:
+            hook()
+
+
+Main = Callable[[Sequence[str], Shutdown], int]
+
+
+def run_here(main: Main, arguments: Sequence[str] | None) -> int:
+    """Run the work in this thread, then what belongs to its end; signals are left alone."""
+    shutdown = Shutdown()
+    code = main(list(sys.argv[1:] if arguments is None else arguments), shutdown)
+    shutdown.run()
+    return code
+
+
+def run_program(load: Callable[[], Main]) -> int:
+    """Run what `load` imports, as a program with the process's arguments. Leaves the process, never returns."""
+    ignored = {number for number in SIGNALS if signal.getsignal(number) is signal.SIG_IGN}
+    for number in SIGNALS:
+        if number not in ignored:
+            # While modules are imported there is nothing to end: the process may just go, without a traceback.
+            signal.signal(number, signal.SIG_DFL)
+    main = load()
+    code = _supervised(main, sys.argv[1:], [number for number in SIGNALS if number not in ignored])
+    os._exit(code)
+
+
+def _supervised(main: Main, arguments: Sequence[str], signals: Sequence[signal.Signals]) -> int:
+    news, tell = os.pipe()
+    os.set_blocking(tell, False)
+    shutdown = Shutdown()
+    result = [1]
+
+    def work() -> None:
+        try:
+            result[0] = main(arguments, shutdown)
+        except BrokenPipeError:
+            # Whoever read is gone, and has seen what it wanted to see.
+            result[0] = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os.write(tell, bytes([_DONE]))
+
+    def ending() -> None:
+        try:
+            shutdown.run()
+        except Exception:
+            traceback.print_exc()
+        finally:
+            _flush()
+            os.write(tell, bytes([_OVER]))
+
+    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    for number in signals:
+        signal.signal(number, _nothing)
+    threading.Thread(target=work, name="work", daemon=True).start()
+    first = os.read(news, 1)[0]
+    threading.Thread(target=ending, name="ending", daemon=True).start()
+    return _exit_code(first, lambda: os.read(news, 1)[0], result)
+
+
+def _exit_code(first: int, next_news: Callable[[], int], result: Sequence[int]) -> int:
+    """Wait for the ending that `first` began; only a signal cuts it short."""
+    while True:
+        later = next_news()
+        if later == _OVER:
+            return result[0] if first == _DONE else 128 + first
+        if later != _DONE:
+            return 128 + later
+
+
+def binary_stdout() -> BinaryIO:
+    """Stdout for bytes; a test's text stream takes them as UTF-8."""
+    buffer = getattr(sys.stdout, "buffer", None)
+    return cast(BinaryIO, _TextAsBinary() if buffer is None else buffer)
+
+
+class _TextAsBinary(io.RawIOBase):
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        sys.stdout.write(bytes(data).decode("utf-8", "replace"))
+        return len(data)
+
+
+def leave_stdout() -> None:
+    """Nobody reads any more: what is still in the buffer goes nowhere, and does not fail a second time."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _nothing(number: int, frame: object) -> None:
+    """The number is in the pipe already."""
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
