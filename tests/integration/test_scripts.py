@@ -11,7 +11,13 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 WRAPPERS = {
     "kafka-server-start.sh": "server_start",
     "kafka-server-stop.sh": "server_stop",
+    "kafka-console-consumer.sh": "console_consumer",
+    "kafka-console-producer.sh": "console_producer",
+    "kafka-consumer-perf-test.sh": "consumer_perf",
     "kafka-get-offsets.sh": "get_offsets",
+    "kafka-producer-perf-test.sh": "producer_perf",
+    "kafka-verifiable-consumer.sh": "verifiable_consumer",
+    "kafka-verifiable-producer.sh": "verifiable_producer",
     "kafka-log-doctor.sh": "log_doctor",
     "kafka-topics.sh": "topics",
     "zookeeper-server-start.sh": "zookeeper_start",

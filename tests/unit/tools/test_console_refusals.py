@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -11,7 +13,13 @@ from tests.interop.tools.goldens import Refusal, refusals, shortened
 from tests.interop.tools.runs import run_once
 
 MODULES = {
+    "console-consumer": "console_consumer.command",
+    "console-producer": "console_producer.command",
+    "consumer-performance": "consumer_perf.command",
     "get-offsets": "get_offsets",
+    "producer-performance": "producer_perf.command",
+    "verifiable-consumer": "verifiable.consumer",
+    "verifiable-producer": "verifiable.producer",
 }
 
 
@@ -21,7 +29,15 @@ def main_of(tool: str) -> Callable[[Sequence[str]], int]:
 
 
 @pytest.mark.parametrize("tool", MODULES)
-def test_what_is_wrong_by_itself_is_refused_as_apaches_tool_refused_it(tool: str) -> None:
+def test_what_is_wrong_by_itself_is_refused_as_apaches_tool_refused_it(
+    tool: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open(os.devnull) as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        _compare(tool)
+
+
+def _compare(tool: str) -> None:
     given = [refusal for refusal in refusals() if refusal.tool == tool]
     assert given
     ours = [Refusal(tool, each.arguments, shortened(tool, run_once(main_of(tool), each.arguments))) for each in given]
