@@ -52,10 +52,11 @@ class MixedCluster:
         except KafkaException:
             return None
 
-    def produce(self, topic: str, values: list[bytes]) -> None:
+    def produce(self, topic: str, values: list[bytes], **options: object) -> None:
         """With acks=all and idempotence; every record must be acknowledged."""
         outcomes: list[object] = []
-        producer = Producer({"bootstrap.servers": self.bootstrap, "enable.idempotence": True, "linger.ms": 2})
+        settings = {"bootstrap.servers": self.bootstrap, "enable.idempotence": True, "linger.ms": 2}
+        producer = Producer(settings | {name.replace("_", "."): value for name, value in options.items()})
         for value in values:
             producer.produce(topic, value, key=b"k", on_delivery=lambda error, _: outcomes.append(error))
         assert producer.flush(60) == 0
@@ -75,6 +76,17 @@ class MixedCluster:
         """What the partition's segment files hold, byte for byte."""
         folder = broker.log_dir / f"{topic}-0"
         return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
+
+    def indexes(self, broker: ApacheBroker | OurBroker, topic: str) -> dict[str, bytes]:
+        """The entries in the partition's indexes, without the room behind them."""
+        folder = broker.log_dir / f"{topic}-0"
+        found = sorted((*folder.glob("*.index"), *folder.glob("*.timeindex")))
+        return {path.name: path.read_bytes().rstrip(b"\0") for path in found}
+
+    def wait_for_equal_indexes(self, topic: str) -> None:
+        wait_until(lambda: self.data(self.ours, topic) == self.data(self.apache, topic), "equal bytes")
+        wait_until(lambda: self.indexes(self.ours, topic) == self.indexes(self.apache, topic), "equal indexes")
+        assert len(self.indexes(self.ours, topic)[f"{0:020d}.index"]) > 20 * 8
 
     def stop(self) -> None:
         self.ours.kill()
@@ -104,13 +116,16 @@ def test_ours_follows_apache_takes_over_and_is_followed(cluster: MixedCluster) -
     assert cluster.isr("both") == [OURS, APACHE]
     wait_until(lambda: cluster.data(cluster.ours, "both") == cluster.data(cluster.apache, "both"), "equal bytes")
 
+    cluster.create("fetched-at-once", [OURS, APACHE])
     cluster.apache.stop()
     wait_until(lambda: cluster.leader("both") == OURS, "ours leads")
     cluster.produce("both", values(300))
+    cluster.produce("fetched-at-once", values(0, 1000), batch_num_messages=1)
     assert cluster.read("both", 600) == values(0, 600)
 
     cluster.apache.start()
     wait_until(lambda: cluster.isr("both") == [OURS, APACHE], "Apache's broker is in sync again")
+    cluster.wait_for_equal_indexes("fetched-at-once")
     cluster.produce("both", values(600))
     wait_until(lambda: cluster.data(cluster.ours, "both") == cluster.data(cluster.apache, "both"), "equal bytes")
     assert cluster.read("both", 900) == values(0, 900)
@@ -118,11 +133,14 @@ def test_ours_follows_apache_takes_over_and_is_followed(cluster: MixedCluster) -
 
 def test_a_killed_leader_comes_back_as_a_follower_with_the_same_history(cluster: MixedCluster) -> None:
     cluster.create("led", [OURS, APACHE])
+    cluster.create("fetched-at-once", [APACHE, OURS])
     cluster.produce("led", values(0))
     cluster.ours.kill()
     wait_until(lambda: cluster.leader("led") == APACHE, "Apache's broker leads")
     cluster.produce("led", values(300))
+    cluster.produce("fetched-at-once", values(0, 1000), batch_num_messages=1)
     cluster.ours.start()
     wait_until(lambda: cluster.isr("led") == [OURS, APACHE], "ours is in sync again")
+    cluster.wait_for_equal_indexes("fetched-at-once")
     wait_until(lambda: cluster.data(cluster.ours, "led") == cluster.data(cluster.apache, "led"), "equal bytes")
     assert cluster.read("led", 600) == values(0, 600)

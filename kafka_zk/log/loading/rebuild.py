@@ -61,6 +61,8 @@ def recover_segment(
     if recovery.valid_bytes < file_size:
         segment.file.truncate(recovery.valid_bytes)
     segment.become_inactive()
+    # As Kafka's, which counts anew: leader and follower must not index differently because one of them crashed.
+    segment.bytes_since_last_index_entry = 0
     return file_size - recovery.valid_bytes
 
 
