@@ -239,8 +239,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="each batch of a replicated append may get an index entry",
         file="kafka_zk/log/segments/segment.py",
-        old="        for header in headers:\n            self._take_in(position, ",
-        new="        for header in headers[:1]:\n            self._take_in(position, ",
+        old="        for header in headers:\n            size_bytes, ",
+        new="        for header in headers[:1]:\n            size_bytes, ",
         tests="tests/unit/log/test_clean_starts.py",
     ),
     Mutant(
