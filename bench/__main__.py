@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,8 +22,32 @@ SETTLE_S = 1.0
 CPU_FLOOR_US, READY_FLOOR_S, RESIDENT_FLOOR_MB = 15.0, 0.5, 80.0
 
 
+OTHERS = {
+    "bench.partitions": "5,000 partitions come and go, beside Apache; floors: seconds and memory",
+    "bench.segment": "1 GB recovered, offsets and times found; floors: MB a second of CPU, microseconds",
+    "bench.segment --records 1": "the same of single-record batches",
+    "bench.same_directory": "the same logs recovered and compacted by both; floor: compaction, MB a second of CPU",
+    "bench.compaction": "the cleaner alone; floor: MB a second of CPU",
+    "bench.dump_log": "kafka-dump-log beside Apache's; floor: its seconds",
+}
+"""What else there is, each a module that knows --check."""
+
+
 def main() -> int:
     options = _options()
+    if options.list:
+        for command, what in {"bench": "requests and memory, beside Apache", **OTHERS}.items():
+            print(f"python -m {command:28s}{what}")
+        return 0
+    code = _run_requests(options)
+    for command in OTHERS if options.all else ():
+        print(f"\npython -m {command}", flush=True)
+        checked = ("--check",) if options.check else ()
+        code = max(code, subprocess.run([sys.executable, "-m", *command.split(), *checked]).returncode)
+    return code
+
+
+def _run_requests(options: argparse.Namespace) -> int:
     loads = [load for load in LOADS if options.only in load.name]
     with tempfile.TemporaryDirectory(prefix="kafka-zk-bench-", dir=options.folder) as folder_name:
         folder = Path(folder_name)
@@ -53,6 +78,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="only the loads whose name holds this")
     parser.add_argument("--ours-alone", action="store_true", help="without Apache: no Java needed but ZooKeeper's")
     parser.add_argument("--check", action="store_true", help="exit 1 when a floor of docs/performance.md is missed")
+    parser.add_argument("--list", action="store_true", help="only say what benches there are")
+    parser.add_argument("--all", action="store_true", help="run the others, too; the exit code is the worst of all")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--folder", type=Path, help="where the brokers' data lie while it runs (default: TMPDIR)")
     return parser.parse_args()

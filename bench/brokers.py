@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from kafka_zk.protocol.messages.api_versions import API_VERSIONS_REQUEST, ApiVersionsRequest
@@ -30,6 +31,7 @@ LATEST = -1
 APACHE_JVM = ("-server", "-Xms1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
               "-XX:+ExplicitGCInvokesConcurrent", "-Djava.awt.headless=true")  # fmt: skip
 TEST_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+NO_CONFIGS: Mapping[str, str] = {}
 OVERRIDES = {"auto.create.topics.enable": "false", "queued.max.requests": "500"}
 COMPILED_LINE = "Codec: compiled, record walker: compiled, hot path: compiled"
 
@@ -92,10 +94,11 @@ class Broker:
         except (OSError, ConnectionClosed, struct.error):
             return False
 
-    def create_topic(self, name: str, partition_count: int) -> None:
+    def create_topic(self, name: str, partition_count: int, configs_by_name: Mapping[str, str] = NO_CONFIGS) -> None:
         """Create it, and wait until each partition has a leader."""
         # Nothing may roll or be deleted while it is measured.
-        configs = [CreatableTopicConfig(name="retention.ms", value="-1")]
+        wanted_configs = {"retention.ms": "-1", **configs_by_name}
+        configs = [CreatableTopicConfig(name=key, value=value) for key, value in wanted_configs.items()]
         topic = CreatableTopic(name=name, num_partitions=partition_count, replication_factor=1, configs=configs)
         with RawClient(self._process.bootstrap) as client:
             answer = client.send(CREATE_TOPICS_REQUEST, CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 5)
@@ -127,12 +130,13 @@ class Broker:
         return clients
 
 
-def our_broker(folder: Path, zookeeper: str) -> Broker:
-    return Broker("kafka_zk", OurBroker(folder, f"{zookeeper}/ours", overrides=OVERRIDES))
+def our_broker(folder: Path, zookeeper: str, overrides: Mapping[str, str] = NO_CONFIGS) -> Broker:
+    return Broker("kafka_zk", OurBroker(folder, f"{zookeeper}/ours", overrides={**OVERRIDES, **overrides}))
 
 
-def apache_broker(folder: Path, zookeeper: str) -> Broker:
-    broker = ApacheBroker(folder, f"{zookeeper}/apache", overrides=OVERRIDES, heap="1g", jvm_options=APACHE_JVM)
+def apache_broker(folder: Path, zookeeper: str, overrides: Mapping[str, str] = NO_CONFIGS) -> Broker:
+    both = {**OVERRIDES, **overrides}
+    broker = ApacheBroker(folder, f"{zookeeper}/apache", overrides=both, heap="1g", jvm_options=APACHE_JVM)
     command = broker.process.command
     command[:] = [word for word in command if word not in TEST_JVM]
     return Broker("Apache 3.9.1", broker)

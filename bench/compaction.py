@@ -1,4 +1,4 @@
-"""How fast a log is compacted: `python bench/compaction.py [MB]`.
+"""How fast a log is compacted, the cleaner alone: `python -m bench.compaction`.
 
 Records of 100 bytes over 100,000 keys, in segments of 100 MB: bytes of the log a second, from the choice to the swap,
 syncs included; the same a second of the helper's CPU, which other work on the machine changes less; what was left.
@@ -6,6 +6,7 @@ syncs included; the same a second of the helper's CPU, which other work on the m
 
 from __future__ import annotations
 
+import argparse
 import os
 import random
 import sys
@@ -31,6 +32,7 @@ from kafka_zk.record import Codec, Record, build_batch
 from kafka_zk.record.filtering import FILTER
 
 KEYS = 100_000
+FLOOR_MB_S = 50.0
 SHAPES = ((100, Codec.NONE), (1, Codec.NONE), (100, Codec.LZ4), (100, Codec.ZSTD))
 """Records a batch, and how they are compressed."""
 
@@ -61,8 +63,12 @@ def cpu_seconds(helper: HelperProcess) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def main() -> None:
-    wanted_bytes = int(sys.argv[1] if len(sys.argv) > 1 else 100) * 1_000_000
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.compaction", description=__doc__)
+    parser.add_argument("--megabytes", type=int, default=100, help="of each log (default 100)")
+    parser.add_argument("--check", action="store_true", help="exit 1 when the floor is missed, by the helper's CPU")
+    options = parser.parse_args()
+    wanted_bytes, is_missed = options.megabytes * 1_000_000, False
     if FILTER != "compiled":
         sys.exit("the pure twin runs: build the compiled modules first (see README.md)")
     with tempfile.TemporaryDirectory() as folder:
@@ -100,10 +106,12 @@ def main() -> None:
             took_s, cpu_s = time.perf_counter() - started, cpu_seconds(helper) - cpu_s
             what = f"{records} records a batch, {codec.name.lower()}"
             rates = f"{before_bytes / took_s / 1e6:6.0f} MB/s {before_bytes / cpu_s / 1e6:6.0f} MB a second of CPU"
-            print(f"{what:28s} {rates}, {log.size_bytes / before_bytes:.0%} left")
+            print(f"{what:28s} {rates}, {log.size_bytes / before_bytes:.0%} left", flush=True)
+            is_missed |= before_bytes / cpu_s / 1e6 < FLOOR_MB_S
         helper.stop()
         manager.shutdown()
+    return 1 if is_missed and options.check else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
