@@ -1,0 +1,122 @@
+"""Options of the two sources, with the names, defaults and refusals of Spark's own connector."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql.datasource import CaseInsensitiveDict
+from pyspark.sql.types import StructType
+
+from kafka_zk.spark.sources.errors import SourceOptionError
+from kafka_zk.spark.sources.kafka.settings import batch_settings, stream_settings
+from kafka_zk.spark.sources.kafka.write_settings import write_settings
+from kafka_zk.spark.sources.log.settings import log_settings
+from kafka_zk.spark.sources.offset_limits import Kind
+from kafka_zk.spark.sources.schema import source_schema
+
+NEEDED = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
+TEXTS = StructType().add("value", "string")
+
+
+def given(**options: str) -> CaseInsensitiveDict:
+    return CaseInsensitiveDict({**NEEDED, **{name.replace("__", "."): value for name, value in options.items()}})
+
+
+def test_a_batch_reads_everything_and_a_stream_what_comes() -> None:
+    batch, stream = batch_settings(given()), stream_settings(given())
+    assert (batch.start.kind, batch.end.kind, stream.start.kind) == (Kind.EARLIEST, Kind.LATEST, Kind.LATEST)
+    assert batch.fail_on_data_loss
+    assert not batch.include_headers
+    assert not batch.read_committed
+
+
+def test_client_settings_stand_behind_their_prefix() -> None:
+    settings = batch_settings(given(kafka__isolation__level="read_committed", kafkaConsumer__pollTimeoutMs="512"))
+    assert settings.read_committed
+    assert settings.client["bootstrap.servers"] == "b:9092"
+    assert settings.client["default.api.timeout.ms"] == "512"
+
+
+def test_limits_of_triggers_are_a_stream_s() -> None:
+    settings = stream_settings(given(maxOffsetsPerTrigger="100", minOffsetsPerTrigger="10", maxTriggerDelay="2m"))
+    assert (settings.max_offsets, settings.min_offsets, settings.max_delay_ms) == (100, 10, 120_000)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"kafka__auto__offset__reset": "latest"}, "startingOffsets says where to start"),
+        ({"kafka__key__deserializer": "x"}, "keys come as bytes"),
+        ({"kafka__value__deserializer": "x"}, "values come as bytes"),
+        ({"kafka__enable__auto__commit": "true"}, "keeps its offsets itself"),
+        ({"kafka__interceptor__classes": "x"}, "interceptors may change"),
+        ({"kafka__bootstrap__servers": " "}, "must say where the brokers are"),
+        ({"minPartitions": "0"}, "minPartitions must be a whole number above 0"),
+        ({"maxRecordsPerPartition": "x"}, "maxRecordsPerPartition must be"),
+        ({"failOnDataLoss": "maybe"}, "failOnDataLoss must be true or false"),
+    ],
+)
+def test_what_a_query_cannot_have_is_refused(options: dict[str, str], words: str) -> None:
+    with pytest.raises(SourceOptionError, match=words):
+        batch_settings(given(**options))
+    with pytest.raises(SourceOptionError, match=words):
+        stream_settings(given(**options))
+
+
+@pytest.mark.parametrize("name", ["endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"])
+def test_a_stream_has_no_end(name: str) -> None:
+    with pytest.raises(SourceOptionError, match=f"{name} is not for streaming"):
+        stream_settings(given(**{name: "latest"}))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"maxOffsetsPerTrigger": "5", "minOffsetsPerTrigger": "6"},
+        {"maxTriggerDelay": "soon"},
+        {"maxTriggerDelay": "5y"},
+    ],
+)
+def test_limits_that_contradict_each_other_are_refused(options: dict[str, str]) -> None:
+    with pytest.raises(SourceOptionError):
+        stream_settings(given(**options))
+
+
+def test_a_writer_takes_the_columns_that_it_knows() -> None:
+    schema = source_schema(include_headers=True)
+    settings = write_settings(given(), schema, overwrite=False)
+    assert settings.columns == ("topic", "key", "value", "headers", "partition")
+    assert settings.topic is None
+
+
+@pytest.mark.parametrize(
+    ("options", "schema", "words"),
+    [
+        ({}, TEXTS, "The option topic, or a column topic"),
+        ({"topic": "t"}, StructType().add("key", "string"), "no column value"),
+        ({"topic": "t"}, StructType().add("value", "integer"), "value must be string or binary, not int"),
+        ({"topic": "t"}, StructType().add("value", "string").add("partition", "long"), "partition must be int"),
+        ({"topic": "t", "kafka__key__serializer": "x"}, TEXTS, "key.serializer is not supported"),
+        ({"topic": "t", "kafka__bootstrap__servers": ""}, TEXTS, "must say where the brokers are"),
+    ],
+)
+def test_a_writer_refuses_what_it_cannot_write(options: dict[str, str], schema: StructType, words: str) -> None:
+    with pytest.raises(SourceOptionError, match=words):
+        write_settings(given(**options), schema, overwrite=False)
+
+
+def test_topics_are_not_overwritten() -> None:
+    with pytest.raises(SourceOptionError, match="must be append"):
+        write_settings(given(topic="t"), TEXTS, overwrite=True)
+
+
+def test_directories_are_named_by_path_or_by_load() -> None:
+    options = CaseInsensitiveDict({"path": "/a, file:///b"})
+    assert log_settings(options).paths == (Path("/a"), Path("/b"))
+    assert log_settings(CaseInsensitiveDict({"paths": '["/c", "/d"]'})).paths == (Path("/c"), Path("/d"))
+    assert log_settings(options).subscription.pattern == ".*"
+    with pytest.raises(SourceOptionError, match="path must name"):
+        log_settings(CaseInsensitiveDict({}))
+    with pytest.raises(SourceOptionError, match=r"isolation\.level must be"):
+        log_settings(CaseInsensitiveDict({"path": "/a", "kafka.isolation.level": "some"}))
