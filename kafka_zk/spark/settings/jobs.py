@@ -8,7 +8,7 @@ from __future__ import annotations
 from kafka_zk.spark.settings.declaration import JobDeclaration, Kind, Setting
 
 SPARK = (
-    Setting("master", Kind.TEXT, "Spark's master; local[*] unless spark-submit names another", section="spark"),
+    Setting("master", Kind.TEXT, "Spark's master; local[*,4] unless spark-submit names another", section="spark"),
     Setting("conf", Kind.MAPPING, "a setting of Spark's; may be repeated", section="spark", key="*"),
     Setting(
         "workers-package",
@@ -191,4 +191,4 @@ AUDIT = JobDeclaration(
     needs_one_of=(("archive", "log-dirs", "live"),),
 )
 
-JOBS = {job.name: job for job in (INGEST, ARCHIVE, TRANSFORM, AUDIT)}
+JOBS = {job.name: job for job in (INGEST, ARCHIVE, TRANSFORM, RESTORE, MIRROR, AUDIT)}

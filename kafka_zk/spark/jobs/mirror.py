@@ -1,0 +1,102 @@
+"""mirror: topics of one cluster to another, keeping partitions and order, and where each offset went.
+
+Guarantee   Each record once, when nothing else writes to the mirrored topics (see copy_plan.py). A batch's records are
+            fixed by the query's checkpoint; its place in the target is noted before its first record is sent.
+Offsets     `offsets-path` is a Parquet table, a file a batch: topic, partition, source_offset, target_offset,
+            record_count. With `groups` their committed offsets are translated by it at the end of each run; a group
+            that has members in the target is refused by the target's coordinator.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.spark.jobs.cluster import (
+    cluster_properties,
+    commit_offsets,
+    committed_offsets,
+    ensure_topics,
+    partition_counts,
+)
+from kafka_zk.spark.jobs.copy_plan import Span, translate
+from kafka_zk.spark.jobs.file_store import FileStore
+from kafka_zk.spark.jobs.group_offsets import committer
+from kafka_zk.spark.jobs.ordered_copy import SPANS, copy_batch
+from kafka_zk.spark.jobs.outcome import JobError, Outcome
+from kafka_zk.spark.jobs.reading import read_stream
+from kafka_zk.spark.jobs.streams import run_to_end, triggered
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kafka_zk.spark.settings.declaration import Settings
+
+
+def run(session: SparkSession, settings: Settings) -> Outcome:
+    """Blocks until the query ends."""
+    source = cluster_properties(settings.text("bootstrap-server"), settings.mapping("kafka"))
+    target = cluster_properties(settings.text("target-bootstrap-server"), settings.mapping("target-kafka"))
+    checkpoint = settings.text("checkpoint")
+    if not checkpoint:
+        raise JobError("a mirror needs a checkpoint")
+    rename, offsets_path = settings.mapping("rename"), settings.text("offsets-path")
+    state = FileStore(session, f"{checkpoint}/mirrored")
+
+    def copy(records: DataFrame, batch_id: int) -> None:
+        # Looked at twice, fetched once.
+        batch = records.persist()
+        try:
+            copy_held(batch, batch_id)
+        finally:
+            batch.unpersist()
+
+    def copy_held(batch: DataFrame, batch_id: int) -> None:
+        found = batch.select("topic", "partition").distinct().collect()
+        partitions = sorted(TopicPartition(row[0], row[1]) for row in found)
+        counts = partition_counts(source, {each.topic for each in partitions})
+        needed = {rename.get(topic, topic): count for topic, count in counts.items()}
+        ensure_topics(target, needed, create=settings.flag("create-topics"))
+        rows = copy_batch(
+            batch, state=state, name=f"batch-{batch_id}", target=target, rename=rename, partitions=partitions
+        )
+        table = batch.sparkSession.createDataFrame(rows, SPANS)
+        # One folder a batch: a batch that is done again takes the place of its first try.
+        table.coalesce(1).write.mode("overwrite").parquet(f"{offsets_path}/batch={batch_id}")
+
+    writer = read_stream(session, settings).writeStream.queryName("mirror").option("checkpointLocation", checkpoint)
+    progress = run_to_end(triggered(writer.foreachBatch(copy), settings).start(), "mirror", committer(settings))
+    carried = [carry_group(session, settings, source, target, group) for group in settings.texts("groups")]
+    told = "".join(
+        f"; group {group}: {count} offsets" for group, count in zip(settings.texts("groups"), carried, strict=True)
+    )
+    return Outcome(f"mirror: {progress.records:,} records in {progress.batches} batches{told}")
+
+
+def carry_group(
+    session: SparkSession, settings: Settings, source: dict[str, str], target: dict[str, str], group: str
+) -> int:
+    """Translate and commit one group's offsets; how many partitions it had."""
+    rename = settings.mapping("rename")
+    table = read_table(session, settings.text("offsets-path"))
+    committed = committed_offsets(source, group, table)
+    translated = {
+        TopicPartition(rename.get(each.topic, each.topic), each.partition): offset
+        for each, at in committed.items()
+        if (offset := translate(at, table[each])) is not None
+    }
+    if translated:
+        commit_offsets(target, group, translated)
+    return len(translated)
+
+
+def read_table(session: SparkSession, offsets_path: str) -> dict[TopicPartition, list[Span]]:
+    """The whole translation table, in order. On the driver: runs of records, not records."""
+    found: dict[TopicPartition, list[Span]] = defaultdict(list)
+    if not FileStore(session, offsets_path).exists():
+        return {}
+    table = session.read.schema(f"{SPANS}, batch BIGINT").parquet(offsets_path)
+    for row in table.orderBy("topic", "partition", "source_offset").collect():
+        found[TopicPartition(row[0], row[1])].append(Span(row[2], row[3], row[4]))
+    return dict(found)
