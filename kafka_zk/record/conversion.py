@@ -10,9 +10,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 
-from kafka_zk.protocol.errors import InvalidRecord, UnsupportedCompressionType
+from kafka_zk.protocol.errors import InvalidRecord, UnknownServerError, UnsupportedCompressionType
 from kafka_zk.protocol.types import Buffer
-from kafka_zk.record.batch import HEADER_SIZE, LOG_OVERHEAD, Batch, batches
+from kafka_zk.record.batch import HEADER_SIZE, LOG_OVERHEAD, NO_TIMESTAMP, Batch, batches
 from kafka_zk.record.builder import build_batch
 from kafka_zk.record.compression import DEFAULT_LIMIT_BYTES, Codec, check_record_count, codec_for_id
 from kafka_zk.record.legacy import MESSAGE_HEAD_BYTES, Message, build_message_set, message_set_of, messages
@@ -49,6 +49,9 @@ def convert_up_produced(view: memoryview, rules: ValidationRules, now_ms: int) -
         inner = messages(wrapper, limit_bytes=rules.decompressed_limit_bytes)
         reject(_errors_of(inner, wrapper, rules, now_ms))
         records += [message.record for message in inner]
+    earliest = min((record.timestamp for record in records), default=NO_TIMESTAMP)
+    if earliest < NO_TIMESTAMP:
+        raise UnknownServerError(f"Invalid negative timestamp {earliest}")
     codec = source if rules.target_codec is None else rules.target_codec
     renumbered = [record._replace(offset=index) for index, record in enumerate(records)]
     batch = build_batch(

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from kafka_zk.protocol.errors import CorruptMessage, InvalidRecord
+from kafka_zk.protocol.errors import CorruptMessage, InvalidRecord, UnknownServerError
 from kafka_zk.record.batch import CODEC_MASK, LOG_OVERHEAD, NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, Batch, batches
 from kafka_zk.record.compression import (
     DEFAULT_LIMIT_BYTES,
@@ -39,6 +39,8 @@ _OFFSET_SIZE_CRC = struct.Struct(">qiI")
 _HEAD_V0 = struct.Struct(">bbi")  # magic, attributes, size of the key
 _HEAD_V1 = struct.Struct(">bbqi")
 _NULL = _INT32.pack(-1)
+_LIES = "A key or a value ends behind its message"
+"""With a right crc. Kafka's code, because it meets the end of a buffer there and says no more."""
 
 
 class Message(NamedTuple):
@@ -56,8 +58,9 @@ def decode_legacy(batch: Batch, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> li
 def messages(batch: Batch, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> list[Message]:
     """The message itself, or what is inside it when it is a wrapper.
 
-    Raises InvalidRecord when a wrapper is not what it should be, CorruptMessage when an inner message is
-    not what its size and crc say. The crc of the outer message is the caller's to check.
+    Raises InvalidRecord when a wrapper is not what it should be, UnknownServerError when a key or value is longer than
+    its message, CorruptMessage when an inner message is not what its size and crc say. The crc of the
+    outer message is the caller's to check.
     """
     if not batch.header.is_compressed:
         key, value = _key_and_value(batch)
@@ -126,13 +129,13 @@ def _value(batch: Batch) -> memoryview | None:
 
 def _field(batch: Batch, position: int) -> tuple[memoryview | None, int]:
     if position + 4 > batch.end:
-        raise InvalidRecord("Found invalid record structure")
+        raise UnknownServerError(_LIES)
     size = _INT32.unpack_from(batch.buffer, position)[0]
     position += 4
     if size < 0:
         return None, position
     if size > batch.end - position:
-        raise InvalidRecord("Found invalid record structure")
+        raise UnknownServerError(_LIES)
     return batch.buffer[position : position + size], position + size
 
 

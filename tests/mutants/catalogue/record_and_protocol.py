@@ -96,4 +96,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/record/test_filter.py -k claims",
     ),
+    Mutant(
+        breaks="an old message with a negative timestamp is refused with the code of Apache",
+        file="kafka_zk/record/conversion.py",
+        old="    if earliest < NO_TIMESTAMP:\n",
+        new="    if earliest < -(1 << 63):\n",
+        tests="tests/unit/record/test_validation.py -k before_1970",
+    ),
+    Mutant(
+        breaks="an old message whose key is longer than itself is refused with the code of Apache",
+        file="kafka_zk/record/legacy.py",
+        old="    if size > batch.end - position:\n        raise UnknownServerError(_LIES)",
+        new="    if size > batch.end - position:\n        raise InvalidRecord(_LIES)",
+        tests="tests/unit/record/test_validation.py -k longer_than_itself",
+    ),
 )

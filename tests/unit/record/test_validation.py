@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +26,7 @@ from kafka_zk.protocol.errors import (
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import Codec, Record, batches, build_batch, decode_records, read_header
 from kafka_zk.record.compression import TooMuchToDecompress
+from kafka_zk.record.legacy import build_message_set
 from kafka_zk.record.timestamp_type import TimestampType
 from kafka_zk.record.validation import (
     Origin,
@@ -114,6 +116,22 @@ def test_a_good_batch_is_kept_in_its_own_buffer() -> None:
     assert (read_header(data).base_offset, read_header(data).partition_leader_epoch) == (77, 5)
     assert next(iter(batches(data))).is_valid()
     assert not validated.is_rebuilt
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_an_old_message_from_before_1970_is_refused(codec: Codec) -> None:
+    data = build_message_set([Record(0, T0, b"k", b"v"), Record(1, -2, b"k", b"v")], magic=1, codec=codec)
+    with pytest.raises(UnknownServerError, match="Invalid negative timestamp -2"):
+        validate(data, RULES, T0)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_an_old_message_whose_key_is_longer_than_itself_gets_the_answer_of_apache(magic: int) -> None:
+    data = build_message_set([Record(0, T0, b"k", b"v")], magic=magic)
+    data[-10] = 100  # of the key's size
+    data[12:16] = zlib.crc32(data[16:]).to_bytes(4)
+    with pytest.raises(UnknownServerError, match="ends behind its message"):
+        validate(data, RULES, T0)
 
 
 def test_a_read_only_buffer_is_copied() -> None:
