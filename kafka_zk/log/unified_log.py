@@ -12,7 +12,7 @@ Source      UnifiedLog.append, LocalLog, ReplicaManager's use of them; KIP-101, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 from uuid import UUID
@@ -43,8 +43,7 @@ from kafka_zk.record.batch import CODEC_MASK, Batch
 from kafka_zk.record.compression import TooMuchToDecompress
 from kafka_zk.record.control import marker_of
 from kafka_zk.record.produced import Origin, ValidatedBatch
-from kafka_zk.record.record import decode_records
-from kafka_zk.record.types import Record
+from kafka_zk.record.record import times_of
 from kafka_zk.record.validation import check_replicated, validate
 from kafka_zk.record.walking import assign_offsets
 
@@ -254,19 +253,19 @@ class UnifiedLog:
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """Blocks. The first record whose timestamp is at least `timestamp`. Raises KafkaStorageError."""
         with self.log_dir.guard(f"Error while looking up a time in {self.topic_partition}"):
-            return self.reader.first_at_or_after(timestamp, self.log_start_offset, self._decode)
+            return self.reader.first_at_or_after(timestamp, self.log_start_offset, self._times)
 
     def max_timestamp_offset(self) -> TimestampOffset | None:
         """Blocks. The first record with the largest timestamp; None when there is none. Raises KafkaStorageError."""
         with self.log_dir.guard(f"Error while looking up a time in {self.topic_partition}"):
-            return self.reader.with_max_timestamp(self._decode)
+            return self.reader.with_max_timestamp(self._times)
 
-    def _decode(self, batch: Batch) -> list[Record]:
+    def _times(self, batch: Batch) -> Iterator[tuple[int, int]]:
         """Blocks when the batch is compressed: however small, it may hold very much."""
         if batch.header.is_compressed:
             pools = self.log_dir.pools
-            return pools.run_to_end(pools.read, decode_records, batch)
-        return decode_records(batch)
+            return pools.run_to_end(pools.read, times_of, batch)
+        return times_of(batch)
 
     # Offsets
 

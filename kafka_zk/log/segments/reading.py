@@ -10,7 +10,7 @@ Source      LocalLog.read, LogSegment.read, UnifiedLog.fetchOffsetByTimestamp, c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kafka_zk.log.files.transaction_index import AbortedTransaction
@@ -18,13 +18,16 @@ from kafka_zk.log.segments.segment import LogSegment
 from kafka_zk.log.segments.segment_list import Segments
 from kafka_zk.log.segments.slice import WARM_BYTES, FileSlice
 from kafka_zk.record.batch import HEADER_SIZE_UP_TO_MAGIC, Batch, batch_size
-from kafka_zk.record.record import decode_records
-from kafka_zk.record.types import Record
+from kafka_zk.record.record import times_of
 
 REMEMBERED_POSITIONS = 32
 
 Place = tuple[LogSegment, int, int]
 """Where a batch lies: segment, position, and the size of the batch; 0 when nobody has looked yet."""
+
+
+Times = Callable[[Batch], Iterator[tuple[int, int]]]
+"""See `times_of`, which it is or calls."""
 
 
 class ReadResult(NamedTuple):
@@ -152,11 +155,11 @@ class LogReader:
         return found
 
     def first_at_or_after(
-        self, timestamp: int, log_start_offset: int, decode: Callable[[Batch], list[Record]] = decode_records
+        self, timestamp: int, log_start_offset: int, times: Times = times_of
     ) -> TimestampOffset | None:
         """The first record from the log start on whose timestamp is at least `timestamp`.
 
-        Raises CorruptMessage, OSError. `decode` may block: it gets the batches that may hold the record.
+        Raises CorruptMessage, OSError. `times` may block: it gets the batches that may hold the record.
         """
         for segment in self._segments:
             following = self._segments.after(segment)
@@ -166,12 +169,12 @@ class LogReader:
             if segment.largest_timestamp < timestamp:
                 continue
             for position, header in segment.batches_at_or_after_time(timestamp, log_start_offset):
-                for record in decode(segment.file.read_batch(position, header.size_bytes)):
-                    if record.timestamp >= timestamp and record.offset >= log_start_offset:
-                        return TimestampOffset(record.timestamp, record.offset, header.partition_leader_epoch)
+                for found, offset in times(segment.file.read_batch(position, header.size_bytes)):
+                    if found >= timestamp and offset >= log_start_offset:
+                        return TimestampOffset(found, offset, header.partition_leader_epoch)
         return None
 
-    def with_max_timestamp(self, decode: Callable[[Batch], list[Record]] = decode_records) -> TimestampOffset | None:
+    def with_max_timestamp(self, times: Times = times_of) -> TimestampOffset | None:
         """The first record of the batch that has the largest timestamp of all; None when no record has one."""
         best: LogSegment | None = None
         for segment in self._segments:
@@ -183,9 +186,9 @@ class LogReader:
         if best is None:
             return None
         for position, header in best.batches_at_or_after_time(best.max_timestamp, best.base_offset):
-            for record in decode(best.file.read_batch(position, header.size_bytes)):
-                if record.timestamp == best.max_timestamp:
-                    return TimestampOffset(record.timestamp, record.offset, header.partition_leader_epoch)
+            for found, offset in times(best.file.read_batch(position, header.size_bytes)):
+                if found == best.max_timestamp:
+                    return TimestampOffset(found, offset, header.partition_leader_epoch)
         return None
 
 

@@ -327,11 +327,11 @@ class LogSegment:
         if not (self.offset_index.file.is_whole() and self.time_index.file.is_whole()):
             return False
         self.position_of(1 << 62)  # Looks at the last entry.
-        return self._agrees(self.time_index.last)
+        known = self.time_index.last
+        return self._agrees(known, self.position_of(known.offset))
 
-    def _agrees(self, known: TimestampOffset) -> bool:
-        """Whether an entry of the time index is right: the batch that holds its offset has its timestamp."""
-        found = self.position_of(known.offset)
+    def _agrees(self, known: TimestampOffset, found: BatchAt | None) -> bool:
+        """Whether an entry of the time index is right: the batch found to hold its offset has its timestamp."""
         if known.timestamp == NO_TIMESTAMP and known.offset == self.base_offset:
             return True
         return found is not None and found.header.max_timestamp == known.timestamp
@@ -358,10 +358,13 @@ class LogSegment:
     def batches_at_or_after_time(self, timestamp: int, starting_offset: int) -> Iterator[BatchAt]:
         """The batches that may hold a record of `timestamp` or later, at or behind an offset; oldest first."""
         known = self.time_index.lookup(timestamp)
-        if not self._agrees(known):
+        first = self.position_of(known.offset)
+        if not self._agrees(known, first):
             self._rebuild_indexes()
             known = self.time_index.lookup(timestamp)
-        first = self.position_of(max(known.offset, starting_offset))
+            first = self.position_of(known.offset)
+        if known.offset < starting_offset:
+            first = self.position_of(starting_offset)
         if first is None:
             return
         for found in self.file.headers(first.position):

@@ -10,6 +10,8 @@ from kafka_zk.protocol.errors import BrokerError, CorruptMessage
 from kafka_zk.record import Codec, Record, batches, build_batch, decode_records, read_header
 from kafka_zk.record.batch import batch_size, has_valid_crc, increment_sequence
 from kafka_zk.record.builder import build_empty_batch
+from kafka_zk.record.legacy import build_message_set
+from kafka_zk.record.record import times_of
 from kafka_zk.record.timestamp_type import TimestampType
 from tests.unit.record.strategies import record_lists
 
@@ -27,6 +29,17 @@ def test_iteration_may_start_and_end_anywhere() -> None:
     assert [batch.position for batch in found] == [3, 3 + len(ONE)]
     assert found[1].data == ONE
     assert found[1].payload == ONE[61:]
+
+
+@pytest.mark.parametrize("codec", Codec)
+@pytest.mark.parametrize("timestamp_type", [TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME])
+def test_the_times_of_a_batch_are_those_of_its_records(codec: Codec, timestamp_type: TimestampType) -> None:
+    records = [Record(7 + 2 * index, 1_000 - index, b"k", b"v") for index in range(5)]
+    (new,) = batches(build_batch(records, base_offset=7, codec=codec, timestamp_type=timestamp_type))
+    assert list(times_of(new)) == [(record.timestamp, record.offset) for record in decode_records(new)]
+    old_codec = Codec.NONE if codec is Codec.ZSTD else codec
+    (old, *_) = batches(build_message_set(records, magic=1, codec=old_codec))
+    assert list(times_of(old)) == [(record.timestamp, record.offset) for record in decode_records(old)]
 
 
 def test_impossible_bytes_end_iteration_with_an_error() -> None:
