@@ -14,9 +14,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kafka_zk.client.producer.producer_batch import ProducerBatch, next_sequence
+from kafka_zk.client.producer.producer_batch import ProducerBatch
 from kafka_zk.protocol.errors import ErrorCode, is_retriable
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record.batch import increment_sequence
 
 NO_PRODUCER_ID: Final = -1
 NO_OFFSET: Final = -1
@@ -119,7 +120,7 @@ class Idempotence:
         if entry.state != self.state and not entry.in_flight:
             self._begin_again(entry)
         batch.stamp(*entry.state, entry.next_sequence)
-        entry.next_sequence = next_sequence(entry.next_sequence, batch.record_count)
+        entry.next_sequence = increment_sequence(entry.next_sequence, batch.record_count)
         entry.in_flight.append(batch)
 
     def replaced(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
@@ -181,7 +182,7 @@ class Idempotence:
 
     def expired(self, batch: ProducerBatch) -> None:
         """A batch's time was over after it had been sent: what follows waits until its fate can be told."""
-        follower = next_sequence(batch.base_sequence, batch.record_count)
+        follower = increment_sequence(batch.base_sequence, batch.record_count)
         known = self._unresolved.get(batch.topic_partition, 0)
         self._unresolved[batch.topic_partition] = max(follower, known)
 
@@ -199,11 +200,11 @@ class Idempotence:
         for batch in entry.in_flight:
             batch.stamp(*entry.state, entry.next_sequence)
             batch.sequence_was_reset = True
-            entry.next_sequence = next_sequence(entry.next_sequence, batch.record_count)
+            entry.next_sequence = increment_sequence(entry.next_sequence, batch.record_count)
 
     @staticmethod
     def _is_next(entry: PartitionSequences, sequence: int) -> bool:
-        return sequence == next_sequence(entry.last_acked_sequence, 1)
+        return sequence == increment_sequence(entry.last_acked_sequence, 1)
 
     @staticmethod
     def _forget(entry: PartitionSequences, batch: ProducerBatch) -> None:

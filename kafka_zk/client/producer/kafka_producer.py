@@ -297,31 +297,35 @@ class KafkaProducer:
         if partition is not None and partition < 0:
             raise ValueError(f"Invalid partition: {partition}. Partition number should always be non-negative or null.")
         began_ns = time.monotonic_ns()
-        is_new = self._metadata.add_topic(topic, self._clock.monotonic_ms())
         try:
-            while True:
-                with self._metadata_changed:
-                    snapshot = self._metadata.snapshot
-                    count = snapshot.partition_count(topic)
-                    if count and (partition is None or partition < count):
-                        break
-                    if self._is_closed:
-                        raise IllegalStateException("Requested metadata update after close")
-                    _raise_for_topic(snapshot, topic)
-                    left_s = deadline_s - time.monotonic()
-                    if left_s <= 0:
-                        raise TimeoutException(self._missing(topic, partition, count))
-                    if not is_new:
-                        self._metadata.request_update()
-                    is_new = False
-                    self._client.wakeup()
-                    self._metadata_changed.wait(left_s)
+            snapshot = self._await_topic(topic, partition, deadline_s)
         finally:
             self._metrics.metadata_wait_ns += time.monotonic_ns() - began_ns
         queues = self._accumulator.topic_queues(topic)
         queues.learn(snapshot, now_ms)
         self._topics[topic] = queues
         return queues
+
+    def _await_topic(self, topic: str, partition: int | None, deadline_s: float) -> ClusterSnapshot:
+        """Blocks. A snapshot that knows the topic and the partition."""
+        is_new = self._metadata.add_topic(topic, self._clock.monotonic_ms())
+        with self._metadata_changed:
+            while True:
+                snapshot = self._metadata.snapshot
+                count = snapshot.partition_count(topic)
+                if count and (partition is None or partition < count):
+                    return snapshot
+                if self._is_closed:
+                    raise IllegalStateException("Requested metadata update after close")
+                _raise_for_topic(snapshot, topic)
+                left_s = deadline_s - time.monotonic()
+                if left_s <= 0:
+                    raise TimeoutException(self._missing(topic, partition, count))
+                if not is_new:
+                    self._metadata.request_update()
+                is_new = False
+                self._client.wakeup()
+                self._metadata_changed.wait(left_s)
 
     def _missing(self, topic: str, partition: int | None, count: int | None) -> str:
         waited_ms = self._settings.max_block_ms

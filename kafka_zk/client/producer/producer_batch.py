@@ -16,7 +16,7 @@ from typing import Any, Final
 from kafka_zk.client.producer.futures import BatchResult, RecordFuture, RecordMetadata
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.appending import BatchAppender
-from kafka_zk.record.batch import HEADER_SIZE
+from kafka_zk.record.batch import HEADER_SIZE, increment_sequence
 from kafka_zk.record.builder import assemble
 from kafka_zk.record.compression import Codec
 from kafka_zk.record.types import Record
@@ -38,7 +38,7 @@ class ProducerBatch:
         self.result = BatchResult(topic_partition.topic, topic_partition.partition)
         self.allocated_bytes = allocated_bytes
         self.created_ms = created_ms
-        self.last_attempt_ms = created_ms
+        self.retry_at_ms = created_ms
         self.drained_ms = created_ms
         self.attempts = 0
         self.is_closed = False
@@ -124,7 +124,7 @@ class ProducerBatch:
 
     @property
     def last_sequence(self) -> int:
-        return next_sequence(self.base_sequence, self.record_count - 1)
+        return increment_sequence(self.base_sequence, self.record_count - 1)
 
     @property
     def is_compressed(self) -> bool:
@@ -205,7 +205,7 @@ class ProducerBatch:
             sequence = self.base_sequence
             for part in parts:
                 part.stamp(self.producer_id, self.producer_epoch, sequence)
-                sequence = next_sequence(sequence, part.record_count)
+                sequence = increment_sequence(sequence, part.record_count)
         self._is_done = True
         self.result.settle()
         return parts
@@ -224,8 +224,3 @@ class ProducerBatch:
                 )
         self._callbacks.clear()
         self.result.settle()
-
-
-def next_sequence(sequence: int, count: int) -> int:
-    """`count` records further on; after 2147483647 comes 0."""
-    return (sequence + count) & 0x7FFFFFFF

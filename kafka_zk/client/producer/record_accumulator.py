@@ -225,10 +225,8 @@ class RecordAccumulator:
         batch = queue.batches[0]
         settings = self._settings
         if batch.attempts and leader_id == batch.leader_of_attempt:
-            backoff_ms = settings.retry_backoff.wait_ms(batch.attempts) - (now_ms - batch.last_attempt_ms)
-            if backoff_ms > 0:
-                return False, backoff_ms
-            return True, 0
+            # A new leader is no reason to wait.
+            return now_ms >= batch.retry_at_ms, max(0, batch.retry_at_ms - now_ms)
         ratio = self.ratios.ratio_of(queue.topic_partition.topic) if self._is_compressing else 1.0
         if (
             len(queue.batches) > 1

@@ -251,7 +251,7 @@ class Sender:
                 error.name,
             )
             batch.attempts += 1
-            batch.last_attempt_ms = now_ms
+            batch.retry_at_ms = now_ms + self._settings.retry_backoff.wait_ms(batch.attempts)
             self._metrics.retried(batch, now_ms)
             with self._accumulator.lock:
                 self._accumulator.put_back([batch])
