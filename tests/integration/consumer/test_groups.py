@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 
 import confluent_kafka
 import pytest
@@ -96,10 +97,12 @@ def test_callbacks_of_commits_come_in_their_order(consumers: Consumers, topic: M
     consumer = consumers(group_id="order")
     consumer.assign([partition])
     told: list[tuple[int, Exception | None]] = []
+
+    def note(offsets: Mapping[TopicPartition, OffsetAndMetadata], error: Exception | None) -> None:
+        told.append((offsets[partition].offset, error))
+
     for offset in range(10):
-        consumer.commit_async(
-            {partition: OffsetAndMetadata(offset)}, lambda offsets, error: told.append((offsets[partition].offset, error))
-        )
+        consumer.commit_async({partition: OffsetAndMetadata(offset)}, note)
     assert told == []
     consumer.commit_sync({partition: OffsetAndMetadata(10)})
     assert told == [(offset, None) for offset in range(10)]
