@@ -15,6 +15,14 @@ from kafka_zk.client.errors import KafkaException
 from kafka_zk.client.producer.errors import BufferExhaustedException
 
 
+class _Waiter:
+    """A thread that waits for memory."""
+
+    def __init__(self, lock: threading.Lock, size_bytes: int) -> None:
+        self.condition = threading.Condition(lock)
+        self.size_bytes = size_bytes
+
+
 class BufferPool:
     """Counts bytes; who holds some owns that much. All calls are made holding `lock`."""
 
@@ -24,7 +32,7 @@ class BufferPool:
         self.wait_time_ns = 0
         self.exhausted_count = 0
         self._lock = lock
-        self._waiting: deque[tuple[threading.Condition, int]] = deque()
+        self._waiting: deque[_Waiter] = deque()
         self._is_closed = False
 
     def __repr__(self) -> str:
@@ -47,11 +55,11 @@ class BufferPool:
 
         Raises BufferExhaustedException at the deadline (time.monotonic), KafkaException when the producer closes.
         """
-        mine = (threading.Condition(self._lock), size_bytes)
+        mine = _Waiter(self._lock, size_bytes)
         began_ns = time.monotonic_ns()
         self._waiting.append(mine)
         try:
-            while self._waiting[0] is not mine or size_bytes > self.available_bytes:
+            while self._is_closed or self._waiting[0] is not mine or size_bytes > self.available_bytes:
                 if self._is_closed:
                     raise KafkaException("Producer closed while allocating memory")
                 left_s = deadline_s - time.monotonic()
@@ -62,7 +70,7 @@ class BufferPool:
                         f"{max_block_ms} ms. Total memory: {self.total_bytes} bytes. "
                         f"Available memory: {self.available_bytes} bytes. Poolable size: {size_bytes} bytes"
                     )
-                mine[0].wait(left_s)
+                mine.condition.wait(left_s)
             self.available_bytes -= size_bytes
         finally:
             self.wait_time_ns += time.monotonic_ns() - began_ns
@@ -79,11 +87,11 @@ class BufferPool:
     def close(self) -> None:
         """Nobody who waits gets any more."""
         self._is_closed = True
-        for condition, _ in self._waiting:
-            condition.notify()
+        for waiter in self._waiting:
+            waiter.condition.notify()
 
     def _tell_first(self) -> None:
         if self._waiting:
-            condition, size_bytes = self._waiting[0]
-            if size_bytes <= self.available_bytes:
-                condition.notify()
+            first = self._waiting[0]
+            if first.size_bytes <= self.available_bytes:
+                first.condition.notify()
