@@ -1,5 +1,6 @@
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -14,6 +15,7 @@ import org.apache.kafka.common.utils.Exit;
  *
  * ToolRuns CLASS FILE: each line of FILE is one run, its arguments separated by tabs. For each run one line is printed:
  * exit code, stdout and stderr, the two in base64. A tool that exits is held there for good, in a thread of its own.
+ * What the run with the number N reads from standard input is in FILE.N; where there is no such file it is empty.
  */
 public class ToolRuns {
     private static volatile CompletableFuture<Integer> exit;
@@ -28,7 +30,10 @@ public class ToolRuns {
         System.setOut(new PrintStream(outTarget, true, StandardCharsets.UTF_8));
         System.setErr(new PrintStream(errTarget, true, StandardCharsets.UTF_8));
         var main = Class.forName(arguments[0]).getMethod("main", String[].class);
+        int number = 0;
         for (String line : Files.readAllLines(Path.of(arguments[1]))) {
+            Path input = Path.of(arguments[1] + "." + number++);
+            System.setIn(Files.exists(input) ? Files.newInputStream(input) : InputStream.nullInputStream());
             String[] given = line.isEmpty() ? new String[0] : line.split("\t", -1);
             ByteArrayOutputStream out = new ByteArrayOutputStream();
             ByteArrayOutputStream err = new ByteArrayOutputStream();

@@ -5,9 +5,12 @@ from __future__ import annotations
 import base64
 import contextlib
 import io
+import os
 import re
 import subprocess
-from collections.abc import Callable, Sequence
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tests.support.apache import ToolRun, java
@@ -23,12 +26,19 @@ log4j.appender.stderr.follow=true
 """
 
 Arguments = Sequence[str]
+NO_INPUTS: Mapping[int, str] = {}
 
 
-def run_apache(main_class: str, command_lines: Sequence[Arguments], folder: Path) -> list[ToolRun]:
-    """Run Apache's tool with each command line in turn, in one virtual machine."""
+def run_apache(
+    main_class: str, command_lines: Sequence[Arguments], folder: Path, inputs: Mapping[int, str] = NO_INPUTS
+) -> list[ToolRun]:
+    """Run Apache's tool with each command line in turn, in one virtual machine; `inputs` by the line's index."""
     lines, log4j = folder / "command-lines", folder / "log4j.properties"
     lines.write_text("".join("\t".join(arguments) + "\n" for arguments in command_lines))
+    for old in folder.glob("command-lines.*"):
+        old.unlink()
+    for index, text in inputs.items():
+        lines.with_name(f"command-lines.{index}").write_text(text)
     log4j.write_text(LOG4J)
     command = java(str(HARNESS), main_class, str(lines))
     command = [f"-Dlog4j.configuration=file:{log4j}" if part.startswith("-Dlog4j") else part for part in command]
@@ -46,15 +56,24 @@ def _decode(text: str) -> str:
     return base64.b64decode(text[1:]).decode()
 
 
-def run_ours(main: Callable[[Sequence[str]], int], command_lines: Sequence[Arguments]) -> list[ToolRun]:
+def run_ours(
+    main: Callable[[Sequence[str]], int], command_lines: Sequence[Arguments], inputs: Mapping[int, str] = NO_INPUTS
+) -> list[ToolRun]:
     """Run our tool the same way, in this process."""
-    return [run_once(main, arguments) for arguments in command_lines]
+    return [run_once(main, arguments, inputs.get(index, "")) for index, arguments in enumerate(command_lines)]
 
 
-def run_once(main: Callable[[Sequence[str]], int], arguments: Arguments) -> ToolRun:
+def run_once(main: Callable[[Sequence[str]], int], arguments: Arguments, standard_input: str = "") -> ToolRun:
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(arguments)
+    with tempfile.TemporaryFile("w+") as given, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        given.write(standard_input)
+        given.flush()
+        os.lseek(given.fileno(), 0, os.SEEK_SET)
+        before, sys.stdin = sys.stdin, given
+        try:
+            code = main(arguments)
+        finally:
+            sys.stdin = before
     return ToolRun(code, out.getvalue(), err.getvalue())
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -29,15 +27,7 @@ def main_of(tool: str) -> Callable[[Sequence[str]], int]:
 
 
 @pytest.mark.parametrize("tool", MODULES)
-def test_what_is_wrong_by_itself_is_refused_as_apaches_tool_refused_it(
-    tool: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with open(os.devnull) as nothing:
-        monkeypatch.setattr(sys, "stdin", nothing)
-        _compare(tool)
-
-
-def _compare(tool: str) -> None:
+def test_what_is_wrong_by_itself_is_refused_as_apaches_tool_refused_it(tool: str) -> None:
     given = [refusal for refusal in refusals() if refusal.tool == tool]
     assert given
     ours = [Refusal(tool, each.arguments, shortened(tool, run_once(main_of(tool), each.arguments))) for each in given]
