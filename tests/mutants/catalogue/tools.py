@@ -33,4 +33,32 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            if not relative and slot > 1 << 40:\n                return  # the room",
         tests="tests/unit/tools/dump_log/test_dump_log.py",
     ),
+    Mutant(
+        breaks="what was typed before a stop is read",
+        file="kafka_zk/tools/console_producer/lines.py",
+        old="            self._left = _waiting_bytes(self._descriptor)\n",
+        new="            self._left = 0\n",
+        tests="tests/unit/tools/test_lines.py",
+    ),
+    Mutant(
+        breaks="a second signal waits for nothing",
+        file="kafka_zk/tools/program.py",
+        old="        if later != _DONE:\n            return 128 + later\n",
+        new="",
+        tests="tests/unit/tools/test_program.py::test_the_code_tells_what_ended_the_program",
+    ),
+    Mutant(
+        breaks="a latency is kept of one record in every so many",
+        file="kafka_zk/tools/producer_perf/statistics.py",
+        old="if self._count % self._sampling == 0:",
+        new="if self._count < SAMPLES:",
+        tests="tests/unit/tools/test_producer_perf.py",
+    ),
+    Mutant(
+        breaks="a null header value is null to the formatter, not empty",
+        file="kafka_zk/tools/console_consumer/formatters.py",
+        old="header_text(null if value is None else value)",
+        new='header_text(b"" if value is None else value)',
+        tests="tests/unit/tools/test_formatters.py",
+    ),
 )
