@@ -92,7 +92,8 @@ def fresh_chroot(server: ZooKeeperServer, name: str = "test") -> str:
 
 def plain_client(connect: str) -> KazooClient:
     """A started kazoo client on the gevent loop: another program's view."""
-    client = KazooClient(connect, timeout=10, handler=SequentialGeventHandler())
+    # Tests hold the loop for seconds with calls of C libraries; the session must bear that.
+    client = KazooClient(connect, timeout=30, handler=SequentialGeventHandler())
     client.start()
     return client
 
