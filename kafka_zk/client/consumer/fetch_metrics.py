@@ -6,8 +6,9 @@ Source      FetchMetricsRegistry, FetchMetricsManager.
 
 from __future__ import annotations
 
+from kafka_zk.client.client_metrics import MetricName
 from kafka_zk.client.consumer.fetched_partition import FetchedPartition
-from kafka_zk.client.consumer.sensors import MetricKey, MetricName, Sensor
+from kafka_zk.client.consumer.sensors import MetricNames, Sensor
 from kafka_zk.client.consumer.subscription_state import PartitionState
 from kafka_zk.clock import Clock
 from kafka_zk.protocol.types import TopicPartition
@@ -72,8 +73,8 @@ class FetchMetrics:
             for partition in [known for known in each if known not in kept]:
                 del each[partition]
 
-    def values(self) -> dict[MetricKey, float]:
-        name = MetricName(GROUP, self._tags)
+    def values(self) -> dict[MetricName, float]:
+        name = MetricNames(GROUP, self._tags)
         found = {
             **name.latency("fetch-latency", self._fetches),
             **name.rate("fetch", self._fetches),
@@ -86,7 +87,7 @@ class FetchMetrics:
             **name.totals("bytes-consumed", self._bytes),
         }
         for topic, (records, sizes) in self._topics.items():
-            by_topic = MetricName(GROUP, {**self._tags, "topic": topic.replace(".", "_")})
+            by_topic = MetricNames(GROUP, {**self._tags, "topic": topic.replace(".", "_")})
             found.update(by_topic.totals("records-consumed", records))
             found.update(by_topic.totals("bytes-consumed", sizes))
             found[by_topic("fetch-size-avg")] = sizes.average
@@ -96,7 +97,7 @@ class FetchMetrics:
             extreme = "max" if kind == "lag" else "min"
             for partition, sensor in sensors.items():
                 tags = {"topic": partition.topic.replace(".", "_"), "partition": str(partition.partition)}
-                by_partition = MetricName(GROUP, {**self._tags, **tags})
+                by_partition = MetricNames(GROUP, {**self._tags, **tags})
                 found[by_partition(f"records-{kind}")] = sensor.last
                 found[by_partition(f"records-{kind}-{extreme}")] = sensor.maximum if kind == "lag" else sensor.minimum
                 found[by_partition(f"records-{kind}-avg")] = sensor.average

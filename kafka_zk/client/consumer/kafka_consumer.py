@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from kafka_zk.client.client_metrics import MetricName
 from kafka_zk.client.consumer.errors import ConcurrentUse, IllegalState, InvalidGroupId, WakeupException
 from kafka_zk.client.consumer.group.commits import CommitCallback, Offsets, may_be_retried
 from kafka_zk.client.consumer.group.group_member import GroupMember
@@ -24,7 +25,7 @@ from kafka_zk.client.consumer.records import (
     OffsetAndMetadata,
     OffsetAndTimestamp,
 )
-from kafka_zk.client.consumer.sensors import MetricKey, MetricName
+from kafka_zk.client.consumer.sensors import MetricNames
 from kafka_zk.client.consumer.subscription_state import FetchPosition, ResetStrategy, SubscriptionType
 from kafka_zk.client.errors import IllegalStateException, TimeoutException
 from kafka_zk.protocol.types import TopicPartition
@@ -305,13 +306,13 @@ class KafkaConsumer:
         with self._use():
             return self._parts.topic_search.find(None, self._timeout(timeout_s))
 
-    def metrics(self) -> dict[MetricKey, float]:
+    def metrics(self) -> dict[MetricName, float]:
         """By Java's names."""
         self._parts.fetch_metrics.forget_all_but(self._subscriptions.assigned)
         found = {**self._parts.fetch_metrics.values(), **self._parts.poll_metrics()}
         if self._parts.member is not None:
             found.update(self._parts.member.metrics(self._parts.client_id))
-        found[MetricName("kafka-metrics-count", {"client-id": self._parts.client_id})("count")] = float(len(found) + 1)
+        found[MetricNames("kafka-metrics-count", {"client-id": self._parts.client_id})("count")] = float(len(found) + 1)
         return found
 
     # --- the end -----------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_zk.client.addresses import BOOTSTRAP_SERVERS, bootstrap_addresses
+from kafka_zk.client.client_metrics import MetricName
 from kafka_zk.client.config import ClientConfig
 from kafka_zk.client.consumer.assignors import Assignor, assignors_by_class_name
 from kafka_zk.client.consumer.consumer_loop import ConsumerLoop
@@ -25,7 +26,7 @@ from kafka_zk.client.consumer.listener import ConsumerInterceptor
 from kafka_zk.client.consumer.positions import Positions
 from kafka_zk.client.consumer.records import ConsumerRecord
 from kafka_zk.client.consumer.searches import OffsetSearch, TopicSearch
-from kafka_zk.client.consumer.sensors import MetricKey, MetricName, Sensor
+from kafka_zk.client.consumer.sensors import MetricNames, Sensor
 from kafka_zk.client.consumer.settings import (
     FetchSettings,
     GroupSettings,
@@ -79,8 +80,8 @@ class ConsumerParts:
             self.polls.record(now_ms - self.last_poll_ms)
         self.last_poll_ms = now_ms
 
-    def poll_metrics(self) -> dict[MetricKey, float]:
-        name = MetricName("consumer-metrics", {"client-id": self.client_id})
+    def poll_metrics(self) -> dict[MetricName, float]:
+        name = MetricNames("consumer-metrics", {"client-id": self.client_id})
         idle_s = -1.0 if self.last_poll_ms < 0 else float((self.clock.monotonic_ms() - self.last_poll_ms) // 1000)
         return {**name.latency("time-between-poll", self.polls), name("last-poll-seconds-ago"): idle_s}
 

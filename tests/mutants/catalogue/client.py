@@ -4,4 +4,40 @@ from __future__ import annotations
 
 from tests.mutants.catalogue.mutant import Mutant
 
-MUTANTS: tuple[Mutant, ...] = ()
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="a cooperative leader gives nobody what another member has still",
+        file="kafka_zk/client/consumer/assignors/sticky.py",
+        old="            if owners.get(partition, member_id) != member_id\n",
+        new="            if owners.get(partition, member_id) != member_id and not owners\n",
+        tests="tests/unit/client/consumer/test_assignors.py -k holds_back",
+    ),
+    Mutant(
+        breaks="no record of an aborted transaction gets out under read_committed",
+        file="kafka_zk/client/consumer/fetched_partition.py",
+        old="self._aborted[0].first_offset <= header.last_offset:",
+        new="self._aborted[0].first_offset < header.base_offset:",
+        tests="tests/unit/client/consumer/test_fetched_partition.py -k committed",
+    ),
+    Mutant(
+        breaks="after a lost answer a fetch names everything again",
+        file="kafka_zk/client/consumer/fetch_session.py",
+        old='so it is told to begin anew."""\n        self._epoch = INITIAL_EPOCH\n',
+        new='so it is told to begin anew."""\n',
+        tests="tests/unit/client/consumer/test_fetch_session.py -k always",
+    ),
+    Mutant(
+        breaks="a heartbeat sent as somebody else changes nothing",
+        file="kafka_zk/client/consumer/group/membership.py",
+        old="if sent_as != self.identity or error_code == ErrorCode.NONE:",
+        new="if error_code == ErrorCode.NONE:",
+        tests="tests/unit/client/consumer/test_membership.py -k somebody",
+    ),
+    Mutant(
+        breaks="the compiled decoder hands out nothing below the position",
+        file="kafka_zk/client/consumer/_record_decoding.pyx",
+        old="            if offset < first_offset:\n",
+        new="            if offset < first_offset - 1:\n",
+        tests="tests/unit/client/consumer/test_record_decoding.py -k decode_the_same",
+    ),
+)

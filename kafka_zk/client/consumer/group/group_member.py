@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from kafka_zk.client.client_metrics import MetricName
 from kafka_zk.client.consumer.assignors import Assignor
 from kafka_zk.client.consumer.group.commits import Commits, Offsets, may_be_retried
 from kafka_zk.client.consumer.group.coordinator_link import CoordinatorLink
 from kafka_zk.client.consumer.group.membership import Membership
 from kafka_zk.client.consumer.group.rebalance import Rebalance
 from kafka_zk.client.consumer.records import OffsetAndMetadata
-from kafka_zk.client.consumer.sensors import MetricKey, MetricName
+from kafka_zk.client.consumer.sensors import MetricNames
 from kafka_zk.client.consumer.settings import GroupSettings
 from kafka_zk.client.consumer.subscription_state import FetchPosition, FetchState, SubscriptionState
 from kafka_zk.client.network.metadata import ClusterMetadata
@@ -130,9 +131,9 @@ class GroupMember:
         if self.settings.auto_commit_interval_ms is not None:
             self.commits.commit(self.commits.consumed(), _ignore)
 
-    def metrics(self, client_id: str) -> dict[MetricKey, float]:
+    def metrics(self, client_id: str) -> dict[MetricName, float]:
         """Under Java's names; see ConsumerCoordinatorMetrics, AbstractCoordinator.GroupCoordinatorMetrics."""
-        name = MetricName(METRICS_GROUP, {"client-id": client_id})
+        name = MetricNames(METRICS_GROUP, {"client-id": client_id})
         beat_ms = self.link.last_beat_ms
         now_ms = self._clock.monotonic_ms()
         return {

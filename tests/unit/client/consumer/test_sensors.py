@@ -1,10 +1,10 @@
-"""Averages, extremes and rates over two windows."""
+"""What a consumer measures: recent values, and totals for ever."""
 
 from __future__ import annotations
 
 import math
 
-from kafka_zk.client.consumer.sensors import WINDOW_MS, MetricName, Sensor
+from kafka_zk.client.consumer.sensors import WINDOW_MS, MetricNames, Sensor
 from kafka_zk.clock import SimClock
 
 
@@ -12,6 +12,7 @@ def test_values_count_for_two_windows_and_totals_for_ever() -> None:
     clock = SimClock()
     sensor = Sensor(clock)
     assert math.isnan(sensor.average)
+    assert math.isnan(sensor.minimum)
     sensor.record(10)
     sensor.record(20)
     assert (sensor.average, sensor.minimum, sensor.maximum) == (15, 10, 20)
@@ -24,16 +25,13 @@ def test_values_count_for_two_windows_and_totals_for_ever() -> None:
 
 
 def test_the_first_window_counts_as_a_whole_one() -> None:
-    clock = SimClock()
-    sensor = Sensor(clock)
+    sensor = Sensor(SimClock())
     sensor.record(600)
-    clock.advance(10)
-    assert sensor.per_second(events=True) == 1 / 30
-    assert sensor.per_second(events=False) == 20
+    assert (sensor.events_a_second, sensor.values_a_second) == (1 / 30, 20)
 
 
 def test_names_are_javas() -> None:
     sensor = Sensor(SimClock())
     sensor.record(3)
-    found = MetricName("g", {"client-id": "c"}).totals("records-consumed", sensor)
+    found = MetricNames("g", {"client-id": "c"}).totals("records-consumed", sensor)
     assert {key.name for key in found} == {"records-consumed-rate", "records-consumed-total"}
