@@ -43,7 +43,7 @@ CONNECTOR = "kafka"
 def produce(bootstrap: str, topic: str, records: int) -> int:
     """Fill a topic; how many records it took (a multiple of what a batch and the partitions make)."""
     with AdminClient({"bootstrap.servers": bootstrap}) as admin:
-        admin.create_topics([NewTopic(topic, PARTITIONS, 1)])
+        admin.create_topics([NewTopic(topic, PARTITIONS, 1, configs={"retention.ms": "-1"})])
         while any(each.leader is None for each in admin.describe_topics([topic])[topic].partitions):
             time.sleep(0.05)
     rows = [Record(index, 1_700_000_000_000 + index, None, VALUE) for index in range(BATCH_RECORDS)]

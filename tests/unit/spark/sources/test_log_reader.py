@@ -99,20 +99,20 @@ def test_what_is_not_there_is_named(log_dir: Path) -> None:
 def test_two_copies_of_a_partition_are_not_read_as_one(log_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     other = tmp_path_factory.mktemp("other")
     put_segment(other / "t-0", data(0))
-    with pytest.raises(SourceError, match="Partition t-0 lies in .* and in"):
+    with pytest.raises(SourceError, match=r"Partition t-0 lies in .* and in"):
         LogReader(log_settings(CaseInsensitiveDict({"path": f"{log_dir},{other}"}))).partitions()
 
 
 def test_offsets_below_the_log_start_are_lost(log_dir: Path) -> None:
     put_checkpoint(log_dir, names.LOG_START_OFFSETS, T_0, 4)
     assert offsets(log_dir) == list(range(4, 30))
-    with pytest.raises(DataLossError, match="Offsets 1 to 3 of partition t-0 are not in .* starts at offset 4"):
+    with pytest.raises(DataLossError, match=r"Offsets 1 to 3 of partition t-0 are not in .* starts at offset 4"):
         tasks(log_dir, startingOffsets='{"t":{"0":1}}')
     assert tasks(log_dir, startingOffsets='{"t":{"0":1}}', failOnDataLoss="false")[0] == (4, 10)
 
 
 def test_offsets_behind_the_end_are_an_error(log_dir: Path) -> None:
-    with pytest.raises(DataLossError, match="partition t-0 lies behind the end of the log in .* offset 30"):
+    with pytest.raises(DataLossError, match=r"partition t-0 lies behind the end of the log in .* offset 30"):
         tasks(log_dir, endingOffsets='{"t":{"0":31}}')
 
 
@@ -132,7 +132,7 @@ def flip(path: Path, position: int) -> None:
 def test_damage_with_batches_behind_it_is_no_torn_tail(tmp_path: Path) -> None:
     path = put_segment(tmp_path / "t-0", data(0, 5) + data(5, 5) + data(10, 5))
     flip(path, len(data(0, 5)) + 80)
-    with pytest.raises(DataLossError, match="damaged from byte .* behind offset 4: a checksum is wrong"):
+    with pytest.raises(DataLossError, match=r"damaged from byte .* behind offset 4: a checksum is wrong"):
         tasks(tmp_path)
     assert offsets(tmp_path, failOnDataLoss="false") == list(range(5))
 

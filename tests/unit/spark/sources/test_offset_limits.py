@@ -43,7 +43,7 @@ def test_specific_offsets_are_taken_and_only_words_in_them_looked_up() -> None:
 
 def test_specific_offsets_must_name_every_partition_and_no_other() -> None:
     for text in ('{"a":{"0":5}}', '{"a":{"0":5,"1":6,"2":7}}'):
-        with pytest.raises(SourceOptionError, match="must name every partition.*read are a-0, a-1"):
+        with pytest.raises(SourceOptionError, match=r"must name every partition.*read are a-0, a-1"):
             starting({"startingOffsets": text})
 
 

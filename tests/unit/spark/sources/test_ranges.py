@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,7 +58,7 @@ def test_pieces_follow_one_another_and_are_the_whole(
         own = [piece for piece in divided if piece.topic_partition == each.topic_partition]
         assert own[0].start_offset == each.start_offset
         assert own[-1].end_offset == each.end_offset
-        assert all(before.end_offset == after.start_offset for before, after in zip(own, own[1:], strict=False))
+        assert all(before.end_offset == after.start_offset for before, after in itertools.pairwise(own))
         assert all(piece.size > 0 for piece in own)
 
 
