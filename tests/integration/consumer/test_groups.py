@@ -246,12 +246,20 @@ def test_librdkafka_and_ours_share_a_group(broker: OurBroker, consumers: Consume
     poll_until([ours], lambda: ours.assignment() == all_of(name))
 
 
-def test_wrong_settings_are_refused(broker: OurBroker, consumers: Consumers, caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(ConfigException, match="Heartbeat must be set lower than the session timeout"):
-        consumers(group_id="g", heartbeat_interval_ms=20_000)
-    with pytest.raises(KafkaException, match="used in more than one assignor"):
-        consumers(group_id="g", partition_assignment_strategy=[ASSIGNORS + "RangeAssignor"] * 2)
-    with pytest.raises(ConfigException, match=r"group\.protocol=CONSUMER"):
-        consumers(group_id="g", group_protocol="CONSUMER")
+WRONG: list[tuple[str, dict[str, object]]] = [
+    ("Heartbeat must be set lower than the session timeout", {"heartbeat_interval_ms": 20_000}),
+    ("used in more than one assignor", {"partition_assignment_strategy": [ASSIGNORS + "RangeAssignor"] * 2}),
+    (r"group\.protocol=CONSUMER", {"group_protocol": "CONSUMER"}),
+]
+
+
+@pytest.mark.parametrize(("words", "wrong"), WRONG)
+def test_wrong_settings_are_refused(consumers: Consumers, words: str, wrong: dict[str, object]) -> None:
+    with pytest.raises((ConfigException, KafkaException)) as refused:
+        consumers(group_id="g", **wrong)
+    assert re.search(words, f"{refused.value} {refused.value.__cause__}")
+
+
+def test_settings_that_mean_nothing_are_named(consumers: Consumers, caplog: pytest.LogCaptureFixture) -> None:
     consumers(no_such_key="1")
     assert "These configurations '[no.such.key]' were supplied but are not used yet." in caplog.text
