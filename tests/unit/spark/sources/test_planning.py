@@ -1,0 +1,196 @@
+"""What is planned for batch and streaming queries over a cluster that answers from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from pyspark.sql.datasource import CaseInsensitiveDict
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
+
+from kafka_zk.client.admin.admin_results import TopicDescription, TopicListing, TopicPartitionInfo
+from kafka_zk.client.admin.offset_listing import Listed, ListedOffset
+from kafka_zk.protocol.errors import LeaderNotAvailable, UnknownTopicOrPartition
+from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+from kafka_zk.spark.sources.errors import DataLossError, SourceError
+from kafka_zk.spark.sources.kafka.planner import Planner
+from kafka_zk.spark.sources.kafka.settings import batch_settings, stream_settings
+from kafka_zk.spark.sources.kafka.stream_reader import KafkaStreamReader
+from kafka_zk.spark.sources.offset_limits import EARLIEST, LATEST
+
+A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
+
+
+class Cluster:
+    """Stands where the admin client stands: logs by partition, as (start, end)."""
+
+    def __init__(self, logs: Mapping[TopicPartition, tuple[int, int]]) -> None:
+        self.logs = dict(logs)
+        self.committed: dict[str, Mapping[TopicPartition, int]] = {}
+        self.leaderless: set[TopicPartition] = set()
+
+    def list_topics(self, *, internal: bool) -> list[TopicListing]:
+        return [TopicListing(topic, NULL_UUID, False) for topic in sorted({each.topic for each in self.logs})]
+
+    def describe_topics(self, names: Sequence[str]) -> dict[str, TopicDescription]:
+        found = {}
+        for name in names:
+            infos = [
+                TopicPartitionInfo(each.partition, 0, [0], [0]) for each in sorted(self.logs) if each.topic == name
+            ]
+            if not infos:
+                raise UnknownTopicOrPartition
+            found[name] = TopicDescription(name, NULL_UUID, False, infos)
+        return found
+
+    def list_offsets(self, wanted: Mapping[TopicPartition, int], *, read_committed: bool) -> Listed:
+        answers: Listed = {}
+        for partition, number in wanted.items():
+            start, end = self.logs[partition]
+            if partition in self.leaderless:
+                answers[partition] = LeaderNotAvailable()
+            else:
+                # A record's offset is its time here.
+                by_time = max(start, number) if number < end else -1
+                answers[partition] = ListedOffset({LATEST: end, EARLIEST: start}.get(number, by_time), -1, 0)
+        return answers
+
+    def alter_consumer_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        self.committed[group] = offsets
+
+    def close(self) -> None:
+        pass
+
+
+def given(**options: str) -> CaseInsensitiveDict:
+    return CaseInsensitiveDict({"kafka.bootstrap.servers": "b:1", "subscribe": "a", **options})
+
+
+def plan(cluster: Cluster, **options: str) -> list[tuple[str, int, int]]:
+    planner = Planner(batch_settings(given(**options)))
+    planner._admin = cluster  # type: ignore[assignment]
+    return [(str(each.topic_partition), each.start_offset, each.end_offset) for each in planner.batch_plan()]
+
+
+def stream(cluster: Cluster, **options: str) -> KafkaStreamReader:
+    made = KafkaStreamReader(stream_settings(given(**options)))
+    made._planner._admin = cluster  # type: ignore[assignment]
+    return made
+
+
+def test_a_batch_reads_from_start_to_end() -> None:
+    cluster = Cluster({A0: (2, 10), A1: (5, 5), B0: (0, 3)})
+    assert plan(cluster) == [("a-0", 2, 10)]
+    assert plan(cluster, subscribe="a,b", minPartitions="4") == [
+        ("a-0", 2, 4),
+        ("a-0", 4, 7),
+        ("a-0", 7, 10),
+        ("b-0", 0, 3),
+    ]
+    assert plan(cluster, startingTimestamp="4", endingTimestamp="6", startingOffsetsByTimestampStrategy="latest") == [
+        ("a-0", 4, 6)
+    ]
+
+
+def test_the_pattern_finds_topics_and_assign_partitions() -> None:
+    cluster = Cluster({A0: (0, 1), A1: (0, 1), B0: (0, 1)})
+    for name, value, expected in (("subscribePattern", "b|c", ["b-0"]), ("assign", '{"a":[1]}', ["a-1"])):
+        planner = Planner(batch_settings(CaseInsensitiveDict({"kafka.bootstrap.servers": "b:1", name: value})))
+        planner._admin = cluster  # type: ignore[assignment]
+        assert [str(each.topic_partition) for each in planner.batch_plan()] == expected
+
+
+def test_what_is_not_there_is_named() -> None:
+    cluster = Cluster({A0: (0, 1)})
+    with pytest.raises(SourceError, match=r"There is no topic b in the cluster \(subscribe a, b\)"):
+        plan(cluster, subscribe="a,b")
+    cluster.leaderless.add(A0)
+    with pytest.raises(SourceError, match="Offsets of partition a-0 could not be looked up at b:1: "):
+        plan(cluster)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"startingOffsets": '{"a":{"0":1}}'}, "Offsets 1 to 1 of partition a-0 are gone: its log starts at offset 2"),
+        ({"endingOffsets": '{"a":{"0":11}}'}, "lies behind the end of its log, which is offset 10"),
+        ({"startingOffsets": '{"a":{"0":12}}'}, "lies behind the end of its log, which is offset 10"),
+    ],
+)
+def test_offsets_outside_of_a_log_are_an_error_or_left_out(options: dict[str, str], words: str) -> None:
+    cluster = Cluster({A0: (2, 10)})
+    with pytest.raises(DataLossError, match=words):
+        plan(cluster, **options)
+    assert plan(cluster, failOnDataLoss="false", **options) in ([("a-0", 2, 10)], [])
+
+
+def test_a_stream_starts_at_the_end_unless_told_otherwise() -> None:
+    cluster = Cluster({A0: (2, 10), A1: (0, 4)})
+    assert stream(cluster).initialOffset() == {"a": {"0": 10, "1": 4}}
+    assert stream(cluster, startingOffsets="earliest").initialOffset() == {"a": {"0": 2, "1": 0}}
+
+
+def test_a_micro_batch_has_at_most_about_so_many_offsets() -> None:
+    made = stream(Cluster({A0: (0, 90), A1: (0, 10)}), maxOffsetsPerTrigger="20")
+    assert made.getDefaultReadLimit() == ReadMaxRows(20)
+    start = {"a": {"0": 0, "1": 0}}
+    assert made.latestOffset(start, ReadMaxRows(20)) == {"a": {"0": 18, "1": 2}}
+    assert made.latestOffset(start, ReadAllAvailable()) == {"a": {"0": 90, "1": 10}}
+    assert made.reportLatestOffset() == {"a": {"0": 90, "1": 10}}
+
+
+def test_a_stream_may_wait_for_more() -> None:
+    cluster = Cluster({A0: (0, 5)})
+    made = stream(cluster, minOffsetsPerTrigger="6", maxTriggerDelay="1h")
+    start = {"a": {"0": 0}}
+    assert made.latestOffset(start, ReadMinRows(6)) == start
+    cluster.logs[A0] = (0, 6)
+    assert made.latestOffset(start, ReadMinRows(6)) == {"a": {"0": 6}}
+    impatient = stream(Cluster({A0: (0, 5)}), minOffsetsPerTrigger="6", maxTriggerDelay="0ms")
+    assert impatient.latestOffset(start, ReadMinRows(6)) == {"a": {"0": 5}}
+
+
+def test_a_query_over_what_is_available_ends_there() -> None:
+    cluster = Cluster({A0: (0, 5)})
+    made = stream(cluster)
+    made.prepareForTriggerAvailableNow()
+    cluster.logs[A0] = (0, 9)
+    assert made.latestOffset({"a": {"0": 0}}, ReadAllAvailable()) == {"a": {"0": 5}}
+
+
+def pieces(made: KafkaStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[tuple[int, int, int]]:
+    return [(each.partition, each.start_offset, each.end_offset) for each in made.partitions(start, end)]
+
+
+def test_new_partitions_are_read_from_their_start() -> None:
+    cluster = Cluster({A0: (0, 5), A1: (0, 3)})
+    made = stream(cluster)
+    assert made.latestOffset({"a": {"0": 5}}, ReadAllAvailable()) == {"a": {"0": 5, "1": 3}}
+    assert pieces(made, {"a": {"0": 5}}, {"a": {"0": 5, "1": 3}}) == [(1, 0, 3)]
+    cluster.logs[A1] = (2, 3)
+    with pytest.raises(DataLossError, match="The new partition a-1 starts at offset 2 instead of 0"):
+        made.partitions({"a": {"0": 5}}, {"a": {"0": 5, "1": 3}})
+
+
+def test_what_a_stream_has_lost_is_told() -> None:
+    cluster = Cluster({A0: (4, 5)})
+    made = stream(cluster)
+    with pytest.raises(DataLossError, match="Partition a-1 is gone; it was read up to offset 7"):
+        made.partitions({"a": {"0": 5, "1": 7}}, {"a": {"0": 5}})
+    with pytest.raises(DataLossError, match="The end of partition a-0 went back from offset 9 to 5"):
+        made.partitions({"a": {"0": 9}}, {"a": {"0": 5}})
+    with pytest.raises(DataLossError, match="Offsets 1 to 3 of partition a-0 are gone"):
+        made.partitions({"a": {"0": 1}}, {"a": {"0": 5}})
+    with pytest.raises(DataLossError, match="behind the end of its log, which is offset 5"):
+        made.partitions({"a": {"0": 4}}, {"a": {"0": 8}})
+    forgiving = stream(cluster, failOnDataLoss="false")
+    assert pieces(forgiving, {"a": {"0": 1, "1": 7}}, {"a": {"0": 5}}) == [(0, 4, 5)]
+    assert pieces(forgiving, {"a": {"0": 4}}, {"a": {"0": 4}}) == []
+
+
+def test_a_group_is_shown_how_far_a_stream_is() -> None:
+    cluster = Cluster({A0: (0, 5)})
+    made = stream(cluster, groupIdForCommit="g")
+    made.commit({"a": {"0": 3}})
+    assert cluster.committed == {"g": {A0: 3}}
