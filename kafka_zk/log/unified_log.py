@@ -94,6 +94,9 @@ class UnifiedLog:
         self._latest_epoch: int | None = None
         """The epoch that appends carry while nothing about epochs changes; None when that is not known."""
         epochs.rebuild = self._epochs_of_batches
+        for segment in loaded.segments:
+            if segment.size_bytes:
+                segment.mend = log_dir.index_mender.mend
         self.apply_config(config)
         self.update_high_watermark(high_watermark)
 
@@ -124,7 +127,14 @@ class UnifiedLog:
                 validated = validate_in_thread(self.log_dir.pools, records, rules, now_ms, origin)
         # What is written may be larger than what came: the topic's own codec is not the producer's.
         size = len(validated.records)
-        if self.turn.is_taken or size >= POOLED_BYTES or self.log_dir.inline_from_ms or self.active.is_flushing:
+        active = self.active
+        if (
+            self.turn.is_taken
+            or size >= POOLED_BYTES
+            or self.log_dir.inline_from_ms
+            or active.is_flushing
+            or active.mend is not None
+        ):
             with self.turn:
                 info = self._append_produced(validated, leader_epoch, now_ms, origin)
         else:
@@ -230,6 +240,8 @@ class UnifiedLog:
     def read(self, offset: int, *, max_bytes: int, up_to: int, min_one: bool) -> ReadResult:
         """Slices from the batch that holds `offset` up to that of `up_to` (exclusive), at most `max_bytes`; no copy.
 
+        Blocks when an index that a start has found turns out to be wrong.
+
         With `min_one` the first batch comes whole, whatever its size. The slices end with their segment. `up_to` is the
         high watermark, the last stable offset or the log end offset.
         Raises OffsetOutOfRange, KafkaStorageError.
@@ -241,14 +253,21 @@ class UnifiedLog:
             )
         if self.is_closed or self.log_dir.is_offline:
             self._refuse()
+        mender = self.log_dir.index_mender
+        mended_count = mender.mended_count
         try:
-            return self.reader.read(
+            result = self.reader.read(
                 offset, max_bytes=max_bytes, up_to=up_to, log_end_offset=self.log_end_offset, min_one=min_one
             )
         except OSError as error:
             raise self.log_dir.fail(
                 f"Exception while reading from {self.topic_partition} in dir {self.log_dir.path}", error
             ) from error
+        if mender.mended_count == mended_count:
+            return result
+        for piece in result.slices:
+            piece.release()
+        return self.read(offset, max_bytes=max_bytes, up_to=min(up_to, self.log_end_offset), min_one=min_one)
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """Blocks. The first record whose timestamp is at least `timestamp`. Raises KafkaStorageError."""

@@ -19,6 +19,7 @@ from kafka_zk.clock import Clock
 from kafka_zk.log.append.rules import ConversionBegins
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.pools import LogPools
+from kafka_zk.log.segments.mending import IndexMender
 from kafka_zk.log.segments.open_segments import OpenSegments
 from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.protocol.types import TopicPartition
@@ -49,6 +50,7 @@ class LogDirectory:
         self.now_ms = clock.monotonic_ms
         self.pools = pools
         self.open_segments = open_segments
+        self.index_mender = IndexMender(pools)
         self.disk = disk
         self.conversion_begins = conversion_begins
         self.checkpointed: dict[TopicPartition, int] = {}

@@ -11,9 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from kafka_zk.log.files.disk import SMALL_BYTES, read_small
 from kafka_zk.protocol.types import TopicPartition
 
 VERSION = 0
+MAX_DIGITS = 19
+MAX_SIZE_BYTES = 64 * 1024 * 1024
+"""Some hundred thousand partitions with the longest names."""
 
 
 class MalformedCheckpoint(ValueError):
@@ -34,27 +38,40 @@ def decode_lines(content: bytes, path: Path) -> list[str]:
             raise MalformedCheckpoint(f"Unrecognized version of the checkpoint file at ({path}): {version}")
         raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {version}")
     count, _, body = rest.partition("\n")
-    if not count.strip().isdigit():
-        raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {count}")
+    wanted = _number(count.strip(), path, count)
     lines = body.split("\n")
     # Whatever stands behind the last line end was torn off there: even the digits of a number that looks whole.
     torn = lines.pop()
     if torn:
         raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {torn}")
-    if len(lines) != int(count):
-        raise MalformedCheckpoint(
-            f"Expected {int(count)} entries in checkpoint file ({path}), but found only {len(lines)}"
-        )
+    if len(lines) != wanted:
+        raise MalformedCheckpoint(f"Expected {wanted} entries in checkpoint file ({path}), but found only {len(lines)}")
     return lines
+
+
+def read_lines(path: Path) -> list[str]:
+    """The entries of the file. Raises MalformedCheckpoint, OSError.
+
+    A file is read whole only if its head is right and its size is not beyond every estate's.
+    """
+    head = read_small(path)
+    if len(head) == SMALL_BYTES:
+        version, count, _ = head.split(b"\n", 2) if head.count(b"\n") > 1 else (head[:80], b"", b"")
+        if version.strip() != str(VERSION).encode() or not count.strip().isdigit():
+            raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {version[:80]!r}")
+        size = path.stat().st_size
+        if size > MAX_SIZE_BYTES:
+            raise MalformedCheckpoint(f"Checkpoint file ({path}) has {size} bytes, more than {MAX_SIZE_BYTES}")
+        head = path.read_bytes()
+    return decode_lines(head, path)
 
 
 def read_offsets(path: Path) -> dict[TopicPartition, int]:
     """The offsets in the file; nothing when there is none. Raises MalformedCheckpoint, OSError."""
     try:
-        content = path.read_bytes()
+        return dict(_parse_offset(line, path) for line in read_lines(path))
     except FileNotFoundError:
         return {}
-    return dict(_parse_offset(line, path) for line in decode_lines(content, path))
 
 
 def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
@@ -64,11 +81,18 @@ def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
 
 def _parse_offset(line: str, path: Path) -> tuple[TopicPartition, int]:
     parts = line.split()
-    try:
-        topic, partition, offset = parts
-        return TopicPartition(topic, int(partition)), int(offset)
-    except ValueError:
-        raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {line}") from None
+    if len(parts) != 3:
+        raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {line}")
+    topic, partition, offset = parts
+    return TopicPartition(topic, _number(partition, path, line)), _number(offset, path, line)
+
+
+def _number(text: str, path: Path, line: str) -> int:
+    """Raises MalformedCheckpoint for what Java would not take for a long."""
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS):
+        raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {line}")
+    return int(text)
 
 
 def _text(content: bytes, path: Path) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka_zk.log.files.checkpoint import MalformedCheckpoint, decode_lines, encode_lines
+from kafka_zk.log.files.checkpoint import MalformedCheckpoint, decode_lines, encode_lines, read_lines
 from kafka_zk.log.files.disk import DISK, Disk
 
 
@@ -25,8 +25,12 @@ def encode_epochs(entries: list[EpochEntry]) -> bytes:
 
 def decode_epochs(content: bytes, path: Path) -> list[EpochEntry]:
     """Raises MalformedCheckpoint."""
+    return _entries(decode_lines(content, path), path)
+
+
+def _entries(lines: list[str], path: Path) -> list[EpochEntry]:
     entries = []
-    for line in decode_lines(content, path):
+    for line in lines:
         parts = line.split()
         try:
             epoch, start_offset = parts
@@ -39,7 +43,7 @@ def decode_epochs(content: bytes, path: Path) -> list[EpochEntry]:
 def read_epochs(path: Path) -> list[EpochEntry]:
     """The entries; none when there is no file. Raises MalformedCheckpoint, OSError."""
     try:
-        return decode_epochs(path.read_bytes(), path)
+        return _entries(read_lines(path), path)
     except FileNotFoundError:
         return []
 

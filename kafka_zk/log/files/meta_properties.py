@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka_zk.log.files.disk import DISK, Disk
+from kafka_zk.log.files.disk import DISK, Disk, read_small
 
 VERSION = 0
+MAX_DIGITS = 10
 
 
 class MalformedMetaProperties(ValueError):
@@ -47,7 +48,8 @@ def decode(content: bytes, path: Path) -> MetaProperties:
     if properties.get("version") not in ("0", "1"):
         raise MalformedMetaProperties(f"Unable to read the version from {path}: {properties.get('version')}")
     broker_id = properties.get("broker.id", properties.get("node.id"))
-    if broker_id is not None and not broker_id.lstrip("-").isdigit():
+    digits = "0" if broker_id is None else broker_id[1:] if broker_id[:1] in ("-", "+") else broker_id
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS):
         raise MalformedMetaProperties(f"Unable to parse broker.id from {path}: {broker_id}")
     return MetaProperties(None if broker_id is None else int(broker_id), properties.get("cluster.id"))
 
@@ -55,7 +57,7 @@ def decode(content: bytes, path: Path) -> MetaProperties:
 def read(path: Path) -> MetaProperties | None:
     """What the file says; None when there is none. Raises MalformedMetaProperties, OSError."""
     try:
-        return decode(path.read_bytes(), path)
+        return decode(read_small(path), path)  # What a broker writes has a hundred bytes.
     except FileNotFoundError:
         return None
 

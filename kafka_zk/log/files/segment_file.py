@@ -70,6 +70,11 @@ class SegmentFile:
     def is_open(self) -> bool:
         return self._descriptor >= 0
 
+    @property
+    def is_given_up(self) -> bool:
+        """Whether `close` was called: nothing of this segment is to be changed any more."""
+        return self._closed
+
     def write(self, data: Buffer) -> None:
         """Write `data` behind the last batch; the size stays the caller's to move. Raises OSError after cutting back.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,7 +45,9 @@ class LogSegment:
     """`first_timestamp` (of the first batch) and `max_timestamp` are -1 for none, and right only after `load_times`.
 
     For its log: `roll_after_timestamp`, the record time up to which age is no reason to roll (UNKNOWN: find out);
-    `indexes_full`; `is_flushing` while a thread syncs it; `is_tracked` by those who close idle files.
+    `mend`: what makes wrong indexes again while others go on (it blocks; None: we do it, here and now), and
+    `is_being_mended` meanwhile; `indexes_full`; `is_flushing` while a thread syncs it; `is_tracked` by those who close
+    idle files.
     """
 
     __slots__ = (
@@ -66,10 +68,12 @@ class LogSegment:
         "first_timestamp",
         "index_interval_bytes",
         "indexes_full",
+        "is_being_mended",
         "is_flushing",
         "is_tracked",
         "jitter_ms",
         "max_timestamp",
+        "mend",
         "offset_of_max_timestamp",
         "roll_after_timestamp",
     )
@@ -106,6 +110,8 @@ class LogSegment:
         self.offset_of_max_timestamp = NO_TIMESTAMP
         self.is_flushing = False
         self.is_tracked = False
+        self.is_being_mended = False
+        self.mend: Callable[[LogSegment], None] | None = None
         self.indexes_full = False
         self.roll_after_timestamp = UNKNOWN
         self._times_loaded = size_bytes == 0
@@ -202,7 +208,7 @@ class LogSegment:
             self.max_timestamp = max_timestamp
             self.offset_of_max_timestamp = last_offset
         file.size_bytes = position + size_bytes
-        if self.bytes_since_last_index_entry > self.index_interval_bytes:
+        if self.bytes_since_last_index_entry > self.index_interval_bytes and not self.is_being_mended:
             self.offset_index.append(last_offset, position)
             self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
             self.bytes_since_last_index_entry = 0
@@ -215,7 +221,8 @@ class LogSegment:
         position = self.file.size_bytes
         if not position:
             self.first_timestamp = headers[0].max_timestamp
-        self._take_in_headers(headers, position)
+        if not self.is_being_mended:
+            self._take_in_headers(headers, position)
         self.file.size_bytes = position + sum(header.size_bytes for header in headers)
         self._is_finished = False
 
@@ -304,10 +311,16 @@ class LogSegment:
 
     def position_of(self, offset: int, from_position: int = 0) -> BatchAt | None:
         """The first batch whose last offset is >= `offset`; None when there is none. Raises CorruptMessage, OSError."""
+        if self.is_being_mended and self.mend is not None:
+            self.mend(self)
+            if self.file.is_given_up:
+                return None
         entry = self.offset_index.lookup(offset)
         # An index that a start has found was never checked.
         if entry.position and not self._was_empty and not self._is_right(entry):
             self._rebuild_indexes()
+            if self.file.is_given_up:
+                return None
             entry = self.offset_index.lookup(offset)
         found = self.file.first_reaching(max(entry.position, from_position), offset)
         return None if found is None else BatchAt(found[0], found[1])
@@ -338,12 +351,26 @@ class LogSegment:
 
     def _rebuild_indexes(self) -> None:
         """Make both indexes again from the headers, whatever is in them. Raises CorruptMessage, OSError."""
+        if self.mend is not None:
+            self.mend(self)
+            return
         log.warning("Found an index that does not agree with %s, rebuilding index files...", self.file.path)
+        self.forget_indexes()
+        for position, header in self.file.headers(0):
+            self.recovered(header, position)
+        self.indexes_are_rebuilt(self.first_timestamp)
+
+    def forget_indexes(self) -> None:
+        """Whoever makes them again takes in all batches, then says so."""
         self.offset_index.reset()
         self.time_index.reset()
         self.restart()
-        for position, header in self.file.headers(0):
-            self.recovered(header, position)
+        self._times_loaded = False
+
+    def indexes_are_rebuilt(self, first_timestamp: int) -> None:
+        """Raises OSError."""
+        self.first_timestamp = first_timestamp
+        self._times_loaded = True
         if self._is_finished:
             self.become_inactive()
 

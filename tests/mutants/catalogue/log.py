@@ -271,4 +271,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/crash -k compacted",
     ),
+    Mutant(
+        breaks="what is appended while an index is mended is in it afterwards",
+        file="kafka_zk/log/segments/mending.py",
+        old="rest = walk_on(file, file.size_bytes,",
+        new="rest = walk_on(file, walk.position,",
+        tests="tests/unit/log/test_mending.py -k appended",
+    ),
+    Mutant(
+        breaks="of a segment that goes while its index is mended nothing is made again",
+        file="kafka_zk/log/segments/mending.py",
+        old="    return segment.file.is_given_up\n",
+        new="    return False\n",
+        tests="tests/unit/log/test_mending.py -k goes",
+    ),
 )

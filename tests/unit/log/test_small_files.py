@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from uuid import UUID
 
@@ -45,6 +46,29 @@ def test_a_checkpoint_with_wrong_lines_is_refused(content: bytes, message: str) 
     with pytest.raises(MalformedCheckpoint) as caught:
         decode_lines(content, PATH)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("head", [b"", b"0\n1\nt 0 5\n", b"0\n" + b"9" * 70_000, b"# a comment\nversion=0\n"])
+def test_a_file_of_a_terabyte_is_refused_unread(tmp_path: Path, head: bytes) -> None:
+    path = tmp_path / "c"
+    path.write_bytes(head)
+    os.truncate(path, 1 << 40)
+    for read in (read_offsets, read_epochs):
+        with pytest.raises(MalformedCheckpoint):
+            read(path)
+    if not head.endswith(b"version=0\n"):
+        with pytest.raises(MalformedMetaProperties):
+            meta_properties.read(path)
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "\N{SUPERSCRIPT TWO}", "--5", "1_0", "-"])
+def test_what_java_takes_for_no_number_is_none(tmp_path: Path, number: str) -> None:
+    for text in (f"0\n{number}\n", f"0\n1\nt {number} 5\n", f"0\n1\nt 0 {number}\n"):
+        (tmp_path / "c").write_text(text)
+        with pytest.raises(MalformedCheckpoint):
+            read_offsets(tmp_path / "c")
+    with pytest.raises(MalformedMetaProperties):
+        meta_properties.decode(f"version=0\nbroker.id={number}\n".encode(), PATH)
 
 
 @pytest.mark.parametrize("line", ["a 0", "a 0 5 6", "a x 5", "a 0 y"])

@@ -1,0 +1,72 @@
+"""IndexMender: makes the indexes of a segment again that do not agree with it, while the broker serves.
+
+Role        Acts. A thread walks the segment; on the loop only the entries are written, some at a time.
+Invariants  Who needs a segment that is being mended waits for that, and then looks again; all others go on. What is
+            appended meanwhile is taken in at the end. A segment that is removed meanwhile is left alone.
+Source      LogSegment.recover; that a running broker does this is ours.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import gevent
+from gevent.event import Event
+
+from kafka_zk.log.pools import LogPools
+from kafka_zk.log.segments.index_walk import Walk, walk_on
+from kafka_zk.log.segments.segment import LogSegment
+
+log = logging.getLogger("org.apache.kafka.storage.internals.log.LogSegment")
+
+ENTRIES_AT_ONCE = 2000
+"""Written in a millisecond or two."""
+
+
+class IndexMender:
+    """`mended_count`: who read while it grew has to look again, for segments may have gone meanwhile."""
+
+    def __init__(self, pools: LogPools) -> None:
+        self.mended_count = 0
+        self._pools = pools
+        self._under_way: dict[LogSegment, Event] = {}
+
+    def mend(self, segment: LogSegment) -> None:
+        """Blocks. Until the indexes of `segment` agree with it. Raises CorruptMessage, OSError."""
+        other = self._under_way.get(segment)
+        if other is not None:
+            other.wait()
+            return
+        done = self._under_way[segment] = Event()
+        segment.is_being_mended = True
+        segment.file.retain()
+        try:
+            self._mend(segment)
+        finally:
+            segment.file.release()
+            segment.is_being_mended = False
+            del self._under_way[segment]
+            self.mended_count += 1
+            done.set()
+
+    def _mend(self, segment: LogSegment) -> None:
+        file, interval_bytes = segment.file, segment.index_interval_bytes
+        log.warning("Found an index that does not agree with %s, rebuilding index files...", file.path)
+        file.fileno()  # Opened here, for the thread.
+        pools = self._pools
+        walk = pools.run_to_end(pools.maintenance, walk_on, file, file.size_bytes, interval_bytes, Walk())
+        if _is_gone(segment):
+            return
+        segment.forget_indexes()
+        for first in range(0, len(walk.entries), ENTRIES_AT_ONCE):
+            segment.take_in(list(walk.entries[first : first + ENTRIES_AT_ONCE]), walk.indexing)
+            gevent.sleep(0)
+            if _is_gone(segment):
+                return
+        rest = walk_on(file, file.size_bytes, interval_bytes, walk._replace(entries=()))
+        segment.take_in(list(rest.entries), rest.indexing)
+        segment.indexes_are_rebuilt(rest.first_timestamp)
+
+
+def _is_gone(segment: LogSegment) -> bool:
+    return segment.file.is_given_up

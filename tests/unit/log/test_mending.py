@@ -1,0 +1,146 @@
+"""A wrong index that a serving broker finds is made again in a thread: nobody else waits, and nothing is missed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import gevent
+import pytest
+
+from kafka_zk.log.files import names
+from kafka_zk.log.files.offset_index import ENTRY
+from kafka_zk.log.segments import mending
+from kafka_zk.log.segments.index_walk import Walk, walk_on
+from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.log.unified_log import UnifiedLog
+from tests.unit.log.given import T0, Place, produced, topic_config, values
+
+CONFIG = topic_config(index_interval_bytes=100)
+COUNT = 40
+PATIENCE_S = 30
+
+
+class Gate:
+    """Where a walk in a thread stops until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.walks = 0
+        self.is_reached = threading.Event()
+        self.may_go_on = threading.Event()
+
+    def walk_on(self, *arguments: object) -> Walk:
+        if threading.current_thread() is not threading.main_thread():
+            self.walks += 1
+            self.is_reached.set()
+            assert self.may_go_on.wait(PATIENCE_S)
+        return walk_on(*arguments)  # type: ignore[arg-type]
+
+    def wait_until_reached(self) -> None:
+        """The loop runs meanwhile."""
+        with gevent.Timeout(PATIENCE_S):
+            while not self.is_reached.is_set():
+                gevent.sleep(0)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    made = Gate()
+    monkeypatch.setattr(mending, "walk_on", made.walk_on)
+    yield made
+    made.may_go_on.set()
+
+
+def fill(log: UnifiedLog, first: int, count: int) -> None:
+    for number in range(first, first + count):
+        log.append_as_leader(produced(f"{number:03}", timestamp=T0 + number), leader_epoch=0)
+
+
+def texts(count: int) -> list[str]:
+    return [f"{number:03}" for number in range(count)]
+
+
+def given_wrong_index(path: Path) -> UnifiedLog:
+    """After a clean stop somebody wrote over the offset index."""
+    path.mkdir()
+    place = Place(path)
+    log = place.open(CONFIG)
+    fill(log, 0, COUNT)
+    log.close()
+    index = place.partition / names.offset_file_name(0, names.OFFSET_INDEX)
+    index.write_bytes(ENTRY.pack(5, 7))  # No batch begins there.
+    return place.open(CONFIG, clean=True, recovery_point=COUNT)
+
+
+def assert_indexes_are_right(segment: LogSegment) -> None:
+    right = walk_on(segment.file, segment.size_bytes, segment.index_interval_bytes, Walk())
+    found = [(entry.offset, entry.position) for entry in segment.offset_index.entries()]
+    assert found == [entry[:2] for entry in right.entries]
+    assert found
+    segment.load_times()
+    assert segment.max_timestamp == right.indexing.max_timestamp
+
+
+def test_who_reads_elsewhere_goes_on_and_who_reads_there_waits_for_one_walk(tmp_path: Path, gate: Gate) -> None:
+    log, other = given_wrong_index(tmp_path / "1"), Place(tmp_path).open(CONFIG)
+    readers = [gevent.spawn(values, log, 30) for _ in range(3)]
+    gate.wait_until_reached()
+    fill(other, 0, 3)
+    assert values(other) == texts(3)
+    assert not any(reader.ready() for reader in readers)
+    gate.may_go_on.set()
+    gevent.joinall(readers, timeout=PATIENCE_S, raise_error=True)
+    assert [reader.value for reader in readers] == [texts(COUNT)[30:]] * 3
+    assert gate.walks == 1
+    assert_indexes_are_right(log.active)
+    assert log.log_dir.index_mender.mended_count == 1
+
+
+def test_what_is_appended_meanwhile_is_in_the_index_afterwards(tmp_path: Path, gate: Gate) -> None:
+    place = Place(tmp_path)
+    log = place.open(CONFIG)
+    fill(log, 0, COUNT)
+    log.close()
+    log = place.open(CONFIG, clean=True, recovery_point=COUNT)
+    fill(log, COUNT, 1)
+    index = place.partition / names.offset_file_name(0, names.OFFSET_INDEX)
+    with index.open("r+b") as file:
+        entries = [(entry.offset, entry.position + 1) for entry in log.active.offset_index.entries()]
+        file.write(b"".join(ENTRY.pack(*entry) for entry in entries))
+    reader = gevent.spawn(values, log, 30)
+    gate.wait_until_reached()
+    fill(log, COUNT + 1, 19)  # Waits for nobody.
+    gate.may_go_on.set()
+    reader.join(timeout=PATIENCE_S)
+    assert reader.value == texts(COUNT + 20)[30:]
+    assert values(log) == texts(COUNT + 20)
+    assert_indexes_are_right(log.active)
+    found = log.offset_for_timestamp(T0 + 55)
+    assert found is not None and found.offset == 55
+
+
+def test_of_a_segment_that_goes_meanwhile_nothing_is_made_again(tmp_path: Path, gate: Gate) -> None:
+    log = given_wrong_index(tmp_path / "1")
+    reader = gevent.spawn(log.read, 30, max_bytes=1000, up_to=COUNT, min_one=True)
+    gate.wait_until_reached()
+    log.truncate_fully_and_start_at(100)
+    gate.may_go_on.set()
+    reader.join(timeout=PATIENCE_S)
+    assert type(reader.exception).__name__ == "OffsetOutOfRange"
+    live = [path.name for path in log.directory.iterdir() if names.parse_offset_file(path.name)]
+    assert sorted(name for name in live if not name.endswith(names.DELETED)) == [
+        names.offset_file_name(100, kind) for kind in (names.OFFSET_INDEX, names.LOG, names.TIME_INDEX)
+    ]
+    log.close()
+
+
+def test_a_walk_finds_what_appends_had_indexed(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    log = place.open(CONFIG)
+    fill(log, 0, COUNT)
+    entries = log.active.offset_index.entries()
+    place.crash(log)
+    walk = walk_on(log.active.file, log.active.size_bytes, 100, Walk())
+    assert [entry[:2] for entry in walk.entries] == entries
+    assert (walk.position, walk.first_timestamp) == (log.active.size_bytes, T0)
