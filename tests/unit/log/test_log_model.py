@@ -11,10 +11,14 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from kafka_zk.log.append import rolling
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record.batch import batches
 from kafka_zk.record.compression import Codec
+from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
+from kafka_zk.record.produced import Origin
 from kafka_zk.record.record import decode_records
+from tests.unit.log.cleaner.test_model import committed_view
 from tests.unit.log.given import T0, Place, produced, read_slices, topic_config
 
 CODECS = st.sampled_from([Codec.NONE, Codec.NONE, Codec.GZIP, Codec.LZ4])
@@ -28,7 +32,11 @@ class ModelRecord(NamedTuple):
 
 
 class ModelBatch(NamedTuple):
+    """`producer` writes in a transaction, which a batch with a `marker` ends."""
+
     records: tuple[ModelRecord, ...]
+    producer: int = -1
+    marker: ControlType | None = None
 
     @property
     def first(self) -> int:
@@ -37,6 +45,26 @@ class ModelBatch(NamedTuple):
     @property
     def last(self) -> int:
         return self.records[-1].offset
+
+
+class Transactions(NamedTuple):
+    """Of a row of batches: where the open ones begin, and which records were aborted."""
+
+    open_from: dict[int, int]
+    aborted_offsets: set[int]
+
+    @classmethod
+    def of(cls, model: list[ModelBatch]) -> Transactions:
+        under_way: dict[int, list[ModelBatch]] = {}
+        aborted: set[int] = set()
+        for batch in model:
+            if batch.marker is not None:
+                ended = under_way.pop(batch.producer, [])
+                if batch.marker is ControlType.ABORT:
+                    aborted.update(record.offset for each in ended for record in each.records)
+            elif batch.producer >= 0:
+                under_way.setdefault(batch.producer, []).append(batch)
+        return cls({producer: batches[0].first for producer, batches in under_way.items()}, aborted)
 
 
 class LogMachine(RuleBasedStateMachine):
@@ -58,20 +86,72 @@ class LogMachine(RuleBasedStateMachine):
             self.place.crash(self.log)
             shutil.rmtree(self.folder)
 
-    @rule(count=st.integers(1, 4), step=st.integers(-30, 60), codec=CODECS)
-    def append(self, count: int, step: int, codec: Codec) -> None:
+    @rule(count=st.integers(1, 4), step=st.integers(-30, 60), codec=CODECS, producer=st.sampled_from([-1, -1, 1, 2]))
+    def append(self, count: int, step: int, codec: Codec, producer: int) -> None:
+        first, batch = self.end, self.next_batch(count, step, codec, producer)
+        info = self.log.append_as_leader(batch, leader_epoch=self.epoch)
+        assert (info.first_offset, info.last_offset) == (first, self.end - 1)
+
+    @rule(counts=st.lists(st.integers(1, 2), min_size=1, max_size=2), codec=CODECS, ahead=st.integers(0, 1))
+    def replicate(self, counts: list[int], codec: Codec, ahead: int) -> None:
+        data = bytearray()
+        for count in counts:
+            self.epoch += ahead
+            first, batch = self.end, self.next_batch(count, 0, codec, -1)
+            # As the leader sent it: neither is under the crc.
+            batch[:8], batch[12:16] = first.to_bytes(8), self.epoch.to_bytes(4)
+            if len(data) + len(batch) > self.config.segment_bytes:
+                self.end = self.model.pop().first
+                break
+            data += batch
+        if data:
+            info = self.log.append_as_follower(memoryview(data))
+            assert info.last_offset == self.end - 1
+
+    @rule(producer=st.sampled_from([1, 2]), kind=st.sampled_from([ControlType.COMMIT, ControlType.ABORT]))
+    def end_transaction(self, producer: int, kind: ControlType) -> None:
+        if producer not in Transactions.of(self.model).open_from:
+            return
+        timestamp = T0 + self.number * 10
+        marker = build_marker(
+            EndTransactionMarker(kind, 0), producer_id=producer, producer_epoch=0, timestamp_ms=timestamp
+        )
+        self.log.append_as_leader(memoryview(marker), leader_epoch=self.epoch, origin=Origin.COORDINATOR)
+        (record,) = decode_records(next(iter(batches(marker))))
+        told = ModelRecord(self.end, timestamp, record.value or b"", self.epoch)
+        self.model.append(ModelBatch((told,), producer, kind))
+        self.end += 1
+        self.number += 1
+
+    def next_batch(self, count: int, step: int, codec: Codec, producer: int) -> memoryview:
+        """What a client sends next; the model has it by then."""
         texts = [f"{self.number + index}" for index in range(count)]
         timestamp = T0 + self.number * 10 + step
-        batch = produced(*texts, timestamp=timestamp, codec=codec)
-        info = self.log.append_as_leader(batch, leader_epoch=self.epoch)
-        assert (info.first_offset, info.last_offset) == (self.end, self.end + count - 1)
-        records = (
+        known = self.log.producers.state.producers.get(producer)
+        sequence = -1 if producer < 0 else known.last_sequence + 1 if known is not None else 0
+        is_transactional = producer >= 0
+        batch = produced(
+            *texts,
+            timestamp=timestamp,
+            codec=codec,
+            producer_id=producer,
+            epoch=0 if is_transactional else -1,
+            sequence=sequence,
+            transactional=is_transactional,
+        )
+        records = tuple(
             ModelRecord(self.end + index, timestamp + index, text.encode(), self.epoch)
             for index, text in enumerate(texts)
         )
-        self.model.append(ModelBatch(tuple(records)))
+        self.model.append(ModelBatch(records, producer))
         self.end += count
         self.number += count
+        return batch
+
+    @rule()
+    def roll(self) -> None:
+        if self.log.active.size_bytes:
+            rolling.roll(self.log)
 
     @rule()
     def new_leader(self) -> None:
@@ -154,6 +234,25 @@ class LogMachine(RuleBasedStateMachine):
         found = self.log.offset_for_timestamp(timestamp)
         assert (found and found.offset) == (expected and expected.offset)
         assert (found and found.leader_epoch) == (expected and expected.epoch)
+
+    @rule()
+    def read_committed(self) -> None:
+        self.log.update_high_watermark(self.end)
+        everything = Transactions.of(self.model)
+        # Of a transaction whose beginning was deleted, a snapshot may know where it was, the batches do not.
+        there = Transactions.of([batch for batch in self.model if batch.last >= self.start])
+        stable = self.log.last_stable_offset
+        assert stable in {
+            max(self.start, min(each.open_from.values(), default=self.end)) for each in (everything, there)
+        }
+        expected = [
+            (record.offset, record.value)
+            for batch in self.model
+            if batch.marker is None
+            for record in batch.records
+            if self.start <= record.offset < stable and record.offset not in everything.aborted_offsets
+        ]
+        assert [(record.offset, record.value) for record in committed_view(self.log)] == expected
 
     @invariant()
     def offsets_agree(self) -> None:
