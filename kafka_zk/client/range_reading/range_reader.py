@@ -8,8 +8,9 @@ Invariants  Positions are never reset: offsets that are not there any more are a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from kafka_zk.client.addresses import bootstrap_addresses
 from kafka_zk.client.config import ClientConfig
@@ -23,22 +24,34 @@ from kafka_zk.client.range_reading.visible_batches import AbortedTransactions, V
 from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.tables.consumer import CONSUMER_KEYS
 from kafka_zk.protocol.errors import BrokerError, CorruptMessage, ErrorCode, error_class_for
+from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.fetch import FETCH_REQUEST, FETCH_RESPONSE, FetchRequest, FetchResponse, PartitionData
+from kafka_zk.protocol.messages.list_offsets import (
+    LIST_OFFSETS_REQUEST,
+    LIST_OFFSETS_RESPONSE,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 from kafka_zk.record.batch import Batch
 
 BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 MAX_PARTITION_BYTES = 1 << 30
+LATEST, EARLIEST = -1, -2
 RETRY_S = 0.05
 """How long to wait before a leader is looked for again."""
 
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+
 
 @dataclass(slots=True)
-class _Flight:
-    """A fetch that was sent: its outcome once it has one."""
+class _Flight(Generic[Answer]):
+    """A request that was sent from a position: its outcome once it has one."""
 
     position: int
-    answer: FetchResponse | None = None
+    answer: Answer | None = None
     error: Exception | None = None
 
     @property
@@ -109,7 +122,7 @@ class _Reading:
 
     def batches(self, position: int) -> Iterator[Batch]:
         self._metadata.add_topic(self._partition.topic, self._clock.monotonic_ms())
-        flight: _Flight | None = None
+        flight: _Flight[FetchResponse] | None = None
         while position < self._end_offset:
             flight = flight or self._sent(position)
             data = self._landed(flight)
@@ -159,7 +172,7 @@ class _Reading:
             raise NoProgress(self._partition, position, self._end_offset, waited_ms, self._trouble)
         self._client.poll(RETRY_S)
 
-    def _sent(self, position: int) -> _Flight | None:
+    def _sent(self, position: int) -> _Flight[FetchResponse] | None:
         """A fetch on its way; None while there is no leader to ask."""
         snapshot = self._metadata.snapshot
         known = snapshot.partition(self._partition)
@@ -169,7 +182,6 @@ class _Reading:
                 self._trouble = f"brokers answer {error.name}"
             self._metadata.request_update()
             return None
-        flight = _Flight(position)
         topic_id = snapshot.topics[self._partition.topic].topic_id or NULL_UUID
         leader_epoch = known.leader_epoch
 
@@ -178,27 +190,54 @@ class _Reading:
                 version, self._partition, topic_id, leader_epoch, position, self._max_bytes, self._settings
             )
 
-        def answered(answer: FetchResponse) -> None:
+        return self._asked(known.leader_id, FETCH_REQUEST, FETCH_RESPONSE, build, position)
+
+    def _asked(
+        self,
+        leader_id: int,
+        request: Message[Request],
+        response: Message[Answer],
+        build: Callable[[int], Request],
+        position: int,
+    ) -> _Flight[Answer]:
+        flight: _Flight[Answer] = _Flight(position)
+
+        def answered(answer: Answer) -> None:
             flight.answer = answer
 
         def failed(error: Exception) -> None:
             flight.error = error
 
-        self._client.send(known.leader_id, FETCH_REQUEST, FETCH_RESPONSE, build, answered, failed)
+        self._client.send(leader_id, request, response, build, answered, failed)
         self._client.poll(0)
         return flight
 
-    def _landed(self, flight: _Flight | None) -> PartitionData | None:
+    def _listed(self, timestamp: int) -> int | None:
+        """Blocks. Where the log starts or ends, as its leader says; None if it does not say."""
+        leader_id = self._metadata.snapshot.leader_of(self._partition)
+        if leader_id is None:
+            return None
+        isolation_level = int(self._settings.read_committed)
+        topic = ListOffsetsTopic(
+            name=self._partition.topic,
+            partitions=[ListOffsetsPartition(partition_index=self._partition.partition, timestamp=timestamp)],
+        )
+
+        def build(_: int) -> ListOffsetsRequest:
+            return ListOffsetsRequest(replica_id=-1, isolation_level=isolation_level, topics=[topic])
+
+        flight = self._asked(leader_id, LIST_OFFSETS_REQUEST, LIST_OFFSETS_RESPONSE, build, self._end_offset)
+        self._wait(flight)
+        for answered in flight.answer.topics if flight.answer is not None else ():
+            for partition in answered.partitions:
+                return partition.offset if partition.error_code == ErrorCode.NONE else None
+        return None
+
+    def _landed(self, flight: _Flight[FetchResponse] | None) -> PartitionData | None:
         """What the leader says of the partition; None for what may pass. Raises OffsetsLost, EndBeyondLog ..."""
         if flight is None:
             return None
-        while not flight.is_over:
-            left_ms = self._progress_ms + self._settings.patience_ms - self._clock.monotonic_ms()
-            if left_ms <= 0:
-                raise NoProgress(
-                    self._partition, flight.position, self._end_offset, self._settings.patience_ms, "no answer came"
-                )
-            self._client.poll(left_ms / 1000)
+        self._wait(flight)
         if flight.error is not None:
             if not isinstance(flight.error, DisconnectException | TimeoutException):
                 raise flight.error
@@ -210,18 +249,32 @@ class _Reading:
         code = flight.answer.error_code or (ErrorCode.UNKNOWN_SERVER_ERROR if data is None else data.error_code)
         if code == ErrorCode.NONE:
             return data
-        self._judge(code, data, flight.position)
+        self._judge(code, flight.position)
         return None
 
-    def _judge(self, code: int, data: PartitionData | None, position: int) -> None:
+    def _wait(self, flight: _Flight[Any]) -> None:
+        """Blocks until there is an outcome. Raises NoProgress."""
+        while not flight.is_over:
+            left_ms = self._progress_ms + self._settings.patience_ms - self._clock.monotonic_ms()
+            if left_ms <= 0:
+                raise NoProgress(
+                    self._partition, flight.position, self._end_offset, self._settings.patience_ms, "no answer came"
+                )
+            self._client.poll(left_ms / 1000)
+
+    def _judge(self, code: int, position: int) -> None:
         """Raise what cannot pass."""
         if code in MAY_PASS:
             self._trouble = f"its leader answers {ErrorCode(code).name}"
             self._metadata.request_update()
-        elif code == ErrorCode.OFFSET_OUT_OF_RANGE and data is not None:
-            if data.log_start_offset > position:
-                raise OffsetsLost(self._partition, position, self._end_offset, data.log_start_offset)
-            raise EndBeyondLog(self._partition, position, self._end_offset, data.high_watermark)
+        elif code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            # The answer does not say where the log is.
+            log_start_offset, log_end_offset = self._listed(EARLIEST), self._listed(LATEST)
+            if log_start_offset is not None and log_start_offset > position:
+                raise OffsetsLost(self._partition, position, self._end_offset, log_start_offset)
+            if log_end_offset is not None and log_end_offset < position:
+                raise EndBeyondLog(self._partition, position, self._end_offset, log_end_offset)
+            self._trouble = f"its leader answers that offset {position} is out of range"
         else:
             error: BrokerError = error_class_for(code)()
             raise type(error)(f"Offset {position} of partition {self._partition}: {error}")
