@@ -75,7 +75,7 @@ class Script:
                 self.running_count -= 1
                 assert bytes(frame) == body, "the frame belongs to its request until the handler returns"
             case b"m":
-                connection.mute(100)
+                connection.mute(1000)
             case b"c":
                 raise CloseConnection("asked for")
             case b"x":

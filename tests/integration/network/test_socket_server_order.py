@@ -100,8 +100,8 @@ def test_a_muted_client_gets_its_answer_at_once_and_the_next_one_later() -> None
         assert client.receive() == b"m1"
         answered = time.monotonic()
         assert client.receive() == b"e2"
-        assert time.monotonic() - started >= 0.1
-        assert answered - started < 0.1
+        assert time.monotonic() - started >= 1
+        assert answered - started < 1
 
 
 def test_only_so_many_requests_are_admitted_and_the_others_wait_their_turn() -> None:
