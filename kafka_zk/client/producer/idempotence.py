@@ -113,8 +113,10 @@ class Idempotence:
         return not entry.in_flight or entry.in_flight[0].base_sequence == batch.base_sequence
 
     def stamp(self, batch: ProducerBatch) -> None:
-        """Give a batch that is sent for the first time its sequence."""
+        """Give a batch that is sent for the first time its sequence. Every batch passes here when it is sent."""
         if batch.has_sequence:
+            # An error after this is about the sequence it has now.
+            batch.sequence_was_reset = False
             return
         entry = self._entry(batch.topic_partition)
         if entry.state != self.state and not entry.in_flight:

@@ -75,6 +75,21 @@ def test_a_batch_that_was_next_and_is_out_of_order_all_the_same_begins_a_new_epo
     assert stamps(second) == [(7, 1, 0)]
 
 
+def test_a_batch_sent_under_a_new_epoch_and_out_of_order_once_more_begins_another(idempotence: Idempotence) -> None:
+    first, second = batch_of(3), batch_of(2)
+    sent(idempotence, first, second)
+    idempotence.failed(first, ErrorCode.INVALID_RECORD, may_have_been_taken=False)
+    idempotence.raise_epoch_if_needed()
+    # What was under way is out of order by the old epoch: that is no news.
+    assert idempotence.may_retry(second, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+    idempotence.raise_epoch_if_needed()
+    assert stamps(second) == [(7, 1, 0)]
+    sent(idempotence, second)
+    assert idempotence.may_retry(second, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+    idempotence.raise_epoch_if_needed()
+    assert stamps(second) == [(7, 2, 0)]
+
+
 def test_a_record_given_up_makes_what_follows_begin_anew(idempotence: Idempotence) -> None:
     first, second = batch_of(3), batch_of(2)
     sent(idempotence, first, second)
