@@ -23,6 +23,7 @@ from tests.support.processes import wait_until
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 TIMEOUT_S = 60
+LONG = "x" * 20_000
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,14 @@ def open_stream(stream: IO[str] | None) -> IO[str]:
     return stream
 
 
+def rest_of(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What it still prints on stdout and stderr until its end; `communicate` would miss lines read ahead."""
+    open_stream(process.stdin).close()
+    found = open_stream(process.stdout).read(), open_stream(process.stderr).read()
+    process.wait(TIMEOUT_S)
+    return found
+
+
 def run(words: Sequence[str], given: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, input=given, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
 
@@ -94,17 +103,17 @@ def test_what_was_typed_before_a_signal_is_sent(broker: OurBroker, number: signa
     topic = create(broker, f"typed-{number.name}")
     with running(command("console_producer", broker, "--topic", topic, "--timeout", "600000")) as producer:
         typed = open_stream(producer.stdin)
-        typed.write("first\n")
+        # More than a batch holds, so it leaves at once and the connection stands; the others would wait ten minutes.
+        typed.write(f"{LONG}\n")
         typed.flush()
-        # Once it has read a line, it is past its start; the line itself would wait for ten minutes.
-        wait_until(lambda: is_reading(producer), "the producer reads", TIMEOUT_S)
-        typed.write("second\nthird\nunfinished")
+        wait_until(lambda: end_offset(broker, topic) == 1, "the first line has arrived", TIMEOUT_S)
+        typed.write("second\nthird\n")
         typed.flush()
         producer.send_signal(number)
-        out, err = producer.communicate(timeout=TIMEOUT_S)
+        out, err = rest_of(producer)
     assert (producer.returncode, out) == (128 + number, "")
     assert "Traceback" not in err
-    assert consumed(broker, topic, 3) == ["first", "second", "third"]
+    assert consumed(broker, topic, 3) == [LONG, "second", "third"]
     assert end_offset(broker, topic) == 3
 
 
@@ -138,7 +147,7 @@ def test_a_consumer_that_waits_leaves_its_group_at_a_signal(broker: OurBroker) -
         out = open_stream(consumer.stdout)
         assert [out.readline(), out.readline()] == ["a\n", "b\n"]
         consumer.send_signal(signal.SIGINT)
-        rest, err = consumer.communicate(timeout=TIMEOUT_S)
+        rest, err = rest_of(consumer)
     assert (consumer.returncode, rest) == (130, "shutdown_complete\n")
     assert err == "Processed a total of 2 messages\n"
     # What it printed is committed.
@@ -170,7 +179,7 @@ def test_a_verifiable_producer_tells_of_its_end_at_a_signal(broker: OurBroker) -
         out = open_stream(producer.stdout)
         events = [json.loads(out.readline()) for _ in range(3)]
         producer.send_signal(signal.SIGTERM)
-        rest, _ = producer.communicate(timeout=TIMEOUT_S)
+        rest, _ = rest_of(producer)
     assert producer.returncode == 143
     events += map(json.loads, rest.splitlines())
     names = [event["name"] for event in events]
@@ -188,6 +197,6 @@ def test_a_verifiable_consumer_tells_of_its_end_at_a_signal(broker: OurBroker) -
         while json.loads(out.readline())["name"] != "offsets_committed":
             pass
         consumer.send_signal(signal.SIGINT)
-        rest, _ = consumer.communicate(timeout=TIMEOUT_S)
+        rest, _ = rest_of(consumer)
     assert consumer.returncode == 130
     assert [json.loads(line)["name"] for line in rest.splitlines()][-2:] == ["partitions_revoked", "shutdown_complete"]

@@ -235,7 +235,8 @@ def test_offsets_are_told_alike(given: Given) -> None:
 
 
 def shape(text: str) -> str:
-    """The text with marks for its numbers and times."""
+    """The text with marks for its numbers and times, without what a slow run tells every five seconds."""
+    text = re.sub(r"^.* max latency\.\n", "", text, flags=re.M)
     return re.sub(r"\d+(\.\d+)?", "#", re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3}", "<time>", text))
 
 
@@ -262,7 +263,10 @@ def test_measuring_producers_read_alike(given: Given) -> None:
     printed = compare_shapes(
         given, "producer-performance", measure_producer, [[*always, *some, *props] for some in options]
     )
-    assert all(text.startswith("1000 records sent, ") for text in printed)
+    assert all(text.splitlines()[-1].startswith("1000 records sent, ") for text in printed)
+
+
+PATIENT = ("--timeout", "60000", "--reporting-interval", "600000")
 
 
 def test_measuring_consumers_read_alike(given: Given) -> None:
@@ -273,7 +277,7 @@ def test_measuring_consumers_read_alike(given: Given) -> None:
         given,
         "consumer-performance",
         measure_consumer,
-        [[*topic, "--messages", "2000", *some] for some in options],
+        [[*topic, "--messages", "2000", *PATIENT, *some] for some in options],
     )
     columns = printed[0].splitlines()[-1].split(", ")
     assert (columns[2], columns[4]) == ("0.0191", "2000")
@@ -283,7 +287,7 @@ def test_figures_of_a_client_stand_in_apaches_table(given: Given) -> None:
     props = ["--producer-props", f"bootstrap.servers={given.bootstrap}"]
     words = ["--topic", "perf", "--num-records", "10", "--throughput", "-1", "--record-size", "10", "--print-metrics"]
     run = run_once(measure_producer, [*words, *props])
-    header, *rows = run.stdout.splitlines()[2:]
+    header, *rows = run.stdout.partition("\n\n")[2].splitlines()
     assert re.fullmatch(r"Metric Name +Value", header)
     assert {row.index(" : ") + 3 for row in rows} == {header.index("Value")}
     assert any(row.startswith("producer-metrics:record-send-total:{client-id=perf-producer-client}") for row in rows)

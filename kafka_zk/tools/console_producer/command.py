@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kafka_zk.client.producer.kafka_producer import KafkaProducer
 
 CALLBACK_LOGGER = "org.apache.kafka.clients.producer.internals.ErrorLoggingCallback"
-GRACE_S = 5.0
+GRACE_S = 10.0
 """How long a signal waits for what was typed to arrive."""
 FAILURES = (JavaError, ConfigException, KafkaException, BrokerError)
 

@@ -49,7 +49,7 @@ PARSER = ArgumentParser(
         Argument("--repeating-keys", INTEGER),
     ),
 )
-GRACE_S = 5.0
+GRACE_S = 10.0
 """How long a signal waits for a send that blocks."""
 FAILURES = (JavaError, ConfigException, KafkaException, BrokerError)
 

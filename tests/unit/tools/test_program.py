@@ -66,8 +66,12 @@ def next_line(process: subprocess.Popen[str]) -> str:
 
 
 def end_of(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=TIMEOUT_S)
-    return process.returncode, out, err
+    for stream in (process.stdin, process.stdout, process.stderr):
+        assert stream is not None
+    process.stdin.close()
+    # Not `communicate`, which would miss what was read ahead.
+    out, err = process.stdout.read(), process.stderr.read()
+    return process.wait(TIMEOUT_S), out, err
 
 
 WAITS_FOR_EVER = """
