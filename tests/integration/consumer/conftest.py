@@ -15,6 +15,7 @@ from tests.support.our_consumer import Consumers
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 PARTITIONS = 4
+FLUSH_PATIENCE_S = 120
 _numbers = itertools.count()
 
 MakeTopic = Callable[..., str]
@@ -50,7 +51,8 @@ def produce(broker: OurBroker, topic: str, numbers: range, partitions: int = PAR
     producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap, "acks": "all"})
     for number in numbers:
         producer.produce(topic, str(number), key=b"k", partition=number % partitions)
-    assert producer.flush(30) == 0
+    left = producer.flush(FLUSH_PATIENCE_S)
+    assert left == 0, f"{left} records are not taken\n{broker.process.output()[-3000:]}"
 
 
 @pytest.fixture
