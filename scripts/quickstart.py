@@ -371,12 +371,15 @@ def wait_until(started: subprocess.Popen[bytes], ready: Callable[[], bool], what
 
 
 def run_script(script: str, *arguments: str) -> None:
-    print(f"  $ scripts/{script} {' '.join(arguments)}")
-    done = subprocess.run([str(SCRIPTS / script), *arguments], capture_output=True, text=True)
-    for line in (done.stdout + done.stderr).splitlines():
-        print(f"  {line}")
-    if done.returncode:
-        raise QuickstartError(f"{script} failed with exit code {done.returncode}")
+    """Show what it prints as it comes."""
+    print(f"  $ scripts/{script} {' '.join(arguments)}", flush=True)
+    command = [str(SCRIPTS / script), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as started:
+        assert started.stdout is not None
+        for line in started.stdout:
+            print(f"  {line}", end="", flush=True)
+    if started.returncode:
+        raise QuickstartError(f"{script} failed with exit code {started.returncode}")
 
 
 def accepts_connections(port: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.support.processes import ChildProcess, wait_until
@@ -17,10 +17,12 @@ PATIENCE_S = 240
 class PipelineJob:
     """kafka-pipeline.sh with some arguments; every run appends to one log."""
 
-    def __init__(self, folder: Path, *arguments: str, master: str = "local[2,4]") -> None:
+    def __init__(
+        self, folder: Path, *arguments: str, master: str = "local[2,4]", env: Mapping[str, str] | None = None
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-P", "-m", "kafka_zk.tools.pipeline", *arguments, "--master", master]
-        self.process = ChildProcess(command, folder / "job.log")
+        self.process = ChildProcess(command, folder / "job.log", env)
 
     def run(self) -> None:
         """To its end, which must be a good one."""

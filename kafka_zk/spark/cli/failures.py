@@ -10,6 +10,8 @@ import re
 
 _RAISED = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Offset\w*|Interrupt|Failed|Loss)\w*): (.+)$")
 _SPARK_CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] ")
+_JAVA_CAUSE = re.compile(r"^: (?:[\w$]+\.)+[\w$]+: (.+)$")
+"""What a call into the JVM threw, on the line behind the name of the call."""
 _WRAPPERS = frozenset(
     (
         "PythonException",
@@ -35,5 +37,8 @@ def clear_sentence(text: str) -> str:
                 raised = f"{found.group(1)}: {raised}"
     if raised:
         return raised
+    for line in text.splitlines():
+        if found := _JAVA_CAUSE.match(line):
+            return found.group(1).strip()
     first = next((line.strip() for line in text.splitlines() if line.strip()), "it failed without a word")
     return _SPARK_CONDITION.sub("", first)

@@ -13,6 +13,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import kafka_zk
 from kafka_zk.spark.cli.package import UNPACKED_AS, pack
 
 if TYPE_CHECKING:
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 
     from kafka_zk.spark.settings.declaration import Settings
 
+LOGGING = Path(__file__).with_name("log4j2.properties")
 DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # What a failed task costs is its retry; a job that cannot go on must say so soon.
     "spark.task.maxFailures": "4",
-    # What a task says is told in one sentence at the end; Spark would print it with pages of frames.
-    "spark.log.level": "FATAL",
+    "spark.driver.extraJavaOptions": f"-Dlog4j.configurationFile={LOGGING.as_uri()}",
 }
 DEFAULT_MASTER = "local[*,4]"
 """All processors; a failed task is tried again, which Spark does not do in local mode unless it is told to."""
@@ -38,11 +39,16 @@ def start_session(job: str, settings: Settings, scratch: Path) -> SparkSession:
     """Blocks for the seconds that a JVM needs. `scratch` takes a package made for the workers."""
     given = settings.mapping("conf")
     master = settings.text("master")
-    return make_session(f"kafka_zk {job}", master, given, package=_package(settings, master, scratch))
+    package = _package(settings, master, scratch)
+    if package is not None:
+        # What plans a read runs beside the driver with the workers' Python, which has no kafka_zk of its own.
+        paths = (str(Path(kafka_zk.__file__).resolve().parent.parent), os.environ.get("PYTHONPATH"))
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    return make_session(f"kafka_zk {job}", master, given, package=package)
 
 
 def make_session(name: str, master: str, conf: dict[str, str], *, package: Path | None = None) -> SparkSession:
-    """A session on `master`; empty for the one of spark-submit, else local[*]."""
+    """A session on `master`; empty for the one of spark-submit, else our default."""
     # Spark asks the environment of the driver which Python its workers start.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)

@@ -40,7 +40,8 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     writer = writer.option("checkpointLocation", settings.text("checkpoint") or f"{path}/_checkpoint")
     if settings.has("compression"):
         writer = writer.option("compression", settings.text("compression"))
-    progress = run_to_end(triggered(writer, settings).start(path), "archive", committer(settings))
+    stream = triggered(writer, settings)
+    progress = run_to_end(lambda: stream.start(path), "archive", committer(settings))
     swept += sweep(session, path)
     left = f"; {swept} files of broken-off tasks deleted" if swept else ""
     return Outcome(f"archive: {progress.records:,} records in {progress.batches} batches to {path}{left}")

@@ -5,8 +5,7 @@ Role        Declares the table and makes its rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka_zk.spark.jobs.replica_comparison import BatchDigest, compare
 
@@ -29,8 +28,8 @@ Row = tuple[str, str, str, int | None, str, int | None, int | None, str]
 
 def divergence(digests: DataFrame) -> DataFrame:
     """Findings about replicas that do not hold the same batches."""
-    compared: Callable[[Any], Any] = _compared
-    return digests.groupBy("topic", "partition").applyInArrow(compared, SCHEMA)
+    # A function of its own without hints: Spark would evaluate them, and pyarrow is imported for type checkers only.
+    return digests.groupBy("topic", "partition").applyInArrow(lambda table: _compared(table), SCHEMA)
 
 
 def _compared(table: pyarrow.Table) -> pyarrow.Table:

@@ -66,7 +66,8 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
         table.coalesce(1).write.mode("overwrite").parquet(f"{offsets_path}/batch={batch_id}")
 
     writer = read_stream(session, settings).writeStream.queryName("mirror").option("checkpointLocation", checkpoint)
-    progress = run_to_end(triggered(writer.foreachBatch(copy), settings).start(), "mirror", committer(settings))
+    stream = triggered(writer.foreachBatch(copy), settings)
+    progress = run_to_end(stream.start, "mirror", committer(settings))
     carried = [carry_group(session, settings, source, target, group) for group in settings.texts("groups")]
     told = "".join(
         f"; group {group}: {count} offsets" for group, count in zip(settings.texts("groups"), carried, strict=True)

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import StreamingQueryException
+
 from kafka_zk.spark.jobs.progress import Progress, end_offsets
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from kafka_zk.spark.settings.declaration import Settings
 
 WATCH_S = 1
+TRIES = 5
+NOT_STARTED = "Python worker failed to connect back"
+"""Spark gives a Python process that plans a stream ten seconds to start, whatever else the machine has to do."""
 CommitOffsets = Callable[[Mapping[str, Mapping[str, int]]], None]
 
 
@@ -29,19 +34,33 @@ def triggered(writer: DataStreamWriter, settings: Settings) -> DataStreamWriter:
     return writer.trigger(availableNow=True) if trigger == "once" else writer.trigger(processingTime=trigger)
 
 
-def run_to_end(query: StreamingQuery, what: str, commit: CommitOffsets | None = None) -> Progress:
-    """Until the query ends; what it did. Raises what the query failed with."""
+def run_to_end(start: Callable[[], StreamingQuery], what: str, commit: CommitOffsets | None = None) -> Progress:
+    """Until the query that `start` starts ends; what it did. Raises what the query failed with.
+
+    A query whose Python process did not start in Spark's time is started again; it goes on from its checkpoint.
+    """
     progress = Progress(what)
-    told = -1
     try:
-        while True:
-            ended = query.awaitTermination(WATCH_S)
-            for batch in query.recentProgress:
-                told = _tell(progress, batch, told, commit)
-            if ended:
+        for left in reversed(range(TRIES)):
+            try:
+                _watch(start(), progress, commit)
                 return progress
+            except StreamingQueryException as error:
+                if not left or NOT_STARTED not in str(error):
+                    raise
     finally:
         progress.end(sys.stderr)
+    raise AssertionError("the last try returns or raises")
+
+
+def _watch(query: StreamingQuery, progress: Progress, commit: CommitOffsets | None) -> None:
+    told = -1
+    while True:
+        ended = query.awaitTermination(WATCH_S)
+        for batch in query.recentProgress:
+            told = _tell(progress, batch, told, commit)
+        if ended:
+            return
 
 
 def _tell(progress: Progress, batch: Any, told: int, commit: CommitOffsets | None) -> int:

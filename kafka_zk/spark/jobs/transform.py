@@ -47,8 +47,7 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     path = settings.text("to-path")
     if path:
         sweep(session, path)
-    query = _start(result, settings)
-    progress = run_to_end(query, "transform", committer(settings))
+    progress = run_to_end(lambda: _start(result, settings), "transform", committer(settings))
     if path:
         sweep(session, path)
     where = path or settings.text("to-table") or f"topic {settings.text('to-topic')}"

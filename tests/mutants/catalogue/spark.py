@@ -26,4 +26,32 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        taken = int(share)\n",
         tests="tests/unit/spark/sources/test_ranges.py -k limit",
     ),
+    Mutant(
+        breaks="a copy that was cut off counts what is there from where it began",
+        file="kafka_zk/spark/jobs/copy_plan.py",
+        old="        written = ends[each] - first\n",
+        new="        written = ends[each]\n",
+        tests="tests/unit/spark/test_copy_plan.py -k noted_end",
+    ),
+    Mutant(
+        breaks="a group that stood in a hole goes on at the next record, not behind it",
+        file="kafka_zk/spark/jobs/copy_plan.py",
+        old="min(committed - span.source_offset, span.record_count)",
+        new="(committed - span.source_offset)",
+        tests="tests/unit/spark/test_copy_plan.py -k exactly_the_records",
+    ),
+    Mutant(
+        breaks="files of a batch that was begun are not sent with another batch too",
+        file="kafka_zk/spark/jobs/ingest_plan.py",
+        old="fresh = sorted(set(there) - known)",
+        new="fresh = sorted(there)",
+        tests="tests/unit/spark/test_ingest_plan.py",
+    ),
+    Mutant(
+        breaks="the batches behind the last compact file count, too",
+        file="kafka_zk/spark/jobs/file_sink_log.py",
+        old="if number > last or",
+        new="if number < last or",
+        tests="tests/unit/spark/test_file_sink_log.py",
+    ),
 )

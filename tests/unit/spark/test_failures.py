@@ -24,6 +24,7 @@ Driver stacktrace:
         ("[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found.\nmore", "The table `x` cannot be found."),
         ("there is no column 'x'", "there is no column 'x'"),
         ("Traceback\nKeyError: 'carrier'", "KeyError: 'carrier'"),
+        ("An error occurred while calling o5.save.\n: java.io.IOException: no space left\n\tat a.B", "no space left"),
         ("\n\n", "it failed without a word"),
     ],
 )
