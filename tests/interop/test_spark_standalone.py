@@ -1,0 +1,95 @@
+"""A job on a Spark standalone cluster: workers whose Python has no kafka_zk get it packed, and do all of the work."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.dataset
+import pytest
+
+from kafka_zk.zk.embedded import find_java, package_folder
+from tests.support.broker import OurBroker
+from tests.support.librdkafka import Librdkafka, Written
+from tests.support.pipeline import PipelineJob
+from tests.support.processes import ChildProcess, accepts_connections, free_port
+from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
+
+WORKERS, PARTITIONS, EACH = 2, 4, 500
+
+
+@pytest.fixture(scope="module")
+def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurBroker]:
+    running = OurBroker(tmp_path_factory.mktemp("standalone"), fresh_chroot(zookeeper, "standalone")).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def bare_python(tmp_path: Path) -> Path:
+    """A Python with our dependencies and without us: a path file names no editable install of its folder."""
+    environment = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return environment / "bin" / "python"
+
+
+@pytest.fixture
+def master(tmp_path: Path) -> Iterator[str]:
+    """A master and its workers, started like Spark's own scripts do; their environment knows no path of ours."""
+    port = free_port()
+    environ = {"SPARK_HOME": str(package_folder("pyspark")), "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": ""}
+    environ["SPARK_SCALA_VERSION"] = "2.13"  # as Spark's own start scripts set it
+    url = f"spark://127.0.0.1:{port}"
+
+    def program(name: str, *arguments: str) -> ChildProcess:
+        command = [str(find_java().launcher), "-Xmx256m", "-cp", f"{package_folder('pyspark')}/jars/*", *arguments]
+        return ChildProcess([*command], tmp_path / f"{name}.log", environ)
+
+    place = ("--host", "127.0.0.1", "--webui-port", "0")
+    started = [program("master", "org.apache.spark.deploy.master.Master", *place, "--port", str(port))]
+    started[0].start()
+    try:
+        started[0].wait_ready(lambda: accepts_connections(port), "the master listens")
+        for number in range(WORKERS):
+            size = ("--cores", "1", "--memory", "1g", "--work-dir", str(tmp_path / f"worker-{number}"))
+            started.append(program(f"worker-{number}", "org.apache.spark.deploy.worker.Worker", *place, *size, url))
+            started[-1].start()
+        for worker in started[1:]:
+            worker.wait_ready(
+                lambda worker=worker: "Successfully registered" in worker.output(), "the worker is registered"
+            )
+        yield url
+    finally:
+        for each in reversed(started):
+            each.stop()
+
+
+def test_two_workers_without_a_checkout_run_a_job(
+    broker: OurBroker, kafka: Librdkafka, master: str, bare_python: Path, tmp_path: Path
+) -> None:
+    without_us = {**os.environ, "PYTHONPATH": ""}
+    refused = subprocess.run([bare_python, "-c", "import kafka_zk"], env=without_us, cwd="/", capture_output=True)
+    assert b"No module named 'kafka_zk'" in refused.stderr
+    topic = kafka.topic(partitions=PARTITIONS)
+    for partition in range(PARTITIONS):
+        kafka.write(topic, [Written(b"%d" % n) for n in range(EACH)], partition=partition, compression_type="zstd")
+    conf = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "512m", "spark.executor.cores": "1"}
+    options = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
+    PipelineJob(
+        tmp_path / "job",
+        *("archive", "--bootstrap-server", broker.bootstrap, "--topics", topic, "--path", str(tmp_path / "archive")),
+        *options,
+        master=master,
+        env={"PYSPARK_PYTHON": str(bare_python)},
+    ).run()
+    table = pyarrow.dataset.dataset(tmp_path / "archive", format="parquet").to_table(columns=["partition", "offset"])
+    places = sorted(zip(table["partition"].to_pylist(), table["offset"].to_pylist(), strict=True))
+    assert places == [(partition, offset) for partition in range(PARTITIONS) for offset in range(EACH)]
+    unpacked = [list((tmp_path / f"worker-{number}").glob("app-*/*/kafka_zk_env")) for number in range(WORKERS)]
+    assert all(unpacked), "each worker had the package"
