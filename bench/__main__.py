@@ -28,6 +28,7 @@ OTHERS = {
     "bench.segment --records 1": "the same of single-record batches",
     "bench.same_directory": "the same logs recovered and compacted by both; floor: compaction, MB a second of CPU",
     "bench.compaction": "the cleaner alone; floor: MB a second of CPU",
+    "bench.client_consumer": "our consumer beside confluent-kafka and kafka-python; floor: records a second",
     "bench.dump_log": "kafka-dump-log beside Apache's; floor: its seconds",
 }
 """What else there is, each a module that knows --check."""

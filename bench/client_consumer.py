@@ -23,6 +23,8 @@ TOPIC = "records"
 PARTITIONS = 6
 RECORD_BYTES = 100
 FLOOR_RECORDS_S = 1_000_000
+ROUNDS = 3
+"""The best counts: what else the machine does takes away from the others."""
 KAFKA_PYTHON_SHARE = 10
 """It is given a tenth: the whole would take it half a minute."""
 
@@ -68,7 +70,7 @@ def ours(bootstrap: str, count: int) -> dict[str, float]:
     with KafkaConsumer(
         {
             "bootstrap.servers": bootstrap,
-            "group.id": "ours",
+            "group.id": f"ours-{time.time_ns()}",
             "auto.offset.reset": "earliest",
             "key.deserializer": deserializer,
             "value.deserializer": deserializer,
@@ -89,7 +91,7 @@ def confluent(bootstrap: str, count: int) -> dict[str, float]:
     import confluent_kafka
 
     consumer = confluent_kafka.Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "confluent", "auto.offset.reset": "earliest"}
+        {"bootstrap.servers": bootstrap, "group.id": f"confluent-{time.time_ns()}", "auto.offset.reset": "earliest"}
     )
     consumer.subscribe([TOPIC])
 
@@ -108,7 +110,7 @@ def kafka_python(bootstrap: str, count: int) -> dict[str, float]:
     import kafka
 
     consumer = kafka.KafkaConsumer(
-        TOPIC, bootstrap_servers=bootstrap, group_id="kafka-python", auto_offset_reset="earliest"
+        TOPIC, bootstrap_servers=bootstrap, group_id=f"kafka-python-{time.time_ns()}", auto_offset_reset="earliest"
     )
 
     def take() -> int:
@@ -155,7 +157,10 @@ def main() -> int:
             rates = {}
             for client in CLIENTS:
                 count = options.records // (KAFKA_PYTHON_SHARE if client == "kafka-python" else 1)
-                found = measured(client, broker.bootstrap, count)
+                found = max(
+                    (measured(client, broker.bootstrap, count) for _ in range(ROUNDS)),
+                    key=lambda each: each["records_s"],
+                )
                 rates[client] = found["records_s"]
                 figures = f"{found['records_s']:12,.0f}{found['cpu_us']:15.2f}{found['resident_mb']:13.0f}"
                 print(f"{client:18s}{figures}", flush=True)
