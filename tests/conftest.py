@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support import interpreted
 
 if refusal := interpreted.choose():
     pytest.exit(refusal, returncode=2)
+
+# How long an example takes says more of what else the machine does than of the code.
+settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no clock")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

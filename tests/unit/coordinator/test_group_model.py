@@ -154,4 +154,4 @@ class GroupLife(RuleBasedStateMachine):
 
 
 TestGroupLife = GroupLife.TestCase
-TestGroupLife.settings = settings(max_examples=200, stateful_step_count=40, deadline=None, print_blob=True)
+TestGroupLife.settings = settings(max_examples=200, stateful_step_count=40, print_blob=True)

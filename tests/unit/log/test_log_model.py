@@ -290,7 +290,6 @@ TestLogModel = LogMachine.TestCase
 TestLogModel.settings = settings(
     max_examples=60,
     stateful_step_count=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    suppress_health_check=[HealthCheck.data_too_large],
     print_blob=True,
 )

@@ -70,7 +70,7 @@ def test_a_message_cut_short_anywhere_is_refused():
                 assert not decodes(message, row["version"], valid[:size]), (message, row["version"], size)
 
 
-@settings(max_examples=300, deadline=None, database=None)
+@settings(max_examples=300, database=None)
 @given(st.binary(max_size=40))
 @example(bytes.fromhex("0012000300000001ffff0080808080808000"))
 def test_arbitrary_bytes_are_a_header_or_a_decode_error(data: bytes):

@@ -168,7 +168,7 @@ def test_kio_and_we_read_and_write_the_same(api: Api, kind: str):
     classes = {version: kio_class(api, kind, version) for version in range(api.min_version, api.max_version + 1)}
     strategies = {version: structs(message.struct, entity_class, version) for version, entity_class in classes.items()}
 
-    @settings(max_examples=4, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=4, database=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def agree(data: st.DataObject) -> None:
         for version, strategy in strategies.items():

@@ -263,7 +263,7 @@ def wrong_contents(field: Field) -> list[Any]:
     return WRONG_STRUCTS if isinstance(field.type, Struct) else WRONG.get(field.type, WRONG_NUMBERS)
 
 
-@settings(max_examples=400, deadline=None, database=None)
+@settings(max_examples=400, database=None)
 @given(st.sampled_from(VERSIONS), st.data())
 def test_the_twins_write_the_same_bytes_and_read_them_alike(where: tuple[str, int], data: st.DataObject) -> None:
     name, version = where
@@ -272,7 +272,7 @@ def test_the_twins_write_the_same_bytes_and_read_them_alike(where: tuple[str, in
     assert both_decode(name, version, b"\xff" * 3 + encoded + b"\xff", 3)[1] == 3 + len(encoded)
 
 
-@settings(max_examples=600, deadline=None, database=None)
+@settings(max_examples=600, database=None)
 @given(st.sampled_from(VERSIONS), st.data())
 def test_the_twins_agree_on_an_object_with_one_fault(where: tuple[str, int], data: st.DataObject) -> None:
     name, version = where
@@ -322,7 +322,7 @@ def filled(struct: Struct, version: int) -> Any:
     return value
 
 
-@settings(max_examples=600, deadline=None, database=None)
+@settings(max_examples=600, database=None)
 @given(st.sampled_from(VERSIONS), st.binary(max_size=60) | st.lists(st.integers(0, 4), max_size=60).map(bytes))
 def test_the_twins_agree_on_random_bytes(where: tuple[str, int], data: bytes) -> None:
     both_decode(*where, data)

@@ -71,7 +71,7 @@ def test_the_compiled_loops_are_the_ones_that_run() -> None:
 
 
 @given(logs, st.integers(0, 40), st.integers(1, 30), st.integers(0, 60), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_twins_agree_on_every_log(
     rows: list[list[tuple[int, int, bytes | None, bytes | None, tuple[object, ...]]]],
     start_offset: int,
@@ -107,7 +107,7 @@ def test_twins_agree_on_every_log(
 
 @pytest.mark.parametrize("twin", TWINS)
 @given(rows=st.lists(records, min_size=1, max_size=8), mask=st.lists(st.booleans(), min_size=8, max_size=8))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_is_rewritten_holds_the_chosen_records_and_nothing_else(
     twin: ModuleType,
     rows: list[tuple[int, int, bytes | None, bytes | None, tuple[object, ...]]],
@@ -139,7 +139,7 @@ def test_what_is_rewritten_holds_the_chosen_records_and_nothing_else(
 
 @pytest.mark.parametrize("twin", TWINS)
 @given(puts=st.lists(st.tuples(st.binary(max_size=30), st.integers(0, 1000)), max_size=60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_table_knows_the_largest_offset_of_each_key(twin: ModuleType, puts: list[tuple[bytes, int]]) -> None:
     table, known = new_table(64), dict[bytes, int]()
     for key, offset in puts:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_zk.log.loading import rebuild
@@ -98,7 +98,6 @@ def test_a_run_ends_before_what_needs_thought(plain_run: PlainRun, last: bytes) 
     st.integers(0, 300),
     st.data(),
 )
-@settings(deadline=None)
 def test_both_walks_find_the_same_in_damaged_bytes(
     shapes: list[tuple[int, int, bool]], interval_bytes: int, data: st.DataObject
 ) -> None:
@@ -118,7 +117,6 @@ def test_both_walks_find_the_same_in_damaged_bytes(
 
 @needs_compiled
 @given(st.lists(st.integers(1, 3), max_size=12), st.booleans(), st.integers(0, 300))
-@settings(deadline=None)
 def test_both_give_written_batches_the_same_index_entries(
     counts: list[int], has_old: bool, interval_bytes: int
 ) -> None:

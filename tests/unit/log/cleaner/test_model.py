@@ -145,7 +145,7 @@ def latest(records: list[Record]) -> dict[bytes | None, Record]:
 
 
 @given(histories, st.sampled_from([2, 5, 1000]), st.sampled_from([64, 1 << 18]))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_the_latest_committed_value_of_each_key_survives(
     history: list[tuple[object, ...]], table_keys: int, chunk_bytes: int
 ) -> None:

@@ -43,7 +43,7 @@ def test_the_compiled_builder_is_the_one_that_runs() -> None:
     assert BUILDER == "compiled"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(small_records, max_size=4), st.data(), st.booleans())
 def test_the_twins_build_the_same_columns_from_damaged_batches(
     batches: list[list[Record]], data: st.DataObject, with_headers: bool
@@ -77,7 +77,6 @@ def test_the_twins_take_single_records_alike(records: list[Record], with_headers
 
 
 @TWINS
-@settings(deadline=None)
 @given(record_lists(max_size=20), st.integers(0, 2**60), st.integers(0, 10), st.integers(0, 10))
 def test_the_columns_hold_the_records_of_the_range(
     twin: Any, records: list[Record], base_offset: int, first: int, length: int
