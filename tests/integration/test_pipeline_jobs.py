@@ -1,0 +1,246 @@
+"""The pipeline's jobs on a real broker: what each one promises, also when it was cut off in the middle."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_zk.client.admin.admin_client import AdminClient
+from kafka_zk.client.admin.offset_listing import ListedOffset, OffsetSpec
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.spark.jobs import audit
+from kafka_zk.spark.jobs.cluster import commit_offsets
+from kafka_zk.spark.jobs.outcome import JobError, Outcome
+from kafka_zk.spark.settings.declaration import Settings
+from kafka_zk.spark.settings.jobs import JOBS
+from tests.support.broker import OurBroker
+from tests.support.librdkafka import Librdkafka, Written, as_written
+from tests.support.spark import start_spark
+from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T0 = 1_700_000_000_000
+PARTITIONS, EACH = 2, 40
+RECORDS = [
+    Written(b'{"n": %d}' % n if n % 9 else None, b"k%d" % (n % 5) if n % 4 else None, (("h", b"%d" % n),), T0 + n)
+    for n in range(EACH)
+]
+RunJob = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="module")
+def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurBroker]:
+    running = OurBroker(tmp_path_factory.mktemp("pipeline-jobs"), fresh_chroot(zookeeper, "pipeline-jobs")).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    session = start_spark(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def job(spark: SparkSession, broker: OurBroker) -> RunJob:
+    def run(name: str, **given: object) -> Outcome:
+        settings = {key.replace("_", "-"): value for key, value in given.items()}
+        settings.setdefault("bootstrap-server", broker.bootstrap)
+        return import_module(f"kafka_zk.spark.jobs.{name}").run(spark, Settings(JOBS[name], settings))
+
+    return run
+
+
+@pytest.fixture
+def filled(kafka: Librdkafka) -> str:
+    """A topic with the same records in each of its partitions."""
+    name = kafka.topic(partitions=PARTITIONS)
+    for partition in range(PARTITIONS):
+        kafka.write(name, RECORDS, partition=partition)
+    return name
+
+
+def content(kafka: Librdkafka, topic: str, partition: int, count: int = EACH) -> list[Written]:
+    messages = kafka.read(topic, count, partition=partition)
+    assert end_of(kafka, topic, partition) == count
+    return [as_written(message, with_timestamp=True) for message in messages]
+
+
+def end_of(kafka: Librdkafka, topic: str, partition: int = 0) -> int:
+    with AdminClient({"bootstrap.servers": kafka.bootstrap}) as admin:
+        place = TopicPartition(topic, partition)
+        found = admin.list_offsets({place: OffsetSpec.LATEST})[place]
+    assert isinstance(found, ListedOffset), found
+    return found.offset
+
+
+def test_archive_and_restore_bring_every_record_back_as_it_was(
+    job: RunJob, kafka: Librdkafka, filled: str, tmp_path: Path
+) -> None:
+    done = job("archive", topics=filled, path=str(tmp_path / "archive"), group=f"{filled}-archive")
+    assert done.text.startswith(f"archive: {PARTITIONS * EACH} records")
+    with AdminClient({"bootstrap.servers": kafka.bootstrap}) as admin:
+        lag = admin.list_consumer_group_offsets(f"{filled}-archive")
+    assert lag == {TopicPartition(filled, partition): EACH for partition in range(PARTITIONS)}
+    job(
+        "restore",
+        path=str(tmp_path / "archive"),
+        rename={filled: f"{filled}-back"},
+        create_topics=True,
+        checkpoint=str(tmp_path / "restore"),
+    )
+    for partition in range(PARTITIONS):
+        assert content(kafka, f"{filled}-back", partition) == RECORDS
+
+
+def test_a_broken_off_restore_goes_on_behind_what_is_there(
+    job: RunJob, kafka: Librdkafka, filled: str, tmp_path: Path
+) -> None:
+    job("archive", topics=filled, path=str(tmp_path / "archive"))
+    target = kafka.topic(partitions=PARTITIONS)
+    # As a restore leaves it that was killed: its beginning noted, some of one partition written.
+    (tmp_path / "restore").mkdir()
+    (tmp_path / "restore" / "restore.base").write_text(json.dumps([[target, 0, 0], [target, 1, 0]]))
+    kafka.write(target, RECORDS[:13], partition=1)
+    again = {"path": str(tmp_path / "archive"), "rename": {filled: target}, "checkpoint": str(tmp_path / "restore")}
+    for _ in range(2):
+        job("restore", **again)
+        for partition in range(PARTITIONS):
+            assert content(kafka, target, partition) == RECORDS
+
+
+def test_what_a_killed_archive_left_is_swept_away_and_nothing_is_there_twice(
+    job: RunJob, spark: SparkSession, filled: str, tmp_path: Path
+) -> None:
+    archive = tmp_path / "archive"
+    job("archive", topics=filled, path=str(archive))
+    written = next(archive.glob("topic=*/date=*/*.parquet"))
+    shutil.copy(written, written.with_name("part-99999-of-a-killed-task.snappy.parquet"))
+    assert "1 files of broken-off tasks deleted" in job("archive", topics=filled, path=str(archive)).text
+    assert spark.read.parquet(f"file:{archive}/topic={filled}").count() == PARTITIONS * EACH
+
+
+def test_an_audit_finds_what_is_missing_twice_or_changed_in_an_archive(
+    job: RunJob, kafka: Librdkafka, spark: SparkSession, filled: str, tmp_path: Path
+) -> None:
+    archive, report = tmp_path / "archive", tmp_path / "report"
+    job("archive", topics=filled, path=str(archive))
+    sound = job("audit", archive=str(archive))
+    assert not sound.found_wrong and sound.text == "audit: 0 errors, 0 warnings, 0 info"
+    records = spark.read.parquet(str(archive)).where("partition = 0").toLocalIterator()
+    rows = [row for row in records if row.offset not in (3, 4)]
+    rows.append(rows[0])
+    changed = [row if row.offset != 7 else type(row)(**{**row.asDict(), "value": bytearray(b"other")}) for row in rows]
+    frame = spark.createDataFrame(changed, spark.read.parquet(str(archive)).schema)
+    frame.write.partitionBy("topic", "date").parquet(str(tmp_path / "damaged"))
+    assert job("audit", archive=str(tmp_path / "damaged"), report=str(report)).found_wrong
+    found = {(row.kind, row.first_offset) for row in spark.read.parquet(str(report)).collect()}
+    assert found == {("missing", 3), ("missing", 4), ("twice", rows[0].offset), ("differs", 7)}
+
+
+def test_an_audit_of_the_live_replicas_and_of_directories(
+    job: RunJob, broker: OurBroker, filled: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    assert not job("audit", live=True, topics=[filled]).found_wrong
+    copies = []
+    for name in ("one", "two"):
+        copies.append(tmp_path / name)
+        for partition in range(PARTITIONS):
+            shutil.copytree(broker.log_dir / f"{filled}-{partition}", tmp_path / name / f"{filled}-{partition}")
+    alike = Settings(JOBS["audit"], {"log-dirs": [str(copy) for copy in copies]})
+    assert not audit.run(spark, alike).found_wrong
+    log = next((tmp_path / "two" / f"{filled}-1").glob("*.log"))
+    data = bytearray(log.read_bytes())
+    data[100] ^= 0xFF
+    log.write_bytes(data)
+    report = Settings(JOBS["audit"], {"log-dirs": [str(copy) for copy in copies], "report": str(tmp_path / "report")})
+    assert audit.run(spark, report).found_wrong
+    rows = spark.read.parquet(str(tmp_path / "report")).collect()
+    assert {(row.kind, row.partition) for row in rows if row.severity == "error"} == {("bad-crc", 1)}
+
+
+def test_a_mirror_keeps_partitions_and_order_and_carries_a_group_over(
+    job: RunJob, kafka: Librdkafka, filled: str, tmp_path: Path, broker: OurBroker
+) -> None:
+    group, mirrored = f"{filled}-readers", f"{filled}-mirrored"
+    properties = {"bootstrap.servers": broker.bootstrap}
+    commit_offsets(properties, group, {TopicPartition(filled, 0): 11, TopicPartition(filled, 1): EACH})
+    given = {
+        "target_bootstrap_server": broker.bootstrap,
+        "topics": filled,
+        "rename": {filled: mirrored},
+        "create_topics": True,
+        "checkpoint": str(tmp_path / "mirror"),
+        "offsets_path": str(tmp_path / "offsets"),
+        "max_offsets_per_trigger": PARTITIONS * EACH // 2,
+        "groups": group,
+    }
+    job("mirror", **given)
+    for partition in range(PARTITIONS):
+        assert content(kafka, mirrored, partition) == RECORDS
+    with AdminClient(properties) as admin:
+        carried = admin.list_consumer_group_offsets(group)
+    assert {carried[TopicPartition(mirrored, index)] for index in range(PARTITIONS)} == {11, EACH}
+    # A batch whose end was not noted is done again, and finds all of it there.
+    last = max((tmp_path / "mirror" / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
+    last.unlink()
+    last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
+    job("mirror", **given)
+    for partition in range(PARTITIONS):
+        assert content(kafka, mirrored, partition) == RECORDS
+
+
+def test_a_copy_refuses_a_topic_that_became_shorter(
+    job: RunJob, kafka: Librdkafka, filled: str, tmp_path: Path
+) -> None:
+    job("archive", topics=filled, path=str(tmp_path / "archive"))
+    target = kafka.topic(partitions=PARTITIONS)
+    (tmp_path / "restore").mkdir()
+    (tmp_path / "restore" / "restore.base").write_text(json.dumps([[target, 0, 5], [target, 1, 0]]))
+    with pytest.raises(JobError, match=f"{target}-0 ends at offset 0, below 5 where this copy began"):
+        job("restore", path=str(tmp_path / "archive"), rename={filled: target}, checkpoint=str(tmp_path / "restore"))
+
+
+def csv(folder: Path, name: str, *rows: tuple[int, str]) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("\n".join(["id,carrier", *(f"{number},{carrier}" for number, carrier in rows)]) + "\n")
+
+
+def test_ingest_sends_each_row_once_also_after_it_was_cut_off(job: RunJob, kafka: Librdkafka, tmp_path: Path) -> None:
+    files, state = tmp_path / "files", tmp_path / "state"
+    csv(files, "a.csv", (1, "UA"), (2, "AA"), (2, "AA"))
+    topic = kafka.topic()
+    given = {"path": str(files), "topic": topic, "key": "carrier", "checkpoint": str(state)}
+    job("ingest", **given)
+    expected = Counter({(b"UA", 1): 1, (b"AA", 2): 2})
+    assert sent(kafka, topic, 3) == expected
+    assert "0 records in 0 batches" in job("ingest", **given).text
+    # Killed after its last record, before that was noted: all of it is found and nothing sent.
+    (state / "0.done").unlink()
+    assert "0 records in 1 batches" in job("ingest", **given).text
+    assert sent(kafka, topic, 3) == expected
+    # Killed in the middle: another row of the same batch, and a second of one that is there, are what is left.
+    csv(files, "a.csv", (1, "UA"), (2, "AA"), (2, "AA"), (2, "AA"), (3, "B6"))
+    (state / "0.done").unlink()
+    job("ingest", **given)
+    assert sent(kafka, topic, 5) == expected + Counter({(b"AA", 2): 1, (b"B6", 3): 1})
+    csv(files, "b.csv", (1, "UA"))
+    job("ingest", **given)
+    assert sent(kafka, topic, 6) == expected + Counter({(b"AA", 2): 1, (b"B6", 3): 1, (b"UA", 1): 1})
+
+
+def sent(kafka: Librdkafka, topic: str, count: int) -> Counter[tuple[bytes | None, int]]:
+    """Keys and ids of all records of the topic, which are exactly `count`."""
+    messages = kafka.read(topic, count)
+    assert end_of(kafka, topic) == count
+    return Counter((message.key(), int(json.loads(message.value() or b"")["id"])) for message in messages)
