@@ -126,12 +126,27 @@ def test_batches_are_built_again_from_their_records_to_the_same_bytes(everything
     assert len(seen) == 7, seen
 
 
-def test_indexes_are_written_again_to_the_same_bytes(everything: Path) -> None:
+def without_room(index: Path, folder: Path, entry_bytes: int) -> Path:
+    """A copy that keeps one entry of the zeros behind the last entry: a broker that was killed leaves millions."""
+    content = index.read_bytes()
+    used = -(-len(content.rstrip(b"\0")) // entry_bytes) * entry_bytes
+    copy = folder / index.name
+    copy.write_bytes(content[: used + entry_bytes])
+    return copy
+
+
+def test_indexes_are_written_again_to_the_same_bytes(everything: Path, tmp_path: Path) -> None:
+    entry_bytes = {
+        names.OFFSET_INDEX: offset_index.ENTRY.size,
+        names.TIME_INDEX: time_index.ENTRY.size,
+        names.TRANSACTION_INDEX: ENTRY.size,
+    }
     seen: Counter[str] = Counter()
-    for path in files(everything, "index"):
-        offset_file = names.parse_offset_file(path.name)
-        if offset_file is None or not path.stat().st_size:
+    for found in files(everything, "index"):
+        offset_file = names.parse_offset_file(found.name)
+        if offset_file is None or not found.stat().st_size:
             continue
+        path = without_room(found, tmp_path, entry_bytes[offset_file.kind])
         base, content = offset_file.offset, path.read_bytes()
         if offset_file.kind == names.OFFSET_INDEX:
             positions = offset_index.OffsetIndex(path, base, 0).entries()
@@ -141,7 +156,7 @@ def test_indexes_are_written_again_to_the_same_bytes(everything: Path) -> None:
             again = b"".join(time_index.ENTRY.pack(each.timestamp, each.offset - base) for each in timestamps)
         else:
             again = b"".join(ENTRY.pack(0, *each) for each in TransactionIndex(path, base).entries())
-        assert again == content, path
+        assert again == content, found
         seen[offset_file.kind] += 1
     assert seen.keys() == set(names.INDEXES)
 
