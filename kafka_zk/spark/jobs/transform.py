@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafka_zk.spark import register
 from kafka_zk.spark.jobs.archive import sweep
 from kafka_zk.spark.jobs.decoding import decoded, text_or_file
 from kafka_zk.spark.jobs.group_offsets import committer
@@ -118,12 +119,22 @@ def _start(result: DataFrame, settings: Settings) -> StreamingQuery:
         rows = as_records(result, settings.texts("key"), settings.text("value"))
         bootstrap = settings.text("target-bootstrap-server") or settings.text("bootstrap-server")
         kafka = settings.mapping("target-kafka") or settings.mapping("kafka")
-        writer = _writer(rows, settings, checkpoint).format(FORMAT)
-        return writer.options(**client_options(bootstrap, kafka)).option("topic", topic).start()
+        options = {**client_options(bootstrap, kafka), "topic": topic}
+        writer = _writer(rows, settings, checkpoint)
+        if settings.text("output-mode") == "append":
+            return writer.format(FORMAT).options(**options).start()
+        # Spark lets a sink written in Python append only; a batch that is written by itself may be anything.
+        return writer.foreachBatch(lambda batch, _: _write_batch(batch, options)).start()
     writer = _writer(result, settings, checkpoint).format(settings.text("format"))
     if settings.has("partition-by"):
         writer = writer.partitionBy(*settings.texts("partition-by"))
     return writer.toTable(table) if table else writer.start(path)
+
+
+def _write_batch(batch: DataFrame, options: dict[str, str]) -> None:
+    # The session of a batch is a clone, which does not know our formats.
+    register(batch.sparkSession)
+    batch.write.format(FORMAT).options(**options).mode("append").save()
 
 
 def _writer(rows: DataFrame, settings: Settings, checkpoint: str) -> DataStreamWriter:
