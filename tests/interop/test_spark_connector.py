@@ -125,7 +125,9 @@ def test_one_reads_what_the_other_wrote(
         [(b"k%d" % n if n % 5 else None, b"v%d" % n if n % 7 else None, n % PARTITIONS) for n in range(100)],
         "key BINARY, value BINARY, partition INT",
     )
-    frame.write.format(writer).option("kafka.bootstrap.servers", broker.bootstrap).option("topic", target).save()
+    frame.write.format(writer).mode("append").option("kafka.bootstrap.servers", broker.bootstrap).option(
+        "topic", target
+    ).save()
     read = reading(spark, reader, broker, subscribe=target).select("key", "value", "partition")
     assert sorted(map(str, read.collect())) == sorted(map(str, frame.collect()))
 
@@ -137,7 +139,9 @@ def test_without_a_partition_both_choose_the_same_one_by_key(
     found = []
     for source in (JVM, OURS):
         target = kafka.topic(partitions=PARTITIONS)
-        frame.write.format(source).option("kafka.bootstrap.servers", broker.bootstrap).option("topic", target).save()
+        frame.write.format(source).mode("append").option("kafka.bootstrap.servers", broker.bootstrap).option(
+            "topic", target
+        ).save()
         read = reading(spark, JVM, broker, subscribe=target).select("key", "partition")
         found.append(sorted(map(tuple, read.collect())))
     assert found[0] == found[1]
