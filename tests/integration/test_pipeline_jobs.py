@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections import Counter
@@ -10,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import fastavro
 import pytest
 
 from kafka_zk.client.admin.admin_client import AdminClient
@@ -285,3 +287,41 @@ def last_of_each_key(kafka: Librdkafka, topic: str) -> dict[bytes, object]:
     return {
         message.key() or b"": json.loads(message.value() or b"") for message in kafka.read(topic, end_of(kafka, topic))
     }
+
+
+AVRO = {
+    "type": "record",
+    "name": "r",
+    "fields": [{"name": "n", "type": ["null", "long"]}, {"name": "s", "type": "string"}],
+}
+
+
+@pytest.mark.parametrize(("framing", "prefix"), [("plain", b""), ("confluent", b"\x00\x00\x00\x00\x07")])
+def test_a_python_function_gets_avro_values_decoded(
+    job: RunJob, kafka: Librdkafka, spark: SparkSession, tmp_path: Path, framing: str, prefix: bytes
+) -> None:
+    topic = kafka.topic()
+    kafka.write(topic, [Written(prefix + avro({"n": n if n else None, "s": "é"})) for n in range(5)] + [Written(None)])
+    (tmp_path / "flow.py").write_text("def f(df):\n    return df.select('offset', 'value.n', 'value.s')\n")
+    given = {"topics": topic, "decode": "avro", "schema": json.dumps(AVRO), "avro_framing": framing}
+    job("transform", **given, python=f"{tmp_path}/flow.py:f", to_path=str(tmp_path / "out"))
+    rows = sorted(map(tuple, spark.read.parquet(str(tmp_path / "out")).collect()))
+    assert rows == [(0, None, "é"), *((n, n, "é") for n in range(1, 5)), (5, None, None)]
+
+
+def avro(value: dict[str, object]) -> bytes:
+    stream = io.BytesIO()
+    fastavro.schemaless_writer(stream, AVRO, value)
+    return stream.getvalue()
+
+
+def test_a_value_that_cannot_be_decoded_is_named_or_null(
+    job: RunJob, kafka: Librdkafka, spark: SparkSession, tmp_path: Path
+) -> None:
+    topic = kafka.topic()
+    kafka.write(topic, [Written(b'{"n": 1}'), Written(b"no json")])
+    given = {"topics": topic, "decode": "json", "schema": "n BIGINT", "sql": "SELECT offset, value.n FROM records"}
+    with pytest.raises(Exception, match=f"the value of topic {topic}, partition 0, offset 1 is not the JSON"):
+        job("transform", **given, to_path=str(tmp_path / "strict"))
+    job("transform", **given, bad_values="null", to_path=str(tmp_path / "lenient"))
+    assert sorted(map(tuple, spark.read.parquet(str(tmp_path / "lenient")).collect())) == [(0, 1), (1, None)]
