@@ -40,4 +40,25 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            if offset < first_offset - 1:\n",
         tests="tests/unit/client/consumer/test_record_decoding.py -k decode_the_same",
     ),
+    Mutant(
+        breaks="a batch that is sent again stands before those that were never sent, in the order of the sequences",
+        file="kafka_zk/client/producer/record_accumulator.py",
+        old="        place += 1\n    batches.insert(place, batch)",
+        new="        place += 1\n    batches.append(batch)",
+        tests="tests/unit/client/producer/test_record_accumulator.py",
+    ),
+    Mutant(
+        breaks="an error after a batch was sent under a new epoch is about that epoch",
+        file="kafka_zk/client/producer/idempotence.py",
+        old="            batch.sequence_was_reset = False\n",
+        new="",
+        tests="tests/unit/client/producer/test_idempotence.py",
+    ),
+    Mutant(
+        breaks="memory that a batch held is free once its fate is known",
+        file="kafka_zk/client/producer/record_accumulator.py",
+        old="            self.pool.give_back(batch.allocated_bytes)\n            batch.allocated_bytes = 0",
+        new="            batch.allocated_bytes = 0",
+        tests="tests/unit/client/producer/test_record_accumulator.py",
+    ),
 )
