@@ -54,7 +54,7 @@ fi
 
 # What the environment was made from. Each set of extras is remembered by itself: tests and demos take turns.
 sources=(pyproject.toml setup.py)
-for module in kafka_zk/*/_*.pyx kafka_zk/*/_*.pxd \
+for module in $(find kafka_zk -name "_*.pyx" -o -name "_*.pxd" | sort) \
   $(sed -n '/^compiled = \[/,/^\]/s/^ *"\(.*\)",/\1/p' pyproject.toml | tr . / | sed 's/$/.py/'); do
   [ ! -f "$module" ] || sources+=("$module")
 done
