@@ -17,7 +17,13 @@ from typing import Any, Final
 from kafka_zk.client.addresses import BOOTSTRAP_SERVERS, bootstrap_addresses
 from kafka_zk.client.client_metrics import ClientMetrics, MetricName
 from kafka_zk.client.config import ClientConfig
-from kafka_zk.client.errors import IllegalStateException, KafkaException, SerializationException, TimeoutException
+from kafka_zk.client.errors import (
+    IllegalStateException,
+    KafkaException,
+    SerializationException,
+    TimeoutException,
+    caused_by,
+)
 from kafka_zk.client.network.cluster_snapshot import ClusterSnapshot, PartitionMetadata
 from kafka_zk.client.network.metadata import ClusterMetadata
 from kafka_zk.client.network.network_client import NetworkClient
@@ -72,7 +78,7 @@ class KafkaProducer:
         try:
             addresses = bootstrap_addresses(checked.texts(BOOTSTRAP_SERVERS))
         except ConfigException as error:
-            raise KafkaException("Failed to construct kafka producer") from error
+            raise caused_by(KafkaException("Failed to construct kafka producer"), error) from error
         idle_ms = checked.integer("metadata.max.idle.ms")
         self._metadata = ClusterMetadata(addresses, metadata_settings(checked, idle_ms=idle_ms))
         self._metadata_changed = threading.Condition()
@@ -183,9 +189,8 @@ class KafkaProducer:
         except (TimeoutException, BrokerError) as error:
             return self._refuse(topic, partition, error, callback)
         except TypeError as error:
-            raise SerializationException(
-                f"Can't send a key or value that its serializer did not make bytes: {error}"
-            ) from error
+            refusal = f"Can't send a key or value that its serializer did not make bytes: {error}"
+            raise caused_by(SerializationException(refusal), error) from error
 
     def flush(self, timeout_s: float | None = None) -> None:
         """Blocks until every record sent before has its outcome. Raises TimeoutException after `timeout_s`."""

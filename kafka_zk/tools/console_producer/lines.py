@@ -30,6 +30,9 @@ class Lines:
         self._descriptor = descriptor
         self._prompt = prompt
         self._stopped, self._stop = os.pipe()
+        self._ready = select.poll()
+        for end in (descriptor, self._stopped):
+            self._ready.register(end, select.POLLIN)
         self._is_stopping = False
         self._left = 0
 
@@ -61,8 +64,7 @@ class Lines:
     def _read(self) -> bytes:
         """Some bytes; none at the end."""
         if not self._is_stopping:
-            ready, _, _ = select.select([self._descriptor, self._stopped], [], [])
-            if self._stopped not in ready:
+            if self._stopped not in {end for end, _ in self._ready.poll()}:
                 return os.read(self._descriptor, CHUNK_BYTES)
             self._is_stopping = True
             self._left = _waiting_bytes(self._descriptor)

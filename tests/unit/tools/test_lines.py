@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import threading
 from pathlib import Path
 
@@ -16,7 +17,21 @@ def lines_of(data: bytes) -> list[bytes]:
     read, write = os.pipe()
     os.write(write, data)
     os.close(write)
-    return list(Lines(read))
+    found = list(Lines(read))
+    os.close(read)
+    return found
+
+
+def test_a_process_with_a_thousand_open_files_reads_lines() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    others = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert lines_of(b"a\n") == [b"a"]
+    finally:
+        for descriptor in others:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.parametrize(
