@@ -246,8 +246,11 @@ class _Reading:
             return None
         assert flight.answer is not None
         data = partition_of(flight.answer)
-        code = flight.answer.error_code or (ErrorCode.UNKNOWN_SERVER_ERROR if data is None else data.error_code)
+        code = flight.answer.error_code or (ErrorCode.NONE if data is None else data.error_code)
         if code == ErrorCode.NONE:
+            if data is None:
+                # So a broker answers a client that is above its quota.
+                self._trouble = "its leader answers nothing"
             return data
         self._judge(code, flight.position)
         return None

@@ -16,6 +16,7 @@ from kafka_zk.client.admin.calls import Call, Calls
 from kafka_zk.client.admin.cluster import Cluster
 from kafka_zk.client.config import ClientConfig
 from kafka_zk.client.errors import KafkaException
+from kafka_zk.client.range_reading.fetching import partition_of
 from kafka_zk.config.tables.admin import ADMIN_KEYS
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_class_for
 from kafka_zk.protocol.messages import fetch
@@ -123,7 +124,9 @@ def _fetch_all(properties: Mapping[str, str], replica: Replica) -> Iterator[memo
     try:
         while True:
             answer = calls.to_node(replica.broker_id, _call(replica, offset))
-            found = answer.responses[0].partitions[0]
+            found = partition_of(answer)
+            if found is None:
+                continue  # The broker lets a client wait that is above its quota; its next answer waits, too.
             if found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and found.log_start_offset > offset:
                 offset = found.log_start_offset
                 continue
