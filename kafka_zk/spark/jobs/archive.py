@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka_zk.spark.jobs.file_sink_log import FOLDER, committed_paths
+from kafka_zk.spark.jobs.file_sink_log import FOLDER, committed_paths, is_part, left_over
 from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.group_offsets import committer
-from kafka_zk.spark.jobs.outcome import Outcome
+from kafka_zk.spark.jobs.outcome import JobError, Outcome
 from kafka_zk.spark.jobs.reading import read_stream
 from kafka_zk.spark.jobs.streams import run_to_end, triggered
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from kafka_zk.spark.settings.declaration import Settings
 
+OTHER_LOGS = ("_delta_log", ".hoodie", "metadata")
+"""What tables of Delta, Hudi and Iceberg have in their directories: their files are their own affair."""
 SCHEMA = (
     "key BINARY, value BINARY, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT, "
     "headers ARRAY<STRUCT<key: STRING, value: BINARY>>, topic STRING, date DATE"
@@ -34,7 +36,9 @@ SCHEMA = (
 def run(session: SparkSession, settings: Settings) -> Outcome:
     """Blocks until the query ends."""
     path = settings.text("path")
-    swept = sweep(session, path)
+    store = FileStore(session, path)
+    refuse_others_files(store)
+    swept = sweep(store)
     writer = with_date(read_stream(session, settings)).writeStream.format(settings.text("format"))
     writer = writer.partitionBy("topic", "date").outputMode("append").queryName("archive")
     writer = writer.option("checkpointLocation", settings.text("checkpoint") or f"{path}/_checkpoint")
@@ -42,7 +46,7 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
         writer = writer.option("compression", settings.text("compression"))
     stream = triggered(writer, settings)
     progress = run_to_end(lambda: stream.start(path), "archive", committer(settings))
-    swept += sweep(session, path)
+    swept += sweep(store)
     left = f"; {swept} files of broken-off tasks deleted" if swept else ""
     return Outcome(f"archive: {progress.records:,} records in {progress.batches} batches to {path}{left}")
 
@@ -53,12 +57,21 @@ def with_date(records: DataFrame) -> DataFrame:
     return records.withColumn("date", F.to_date("timestamp"))
 
 
-def sweep(session: SparkSession, path: str) -> int:
+def refuse_others_files(store: FileStore) -> None:
+    """Raise JobError for a directory with files that no query has written: Spark would hide them, a sweep delete."""
+    if not store.exists() or any(store.exists(name) for name in (FOLDER, *OTHER_LOGS)):
+        return
+    for file in filter(is_part, store.data_files()):
+        raise JobError(f"{store.root} holds files that no such job wrote, like {file}; name an empty directory")
+
+
+def sweep(store: FileStore) -> int:
     """Delete files that no batch has committed; how many. Only for a directory that no query writes to now."""
-    store = FileStore(session, path)
+    if not store.exists(FOLDER):
+        return 0  # A table of another kind, with a log of its own; or nothing was ever begun.
     names = store.names(FOLDER)
     committed = committed_paths({name: store.read(f"{FOLDER}/{name}") or "" for name in names})
-    orphans = [file for file in store.data_files() if file not in committed]
+    orphans = left_over(store.data_files(), committed)
     for file in orphans:
         store.delete(file)
     return len(orphans)

@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlparse
 FOLDER = "_spark_metadata"
 COMPACT = ".compact"
 VERSION = "v1"
+PART = "part-"
 
 
 class UnknownSinkLogError(Exception):
@@ -48,6 +49,24 @@ def committed_paths(contents: Mapping[str, str]) -> set[str]:
             else:
                 found.add(path)
     return found
+
+
+def left_over(files: Iterable[str], committed: Iterable[str]) -> list[str]:
+    """Which files a broken-off task wrote: named as Spark names them, and by no batch.
+
+    By name alone, which is Spark's and unique: a directory may have been moved, and what others keep in it stays.
+    """
+    known = {_name(path) for path in committed}
+    return [file for file in files if is_part(file) and _name(file) not in known]
+
+
+def is_part(path: str) -> bool:
+    """Whether a file is named as Spark's tasks name theirs."""
+    return _name(path).startswith(PART)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def plain_path(path: str) -> str:

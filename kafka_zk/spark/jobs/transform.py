@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_zk.spark import register
-from kafka_zk.spark.jobs.archive import sweep
+from kafka_zk.spark.jobs.archive import refuse_others_files, sweep
 from kafka_zk.spark.jobs.decoding import decoded, text_or_file
+from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.group_offsets import committer
 from kafka_zk.spark.jobs.outcome import JobError, Outcome
 from kafka_zk.spark.jobs.reading import FORMAT, client_options, read_stream
@@ -46,11 +47,13 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     records = prepared(read_stream(session, settings), settings)
     result = transformed(session, records, settings)
     path = settings.text("to-path")
-    if path:
-        sweep(session, path)
+    store = FileStore(session, path) if path else None
+    if store is not None:
+        refuse_others_files(store)
+        sweep(store)
     progress = run_to_end(lambda: _start(result, settings), "transform", committer(settings))
-    if path:
-        sweep(session, path)
+    if store is not None:
+        sweep(store)
     where = path or settings.text("to-table") or f"topic {settings.text('to-topic')}"
     return Outcome(f"transform: {progress.records:,} records read in {progress.batches} batches, written to {where}")
 

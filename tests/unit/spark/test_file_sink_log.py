@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kafka_zk.spark.jobs.file_sink_log import UnknownSinkLogError, committed_paths, files_to_read, plain_path
+from kafka_zk.spark.jobs.file_sink_log import UnknownSinkLogError, committed_paths, files_to_read, left_over, plain_path
 
 
 def log(*entries: tuple[str, str]) -> str:
@@ -47,3 +47,12 @@ def test_an_unknown_version_is_refused_before_anything_is_called_left_over():
 )
 def test_paths_are_compared_without_scheme_and_escapes(uri: str, path: str):
     assert plain_path(uri) == path
+
+
+def test_only_files_that_a_task_named_and_no_batch_has_are_left_over():
+    files = ["/a/t/part-0-x.parquet", "/a/t/part-1-y.parquet", "/a/state/offsets/0", "/a/notes.parquet"]
+    assert left_over(files, {"/a/t/part-0-x.parquet"}) == ["/a/t/part-1-y.parquet"]
+
+
+def test_a_directory_that_was_moved_keeps_its_files():
+    assert left_over(["/new/t/part-0-x.parquet"], {"/old/t/part-0-x.parquet"}) == []
