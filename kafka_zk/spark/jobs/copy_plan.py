@@ -41,10 +41,27 @@ def decode_base(text: str) -> dict[TopicPartition, int]:
     return {TopicPartition(topic, index): offset for topic, index, offset in json.loads(text)}
 
 
+def renamed_partitions(
+    partitions: Iterable[TopicPartition], rename: Mapping[str, str]
+) -> dict[TopicPartition, TopicPartition]:
+    """Where each partition is copied to. Raises JobError where two would come to the same place."""
+    found: dict[TopicPartition, TopicPartition] = {}
+    sources: dict[str, str] = {}
+    for each in partitions:
+        name = rename.get(each.topic, each.topic)
+        if sources.setdefault(name, each.topic) != each.topic:
+            raise JobError(f"topics {sources[name]} and {each.topic} cannot both be copied to {name}")
+        found[each] = TopicPartition(name, each.partition)
+    return found
+
+
 def resume(base: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, Resume]:
-    """Raises JobError where the target has less than when the copy began."""
+    """For the partitions of `ends`. Raises JobError where one has less than when it began, or had no part in it."""
     found: dict[TopicPartition, Resume] = {}
-    for each, first in base.items():
+    for each in ends:
+        if each not in base:
+            raise JobError(f"{each} had no part in the copy of this checkpoint; choose another checkpoint for it")
+        first = base[each]
         written = ends[each] - first
         if written < 0:
             raise JobError(

@@ -3,18 +3,20 @@
 Role        Plans on the driver; `OrderedWriter` runs in workers, one task a partition or more.
 Invariants  Before the first record is sent the target's end offsets are noted. A batch that is done again skips what
             the target has; each acknowledged record must stand at the very offset that follows from that, or the copy
-            stops and names it: then somebody else writes to the topic.
+            stops and names it: then somebody else writes to the topic, and this copy never goes on.
+            A task that Spark tries again sends nothing where its first try did: what is there is counted on the driver.
             Objects sent to workers hold only settings and numbers.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.spark.jobs.cluster import end_offsets
-from kafka_zk.spark.jobs.copy_plan import Resume, decode_base, encode_base, resume, spans
+from kafka_zk.spark.jobs.copy_plan import Resume, decode_base, encode_base, renamed_partitions, resume, spans
 from kafka_zk.spark.jobs.outcome import JobError
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 SPANS = "topic STRING, partition INT, source_offset BIGINT, target_offset BIGINT, record_count BIGINT"
 """The offset translation table; `topic` is the source's name."""
 BYTES = "org.apache.kafka.common.serialization.ByteArraySerializer"
+OTHERS_WRITE = "somebody else writes to this topic, so what was copied cannot be counted"
+_SPOILED = re.compile(f"a record of this copy came to .*: {OTHERS_WRITE}")
 IN_ORDER = {"acks": "all", "enable.idempotence": "true", "key.serializer": BYTES, "value.serializer": BYTES}
 
 
@@ -40,7 +44,10 @@ def copy_batch(
     partitions: list[TopicPartition],
 ) -> list[tuple[str, int, int, int, int]]:
     """Blocks until it is done. The rows of the translation table; `name` is the batch's, the same when done again."""
-    renamed = {each: TopicPartition(rename.get(each.topic, each.topic), each.partition) for each in partitions}
+    renamed = renamed_partitions(partitions, rename)
+    spoiled = state.read(f"{name}.spoiled")
+    if spoiled is not None:
+        raise JobError(f"{spoiled}; begin with another topic and another checkpoint")
     ends = end_offsets(target, renamed.values())
     noted = state.read(f"{name}.base")
     if noted is None:
@@ -51,7 +58,13 @@ def copy_batch(
     placed = records.select("topic", "partition", "offset", "key", "value", "headers", "timestamp")
     placed = placed.repartition(max(1, len(partitions)), "topic", "partition")
     ordered = placed.sortWithinPartitions("topic", "partition", "offset")
-    rows = ordered.mapInArrow(writer, SPANS).collect()
+    try:
+        rows = ordered.mapInArrow(writer, SPANS).collect()
+    except Exception as error:
+        # What a worker raised is text here.
+        if found := _SPOILED.search(str(error)):
+            state.write(f"{name}.spoiled", found.group())
+        raise
     return sorted((row[0], row[1], row[2], row[3], row[4]) for row in rows)
 
 
@@ -77,6 +90,8 @@ class OrderedWriter:
                     done[each] = begun + rows.num_rows
                     fresh = rows.slice(max(0, min(at.written - begun, rows.num_rows)))
                     if fresh.num_rows:
+                        if begun <= at.written:
+                            self._check_end(TopicPartition(topic, each.partition), at)
                         producer = producer or KafkaProducer({**self._target, **IN_ORDER})
                         first = at.first_target_offset + done[each] - fresh.num_rows
                         _send(producer, TopicPartition(topic, each.partition), fresh, first)
@@ -93,6 +108,16 @@ class OrderedWriter:
         finally:
             if producer is not None:
                 producer.close()
+
+    def _check_end(self, to: TopicPartition, at: Resume) -> None:
+        """Before a task's first record goes to a partition: nothing came there since the driver counted."""
+        planned = at.first_target_offset + at.written
+        found = end_offsets(self._target, [to])[to]
+        if found != planned:
+            raise JobError(
+                f"{to} ends at offset {found}, not {planned} as when this copy was planned: a task was cut off after "
+                "it had sent records, or somebody else writes; if nobody does, the same command goes on"
+            )
 
 
 def _by_partition(batch: pyarrow.RecordBatch) -> Iterator[tuple[TopicPartition, pyarrow.RecordBatch]]:
@@ -127,6 +152,5 @@ def _send(producer: KafkaProducer, to: TopicPartition, rows: pyarrow.RecordBatch
         found = future.result().offset
         if found != first_offset + number:
             raise JobError(
-                f"a record of this copy came to {to} at offset {found}, not {first_offset + number}: "
-                "somebody else writes to this topic, so what was copied cannot be counted"
+                f"a record of this copy came to {to} at offset {found}, not {first_offset + number}: {OTHERS_WRITE}"
             )

@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.spark.jobs.copy_plan import Resume, Span, decode_base, encode_base, resume, spans, translate
+from kafka_zk.spark.jobs.copy_plan import (
+    Resume,
+    Span,
+    decode_base,
+    encode_base,
+    renamed_partitions,
+    resume,
+    spans,
+    translate,
+)
 from kafka_zk.spark.jobs.outcome import JobError
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t-1", 1)
@@ -23,6 +32,21 @@ def test_what_is_behind_the_noted_end_is_what_was_copied():
 def test_a_topic_that_became_shorter_is_refused_by_name():
     with pytest.raises(JobError, match="t-0 ends at offset 4, below 5 where this copy began"):
         resume({T0: 5}, {T0: 4})
+
+
+def test_a_partition_that_the_copy_did_not_begin_with_is_refused_by_name():
+    with pytest.raises(JobError, match="t-0 had no part in the copy of this checkpoint"):
+        resume({T1: 0}, {T0: 4, T1: 0})
+
+
+def test_a_copy_of_fewer_partitions_goes_on():
+    assert resume({T0: 5, T1: 0}, {T0: 8}) == {T0: Resume(5, 3)}
+
+
+def test_two_topics_are_not_copied_to_one():
+    assert renamed_partitions([T0], {"t": "u"}) == {T0: TopicPartition("u", 0)}
+    with pytest.raises(JobError, match="topics t and t-1 cannot both be copied to t-1"):
+        renamed_partitions([T0, T1], {"t": "t-1"})
 
 
 def test_a_hole_in_the_source_begins_a_new_span_and_leaves_none_in_the_target():
