@@ -22,22 +22,25 @@ if TYPE_CHECKING:
     from kafka_zk.spark.settings.declaration import Settings
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
+TRIES = "spark.task.maxFailures"
 DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # What a failed task costs is its retry; a job that cannot go on must say so soon.
-    "spark.task.maxFailures": "4",
+    TRIES: "4",
     "spark.driver.extraJavaOptions": f"-Dlog4j.configurationFile={LOGGING.as_uri()}",
 }
-DEFAULT_MASTER = "local[*,4]"
+DEFAULT_MASTER = "local[*,{tries}]"
 """All processors; a failed task is tried again, which Spark does not do in local mode unless it is told to."""
+ONE_TRY = frozenset(("ingest", "restore", "mirror"))
+"""Jobs that count on the driver what they have sent: a failed task ends the job, and the same command goes on."""
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
 def start_session(job: str, settings: Settings, scratch: Path) -> SparkSession:
     """Blocks for the seconds that a JVM needs. `scratch` takes a package made for the workers."""
-    given = settings.mapping("conf")
+    given = job_conf(job, settings.mapping("conf"))
     master = settings.text("master")
     package = _package(settings, master, scratch)
     if package is not None:
@@ -45,6 +48,11 @@ def start_session(job: str, settings: Settings, scratch: Path) -> SparkSession:
         paths = (str(Path(kafka_zk.__file__).resolve().parent.parent), os.environ.get("PYTHONPATH"))
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     return make_session(f"kafka_zk {job}", master, given, package=package)
+
+
+def job_conf(job: str, given: dict[str, str]) -> dict[str, str]:
+    """Spark's settings for a job; what was given wins."""
+    return ({TRIES: "1"} if job in ONE_TRY else {}) | given
 
 
 def make_session(name: str, master: str, conf: dict[str, str], *, package: Path | None = None) -> SparkSession:
@@ -58,12 +66,13 @@ def make_session(name: str, master: str, conf: dict[str, str], *, package: Path 
 
     builder = SparkSession.builder.appName(name)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    if master or not submitted:
-        builder = builder.master(master or DEFAULT_MASTER)
     own = DEFAULTS | (LOCAL if not submitted and (master or "local").startswith("local") else {})
     # Spark 4.2 warns of every pandas from 3.0 on, on every start.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    for key, value in {**own, **(package_conf(package) if package else {}), **conf}.items():
+    merged = {**own, **(package_conf(package) if package else {}), **conf}
+    if master or not submitted:
+        builder = builder.master(master or DEFAULT_MASTER.format(tries=merged[TRIES]))
+    for key, value in merged.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     register(session)

@@ -5,6 +5,7 @@ Guarantee   Each row once, also when the job is killed and run again. Files go i
             begun and not done was cut off: the records that it left in the topic are read back (from the noted offsets
             on, told by a header that names run and batch) and taken away from the rows to send, as often as each is
             there. That holds when the writers of the killed run have ended; Spark ends them with its driver.
+            A task that failed is not tried again within a run: it would send again what it had sent.
 Records     key: the named columns as text; value: a column, or all columns as JSON. Header `kafka_zk.ingest`.
 """
 
@@ -128,5 +129,5 @@ def _send(rows: DataFrame, settings: Settings) -> int:
     seen = Observation("sent")
     writer = rows.observe(seen, F.count(F.lit(1)).alias("rows")).write.format(FORMAT).mode("append")
     options = client_options(settings.text("bootstrap-server"), settings.mapping("kafka"))
-    writer.options(**options).option("topic", settings.text("topic")).save()
+    writer.options(**options).option("topic", settings.text("topic")).option("failOnTaskRetry", "true").save()
     return int(seen.get["rows"])

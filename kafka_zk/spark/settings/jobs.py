@@ -8,7 +8,12 @@ from __future__ import annotations
 from kafka_zk.spark.settings.declaration import JobDeclaration, Kind, Setting
 
 SPARK = (
-    Setting("master", Kind.TEXT, "Spark's master; local[*,4] unless spark-submit names another", section="spark"),
+    Setting(
+        "master",
+        Kind.TEXT,
+        "Spark's master; all processors of this machine unless spark-submit names another",
+        section="spark",
+    ),
     Setting("conf", Kind.MAPPING, "a setting of Spark's; may be repeated", section="spark", key="*"),
     Setting(
         "workers-package",
@@ -45,7 +50,7 @@ TARGET = _cluster("target", "target-", "the cluster that is written to")
 
 SOURCE = (
     Setting("topics", Kind.LIST, "topics to read"),
-    Setting("topics-pattern", Kind.TEXT, "a regular expression (Java's) of topics to read"),
+    Setting("topics-pattern", Kind.TEXT, "a regular expression (Python's) of topics to read"),
     Setting("starting-offsets", Kind.TEXT, "earliest, latest or JSON per partition, for the first run", "earliest"),
     Setting("max-offsets-per-trigger", Kind.INTEGER, "records in one batch, at most"),
     Setting("min-partitions", Kind.INTEGER, "divide large partitions into at least so many tasks"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_zk.spark.cli.arguments import Packing, Run, WrongUsage, parse
+from kafka_zk.spark.cli.session import TRIES, job_conf
 from kafka_zk.spark.settings.declaration import Kind, Setting, SettingError
 from kafka_zk.spark.settings.jobs import JOBS
 from kafka_zk.spark.settings.toml_file import KNOWN_SECTIONS
@@ -142,3 +143,9 @@ def test_a_text_may_be_given_as_a_number_but_not_as_a_truth():
     assert Setting("x", Kind.TEXT, "").parse(5) == "5"
     with pytest.raises(SettingError):
         Setting("x", Kind.TEXT, "").parse(True)
+
+
+def test_a_job_that_counts_what_it_sent_tries_no_task_again() -> None:
+    assert job_conf("ingest", {})[TRIES] == "1"
+    assert job_conf("restore", {TRIES: "2"})[TRIES] == "2"
+    assert TRIES not in job_conf("archive", {})

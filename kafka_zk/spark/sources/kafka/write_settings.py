@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafka_zk.spark.sources.errors import SourceOptionError
 from kafka_zk.spark.sources.kafka.settings import BOOTSTRAP
-from kafka_zk.spark.sources.options import client_properties
+from kafka_zk.spark.sources.options import client_properties, read_flag
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -40,6 +40,8 @@ class WriteSettings:
     topic: str | None
     columns: tuple[str, ...]
     """Those of the known columns that there are."""
+    fail_on_task_retry: bool = False
+    """A task that is tried again fails, instead of writing again what its first try wrote."""
 
 
 def write_settings(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> WriteSettings:
@@ -59,6 +61,7 @@ def write_settings(options: Mapping[str, str], schema: StructType, *, overwrite:
     if "value" not in kinds:
         raise SourceOptionError("There is no column value to write.")
     topic = options.get(TOPIC)
+    refuses = read_flag(options, "failOnTaskRetry", default=False)
     if topic is None and TOPIC not in kinds:
         raise SourceOptionError("The option topic, or a column topic, must say where to write.")
-    return WriteSettings(properties, topic, tuple(name for name in _TYPES if name in kinds))
+    return WriteSettings(properties, topic, tuple(name for name in _TYPES if name in kinds), refuses)

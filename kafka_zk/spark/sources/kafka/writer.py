@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from kafka_zk.client.errors import KafkaException
@@ -44,6 +45,8 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
 
 def write_batches(settings: WriteSettings, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
     """Blocks until every record is acknowledged. Raises SourceError with the first failure, SourceOptionError."""
+    if settings.fail_on_task_retry:
+        refuse_second_try(TaskContext.get())
     try:
         with KafkaProducer({**settings.client, "key.serializer": BYTES, "value.serializer": BYTES}) as producer:
             task = _Task(settings, producer)
@@ -56,6 +59,15 @@ def write_batches(settings: WriteSettings, iterator: Iterator[pa.RecordBatch]) -
     except KafkaException as error:
         raise SourceError(f"Records could not be written: {error}") from error
     return WriterCommitMessage()
+
+
+def refuse_second_try(context: TaskContext | None) -> None:
+    """Raise SourceError in a task that was tried before."""
+    if context is not None and context.attemptNumber() > 0:
+        raise SourceError(
+            "A task failed and is not tried again, because its records may be there already (failOnTaskRetry); "
+            "its first failure says why"
+        )
 
 
 class _Task:

@@ -8,9 +8,10 @@ import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.types import StructType
 
-from kafka_zk.spark.sources.errors import SourceOptionError
+from kafka_zk.spark.sources.errors import SourceError, SourceOptionError
 from kafka_zk.spark.sources.kafka.settings import batch_settings, stream_settings
 from kafka_zk.spark.sources.kafka.write_settings import write_settings
+from kafka_zk.spark.sources.kafka.writer import refuse_second_try
 from kafka_zk.spark.sources.log.settings import log_settings
 from kafka_zk.spark.sources.offset_limits import Kind
 from kafka_zk.spark.sources.schema import source_schema
@@ -120,3 +121,23 @@ def test_directories_are_named_by_path_or_by_load() -> None:
         log_settings(CaseInsensitiveDict({}))
     with pytest.raises(SourceOptionError, match=r"isolation\.level must be"):
         log_settings(CaseInsensitiveDict({"path": "/a", "kafka.isolation.level": "some"}))
+
+
+class Attempt:
+    """Stands where Spark's TaskContext stands."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def attemptNumber(self) -> int:
+        return self.number
+
+
+def test_a_task_that_is_tried_again_fails_where_it_was_asked_to() -> None:
+    settings = write_settings(given(topic="t", failOnTaskRetry="true"), TEXTS, overwrite=False)
+    assert settings.fail_on_task_retry
+    assert not write_settings(given(topic="t"), TEXTS, overwrite=False).fail_on_task_retry
+    refuse_second_try(None)
+    refuse_second_try(Attempt(0))
+    with pytest.raises(SourceError, match="failed and is not tried again"):
+        refuse_second_try(Attempt(1))
