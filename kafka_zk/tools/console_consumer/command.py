@@ -89,10 +89,12 @@ def _consume(options: ConsoleConsumerOptions, shutdown: Shutdown) -> None:
     try:
         print_until_over(reading, printing, options.max_messages())
     finally:
-        reading.rewind()
-        consumer.close()
-        print(f"Processed a total of {printing.count} messages", file=sys.stderr)
-        over.set()
+        try:
+            reading.rewind()
+            consumer.close()
+            print(f"Processed a total of {printing.count} messages", file=sys.stderr)
+        finally:
+            over.set()
 
 
 def _point(consumer: KafkaConsumer, options: ConsoleConsumerOptions) -> None:

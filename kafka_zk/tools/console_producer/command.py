@@ -78,8 +78,10 @@ def _produce(options: Options, shutdown: Shutdown) -> None:
         for record in reader.read(lines):
             send(producer, topic, record)
     finally:
-        producer.close()
-        over.set()
+        try:
+            producer.close()
+        finally:
+            over.set()
 
 
 def send_and_wait(producer: KafkaProducer, topic: str, record: LineRecord) -> None:

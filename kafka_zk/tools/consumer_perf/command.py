@@ -65,8 +65,10 @@ def _measure(options: ConsumerPerfOptions, shutdown: Shutdown) -> None:
         end_ms = _now_ms()
         metrics = consumer.metrics() if options.prints_metrics else None
     finally:
-        consumer.close()
-        run.over.set()
+        try:
+            consumer.close()
+        finally:
+            run.over.set()
     if not options.is_detailed:
         print(
             total_text(

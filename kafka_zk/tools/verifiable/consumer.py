@@ -147,9 +147,11 @@ class VerifiableConsumer(ConsumerRebalanceListener):
         except FAILURES as error:
             log_error(LOGGER, "Error during processing, terminating consumer process: ", stack_trace(error))
         finally:
-            self._consumer.close()
-            self._tell("shutdown_complete")
-            self._over.set()
+            try:
+                self._consumer.close()
+                self._tell("shutdown_complete")
+            finally:
+                self._over.set()
 
     def _is_finished(self) -> bool:
         return 0 <= self._limit <= self._count
