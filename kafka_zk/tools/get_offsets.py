@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_zk.client.errors import KafkaException
-from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.bootstrap_option import check_bootstrap_servers
+from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_output import JavaError, execution_error, run_as_program, show_warnings, stack_trace
 from kafka_zk.tools.java_values import java_integer, java_long, java_split, python_pattern
 from kafka_zk.tools.options import VERSION_TEXT, Option, OptionError, Options, UsageError, VersionAsked, usage_of
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TerseError as error:
         print(f"Error occurred: {error}", file=sys.stderr)
         return 1
-    except (JavaError, ConfigException, KafkaException, BrokerError) as error:
+    except FAILURES as error:
         print(f"Error occurred: {error}", file=sys.stderr)
         print(stack_trace(error), file=sys.stderr)
         return 1

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
-from kafka_zk.client.errors import KafkaException, TimeoutException
+from kafka_zk.client.errors import TimeoutException
 from kafka_zk.config.errors import ConfigException
-from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.argparse4j import thrown_by_main
 from kafka_zk.tools.console_consumer.formatters import Formatter
 from kafka_zk.tools.console_consumer.options import EARLIEST, LATEST, ConflictError, ConsoleConsumerOptions, parsed
+from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_output import JavaError, log_error, show_warnings, stack_trace
 from kafka_zk.tools.options import VERSION_TEXT, UsageError, VersionAsked, usage_of
 from kafka_zk.tools.program import Shutdown, binary_stdout, leave_stdout, run_here
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 LOGGER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 FOR_EVER_MS = 10 * 60_000
-FAILURES = (JavaError, ConfigException, KafkaException, BrokerError)
 
 
 class Output(Protocol):

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_zk.client.errors import KafkaException
-from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.tools.console_producer.line_reader import CLASS_NAME, LineMessageReader, LineRecord
 from kafka_zk.tools.console_producer.options import parsed, producer_properties, reader_class, reader_properties
+from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_output import JavaError, execution_error, log_error, show_warnings, stack_trace
 from kafka_zk.tools.options import VERSION_TEXT, OptionError, Options, UsageError, VersionAsked, usage_of
 from kafka_zk.tools.program import Shutdown, run_here
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 CALLBACK_LOGGER = "org.apache.kafka.clients.producer.internals.ErrorLoggingCallback"
 GRACE_S = 10.0
 """How long a signal waits for what was typed to arrive."""
-FAILURES = (JavaError, ConfigException, KafkaException, BrokerError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,13 +12,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kafka_zk.client.consumer.listener import ConsumerRebalanceListener
-from kafka_zk.client.errors import KafkaException
-from kafka_zk.config.errors import ConfigException
-from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.consumer_perf.options import ConsumerPerfOptions, usage
 from kafka_zk.tools.consumer_perf.statistics import Joining, Progress, header, total_text
-from kafka_zk.tools.java_output import JavaError, show_warnings, stack_trace
+from kafka_zk.tools.failures import FAILURES
+from kafka_zk.tools.java_output import show_warnings, stack_trace
 from kafka_zk.tools.options import VERSION_TEXT, UsageError, VersionAsked
 from kafka_zk.tools.program import Shutdown, run_here
 
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from kafka_zk.client.consumer.records import ConsumerRecords
 
 POLL_S = 0.1
-FAILURES = (JavaError, ConfigException, KafkaException, BrokerError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,11 +10,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kafka_zk.client.errors import KafkaException
-from kafka_zk.config.errors import ConfigException
-from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.tools.argparse4j import ArgumentError, parse_or_tell, thrown_by_main
-from kafka_zk.tools.java_output import JavaError, show_warnings, stack_trace
+from kafka_zk.tools.failures import FAILURES
+from kafka_zk.tools.java_output import show_warnings, stack_trace
 from kafka_zk.tools.producer_perf import payloads
 from kafka_zk.tools.producer_perf.options import PARSER, producer_properties
 from kafka_zk.tools.producer_perf.statistics import Statistics
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from kafka_zk.client.producer.kafka_producer import KafkaProducer
 
 INTERVAL_MS = 5000
-FAILURES = (JavaError, ConfigException, KafkaException, BrokerError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

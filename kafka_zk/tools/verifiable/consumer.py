@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_zk.client.consumer.listener import ConsumerRebalanceListener
 from kafka_zk.client.errors import KafkaException
-from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError, FencedInstanceId
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.argparse4j import (
@@ -24,6 +23,7 @@ from kafka_zk.tools.argparse4j import (
     parse_or_tell,
     thrown_by_main,
 )
+from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_output import JavaError, log_error, show_warnings, stack_trace
 from kafka_zk.tools.program import Shutdown, run_here
 from kafka_zk.tools.verifiable.events import EventPrinter
@@ -53,7 +53,6 @@ PARSER = ArgumentParser(
     ),
 )
 POLL_S = 600.0
-FAILURES = (JavaError, ConfigException, KafkaException, BrokerError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

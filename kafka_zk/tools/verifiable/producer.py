@@ -12,9 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kafka_zk.client.errors import KafkaException, java_name
-from kafka_zk.config.errors import ConfigException
-from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.client.errors import java_name
 from kafka_zk.tools.argparse4j import (
     INTEGER,
     LONG,
@@ -24,6 +22,7 @@ from kafka_zk.tools.argparse4j import (
     parse_or_tell,
     thrown_by_main,
 )
+from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_format import ratio
 from kafka_zk.tools.java_output import JavaError, show_warnings
 from kafka_zk.tools.program import Shutdown, run_here
@@ -51,7 +50,6 @@ PARSER = ArgumentParser(
 )
 GRACE_S = 10.0
 """How long a signal waits for a send that blocks."""
-FAILURES = (JavaError, ConfigException, KafkaException, BrokerError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -54,4 +54,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="if number < last or",
         tests="tests/unit/spark/test_file_sink_log.py",
     ),
+    Mutant(
+        breaks="a task of a copy that is tried again sends nothing twice",
+        file="kafka_zk/spark/jobs/ordered_copy.py",
+        old="        if found != planned:\n",
+        new="        if found < planned:\n",
+        tests="tests/unit/spark/test_ordered_copy.py -k tried_again",
+    ),
+    Mutant(
+        breaks="of a directory that was moved no committed file is deleted",
+        file="kafka_zk/spark/jobs/file_sink_log.py",
+        old="    known = {_name(path) for path in committed}\n",
+        new="    known = set(committed)\n",
+        tests="tests/unit/spark/test_file_sink_log.py -k moved",
+    ),
 )

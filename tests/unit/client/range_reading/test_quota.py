@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_zk.client.range_reading.range_reader import RangeReader
-from kafka_zk.protocol.messages.fetch import FetchRequest, FetchResponse, FetchableTopicResponse, PartitionData
+from kafka_zk.protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 from kafka_zk.protocol.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
