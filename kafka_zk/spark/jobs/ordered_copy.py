@@ -30,7 +30,7 @@ SPANS = "topic STRING, partition INT, source_offset BIGINT, target_offset BIGINT
 """The offset translation table; `topic` is the source's name."""
 BYTES = "org.apache.kafka.common.serialization.ByteArraySerializer"
 OTHERS_WRITE = "somebody else writes to this topic, so what was copied cannot be counted"
-_SPOILED = re.compile(f"a record of this copy came to .*: {OTHERS_WRITE}")
+_SPOILED = re.compile(f"a record of this copy came to .* at offset [0-9]+, .*: {OTHERS_WRITE}")
 IN_ORDER = {"acks": "all", "enable.idempotence": "true", "key.serializer": BYTES, "value.serializer": BYTES}
 
 

@@ -13,7 +13,7 @@ from kafka_zk.client.producer.futures import RecordMetadata
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.spark.jobs import ordered_copy
 from kafka_zk.spark.jobs.copy_plan import Resume
-from kafka_zk.spark.jobs.ordered_copy import OrderedWriter
+from kafka_zk.spark.jobs.ordered_copy import OTHERS_WRITE, OrderedWriter, copy_batch
 from kafka_zk.spark.jobs.outcome import JobError
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("u", 0)
@@ -93,3 +93,40 @@ def test_another_writer_is_noticed(target: Target) -> None:
     target.values = Disturbed()
     with pytest.raises(JobError, match="u-0 at offset 1, not 0: somebody else writes to this topic"):
         copy(Resume(0, 0), [b"0"])
+
+
+class State(dict[str, str]):
+    """Stands where FileStore stands."""
+
+    read = dict.get
+    write = dict.__setitem__
+
+
+class Frame:
+    """Stands where the records stand; the tasks that copy them fail."""
+
+    def __init__(self, failure: str) -> None:
+        self.failure = failure
+
+    def __getattr__(self, _: str) -> Any:
+        return lambda *_: self
+
+    def collect(self) -> None:
+        raise RuntimeError(f"Job aborted\nJobError: {self.failure}\n\tat java")
+
+
+def begin(state: State, failure: str) -> None:
+    frame: Any = Frame(failure)
+    store: Any = state
+    copy_batch(frame, state=store, name="restore", target={}, rename={"t": "u"}, partitions=[SOURCE])
+
+
+def test_a_copy_that_another_writer_spoiled_does_not_go_on(target: Target) -> None:
+    state = State()
+    spoiled = f"a record of this copy came to u-0 at offset 1, not 0: {OTHERS_WRITE}"
+    with pytest.raises(RuntimeError):
+        begin(state, "the broker is gone")
+    for failure in (spoiled, "the broker is gone"):
+        with pytest.raises((RuntimeError, JobError), match=OTHERS_WRITE):
+            begin(state, failure)
+    assert state["restore.spoiled"] == spoiled
