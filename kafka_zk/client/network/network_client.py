@@ -96,7 +96,7 @@ class NetworkClient:
 
         Never blocks and never raises for what happens on the way. `on_error` gets DisconnectException (no connection,
         a lost one, an unknown node), TimeoutException (after `timeout_ms`, else request.timeout.ms, counted from now;
-        the connection is then closed) or UnsupportedVersion (`build` may raise it, too).
+        the connection is then closed), UnsupportedVersion, or whatever `build` raises.
         """
         deadline_ms = self._deadline(timeout_ms)
         pending = PendingRequest(request, response, build, on_answer, on_error, deadline_ms, max_version=max_version)
@@ -133,6 +133,8 @@ class NetworkClient:
             else:
                 key.data.on_event(mask, now_ms)
         for connection in list(self._connections.values()):
+            # Only now: an answer that came in time may have waited longer than that for this poll.
+            connection.give_up_overdue(now_ms)
             connection.advance(now_ms)
         self._run_outcomes()
 
@@ -278,7 +280,9 @@ class NetworkClient:
             if self._settings.rebootstrap:
                 log.info("[%s] Rebootstrapping: no known broker can be reached", self._settings.log_prefix)
                 self.metadata.rebootstrap()
-            return min((connection.retry_at_ms for connection in self._connections.values()), default=NEVER_MS)
+            # Of known nodes only: connections to others, bootstrap servers for instance, say nothing of when to ask.
+            known = [self._connections.get(each) for each in self.metadata.snapshot.nodes]
+            return min((now_ms if each is None else each.retry_at_ms for each in known), default=NEVER_MS)
         self._is_asking = True
         question = self.metadata.next_question()
         self.send(

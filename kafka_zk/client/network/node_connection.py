@@ -28,7 +28,7 @@ from kafka_zk.client.network.frames import api_versions_request, decode_answer, 
 from kafka_zk.client.network.node_versions import NodeVersions, key_of, stepped_back
 from kafka_zk.client.network.settings import NetworkSettings
 from kafka_zk.client.network.throttling import pause_ms
-from kafka_zk.protocol.errors import ErrorCode, UnsupportedVersion
+from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.api_versions import API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE, ApiVersionsResponse
 from kafka_zk.protocol.types import Buffer
@@ -173,8 +173,8 @@ class NodeConnection:
         self._watch(selectors.EVENT_WRITE)
 
     def advance(self, now_ms: int) -> None:
-        """Whatever time alone makes due: connecting, sending, giving up."""
-        self._expire(now_ms)
+        """Whatever time alone makes due: connecting, sending, giving up what was not sent."""
+        self._expire_waiting(now_ms)
         if self.state is State.DISCONNECTED:
             if self._waiting and now_ms >= self.retry_at_ms:
                 self.connect(now_ms)
@@ -185,6 +185,12 @@ class NodeConnection:
                 self._disconnect()
         elif now_ms >= self._setup_deadline_ms:
             self.lose(DisconnectException(f"Disconnected from node {self.node.id} due to socket setup timeout"), now_ms)
+
+    def give_up_overdue(self, now_ms: int) -> None:
+        """Disconnect if an answer is overdue. To be called when what has come was read."""
+        if any(now_ms >= pending.deadline_ms for pending in self._in_flight):
+            log.info("[%s] Disconnecting from node %s due to request timeout.", self._settings.log_prefix, self.node.id)
+            self.lose(TimeoutException(f"Disconnected from node {self.node.id} due to timeout"), now_ms)
 
     def on_event(self, events: int, now_ms: int) -> None:
         """The socket can be read or written."""
@@ -250,25 +256,23 @@ class NodeConnection:
         idle_ms = self._settings.max_idle_ms
         return self.last_used_ms + idle_ms if idle_ms >= 0 else NEVER_MS
 
-    def _expire(self, now_ms: int) -> None:
+    def _expire_waiting(self, now_ms: int) -> None:
         for pending in [each for each in self._waiting if now_ms >= each.deadline_ms]:
             self._waiting.remove(pending)
             reason = TimeoutException(f"Failed to send request after {self._settings.request_timeout_ms} ms.")
             self._finish(partial(pending.on_error, reason))
-        if any(now_ms >= pending.deadline_ms for pending in self._in_flight):
-            log.info("[%s] Disconnecting from node %s due to request timeout.", self._settings.log_prefix, self.node.id)
-            self.lose(TimeoutException(f"Disconnected from node {self.node.id} due to timeout"), now_ms)
 
     def _send(self, pending: PendingRequest, now_ms: int) -> None:
         assert self.versions is not None, "nothing is sent before the versions are known"
         try:
             pending.version = self.versions.version_for(pending.request, pending.max_version)
             self._write(pending, pending.build(pending.version), now_ms)
-        except UnsupportedVersion as error:
-            self._finish(partial(pending.on_error, error))
         except OSError as error:
             self._waiting.appendleft(pending)
             self.lose(DisconnectException(str(error)), now_ms)
+        except Exception as error:
+            # No version for it, or values that cannot be written: nothing has left, and others may go on.
+            self._finish(partial(pending.on_error, error))
 
     def _ask_for_versions(self, version: int, now_ms: int) -> None:
         pending = PendingRequest(

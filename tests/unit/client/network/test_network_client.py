@@ -17,6 +17,7 @@ from kafka_zk.client.network.cluster_snapshot import Node
 from kafka_zk.client.network.metadata import ClusterMetadata, MetadataSettings
 from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.client.network.settings import NetworkSettings
+from kafka_zk.clock import Clock, SimClock, SystemClock
 from kafka_zk.protocol.errors import UnsupportedVersion
 from kafka_zk.protocol.messages.list_groups import (
     LIST_GROUPS_REQUEST,
@@ -88,9 +89,9 @@ def broker() -> Iterator[ScriptedBroker]:
         yield broker
 
 
-def client_of(*addresses: Address, **changes: Any) -> NetworkClient:
+def client_of(*addresses: Address, clock: Clock | None = None, **changes: Any) -> NetworkClient:
     metadata = ClusterMetadata(addresses, MetadataSettings(300_000, backoff()))
-    return NetworkClient(settings(**changes), metadata)
+    return NetworkClient(settings(**changes), metadata, clock=clock)
 
 
 @pytest.fixture
@@ -202,6 +203,62 @@ def test_a_broker_that_does_not_answer_in_time_is_left(client: NetworkClient, br
     go_on.set()
     assert [type(first), type(second)] == [TimeoutException] * 2
     assert str(first) == "Disconnected from node 1 due to timeout"
+
+
+def test_an_answer_that_waited_for_a_slow_program_is_not_overdue(broker: ScriptedBroker) -> None:
+    clock = SimClock()
+    client = client_of(Address(broker.host, broker.port), clock=clock)
+    poll_until(client, lambda: client.metadata.has_answer)
+    go_on = threading.Event()
+
+    def stall(*_: Any) -> ListGroupsResponse:
+        go_on.wait(PATIENCE_S)
+        return ListGroupsResponse()
+
+    broker.handlers[LIST_GROUPS_KEY] = stall
+    calls = Calls(client)
+    calls.list_groups(1)
+    deadline_s = time.monotonic() + PATIENCE_S
+    while (LIST_GROUPS_KEY, 4) not in broker.seen:
+        assert time.monotonic() < deadline_s
+        client.poll(0.01)
+    go_on.set()
+    assert client._selector.select(PATIENCE_S), "the answer is there, and nobody has looked at it"
+    clock.advance(60_000)
+    client.poll(0)
+    assert calls.outcomes == [ListGroupsResponse()]
+    client.close()
+
+
+def test_values_that_cannot_be_written_are_an_error_of_the_request_alone(client: NetworkClient) -> None:
+    poll_until(client, lambda: client.metadata.has_answer)
+    calls = Calls(client)
+
+    def build(_: int) -> ListGroupsRequest:
+        raise ValueError("no such value")
+
+    client.send(1, LIST_GROUPS_REQUEST, LIST_GROUPS_RESPONSE, build, calls.outcomes.append, calls.outcomes.append)
+    calls.list_groups(1)
+    error, answer = calls.wait_for(2)
+    assert (str(error), answer) == ("no such value", ListGroupsResponse())
+
+
+def test_while_no_known_broker_can_be_reached_a_poll_waits(broker: ScriptedBroker) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and listens not
+        gone = MetadataResponseBroker(node_id=2, host="127.0.0.1", port=nobody.getsockname()[1])
+        broker.handlers[METADATA_KEY] = lambda *_: MetadataResponse(brokers=[gone])
+        client = client_of(Address(broker.host, broker.port), reconnect_backoff=backoff(60_000, 60_000))
+        poll_until(client, lambda: client.metadata.has_answer)
+        calls = Calls(client)
+        calls.list_groups(2)
+        calls.wait_for(1)
+        while client.metadata.ms_until_update(SystemClock().monotonic_ms()) > 0:
+            time.sleep(0.001)
+        began_s = time.monotonic()
+        client.poll(0.1)  # the connection to the bootstrap server is no reason to come back at once
+        assert time.monotonic() - began_s >= 0.09
+        client.close()
 
 
 def test_nobody_there_fails_and_is_left_alone_for_the_backoff() -> None:
