@@ -137,6 +137,8 @@ class _Reading:
             position = found.next_offset
             flight = self._sent(position) if position < self._end_offset else None
             yield from found.batches
+            # The time that the caller took is no lack of progress.
+            self._progress_ms = self._clock.monotonic_ms()
 
     def _visible(self, data: PartitionData, position: int) -> VisibleBatches:
         records = data.records

@@ -1,0 +1,61 @@
+"""A range read from a scripted leader, at the caller's pace."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from kafka_zk.client.range_reading.range_reader import RangeReader
+from kafka_zk.clock import SystemClock
+from kafka_zk.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from kafka_zk.protocol.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from kafka_zk.protocol.types import TopicPartition
+from tests.unit.client.range_reading.given import data
+from tests.unit.client.scripted_broker import API_VERSIONS_KEY, ScriptedBroker
+
+FETCH, METADATA = 1, 3
+VERSIONS = {FETCH: (4, 12), METADATA: (0, 12), API_VERSIONS_KEY: (0, 4)}
+END = 15
+PATIENCE_S = 20
+
+
+class SkippingClock(SystemClock):
+    """The machine's, and whatever a test adds."""
+
+    skipped_ms = 0
+
+    def monotonic_ms(self) -> int:
+        return super().monotonic_ms() + self.skipped_ms
+
+
+def test_a_caller_may_take_its_time() -> None:
+    clock = SkippingClock()
+    may_answer = {offset: threading.Event() for offset in range(0, END, 5)}
+    may_answer[0].set()
+
+    def fetch(request: Any, version: int) -> FetchResponse:
+        (asked,) = request.topics[0].partitions
+        may_answer[asked.fetch_offset].wait(PATIENCE_S)
+        records = data(asked.fetch_offset, 5)
+        found = PartitionData(partition_index=0, high_watermark=END, records=records)  # type: ignore[arg-type]
+        return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[found])])
+
+    with ScriptedBroker({FETCH: fetch}, versions=VERSIONS) as broker:
+        leader = MetadataResponsePartition(partition_index=0, leader_id=1, leader_epoch=0)
+        topic = MetadataResponseTopic(name="t", partitions=[leader])
+        node = MetadataResponseBroker(node_id=1, host=broker.host, port=broker.port)
+        broker.handlers[METADATA] = lambda *_: MetadataResponse(brokers=[node], controller_id=1, topics=[topic])
+        seen = []
+        with RangeReader({"bootstrap.servers": broker.bootstrap}, clock=clock) as reader:
+            for batch in reader.read(TopicPartition("t", 0), 0, END):
+                offset = batch.header.base_offset
+                seen.append(offset)
+                # The answer to the next fetch is on its way all this time.
+                clock.skipped_ms += 10 * 60_000
+                may_answer.get(offset + 5, threading.Event()).set()
+    assert seen == [0, 5, 10]
