@@ -60,9 +60,10 @@ class ConsumerLoop:
     def fetch(self, timeout_s: float) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Blocks. Records, at the latest after `timeout_s`; then none."""
         deadline_s = time.monotonic() + timeout_s
-        if self._member is not None:
-            self._member.note_poll()
         while True:
+            if self._member is not None:
+                # Each time round: who waits here for longer than max.poll.interval.ms is alive all the same.
+                self._member.note_poll()
             self.check_wakeup()
             self.advance()
             records = self._fetcher.collect()

@@ -128,9 +128,7 @@ class KafkaConsumer:
             self._raise_bad_topics()
             found = self._loop.fetch(timeout_s)
             records = ConsumerRecords(self._parts.deserialize(found) if found else None)
-            for interceptor in self._parts.interceptors if records else ():
-                records = interceptor.on_consume(records)
-            return records
+            return self._parts.interceptors.on_consume(records) if records else records
 
     def wakeup(self) -> None:
         """Have the call that waits, else the next one, raise WakeupException. From any thread or signal handler."""

@@ -1,15 +1,18 @@
 """What a program may hear of: rebalances, and records and commits as they pass.
 
-Role        Pure.
-Source      ConsumerRebalanceListener, ConsumerInterceptor.
+Role        Calls what the program gave; of interceptors, whatever they raise is logged and changes nothing.
+Source      ConsumerRebalanceListener, ConsumerInterceptor, ConsumerInterceptors.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 
 from kafka_zk.client.consumer.records import ConsumerRecords, OffsetAndMetadata
 from kafka_zk.protocol.types import TopicPartition
+
+log = logging.getLogger("org.apache.kafka.clients.consumer.internals.ConsumerInterceptors")
 
 
 class ConsumerRebalanceListener:
@@ -35,3 +38,33 @@ class ConsumerInterceptor:
     def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None: ...
 
     def close(self) -> None: ...
+
+
+class ConsumerInterceptors:
+    """Those of interceptor.classes, in their order."""
+
+    def __init__(self, interceptors: Sequence[ConsumerInterceptor]) -> None:
+        self._interceptors = list(interceptors)
+
+    def on_consume(self, records: ConsumerRecords) -> ConsumerRecords:
+        """The records as the last of them wants them handed out."""
+        for each in self._interceptors:
+            try:
+                records = each.on_consume(records)
+            except Exception:
+                log.warning("Error executing interceptor onConsume callback", exc_info=True)
+        return records
+
+    def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        for each in self._interceptors:
+            try:
+                each.on_commit(offsets)
+            except Exception:
+                log.warning("Error executing interceptor onCommit callback", exc_info=True)
+
+    def close(self) -> None:
+        for each in self._interceptors:
+            try:
+                each.close()
+            except Exception:
+                log.exception("Failed to close consumer interceptor ")

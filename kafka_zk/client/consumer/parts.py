@@ -22,7 +22,7 @@ from kafka_zk.client.consumer.fetcher import Fetcher
 from kafka_zk.client.consumer.group.commits import Offsets
 from kafka_zk.client.consumer.group.group_member import GroupMember
 from kafka_zk.client.consumer.leader_questions import LeaderQuestions
-from kafka_zk.client.consumer.listener import ConsumerInterceptor
+from kafka_zk.client.consumer.listener import ConsumerInterceptor, ConsumerInterceptors
 from kafka_zk.client.consumer.positions import Positions
 from kafka_zk.client.consumer.records import ConsumerRecord
 from kafka_zk.client.consumer.searches import OffsetSearch, TopicSearch
@@ -66,7 +66,7 @@ class ConsumerParts:
     member: GroupMember | None
     offset_search: OffsetSearch
     topic_search: TopicSearch
-    interceptors: Sequence[ConsumerInterceptor]
+    interceptors: ConsumerInterceptors
     key_deserializer: Deserialize | None
     value_deserializer: Deserialize | None
     api_timeout_ms: int
@@ -141,8 +141,7 @@ class ConsumerParts:
         if self.member is not None:
             self.member.link.close()
         self.network.close()
-        for interceptor in self.interceptors:
-            interceptor.close()
+        self.interceptors.close()
 
 
 def build_parts(properties: Mapping[str, object]) -> ConsumerParts:
@@ -173,7 +172,7 @@ def _put_together(config: ClientConfig) -> ConsumerParts:
         subscriptions, questions, metadata, clock, retry_backoff_ms=backoff_ms, request_timeout_ms=request_timeout_ms
     )
     fetcher = Fetcher(network, subscriptions, of_fetch, metrics, clock)
-    interceptors = [_made(each) for each in _listed(config, "interceptor.classes")]
+    interceptors = ConsumerInterceptors([_made(each) for each in _listed(config, "interceptor.classes")])
     member = None
     if of_group is not None:
         own_metadata = ClusterMetadata(addresses, metadata_settings(config))
@@ -189,12 +188,7 @@ def _put_together(config: ClientConfig) -> ConsumerParts:
             rack=of_fetch.rack,
             is_internal=_internal_filter(config, metadata),
         )
-
-        def on_committed(offsets: Offsets) -> None:
-            for interceptor in interceptors:
-                interceptor.on_commit(offsets)
-
-        member.commits.on_committed = on_committed
+        member.commits.on_committed = interceptors.on_commit
     loop = ConsumerLoop(network, subscriptions, positions, fetcher, member, clock, retry_backoff_ms=backoff_ms)
     return ConsumerParts(
         client_id,

@@ -107,6 +107,9 @@ class Positions:
             return
         without = [partition for partition, state in due.items() if state.strategy is ResetStrategy.NONE]
         if without:
+            for state in due.values():
+                # Nothing was asked: the next call says so again.
+                state.retry_at_ms = 0
             raise NoOffsetForPartition(without)
         strategies = {partition: state.strategy for partition, state in due.items() if state.strategy is not None}
 
