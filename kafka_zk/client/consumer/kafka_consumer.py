@@ -102,9 +102,11 @@ class KafkaConsumer:
         """Leave the group and read nothing."""
         with self._use():
             member = self._parts.member
-            if member is not None and self._subscriptions.is_auto_assigned:
-                member.rebalance.leave("the consumer unsubscribed from all topics")
-            self._subscriptions.unsubscribe()
+            try:
+                if member is not None and self._subscriptions.is_auto_assigned:
+                    member.rebalance.leave("the consumer unsubscribed from all topics")
+            finally:
+                self._subscriptions.unsubscribe()
 
     def subscription(self) -> frozenset[str]:
         return self._subscriptions.topics
@@ -339,8 +341,10 @@ class KafkaConsumer:
         self._wait_uninterrupted(lambda: member.commits.is_idle, timeout_s)
         if self._subscriptions.is_auto_assigned:
             left: list[bool] = []
-            member.rebalance.leave("the consumer is being closed", on_done=lambda: left.append(True))
-            self._wait_uninterrupted(lambda: bool(left), timeout_s)
+            try:
+                member.rebalance.leave("the consumer is being closed", on_done=lambda: left.append(True))
+            finally:
+                self._wait_uninterrupted(lambda: bool(left), timeout_s)
 
     def _wait_uninterrupted(self, is_done: Callable[[], bool], timeout_s: float) -> None:
         deadline_ms = self._clock.monotonic_ms() + int(timeout_s * 1000)

@@ -246,9 +246,12 @@ class CoordinatorLink:
         if now_ms >= poll_deadline_ms:
             self._leave_slow_poll(identity)
             return now_ms
-        if self.coordinator is not None and now_ms - self._last_answer_ms >= settings.session_timeout_ms:
-            self.lose_coordinator("session timed out without receiving a heartbeat response")
         coordinator = self.coordinator
+        if coordinator is not None and now_ms - self._last_answer_ms >= settings.session_timeout_ms:
+            self.lose_coordinator("session timed out without receiving a heartbeat response")
+            # With its connection: else nothing would beat until the heartbeat that hangs there is given up.
+            self._network.disconnect(coordinator.id)
+            coordinator = None
         if coordinator is None:
             self._look(now_ms)
             return min(

@@ -133,10 +133,15 @@ class Rebalance:
         """
         identity = self._membership.identity
         owned = self._subscriptions.assigned
-        if self._membership.lost or not identity.has_generation:
-            self._tell_lost(owned)
-        else:
-            self._tell_revoked(owned)
+        try:
+            if self._membership.lost or not identity.has_generation:
+                self._tell_lost(owned)
+            else:
+                self._tell_revoked(owned)
+        finally:
+            self._leave_as(identity, reason, on_done)
+
+    def _leave_as(self, identity: Identity, reason: str, on_done: Callable[[], None]) -> None:
         self._link.beat_as(None)
         self._membership.leave()
         self._joined_topics, self._prepared, self._leads = frozenset(), False, False
@@ -172,15 +177,15 @@ class Rebalance:
                 return False
         self._final_commit = None
         self._began_ms = self._began_ms or self._clock.monotonic_ms()
-        given_up = self._given_up()
-        if membership.lost or not membership.identity.has_generation:
-            self._tell_lost(self._subscriptions.assigned)
-            self._subscriptions.assign_from_group([])
-        else:
-            self._tell_revoked(given_up)
+        self._prepared = True
+        is_lost = membership.lost or not membership.identity.has_generation
+        given_up = self._subscriptions.assigned if is_lost else self._given_up()
+        try:
+            (self._tell_lost if is_lost else self._tell_revoked)(given_up)
+        finally:
+            # Also when the listener fails: the program hears of that, and the group does not wait for it.
             kept = [partition for partition in self._subscriptions.assigned if partition not in set(given_up)]
             self._subscriptions.assign_from_group(kept)
-        self._prepared = True
         return True
 
     def _on_final_commit(self, offsets: Mapping[TopicPartition, object], error: Exception | None) -> None:
@@ -343,14 +348,18 @@ class Rebalance:
         added = [partition for partition in assigned if partition not in set(owned)]
         self._remembered = (assigned, self._membership.identity.generation)
         log.info("Notifying assignor about the new Assignment(partitions=%s)", [str(each) for each in assigned])
+        revoked: list[TopicPartition] = []
         if self._protocol is RebalanceProtocol.COOPERATIVE:
             revoked = [partition for partition in owned if partition not in set(assigned)]
             if revoked:
-                self._tell_revoked(revoked)
                 self._membership.request_rejoin("need to revoke partitions and re-join")
-        subscriptions.assign_from_group(assigned)
-        log.info("Adding newly assigned partitions: %s", ", ".join(map(str, added)))
-        self.listener.on_partitions_assigned(added)
+        try:
+            self._tell_revoked(revoked)
+        finally:
+            # Also when the listener fails: what is another's now must not be read on.
+            subscriptions.assign_from_group(assigned)
+            log.info("Adding newly assigned partitions: %s", ", ".join(map(str, added)))
+            self.listener.on_partitions_assigned(added)
 
     def _tell_revoked(self, partitions: list[TopicPartition]) -> None:
         if partitions:

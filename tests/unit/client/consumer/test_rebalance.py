@@ -1,0 +1,150 @@
+"""A member's part in rebalances, against a coordinator of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import pytest
+
+from kafka_zk.client.addresses import Address
+from kafka_zk.client.consumer.assignors.range import RangeAssignor
+from kafka_zk.client.consumer.assignors.sticky import CooperativeStickyAssignor
+from kafka_zk.client.consumer.group.coordinator_link import CoordinatorLink
+from kafka_zk.client.consumer.group.membership import Identity, Membership
+from kafka_zk.client.consumer.group.rebalance import Rebalance
+from kafka_zk.client.consumer.group.subscription_protocol import encode_assignment
+from kafka_zk.client.consumer.listener import ConsumerRebalanceListener
+from kafka_zk.client.consumer.settings import GroupSettings
+from kafka_zk.client.consumer.subscription_state import ResetStrategy, SubscriptionState
+from kafka_zk.client.network.backoff import ExponentialBackoff
+from kafka_zk.client.network.cluster_snapshot import Node
+from kafka_zk.client.network.metadata import ClusterMetadata, MetadataSettings
+from kafka_zk.clock import SimClock
+from kafka_zk.protocol.messages.join_group import JoinGroupResponse
+from kafka_zk.protocol.messages.sync_group import SyncGroupResponse
+from kafka_zk.protocol.types import TopicPartition
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+BACKOFF = ExponentialBackoff(1, 1, lambda: 0.5)
+SETTINGS = GroupSettings("g", None, 10_000, 3_000, 300_000, True, None, 30_000, BACKOFF)
+
+
+class Link:
+    """Keeps what is asked; a test answers it."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Callable[[Any], None]]] = []
+
+    def ask(self, request: Any, response: Any, build: Any, on_answer: Any, on_error: Any, **_: Any) -> None:
+        self.asked.append((request.name, on_answer))
+
+    def beat_as(self, identity: Identity | None) -> None: ...
+
+    def answer(self, name: str, answer: Any) -> None:
+        (asked,) = self.asked
+        assert asked[0] == name
+        self.asked.clear()
+        asked[1](answer)
+
+
+class Refusing(ConsumerRebalanceListener):
+    def on_partitions_revoked(self, partitions: Sequence[TopicPartition]) -> None:
+        raise ValueError("cannot be given up")
+
+
+class Member:
+    """Of a group whose leader is somebody else."""
+
+    def __init__(self, assignor: Any) -> None:
+        self.link = Link()
+        self.subscriptions = SubscriptionState(ResetStrategy.EARLIEST)
+        self.subscriptions.subscribe(["t"])
+        metadata = ClusterMetadata([], MetadataSettings(1000, BACKOFF))
+        self.clock = SimClock()
+        self.rebalance = Rebalance(
+            cast(Any, self.link), Membership(), self.subscriptions, cast(Any, None), metadata, [assignor], SETTINGS,
+            self.clock, rack="", is_internal=lambda _: False,
+        )  # fmt: skip
+
+    def advance(self) -> None:
+        self.rebalance.advance(self.clock.monotonic_ms())
+
+    def be_given(self, generation: int, *partitions: TopicPartition) -> None:
+        """To be called when JoinGroup was sent."""
+        name = self.link.asked[0][0]
+        protocol = next(iter(self.rebalance._assignors))
+        joined = JoinGroupResponse(generation_id=generation, member_id="me", leader="other", protocol_name=protocol)
+        self.link.answer(name, joined)
+        self.link.answer(self.link.asked[0][0], SyncGroupResponse(assignment=encode_assignment(partitions)))
+
+
+def test_what_the_leader_took_is_not_read_on_even_if_the_listener_fails() -> None:
+    member = Member(CooperativeStickyAssignor())
+    member.advance()
+    member.be_given(1, T0, T1)
+    member.advance()
+    member.rebalance.listener = Refusing()
+    member.rebalance._membership.request_rejoin("test")
+    member.advance()
+    member.be_given(2, T0)
+    with pytest.raises(ValueError, match="cannot be given up"):
+        member.advance()
+    assert member.subscriptions.assigned == [T0]
+    member.advance()
+    assert len(member.link.asked) == 1, "what was given up is told by joining again"
+
+
+def test_a_listener_that_fails_before_a_join_is_asked_once_and_the_group_is_joined() -> None:
+    member = Member(RangeAssignor())
+    member.advance()
+    member.be_given(1, T0)
+    member.advance()
+    member.rebalance.listener = Refusing()
+    member.rebalance._membership.request_rejoin("test")
+    with pytest.raises(ValueError, match="cannot be given up"):
+        member.advance()
+    assert member.subscriptions.assigned == []
+    member.advance()
+    assert len(member.link.asked) == 1
+
+
+def test_a_listener_that_fails_at_the_end_keeps_nobody_in_the_group() -> None:
+    member = Member(RangeAssignor())
+    member.advance()
+    member.be_given(1, T0)
+    member.advance()
+    member.rebalance.listener = Refusing()
+    with pytest.raises(ValueError, match="cannot be given up"):
+        member.rebalance.leave("test")
+    assert len(member.link.asked) == 1
+
+
+class Network:
+    def __init__(self) -> None:
+        self.disconnected: list[int] = []
+        self.sent: list[str] = []
+
+    def wakeup(self) -> None: ...
+
+    def disconnect(self, node_id: int) -> None:
+        self.disconnected.append(node_id)
+
+    def least_loaded_node(self) -> int:
+        return 1
+
+    def send(self, node_id: int, request: Any, *_: Any, **__: Any) -> None:
+        self.sent.append(request.name)
+
+
+def test_a_coordinator_that_is_silent_for_a_session_is_left_with_its_connection() -> None:
+    network, clock = Network(), SimClock()
+    link = CoordinatorLink(cast(Any, network), SETTINGS, clock, lambda: None)
+    link.coordinator = Node(77, Address("127.0.0.1", 1))
+    link.beat_as(Identity(1, "me", "range"))
+    clock.advance(SETTINGS.heartbeat_interval_ms)
+    link._beat(clock.monotonic_ms())
+    clock.advance(SETTINGS.session_timeout_ms)
+    link._beat(clock.monotonic_ms())
+    assert network.disconnected == [77]
+    assert (link.coordinator, len(network.sent)) == (None, 2), "a heartbeat, then who it is now"
