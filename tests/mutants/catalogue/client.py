@@ -61,4 +61,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            batch.allocated_bytes = 0",
         tests="tests/unit/client/producer/test_record_accumulator.py",
     ),
+    Mutant(
+        breaks="a client that can reach no broker waits for the pause after a failure",
+        file="kafka_zk/client/network/network_client.py",
+        old="for each in self.metadata.snapshot.nodes]",
+        new="for each in self._connections]",
+        tests="tests/unit/client/network/test_network_client.py -k no_known_broker",
+    ),
+    Mutant(
+        breaks="the reader of a range may take its time",
+        file="kafka_zk/client/range_reading/range_reader.py",
+        old="is no lack of progress.\n            self._progress_ms = self._clock.monotonic_ms()\n",
+        new="is no lack of progress.\n",
+        tests="tests/unit/client/range_reading/test_range_reader.py",
+    ),
 )
