@@ -142,6 +142,9 @@ class SubscriptionState:
     def _replace(self, partitions: Iterable[TopicPartition]) -> None:
         kept = self._partitions
         self._partitions = {partition: kept.get(partition) or PartitionState() for partition in partitions}
+        for state in self._partitions.values():
+            # What was to be given up and stays after all is read again.
+            state.pending_revocation = False
         self.version += 1
 
     # --- what is assigned --------------------------------------------------------------------------------------------

@@ -183,7 +183,6 @@ class Rebalance:
         try:
             (self._tell_lost if is_lost else self._tell_revoked)(given_up)
         finally:
-            # Also when the listener fails: the program hears of that, and the group does not wait for it.
             kept = [partition for partition in self._subscriptions.assigned if partition not in set(given_up)]
             self._subscriptions.assign_from_group(kept)
         return True
@@ -334,7 +333,8 @@ class Rebalance:
             self._assigned = decode_assignment(answer.assignment)
         except KafkaException as error:
             self._failure = error
-        self._failure_count, self._retry_at_ms, self._prepared = 0, 0, False
+        # A last commit that outlived its rebalance is none of the next one.
+        self._failure_count, self._retry_at_ms, self._prepared, self._final_commit = 0, 0, False, None
         self.rebalances.record(self._clock.monotonic_ms() - self._began_ms)
         self._began_ms = 0
 

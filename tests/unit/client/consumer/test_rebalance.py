@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -53,18 +54,34 @@ class Refusing(ConsumerRebalanceListener):
         raise ValueError("cannot be given up")
 
 
+class Commits:
+    """Keeps the callbacks of commits; a test calls them."""
+
+    def __init__(self) -> None:
+        self.callbacks: list[Callable[..., None]] = []
+
+    def consumed(self) -> dict[TopicPartition, Any]:
+        return {}
+
+    def commit(self, offsets: Any, callback: Any, **_: Any) -> None:
+        self.callbacks.append(callback)
+
+    def run_callbacks(self) -> None: ...
+
+
 class Member:
     """Of a group whose leader is somebody else."""
 
-    def __init__(self, assignor: Any) -> None:
+    def __init__(self, assignor: Any, settings: GroupSettings = SETTINGS) -> None:
         self.link = Link()
+        self.commits = Commits()
         self.subscriptions = SubscriptionState(ResetStrategy.EARLIEST)
         self.subscriptions.subscribe(["t"])
         metadata = ClusterMetadata([], MetadataSettings(1000, BACKOFF))
         self.clock = SimClock()
         self.rebalance = Rebalance(
-            cast(Any, self.link), Membership(), self.subscriptions, cast(Any, None), metadata, [assignor], SETTINGS,
-            self.clock, rack="", is_internal=lambda _: False,
+            cast(Any, self.link), Membership(), self.subscriptions, cast(Any, self.commits), metadata, [assignor],
+            settings, self.clock, rack="", is_internal=lambda _: False,
         )  # fmt: skip
 
     def advance(self) -> None:
@@ -118,6 +135,28 @@ def test_a_listener_that_fails_at_the_end_keeps_nobody_in_the_group() -> None:
     with pytest.raises(ValueError, match="cannot be given up"):
         member.rebalance.leave("test")
     assert len(member.link.asked) == 1
+
+
+def test_a_commit_that_outlived_its_rebalance_does_not_stand_for_that_of_the_next() -> None:
+    member = Member(RangeAssignor(), replace(SETTINGS, auto_commit_interval_ms=1000))
+    member.advance()
+    member.be_given(1, T0)
+    member.advance()
+    member.rebalance._membership.request_rejoin("test")
+    member.advance()
+    member.rebalance.leave("test")
+    member.subscriptions.unsubscribe()
+    member.subscriptions.subscribe(["t"])
+    member.link.asked.clear()
+    member.advance()
+    (late,) = member.commits.callbacks
+    late({}, None)
+    member.be_given(2, T0)
+    member.advance()
+    member.rebalance._membership.request_rejoin("test")
+    member.advance()
+    assert len(member.commits.callbacks) == 2
+    assert member.link.asked == [], "the join waits for the commit"
 
 
 class Network:

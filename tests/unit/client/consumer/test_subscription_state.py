@@ -73,6 +73,16 @@ def test_what_is_about_to_be_given_up_is_fetched_no_more() -> None:
     assert state.where(lambda each: each.may_be_fetched) == []
 
 
+def test_what_was_to_be_given_up_and_stays_is_fetched_again() -> None:
+    state = SubscriptionState(ResetStrategy.EARLIEST)
+    state.subscribe([A.topic])
+    state.assign_from_group([A])
+    state.seek(A, FetchPosition(5))
+    state.mark_pending_revocation([A])
+    state.assign_from_group([A])
+    assert state.where(lambda each: each.may_be_fetched) == [A]
+
+
 def test_a_reset_that_was_overtaken_by_a_seek_means_nothing() -> None:
     state = assigned()
     state.request_reset(A, ResetStrategy.EARLIEST)
