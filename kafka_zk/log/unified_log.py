@@ -23,7 +23,7 @@ from kafka_zk.log.append.append_info import AppendInfo
 from kafka_zk.log.append.checking import CHECK_POOLED_BYTES, LimitedRules, validate_in_thread
 from kafka_zk.log.append.flusher import Flusher
 from kafka_zk.log.append.rules import validation_rules
-from kafka_zk.log.append.writing import POOLED_BYTES, follow_producer, write, write_batches
+from kafka_zk.log.append.writing import POOLED_BYTES, follow_producer, write
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names, partition_metadata
@@ -210,7 +210,7 @@ class UnifiedLog:
         size, last_offset = len(data), last.last_offset
         now_ms = self.log_dir.clock.wall_ms()
         segment = self._room_for(size, first.base_offset, last_offset, max_timestamp, now_ms)
-        write_batches(self, segment, data, headers)
+        write(self, segment, data, size, last_offset, max_timestamp, headers)
         for batch in batches:
             if batch.header.has_producer_id:
                 marker = marker_of(batch) if batch.header.is_control else None

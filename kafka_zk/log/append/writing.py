@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from kafka_zk.log.directory.log_directory import SLOW_WRITE_MS
 from kafka_zk.log.files.transaction_index import AbortedTransaction
 from kafka_zk.log.segments.segment import LogSegment
-from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.protocol.types import Buffer
 from kafka_zk.record.batch import BatchHeader
 from kafka_zk.record.control import EndTransactionMarker
@@ -27,40 +26,38 @@ POOLED_BYTES: Final = 128 * 1024
 on copying this into the page cache. Where the disk keeps a write waiting, threads take all of them (LogDirectory)."""
 
 
-def write(log: UnifiedLog, segment: LogSegment, data: Buffer, size: int, last_offset: int, max_timestamp: int) -> None:
-    """Write and index one batch. Switches only if the caller has the turn. Raises KafkaStorageError."""
-    try:
-        _put(log, segment, data, size)
-        segment.appended(size, last_offset, max_timestamp)
-    except OSError as error:
-        raise _failed(log, error) from error
+def write(
+    log: UnifiedLog,
+    segment: LogSegment,
+    data: Buffer,
+    size: int,
+    last_offset: int,
+    max_timestamp: int,
+    headers: list[BatchHeader] | None = None,
+) -> None:
+    """Write one batch and index it; of several that follow one another, each by its header.
 
-
-def write_batches(log: UnifiedLog, segment: LogSegment, data: Buffer, headers: list[BatchHeader]) -> None:
-    """Write batches that follow one another at once, and index each. The caller has the turn. KafkaStorageError."""
-    try:
-        _put(log, segment, data, len(data))
-        segment.appended_batches(headers)
-    except OSError as error:
-        raise _failed(log, error) from error
-
-
-def _failed(log: UnifiedLog, error: OSError) -> KafkaStorageError:
-    where = f"{log.topic_partition} in dir {log.log_dir.path}"
-    return log.log_dir.fail(f"Error while appending records to {where}", error)
-
-
-def _put(log: UnifiedLog, segment: LogSegment, data: Buffer, size: int) -> None:
+    Switches only if the caller has the turn. Raises KafkaStorageError.
+    """
     log_dir = log.log_dir
     if not segment.is_tracked:
         log_dir.open_segments.track(segment)
-    if size < POOLED_BYTES and not segment.is_flushing and not (log_dir.inline_from_ms and log_dir.must_pool()):
-        started_ms = log_dir.now_ms()
-        segment.file.write(data)
-        if log_dir.now_ms() - started_ms > SLOW_WRITE_MS:
-            log_dir.stalled()
-    else:
-        _write_pooled(log, segment, data)
+    try:
+        if size < POOLED_BYTES and not segment.is_flushing and not (log_dir.inline_from_ms and log_dir.must_pool()):
+            started_ms = log_dir.now_ms()
+            segment.file.write(data)
+            if log_dir.now_ms() - started_ms > SLOW_WRITE_MS:
+                log_dir.stalled()
+        else:
+            _write_pooled(log, segment, data)
+        if headers is None:
+            segment.appended(size, last_offset, max_timestamp)
+        else:
+            segment.appended_batches(headers)
+    except OSError as error:
+        raise log_dir.fail(
+            f"Error while appending records to {log.topic_partition} in dir {log_dir.path}", error
+        ) from error
 
 
 def _write_pooled(log: UnifiedLog, segment: LogSegment, data: Buffer) -> None:
