@@ -82,12 +82,18 @@ def assert_every_time_is_found(log: UnifiedLog) -> None:
         assert found is not None and found.offset == number
 
 
+def files_of(machine: Machine) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in machine.path.glob("t-0/*")}
+
+
 def test_a_clean_stop_leaves_nothing_to_a_power_cut(machine: Machine) -> None:
     log = machine.start()
     fill(log)
     log.flush()  # The indexes are completed later than this.
     machine.manager.shutdown()
+    left = files_of(machine)
     machine.lose_power()
+    assert files_of(machine) == left
     log = machine.start()
     assert values(log) == texts(20)
     assert_every_time_is_found(log)
