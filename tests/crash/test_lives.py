@@ -49,6 +49,7 @@ FOUND = (
     ("plain", 53_166),
     ("plain", 929_504_345_428),
     ("plain", 151_415_141_223),
+    ("plain", 396_774_754_379),
     ("compacted", 428),
 )
 """Seeds that found a fault, of the log or of the checks."""
