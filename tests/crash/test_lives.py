@@ -51,6 +51,7 @@ FOUND = (
     ("plain", 151_415_141_223),
     ("plain", 396_774_754_379),
     ("compacted", 428),
+    ("compacted-syncfs", 743_502_193_127),
 )
 """Seeds that found a fault, of the log or of the checks."""
 IN_MEMORY = Path("/dev/shm")

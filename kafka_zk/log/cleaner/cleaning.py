@@ -102,7 +102,9 @@ class Cleaning:
             self.stats.map_ms = clock.monotonic_ms() - self._began_ms
             end_offset = mapped.latest_offset + 1
             # Records go for the sake of later ones: those must not be lost by a power cut that keeps the swaps.
-            # To the end: the markers of what was mapped may stand anywhere behind it.
+            # To the end: the markers of what was mapped may stand anywhere behind it, and so may the last batches of
+            # producers, for the sake of which their earlier ones go. None younger than this flush counts.
+            last_records = self._last_records()
             log.flush()
             self._check()
             cleanable = below(segments, uncleanable)
@@ -123,7 +125,7 @@ class Cleaning:
             transactions = CleanedTransactions()
             for group in groups:
                 sources = [each.segment for each in group]
-                transactions = self._clean(sources, table, mapped, transactions, legacy_horizon_ms)
+                transactions = self._clean(sources, table, mapped, last_records, transactions, legacy_horizon_ms)
             self.stats.buffer_utilization = mapped.key_count / table.slots if table.slots else 0.0
         finally:
             table.close()
@@ -180,6 +182,7 @@ class Cleaning:
         group: list[LogSegment],
         table: KeyTable,
         mapped: MapState,
+        last_records: dict[int, LastRecord],
         transactions: CleanedTransactions,
         legacy_horizon_ms: int,
     ) -> CleanedTransactions:
@@ -189,7 +192,6 @@ class Cleaning:
         with log.log_dir.guard(f"Failed to clean up log for {self._name} in dir {log.log_dir.path}"):
             cleaned = self._new_segment(group[0].base_offset)
         try:
-            last_records = self._last_records()
             state = FilterState(self._settings.chunk_bytes, transactions)
             for segment in group:
                 rules = PassRules(
