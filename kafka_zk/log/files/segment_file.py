@@ -108,11 +108,13 @@ class SegmentFile:
         self._disk.ftruncate(self.fileno(), size_bytes)
         self.size_bytes = size_bytes
 
-    def trim(self) -> None:
-        """Drop preallocated room behind the last batch. Raises OSError."""
+    def trim(self) -> bool:
+        """Drop preallocated room behind the last batch; whether there was any. Raises OSError."""
         descriptor = self.fileno()
-        if os.fstat(descriptor).st_size != self.size_bytes:
-            self._disk.ftruncate(descriptor, self.size_bytes)
+        if os.fstat(descriptor).st_size == self.size_bytes:
+            return False
+        self._disk.ftruncate(descriptor, self.size_bytes)
+        return True
 
     def read_at(self, position: int, size_bytes: int) -> bytes:
         """At most `size_bytes`; less only at the end of the file. Raises OSError."""

@@ -89,7 +89,7 @@ def _end(log: UnifiedLog, sync: Callable[[list[LogSegment], Path | None], None])
             segment.close_files()
         return
     with log.log_dir.guard(f"Error while closing {log.topic_partition} in dir {log.log_dir.path}"):
-        finished = [segment for segment in log.segments if segment.finish() and segment.size_bytes]
+        finished = [segment for segment in log.segments if segment.finish()]
         log.producers.state.map_end_offset = log.log_end_offset
         sync(finished, log.producers.take_snapshot(durable=False))
         for segment in log.segments:

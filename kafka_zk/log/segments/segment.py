@@ -273,22 +273,23 @@ class LogSegment:
         time_index.extend(times)
         self.indexes_full = offset_index.is_full or time_index.is_full
 
-    def become_inactive(self) -> None:
-        """Complete the indexes and give back the room nobody will use. Raises OSError."""
+    def become_inactive(self) -> bool:
+        """Complete the indexes and give back the room nobody will use; whether that must be synced. Raises OSError.
+
+        The indexes of an empty segment need not be. Its room must, or a power cut brings the zeros back.
+        """
         self.load_times()
         self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp, skip_full_check=True)
         self.offset_index.file.trim()
         self.time_index.file.trim()
-        self.file.trim()
+        had_room = self.file.trim()
         self.indexes_full = self.offset_index.is_full or self.time_index.is_full
         self._is_finished = True
+        return had_room or self.size_bytes > 0
 
     def finish(self) -> bool:
-        """Become inactive unless the segment is already; whether it was not. Raises OSError."""
-        if self._is_finished:
-            return False
-        self.become_inactive()
-        return True
+        """Become inactive unless the segment is already; whether something must be synced. Raises OSError."""
+        return not self._is_finished and self.become_inactive()
 
     def is_complete(self) -> bool:
         """Whether the files look as `become_inactive` left them: trimmed, and the last entries written.
