@@ -80,6 +80,12 @@ class IllegalStateException(KafkaException):
     java_class = "java.lang.IllegalStateException"
 
 
+class IllegalArgumentException(KafkaException):
+    """Something was asked for that can never be, whatever is waited for."""
+
+    java_class = "java.lang.IllegalArgumentException"
+
+
 class UnsupportedSecurity(KafkaException):
     """The configuration asks for protection that this client cannot give yet."""
 
@@ -88,6 +94,11 @@ def caused_by(error: Failure, cause: BaseException) -> Failure:
     """`error` with its cause. For modules that mypyc compiles: 2.4.1 forgets what a raise is `from`."""
     error.__cause__ = cause
     return error
+
+
+def wrapped(error: BaseException) -> KafkaException:
+    """What a library or a bug failed with, as an error of the client: Java's `new KafkaException(error)`."""
+    return caused_by(KafkaException(f"{type(error).__name__}: {error}"), error)
 
 
 def java_name(error: BaseException) -> str:

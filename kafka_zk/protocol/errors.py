@@ -26,6 +26,11 @@ def is_retriable(code: int) -> bool:
     return code in _RETRIABLE
 
 
+def code_of(number: int) -> ErrorCode:
+    """The code of a number received from a peer; one newer than 3.9 is UNKNOWN_SERVER_ERROR. Source: Errors.forCode."""
+    return ErrorCode(number) if number in _MESSAGES else ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 def message_of(code: int) -> str:
     """Kafka's standard text for a code; empty for NONE."""
     return _MESSAGES[code]

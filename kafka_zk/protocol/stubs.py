@@ -112,6 +112,7 @@ def _errors_stub() -> str:
         "CLASSES: dict[ErrorCode, type[BrokerError]]",
         "",
         "def is_retriable(code: int) -> bool: ...",
+        "def code_of(number: int) -> ErrorCode: ...",
         "def message_of(code: int) -> str: ...",
         "def class_name_of(code_name: str) -> str: ...",
         "def base_of(code_name: str) -> type[BrokerError]: ...",

@@ -123,5 +123,5 @@ def _coordinator(calls: Calls, group: str) -> int:
 
 def _raise_for(error_code: int) -> None:
     if error_code != ErrorCode.NONE:
-        error: BrokerError = error_class_for(ErrorCode(error_code))()
+        error: BrokerError = error_class_for(error_code)()
         raise error

@@ -30,7 +30,7 @@ from kafka_zk.client.consumer.subscription_state import (
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.clock import Clock
-from kafka_zk.protocol.errors import CorruptMessage, ErrorCode, RecordListTooLarge, error_class_for
+from kafka_zk.protocol.errors import CorruptMessage, ErrorCode, RecordListTooLarge, code_of, error_class_for
 from kafka_zk.protocol.messages.fetch import FETCH_REQUEST, FETCH_RESPONSE, FetchRequest, FetchResponse
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 
@@ -204,7 +204,7 @@ class Fetcher:
             )
 
     def _take_error(self, answer: FetchAnswer, state: PartitionState, want: Wanted, node_id: int) -> None:
-        partition, code = answer.partition, ErrorCode(answer.error_code)
+        partition, code = answer.partition, code_of(answer.error_code)
         if code in _OLD_METADATA:
             log.debug("Error in fetch for partition %s: %s", partition, code.name)
             self._back_off([partition])

@@ -20,7 +20,7 @@ from uuid import UUID
 from kafka_zk.client.addresses import Address
 from kafka_zk.client.network.backoff import ExponentialBackoff
 from kafka_zk.client.network.cluster_snapshot import ClusterSnapshot, Node, PartitionMetadata, TopicMetadata
-from kafka_zk.protocol.errors import ErrorCode, is_retriable
+from kafka_zk.protocol.errors import ErrorCode, code_of, is_retriable
 from kafka_zk.protocol.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 
@@ -230,7 +230,7 @@ class ClusterMetadata:
             if topic.error_code == ErrorCode.NONE:
                 topics[name] = self._topic_metadata(name, topic)
             else:
-                errors[name] = ErrorCode(topic.error_code)
+                errors[name] = code_of(topic.error_code)
                 self._note_topic_error(name, errors[name])
         controller_id = answer.controller_id if answer.controller_id in nodes else None
         return ClusterSnapshot(nodes, answer.cluster_id, controller_id, topics, errors)

@@ -28,7 +28,7 @@ from kafka_zk.client.network.frames import api_versions_request, decode_answer, 
 from kafka_zk.client.network.node_versions import NodeVersions, key_of, stepped_back
 from kafka_zk.client.network.settings import NetworkSettings
 from kafka_zk.client.network.throttling import pause_ms
-from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.errors import ErrorCode, code_of
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.api_versions import API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE, ApiVersionsResponse
 from kafka_zk.protocol.types import Buffer
@@ -329,7 +329,7 @@ class NodeConnection:
         if older is not None:
             self._ask_for_versions(older, now_ms)
         elif answer.error_code != ErrorCode.NONE:
-            raise KafkaException(f"The node refused ApiVersions with {ErrorCode(answer.error_code).name}")
+            raise KafkaException(f"The node refused ApiVersions with {code_of(answer.error_code).name}")
         else:
             self.versions = NodeVersions(answer)
             self.state = State.READY

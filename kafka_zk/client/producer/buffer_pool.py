@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 
-from kafka_zk.client.errors import KafkaException
+from kafka_zk.client.errors import IllegalArgumentException, KafkaException
 from kafka_zk.client.producer.errors import BufferExhaustedException
 
 
@@ -53,8 +53,14 @@ class BufferPool:
     def wait_and_take(self, size_bytes: int, deadline_s: float, max_block_ms: int) -> None:
         """Blocks, releasing the lock. Take memory as soon as it is there, in turn with others.
 
-        Raises BufferExhaustedException at the deadline (time.monotonic), KafkaException when the producer closes.
+        Raises BufferExhaustedException at the deadline (time.monotonic), KafkaException when the producer closes,
+        IllegalArgumentException at once for more than there will ever be.
         """
+        if size_bytes > self.total_bytes:
+            raise IllegalArgumentException(
+                f"Attempt to allocate {size_bytes} bytes, but there is a hard limit of {self.total_bytes} "
+                "on memory allocations."
+            )
         mine = _Waiter(self._lock, size_bytes)
         began_ns = time.monotonic_ns()
         self._waiting.append(mine)

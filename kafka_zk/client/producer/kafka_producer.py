@@ -128,7 +128,7 @@ class KafkaProducer:
         `timestamp_ms` is epoch ms, None for now. `callback(metadata, error)` is called in the sender's thread and
         should be quick. The future fails with TimeoutException (no metadata, no memory, delivery.timeout.ms),
         MessageTooLarge, or what the broker answered. Raises SerializationException, IllegalStateException once closed,
-        ValueError.
+        IllegalArgumentException where a batch (batch.size) never fits into buffer.memory, ValueError.
         """
         if self._uses_interceptors:
             return self._send_intercepted(ProducerRecord(topic, value, key, partition, timestamp_ms, headers), callback)

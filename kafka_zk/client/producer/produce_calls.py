@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_zk.client.errors import TimeoutException
+from kafka_zk.client.errors import DisconnectException, KafkaException, TimeoutException, wrapped
 from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.client.producer.producer_batch import ProducerBatch
-from kafka_zk.protocol.errors import BrokerError, ErrorCode
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, RecordsError, code_of, error_class_for
 from kafka_zk.protocol.messages.produce import (
     PRODUCE_REQUEST,
     PRODUCE_RESPONSE,
@@ -91,7 +91,7 @@ def _outcome(answer: PartitionProduceResponse | None) -> ProduceOutcome:
     if answer is None:
         return ProduceOutcome(ErrorCode.UNKNOWN_SERVER_ERROR, message="The broker's answer lacks the partition")
     return ProduceOutcome(
-        _code(answer.error_code),
+        code_of(answer.error_code),
         answer.base_offset,
         answer.log_append_time_ms,
         answer.log_start_offset,
@@ -100,17 +100,35 @@ def _outcome(answer: PartitionProduceResponse | None) -> ProduceOutcome:
     )
 
 
-def _code(code: int) -> ErrorCode:
-    try:
-        return ErrorCode(code)
-    except ValueError:
-        return ErrorCode.UNKNOWN_SERVER_ERROR
-
-
 def _no_answer(error: Exception, node_id: int) -> ProduceOutcome:
     if isinstance(error, BrokerError):
         return ProduceOutcome(error.code, exception=error)
     if isinstance(error, TimeoutException):
         message = f"Disconnected from node {node_id} due to timeout"
         return ProduceOutcome(ErrorCode.REQUEST_TIMED_OUT, message=message)
-    return ProduceOutcome(ErrorCode.NETWORK_EXCEPTION, message=f"Disconnected from node {node_id}")
+    if isinstance(error, DisconnectException):
+        return ProduceOutcome(ErrorCode.NETWORK_EXCEPTION, message=f"Disconnected from node {node_id}")
+    # The request could not be made, for want of memory for instance: nobody was asked, and asking again is no help.
+    return ProduceOutcome(ErrorCode.UNKNOWN_SERVER_ERROR, exception=wrapped(error))
+
+
+def errors_of(outcome: ProduceOutcome) -> Callable[[int], Exception]:
+    """Each record's error: where the broker named single records, the others failed only with them."""
+    error_class: type[BrokerError] = error_class_for(outcome.error)
+    if not outcome.record_errors:
+        error = outcome.exception or error_class(outcome.message)
+        return lambda _: error
+    named = dict(outcome.record_errors)
+    invalid = error_class_for(ErrorCode.INVALID_RECORD)
+    assert issubclass(invalid, RecordsError)
+
+    def error_of(index: int) -> Exception:
+        if index in named:
+            return invalid(named[index] or outcome.message)
+        if len(named) == 1 and outcome.message:
+            return KafkaException(outcome.message)
+        return KafkaException(
+            "Failed to append record because it was part of a batch which had one more more invalid records"
+        )
+
+    return error_of

@@ -190,6 +190,7 @@ class ProducerBatch:
         records: list[Record] = decode(payload, 0, len(payload), self.record_count, self._base_timestamp, 0)
         callbacks = {future.index: callback for future, callback in self._callbacks}
         parts: list[ProducerBatch] = []
+        first_indexes: list[int] = []
         for index, record in enumerate(records):
             _, timestamp, key, value, headers = record
             callback = callbacks.get(index)
@@ -197,7 +198,7 @@ class ProducerBatch:
                 part = ProducerBatch(self.topic_partition, self.created_ms, 0)
                 part.is_split_part = True
                 part.append(timestamp, key, value, headers, callback, limit_bytes, 1.0)
-                self.result.parts.append((index, part.result))
+                first_indexes.append(index)
                 parts.append(part)
         for part in parts:
             part.close(codec, level)
@@ -206,6 +207,8 @@ class ProducerBatch:
             for part in parts:
                 part.stamp(self.producer_id, self.producer_epoch, sequence)
                 sequence = increment_sequence(sequence, part.record_count)
+        # Only now: what cannot be compressed again leaves this batch as it was.
+        self.result.parts.extend((index, part.result) for index, part in zip(first_indexes, parts, strict=True))
         self._is_done = True
         self.result.settle()
         return parts
@@ -219,6 +222,7 @@ class ProducerBatch:
             try:
                 callback(future.metadata(), error)
             except Exception:
+                # The program's own: it must not keep other records from being settled.
                 log.exception(
                     "Error executing user-provided callback on message for topic-partition '%s'", self.topic_partition
                 )

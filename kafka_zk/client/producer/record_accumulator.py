@@ -123,7 +123,8 @@ class RecordAccumulator:
         """Blocks while buffer.memory is full. Put a record into a batch of its partition, UNKNOWN_PARTITION: any.
 
         `size_limit_bytes` is at least what the record takes as a batch of its own; `deadline_s` is of time.monotonic,
-        0.0 for max.block.ms from now. Raises BufferExhaustedException, IllegalStateException once closed.
+        0.0 for max.block.ms from now. Raises BufferExhaustedException, IllegalStateException once closed,
+        IllegalArgumentException for a batch that is larger than buffer.memory.
         """
         is_sticky = partition == UNKNOWN_PARTITION
         sticky = topic.sticky

@@ -13,19 +13,19 @@ import logging
 import threading
 from collections.abc import Callable, Iterable
 
-from kafka_zk.client.errors import KafkaException, TimeoutException
+from kafka_zk.client.errors import KafkaException, TimeoutException, wrapped
 from kafka_zk.client.network.metadata import ClusterMetadata, is_invalid_metadata
 from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.client.producer.idempotence import Idempotence
 from kafka_zk.client.producer.node_latencies import NodeLatencies
-from kafka_zk.client.producer.produce_calls import ProduceOutcome, send_batches
+from kafka_zk.client.producer.produce_calls import ProduceOutcome, errors_of, send_batches
 from kafka_zk.client.producer.producer_batch import ProducerBatch
 from kafka_zk.client.producer.producer_id_call import ProducerIdCall
 from kafka_zk.client.producer.producer_metrics import ProducerMetrics
 from kafka_zk.client.producer.record_accumulator import PartitionQueue, RecordAccumulator
 from kafka_zk.client.producer.settings import ProducerSettings
 from kafka_zk.clock import Clock
-from kafka_zk.protocol.errors import BrokerError, ErrorCode, RecordsError, error_class_for, is_retriable
+from kafka_zk.protocol.errors import ErrorCode, is_retriable
 from kafka_zk.protocol.types import TopicPartition
 
 LONGEST_POLL_S = 60.0
@@ -92,6 +92,7 @@ class Sender:
         try:
             self.run_once()
         except Exception:
+            # As in Java: the thread is all that the records have, and goes on with the next turn.
             log.exception("[%s] Uncaught error in kafka producer I/O thread: ", self._log_prefix)
 
     def run_once(self) -> None:
@@ -198,13 +199,11 @@ class Sender:
     def _keeps_order(self) -> bool:
         return self._settings.max_in_flight == 1
 
-    def _send(self, node_id: int, batches: list[ProducerBatch], now_ms: int) -> None:
-        settings = self._settings
+    def _send(self, node_id: int, drained: list[ProducerBatch], now_ms: int) -> None:
+        batches = [batch for batch in drained if self._closed(batch)]
+        if not batches:
+            return
         for batch in batches:
-            is_new = not batch.size_bytes
-            batch.close(settings.codec, settings.level)
-            if is_new and batch.is_compressed:
-                self._accumulator.ratios.saw(batch.topic_partition.topic, batch.compression_ratio)
             batch.leader_of_attempt = node_id
             self._under_way[batch] = None
         self._metrics.request_sent(batches, now_ms)
@@ -212,10 +211,31 @@ class Sender:
             self._client,
             node_id,
             batches,
-            settings.acks,
-            settings.request_timeout_ms,
+            self._settings.acks,
+            self._settings.request_timeout_ms,
             lambda outcomes, throttle_ms: self._take_outcomes(node_id, outcomes, now_ms, throttle_ms),
         )
+
+    def _closed(self, batch: ProducerBatch) -> bool:
+        """Make bytes of a batch's records; where that cannot be done, for want of memory for instance, they fail."""
+        is_new = not batch.size_bytes
+        try:
+            batch.close(self._settings.codec, self._settings.level)
+        except Exception as error:
+            # Whatever it was: nobody else would ever settle the batch, and `flush` would wait for it for good.
+            self._fail_here(batch, error)
+            return False
+        if is_new and batch.is_compressed:
+            self._accumulator.ratios.saw(batch.topic_partition.topic, batch.compression_ratio)
+        return True
+
+    def _fail_here(self, batch: ProducerBatch, error: Exception) -> None:
+        """A batch failed on this side; no broker has seen it."""
+        log.error("[%s] Records for %s cannot be sent", self._log_prefix, batch.topic_partition, exc_info=error)
+        failure = wrapped(error)
+        self._fail(batch, None, lambda _: failure, may_have_been_taken=False)
+        if self._keeps_order:
+            self._unmute(batch.topic_partition)
 
     # --- outcomes ----------------------------------------------------------------------------------------------------
 
@@ -225,8 +245,9 @@ class Sender:
         now_ms = self._clock.monotonic_ms()
         self._metrics.answered(node_id, now_ms - sent_ms, throttle_ms, now_ms)
         for batch, outcome in outcomes:
-            self._under_way.pop(batch, None)
             self._take_outcome(batch, outcome, now_ms)
+            # Only now: were there a fault of ours above, delivery.timeout.ms would still end the batch.
+            self._under_way.pop(batch, None)
             if self._keeps_order:
                 self._unmute(batch.topic_partition)
 
@@ -256,7 +277,7 @@ class Sender:
             with self._accumulator.lock:
                 self._accumulator.put_back([batch])
         else:
-            self._fail(batch, error, _errors_of(outcome), may_have_been_taken=batch.attempts >= self._settings.retries)
+            self._fail(batch, error, errors_of(outcome), may_have_been_taken=batch.attempts >= self._settings.retries)
         if is_invalid_metadata(error):
             if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 log.warning(
@@ -311,7 +332,12 @@ class Sender:
         self._accumulator.ratios.reset(batch.topic_partition.topic)
         # A batch that is no larger than wanted has to be cut all the same.
         limit = min(settings.batch_size_bytes, max(1, batch.records_bytes // 2 + 61))
-        parts = batch.split(limit, settings.codec, settings.level)
+        try:
+            parts = batch.split(limit, settings.codec, settings.level)
+        except Exception as error:
+            # As in `_closed`.
+            self._fail_here(batch, error)
+            return
         self._metrics.was_split(now_ms)
         if self.idempotence is not None:
             self.idempotence.replaced(batch, parts)
@@ -352,25 +378,3 @@ class Sender:
         for batch in batches:
             batch.fail(lambda _: error)
             self._accumulator.done(batch)
-
-
-def _errors_of(outcome: ProduceOutcome) -> Callable[[int], Exception]:
-    """Each record's error: where the broker named single records, the others failed only with them."""
-    error_class: type[BrokerError] = error_class_for(outcome.error)
-    if not outcome.record_errors:
-        error = outcome.exception or error_class(outcome.message)
-        return lambda _: error
-    named = dict(outcome.record_errors)
-    invalid = error_class_for(ErrorCode.INVALID_RECORD)
-    assert issubclass(invalid, RecordsError)
-
-    def error_of(index: int) -> Exception:
-        if index in named:
-            return invalid(named[index] or outcome.message)
-        if len(named) == 1 and outcome.message:
-            return KafkaException(outcome.message)
-        return KafkaException(
-            "Failed to append record because it was part of a batch which had one more more invalid records"
-        )
-
-    return error_of

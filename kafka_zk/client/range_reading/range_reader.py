@@ -19,11 +19,18 @@ from kafka_zk.client.network.metadata import ClusterMetadata
 from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.client.network.settings import metadata_settings, network_settings
 from kafka_zk.client.range_reading.errors import CorruptRange, EndBeyondLog, NoProgress, OffsetsLost
-from kafka_zk.client.range_reading.fetching import MAY_PASS, FetchSettings, fetch_request, fetch_settings, partition_of
+from kafka_zk.client.range_reading.fetching import (
+    BY_TOPIC_ID,
+    MAY_PASS,
+    FetchSettings,
+    fetch_request,
+    fetch_settings,
+    partition_of,
+)
 from kafka_zk.client.range_reading.visible_batches import AbortedTransactions, VisibleBatches, visible_batches
 from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.tables.consumer import CONSUMER_KEYS
-from kafka_zk.protocol.errors import BrokerError, CorruptMessage, ErrorCode, error_class_for
+from kafka_zk.protocol.errors import BrokerError, CorruptMessage, ErrorCode, code_of, error_class_for
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.fetch import FETCH_REQUEST, FETCH_RESPONSE, FetchRequest, FetchResponse, PartitionData
 from kafka_zk.protocol.messages.list_offsets import (
@@ -192,7 +199,9 @@ class _Reading:
                 version, self._partition, topic_id, leader_epoch, position, self._max_bytes, self._settings
             )
 
-        return self._asked(known.leader_id, FETCH_REQUEST, FETCH_RESPONSE, build, position)
+        # A cluster whose topics have no ids (inter.broker.protocol.version below 2.8) is asked by name.
+        max_version = BY_TOPIC_ID - 1 if topic_id == NULL_UUID else None
+        return self._asked(known.leader_id, FETCH_REQUEST, FETCH_RESPONSE, build, position, max_version)
 
     def _asked(
         self,
@@ -201,6 +210,7 @@ class _Reading:
         response: Message[Answer],
         build: Callable[[int], Request],
         position: int,
+        max_version: int | None = None,
     ) -> _Flight[Answer]:
         flight: _Flight[Answer] = _Flight(position)
 
@@ -210,7 +220,7 @@ class _Reading:
         def failed(error: Exception) -> None:
             flight.error = error
 
-        self._client.send(leader_id, request, response, build, answered, failed)
+        self._client.send(leader_id, request, response, build, answered, failed, max_version=max_version)
         self._client.poll(0)
         return flight
 
@@ -270,7 +280,7 @@ class _Reading:
     def _judge(self, code: int, position: int) -> None:
         """Raise what cannot pass."""
         if code in MAY_PASS:
-            self._trouble = f"its leader answers {ErrorCode(code).name}"
+            self._trouble = f"its leader answers {code_of(code).name}"
             self._metadata.request_update()
         elif code == ErrorCode.OFFSET_OUT_OF_RANGE:
             # The answer does not say where the log is.

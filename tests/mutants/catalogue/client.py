@@ -62,6 +62,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/client/producer/test_record_accumulator.py",
     ),
     Mutant(
+        breaks="records that cannot be compressed fail",
+        file="kafka_zk/client/producer/sender.py",
+        old="            self._fail_here(batch, error)\n            return False\n",
+        new="            return False\n",
+        tests="tests/unit/client/producer/test_producer.py -k cannot_be_compressed_fail",
+    ),
+    Mutant(
+        breaks="the thread of a group outlives a fault and tells of it",
+        file="kafka_zk/client/consumer/group/coordinator_link.py",
+        old="        self._is_beating = False\n        self._look_later(str(error))\n",
+        new="        self._is_beating = False\n",
+        tests="tests/unit/client/consumer/test_coordinator_link.py",
+    ),
+    Mutant(
         breaks="a client that can reach no broker waits for the pause after a failure",
         file="kafka_zk/client/network/network_client.py",
         old="for each in self.metadata.snapshot.nodes]",

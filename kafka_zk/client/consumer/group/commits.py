@@ -26,7 +26,7 @@ from kafka_zk.client.consumer.settings import GroupSettings
 from kafka_zk.client.consumer.subscription_state import SubscriptionState
 from kafka_zk.client.errors import DisconnectException, TimeoutException
 from kafka_zk.clock import Clock
-from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_class_for, is_retriable
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, code_of, error_class_for, is_retriable
 from kafka_zk.protocol.messages.offset_commit import (
     OFFSET_COMMIT_REQUEST,
     OFFSET_COMMIT_RESPONSE,
@@ -110,7 +110,7 @@ class Commits:
             for each in topic.partitions:
                 if each.error_code == ErrorCode.NONE:
                     continue
-                code = ErrorCode(each.error_code)
+                code = code_of(each.error_code)
                 log.warning("Offset commit failed on partition %s-%s: %s", topic.name, each.partition_index, code.name)
                 return self._error_of(code, identity)
         return None
@@ -182,7 +182,7 @@ class Commits:
         group_error, found = fetched_offsets(answer)
         if group_error != ErrorCode.NONE:
             if group_error in _MOVED:
-                self._link.lose_coordinator(ErrorCode(group_error).name)
+                self._link.lose_coordinator(code_of(group_error).name)
             return error_class_for(group_error)()
         for error_code, _ in found.values():
             if error_code != ErrorCode.NONE:

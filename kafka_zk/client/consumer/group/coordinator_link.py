@@ -3,6 +3,7 @@
 Role        Acts. The program's thread hands requests over and is called back by `deliver`, in its own thread; that of
             the link finds the coordinator, sends, and beats the heart, however long the program takes for its records.
 Invariants  Outcomes are called by `deliver` only, each once, in the order in which they came.
+            An error that nobody expected is raised once by `deliver`, in the program's thread, and the link goes on.
             No lock is held while the program's code runs; `wakeup` of the consumer takes none at all.
             The thread ends with the link, and is a daemon: it keeps no program alive.
 Source      AbstractCoordinator (HeartbeatThread, lookupCoordinator), Heartbeat, ConsumerNetworkClient.
@@ -21,11 +22,11 @@ from typing import Any, Final
 from kafka_zk.client.consumer.group.membership import Identity
 from kafka_zk.client.consumer.group.messages import find_coordinator, found_coordinator, heartbeat, leave_group
 from kafka_zk.client.consumer.settings import GroupSettings
-from kafka_zk.client.errors import DisconnectException, TimeoutException
+from kafka_zk.client.errors import DisconnectException, TimeoutException, wrapped
 from kafka_zk.client.network.cluster_snapshot import Node
 from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.clock import Clock
-from kafka_zk.protocol.errors import ErrorCode, error_class_for, is_retriable
+from kafka_zk.protocol.errors import ErrorCode, code_of, error_class_for, is_retriable
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.find_coordinator import FIND_COORDINATOR_REQUEST, FIND_COORDINATOR_RESPONSE
 from kafka_zk.protocol.messages.heartbeat import HEARTBEAT_REQUEST, HEARTBEAT_RESPONSE, HeartbeatResponse
@@ -74,6 +75,7 @@ class CoordinatorLink:
         self._last_answer_ms = 0
         self._last_poll_ms = clock.monotonic_ms()
         self._is_beating = False
+        self._failure: Exception | None = None
         self.on_beat: Callable[[Identity, int], None] = lambda *_: None
         self.on_slow_poll: Callable[[Identity], None] = lambda _: None
         self.coordinator: Node | None = None
@@ -108,10 +110,13 @@ class CoordinatorLink:
         self._network.wakeup()
 
     def deliver(self) -> bool:
-        """Call the outcomes that came. Whether there were any."""
+        """Call the outcomes that came. Whether there were any. Raises KafkaException for a fault of the link's."""
         delivered = bool(self._outcomes)
         while self._outcomes:
             self._outcomes.popleft()()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise wrapped(failure)
         return delivered
 
     def beat_as(self, identity: Identity | None) -> None:
@@ -148,11 +153,28 @@ class CoordinatorLink:
     def _run(self) -> None:
         try:
             while not self._stopping:
-                now_ms = self._clock.monotonic_ms()
-                due_ms = min(self._send_questions(now_ms), self._beat(now_ms))
-                self._network.poll(max(0.0, min(_IDLE_S, (due_ms - now_ms) / 1000)))
+                try:
+                    self._turn()
+                except Exception as error:
+                    # A bug, or memory that is at its end. Were the thread to end, the program would poll for ever and
+                    # never hear why: Java raises it from poll, and starts the thread anew.
+                    self._note_failure(error)
         finally:
             self._network.close()
+
+    def _turn(self) -> None:
+        now_ms = self._clock.monotonic_ms()
+        due_ms = min(self._send_questions(now_ms), self._beat(now_ms))
+        self._network.poll(max(0.0, min(_IDLE_S, (due_ms - now_ms) / 1000)))
+
+    def _note_failure(self, error: Exception) -> None:
+        log.error("Heartbeat thread failed due to unexpected error", exc_info=error)
+        self._failure = error
+        # The answer that was awaited may be what could not be borne.
+        self._is_beating = False
+        self._look_later(str(error))
+        self._next_beat_ms = self._look_again_ms
+        self._notify()
 
     def _finish(self, outcome: Callable[[], None]) -> None:
         self._outcomes.append(outcome)
@@ -222,7 +244,7 @@ class CoordinatorLink:
             self.coordinator = node
             self._last_answer_ms = self._clock.monotonic_ms()
             return
-        self._look_later(message or ErrorCode(error_code).name)
+        self._look_later(message or code_of(error_code).name)
         if not is_retriable(error_code):
             error = error_class_for(error_code)(message or "")
             while self._questions:
@@ -275,7 +297,7 @@ class CoordinatorLink:
         self.beat_count += 1
         self.last_beat_ms = self._last_answer_ms = self._clock.monotonic_ms()
         if answer.error_code in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE):
-            self.lose_coordinator(ErrorCode(answer.error_code).name)
+            self.lose_coordinator(code_of(answer.error_code).name)
         elif answer.error_code not in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS) and identity == self._beats_as:
             self._beats_as = None
         if answer.error_code != ErrorCode.NONE:

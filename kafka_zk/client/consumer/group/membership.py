@@ -12,7 +12,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, NamedTuple
 
-from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.errors import ErrorCode, code_of
 from kafka_zk.protocol.messages.join_group import JoinGroupResponse
 from kafka_zk.protocol.messages.sync_group import SyncGroupResponse
 
@@ -100,9 +100,9 @@ class Membership:
             self.identity = Identity(NO_GENERATION, answer.member_id)
             return Outcome.REJOIN_NOW
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
-            self.forget(f"encountered {ErrorCode(code).name} from JoinGroup response")
+            self.forget(f"encountered {code_of(code).name} from JoinGroup response")
             return Outcome.REJOIN_NOW
-        self._fail(f"rebalance failed due to {ErrorCode(code).name}")
+        self._fail(f"rebalance failed due to {code_of(code).name}")
         return self._outcome(code, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REBALANCE_IN_PROGRESS)
 
     def on_synced(self, attempt: int, answer: SyncGroupResponse) -> Outcome:
@@ -114,9 +114,9 @@ class Membership:
             self.state = MemberState.STABLE
             return Outcome.PROCEED
         if code in _FORGOTTEN:
-            self.forget(f"encountered {ErrorCode(code).name} from SyncGroup response")
+            self.forget(f"encountered {code_of(code).name} from SyncGroup response")
             return Outcome.REJOIN_NOW
-        self._fail(f"sync failed due to {ErrorCode(code).name}")
+        self._fail(f"sync failed due to {code_of(code).name}")
         return self._outcome(code, ErrorCode.REBALANCE_IN_PROGRESS)
 
     def on_disconnected(self, attempt: int) -> None:
@@ -133,7 +133,7 @@ class Membership:
                 self.request_rejoin("group is already rebalancing")
             return Outcome.PROCEED
         if error_code in _FORGOTTEN:
-            self.forget(f"encountered {ErrorCode(error_code).name} from heartbeat")
+            self.forget(f"encountered {code_of(error_code).name} from heartbeat")
             return Outcome.REJOIN_NOW
         if error_code in _ELSEWHERE:
             return Outcome.FIND_COORDINATOR

@@ -32,7 +32,7 @@ from kafka_zk.client.errors import KafkaException
 from kafka_zk.client.network.metadata import ClusterMetadata
 from kafka_zk.clock import Clock
 from kafka_zk.config.errors import ConfigException
-from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_class_for, is_retriable
+from kafka_zk.protocol.errors import BrokerError, code_of, error_class_for, is_retriable
 from kafka_zk.protocol.messages.join_group import JOIN_GROUP_REQUEST, JOIN_GROUP_RESPONSE, JoinGroupResponse
 from kafka_zk.protocol.messages.leave_group import LEAVE_GROUP_REQUEST, LEAVE_GROUP_RESPONSE
 from kafka_zk.protocol.messages.sync_group import SYNC_GROUP_REQUEST, SYNC_GROUP_RESPONSE, SyncGroupResponse
@@ -308,7 +308,7 @@ class Rebalance:
             self._failure = error
 
     def _act_on(self, outcome: Outcome, error_code: int) -> None:
-        code = ErrorCode(error_code)
+        code = code_of(error_code)
         log.info("Rebalance failed due to %s: %s", code.name, outcome.value)
         self._link.beat_as(None)
         if outcome is Outcome.FIND_COORDINATOR:

@@ -10,8 +10,9 @@ import pytest
 from kafka_zk.client.consumer.errors import LogTruncation
 from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
 from kafka_zk.client.consumer.records import OffsetAndMetadata
-from kafka_zk.protocol.errors import ErrorCode, TopicAuthorizationFailed
+from kafka_zk.protocol.errors import ErrorCode, TopicAuthorizationFailed, UnknownServerError
 from kafka_zk.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from kafka_zk.protocol.messages.find_coordinator import FindCoordinatorResponse
 from kafka_zk.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
@@ -30,7 +31,14 @@ from tests.support.our_consumer import poll_until, read, settings
 from tests.unit.client.scripted_broker import API_VERSIONS_KEY, ScriptedBroker
 
 FETCH, METADATA, OFFSET_FOR_LEADER_EPOCH = 1, 3, 23
-VERSIONS = {FETCH: (4, 12), METADATA: (0, 12), API_VERSIONS_KEY: (0, 4), OFFSET_FOR_LEADER_EPOCH: (0, 4)}
+FIND_COORDINATOR = 10
+VERSIONS = {
+    FETCH: (4, 12),
+    METADATA: (0, 12),
+    API_VERSIONS_KEY: (0, 4),
+    OFFSET_FOR_LEADER_EPOCH: (0, 4),
+    FIND_COORDINATOR: (0, 0),
+}
 T0 = TopicPartition("t", 0)
 
 
@@ -145,3 +153,19 @@ def test_a_topic_that_may_not_be_read_is_named(log: Log) -> None:
         pytest.raises(TopicAuthorizationFailed, match=r"Not authorized to access topics: \[t\]"),
     ):
         poll_until([consumer], lambda: False)
+
+
+NEWER_THAN_US = 9999
+"""An error code of a Kafka to come."""
+
+
+def test_a_code_that_nobody_knows_is_told_to_the_program_and_the_group_is_asked_again(log: Log) -> None:
+    answers = [FindCoordinatorResponse(error_code=NEWER_THAN_US)]
+    lost = FindCoordinatorResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    log.broker.handlers[FIND_COORDINATOR] = lambda *_: answers.pop() if answers else lost
+    with KafkaConsumer(settings(log.broker.bootstrap, group_id="g")) as consumer:
+        consumer.subscribe(["t"])
+        with pytest.raises(UnknownServerError):
+            poll_until([consumer], lambda: False)
+        asked = log.broker.seen.count((FIND_COORDINATOR, 0))
+        poll_until([consumer], lambda: log.broker.seen.count((FIND_COORDINATOR, 0)) > asked + 1)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from kafka_zk.client.errors import (
+    IllegalArgumentException,
     IllegalStateException,
     KafkaException,
     SerializationException,
@@ -21,9 +23,12 @@ from kafka_zk.client.producer.errors import BufferExhaustedException
 from kafka_zk.client.producer.futures import RecordMetadata
 from kafka_zk.client.producer.interceptors import ProducerRecord
 from kafka_zk.client.producer.kafka_producer import KafkaProducer
+from kafka_zk.client.producer.produce_calls import ProduceOutcome, errors_of, send_batches
+from kafka_zk.client.producer.producer_batch import ProducerBatch
 from kafka_zk.config.errors import ConfigException
-from kafka_zk.protocol.errors import ErrorCode, InvalidRecord, InvalidTopicException, MessageTooLarge
+from kafka_zk.protocol.errors import ErrorCode, InvalidRecord, InvalidTopicException, MessageTooLarge, is_retriable
 from kafka_zk.protocol.messages.produce import BatchIndexAndErrorMessage, PartitionProduceResponse
+from kafka_zk.protocol.types import TopicPartition
 from tests.unit.client.producer.conftest import (
     INIT_PRODUCER_ID_KEY,
     PATIENCE_S,
@@ -193,6 +198,67 @@ def test_send_goes_on_as_soon_as_memory_is_free(broker: TakingBroker, produce: P
     producer.flush(PATIENCE_S)
     assert [future.result(0).offset for future in futures] == list(range(40))
     assert _metric(producer, "buffer-available-bytes") == 4000
+
+
+def test_a_batch_larger_than_all_memory_is_refused_and_waits_for_nothing(
+    broker: TakingBroker, produce: Produce
+) -> None:
+    producer = produce(broker, buffer_memory=1000, batch_size=2000)
+    with pytest.raises(IllegalArgumentException) as refused:
+        producer.send("t", b"x")
+    assert java_name(refused.value) == "java.lang.IllegalArgumentException"
+    assert str(refused.value) == (
+        "Attempt to allocate 2000 bytes, but there is a hard limit of 1000 on memory allocations."
+    )
+
+
+@pytest.mark.parametrize("max_in_flight", [1, 5])
+def test_records_that_cannot_be_compressed_fail_and_those_after_them_go_on(
+    broker: TakingBroker, produce: Produce, monkeypatch: pytest.MonkeyPatch, max_in_flight: int
+) -> None:
+    producer = produce(broker, compression_type="gzip", max_in_flight_requests_per_connection=max_in_flight)
+    assert producer.send("t", b"before").result(PATIENCE_S).offset == 0
+    told: list[Exception | None] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(zlib, "compressobj", _no_memory)
+        future = producer.send("t", b"lost", callback=lambda _, error: told.append(error))
+        error = future.exception(PATIENCE_S)
+    assert isinstance(error, KafkaException) and isinstance(error.__cause__, MemoryError)
+    assert told == [error]
+    assert producer.send("t", b"after").result(PATIENCE_S).offset == 1
+    producer.flush(PATIENCE_S)
+    assert broker.values() == [b"before", b"after"]
+
+
+def test_a_batch_that_cannot_be_compressed_again_in_parts_fails_whole(
+    broker: TakingBroker, produce: Produce, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse_and_lose_the_memory(*_: Any) -> PartitionProduceResponse:
+        monkeypatch.setattr(zlib, "compressobj", _no_memory)
+        return refusing(ErrorCode.MESSAGE_TOO_LARGE)(*_)
+
+    broker.verdicts = [refuse_and_lose_the_memory]
+    producer = produce(broker, compression_type="gzip", linger_ms=600_000, delivery_timeout_ms=700_000)
+    futures = [producer.send("t", b"x") for _ in range(3)]
+    producer.flush(PATIENCE_S)
+    assert [str(future.exception(0)) for future in futures] == ["MemoryError: none left"] * 3
+
+
+def test_a_request_that_cannot_be_made_is_not_tried_again() -> None:
+    class Network:
+        def send(self, *arguments: Any) -> None:
+            arguments[-1](MemoryError("none left"))
+
+    batch = ProducerBatch(TopicPartition("t", 0), 0, 0)
+    outcomes: list[ProduceOutcome] = []
+    send_batches(cast(Any, Network()), 1, [batch], -1, 1000, lambda found, _: outcomes.extend(o for _, o in found))
+    (outcome,) = outcomes
+    assert not is_retriable(outcome.error)
+    assert str(errors_of(outcome)(0)) == "MemoryError: none left"
+
+
+def _no_memory(*_: Any) -> Any:
+    raise MemoryError("none left")
 
 
 def test_a_record_larger_than_a_request_may_be_fails_at_once(broker: TakingBroker, produce: Produce) -> None:

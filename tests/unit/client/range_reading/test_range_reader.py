@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import threading
 from typing import Any
+from uuid import UUID
+
+import pytest
 
 from kafka_zk.client.range_reading.range_reader import RangeReader
 from kafka_zk.clock import SystemClock
@@ -14,7 +17,7 @@ from kafka_zk.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 from tests.unit.client.range_reading.given import data
 from tests.unit.client.scripted_broker import API_VERSIONS_KEY, ScriptedBroker
 
@@ -59,3 +62,22 @@ def test_a_caller_may_take_its_time() -> None:
                 clock.skipped_ms += 10 * 60_000
                 may_answer.get(offset + 5, threading.Event()).set()
     assert seen == [0, 5, 10]
+
+
+@pytest.mark.parametrize(("topic_id", "version"), [(NULL_UUID, 12), (UUID(int=7), 16)])
+def test_a_topic_without_an_id_is_fetched_by_its_name(topic_id: UUID, version: int) -> None:
+    def fetch(request: Any, version: int) -> FetchResponse:
+        (asked,) = request.topics
+        assert (asked.topic_id, asked.topic) == ((topic_id, "") if version >= 13 else (NULL_UUID, "t"))
+        found = PartitionData(partition_index=0, high_watermark=5, records=data(0, 5))  # type: ignore[arg-type]
+        answered = FetchableTopicResponse(topic=asked.topic, topic_id=asked.topic_id, partitions=[found])
+        return FetchResponse(responses=[answered])
+
+    with ScriptedBroker({FETCH: fetch}, versions={**VERSIONS, FETCH: (4, 16)}) as broker:
+        leader = MetadataResponsePartition(partition_index=0, leader_id=1, leader_epoch=0)
+        topic = MetadataResponseTopic(name="t", topic_id=topic_id, partitions=[leader])
+        node = MetadataResponseBroker(node_id=1, host=broker.host, port=broker.port)
+        broker.handlers[METADATA] = lambda *_: MetadataResponse(brokers=[node], controller_id=1, topics=[topic])
+        with RangeReader({"bootstrap.servers": broker.bootstrap}) as reader:
+            assert [batch.header.base_offset for batch in reader.read(TopicPartition("t", 0), 0, 5)] == [0]
+        assert (FETCH, version) in broker.seen
