@@ -33,7 +33,7 @@ from kafka_zk.client.config import ClientConfig
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.tables.admin import ADMIN_KEYS
-from kafka_zk.protocol.errors import ErrorCode, UnsupportedVersion, error_class_for
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, UnsupportedVersion, error_class_for
 from kafka_zk.protocol.messages.metadata import (
     METADATA_REQUEST,
     METADATA_RESPONSE,
@@ -45,6 +45,8 @@ from kafka_zk.protocol.types import TopicPartition
 
 if TYPE_CHECKING:
     from kafka_zk.client.admin.offset_listing import Listed
+    from kafka_zk.client.admin.quotas import ClientQuotaEntity, FilterComponent
+    from kafka_zk.client.admin.scram import ScramCredentialInfo, ScramDeletion, ScramUpsertion
 
 _client_numbers = itertools.count(1)
 
@@ -310,6 +312,40 @@ class AdminClient:
         request, response = messages.INCREMENTAL_ALTER_CONFIGS_REQUEST, messages.INCREMENTAL_ALTER_CONFIGS_RESPONSE
         call = Call("incrementalAlterConfigs", request, response, build, check)
         self._calls.to_node(_node_of(changes), call)
+
+    # --- quotas and credentials --------------------------------------------------------------------------------------
+
+    def describe_client_quotas(
+        self, components: Sequence[FilterComponent], *, strict: bool = False
+    ) -> dict[ClientQuotaEntity, dict[str, float]]:
+        """Blocks. The quotas of the entities that a filter lets through. Raises InvalidRequest ..."""
+        from kafka_zk.client.admin.quotas import describe_client_quotas
+
+        return describe_client_quotas(self._calls, components, strict=strict)
+
+    def alter_client_quotas(
+        self, alterations: Mapping[ClientQuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False
+    ) -> None:
+        """Blocks. Set quotas, or remove those that are None. Raises InvalidRequest ..."""
+        from kafka_zk.client.admin.quotas import alter_client_quotas
+
+        alter_client_quotas(self._calls, alterations, validate_only=validate_only)
+
+    def describe_user_scram_credentials(
+        self, users: Sequence[str] = ()
+    ) -> Mapping[str, list[ScramCredentialInfo] | BrokerError]:
+        """Blocks. Mechanisms and iterations of users (none: of all), or the error of one."""
+        from kafka_zk.client.admin.scram import describe_user_scram_credentials
+
+        return describe_user_scram_credentials(self._calls, users)
+
+    def alter_user_scram_credentials(
+        self, *, deletions: Sequence[ScramDeletion] = (), upsertions: Sequence[ScramUpsertion] = ()
+    ) -> None:
+        """Blocks. Raises UnacceptableCredential, ResourceNotFound ..."""
+        from kafka_zk.client.admin.scram import alter_user_scram_credentials
+
+        alter_user_scram_credentials(self._calls, deletions=deletions, upsertions=upsertions)
 
     # --- the cluster -------------------------------------------------------------------------------------------------
 
