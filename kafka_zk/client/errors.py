@@ -8,12 +8,9 @@ Source      Kafka 3.9 org.apache.kafka.common.errors, Errors (which class stands
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from kafka_zk.config.errors import ConfigException
+from kafka_zk.protocol.causes import caused_by
 from kafka_zk.protocol.errors import BrokerError
-
-Failure = TypeVar("Failure", bound=BaseException)
 
 ERRORS_PACKAGE = "org.apache.kafka.common.errors."
 
@@ -88,12 +85,6 @@ class IllegalArgumentException(KafkaException):
 
 class UnsupportedSecurity(KafkaException):
     """The configuration asks for protection that this client cannot give yet."""
-
-
-def caused_by(error: Failure, cause: BaseException) -> Failure:
-    """`error` with its cause. For modules that mypyc compiles: 2.4.1 forgets what a raise is `from`."""
-    error.__cause__ = cause
-    return error
 
 
 def wrapped(error: BaseException) -> KafkaException:

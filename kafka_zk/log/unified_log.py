@@ -37,6 +37,7 @@ from kafka_zk.log.state.epoch_journal import EpochJournal
 from kafka_zk.log.state.leader_epoch_cache import EpochEnd, LeaderEpochCache
 from kafka_zk.log.state.producer_journal import ProducerJournal
 from kafka_zk.log.turn import Turn
+from kafka_zk.protocol.causes import caused_by
 from kafka_zk.protocol.errors import CorruptMessage, InconsistentTopicId, KafkaStorageError, OffsetOutOfRange
 from kafka_zk.protocol.types import NULL_UUID, Buffer, TopicPartition, uuid_to_base64
 from kafka_zk.record.batch import CODEC_MASK, Batch
@@ -330,7 +331,7 @@ class UnifiedLog:
         try:
             return epochs_of(list(self.segments))
         except CorruptMessage as error:
-            raise OSError(f"{self.directory}: {error}") from error
+            raise caused_by(OSError(f"{self.directory}: {error}"), error) from error
 
     def assign_epoch_start(self, leader_epoch: int, start_offset: int) -> None:
         """Note that `leader_epoch` begins at `start_offset`. Raises KafkaStorageError."""

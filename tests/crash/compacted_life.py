@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 from kafka_zk.config.broker import BrokerConfig
@@ -12,6 +11,7 @@ from kafka_zk.record.batch import Batch, read_header
 from kafka_zk.record.builder import build_batch
 from kafka_zk.record.types import Record
 from tests.crash import compacted_checks
+from tests.crash.brokers import compacting_broker_on
 from tests.crash.compacted_checks import SegmentLost
 from tests.crash.compacted_history import CompactedHistory
 from tests.crash.history import Told
@@ -19,20 +19,7 @@ from tests.crash.life import CODECS, Run
 from tests.unit.log.given import topic_config
 
 KEYS = [b"a", b"b", b"c", b"d"]
-BACKOFF_MS = 1000
 SHORT_MS, LONG_MS = 2000, 86_400_000
-
-
-@cache
-def compacting_broker_on(folder: Path) -> BrokerConfig:
-    return BrokerConfig.from_properties(
-        {
-            "zookeeper.connect": "localhost:2181",
-            "log.dirs": str(folder),
-            "log.cleaner.backoff.ms": str(BACKOFF_MS),
-            "log.cleaner.dedupe.buffer.size": "2097152",
-        }
-    )
 
 
 class CompactedRun(Run):
@@ -50,7 +37,7 @@ class CompactedRun(Run):
         try:
             super().go()
         except SegmentLost:
-            self._release()
+            self._leave()
 
     def _broker(self) -> BrokerConfig:
         return compacting_broker_on(self.folder)

@@ -124,6 +124,7 @@ class ForgetfulDisk(Disk):
         self.has_past = False
         """Whether something of an earlier process is not synced yet."""
         self._by_inode: dict[int, FileNode | DirNode] = {}
+        self.open_descriptors: set[int] = set()
 
     def arm(self, chance: random.Random, *, cut_at: int = -1, fail_at: int = -1, error: int = errno.EIO) -> None:
         self.chance = chance
@@ -137,6 +138,12 @@ class ForgetfulDisk(Disk):
         disk = ForgetfulDisk(Path(self.root), self.tree, syncs_at_once=self.syncs_at_once)
         disk.has_past = True
         return disk
+
+    def end(self) -> None:
+        """The process is gone, and with it the descriptors: nobody who is left of it reaches the disk any more."""
+        self.is_off = True
+        for descriptor in list(self.open_descriptors):
+            self.close(descriptor)
 
     def after_power_cut(self, fate: Fate, chance: random.Random) -> ForgetfulDisk:
         """The disk as the machine finds it when the power is back."""
@@ -154,6 +161,7 @@ class ForgetfulDisk(Disk):
         if changes or flags & os.O_TRUNC:
             self._begin(path)
         descriptor = os.open(path, flags, mode)
+        self.open_descriptors.add(descriptor)
         parent, name = self._parent_of(path)
         if changes:
             parent.change({name: FileNode()})
@@ -164,15 +172,20 @@ class ForgetfulDisk(Disk):
         self._end(changes or flags & os.O_TRUNC)
         return descriptor
 
+    def close(self, descriptor: int) -> None:  # type: ignore[override]
+        if descriptor in self.open_descriptors:
+            self.open_descriptors.remove(descriptor)
+            os.close(descriptor)
+
     def pwrite(self, descriptor: int, data: bytes, position: int) -> int:  # type: ignore[override]
-        node = self._by_inode[os.fstat(descriptor).st_ino]
-        assert isinstance(node, FileNode)
         try:
             self._begin(descriptor)
         except OSError:
             if self.chance.random() < 0.5:
                 raise
             data = bytes(data[: self.chance.randrange(len(data))])
+        node = self._by_inode[os.fstat(descriptor).st_ino]
+        assert isinstance(node, FileNode)
         written = os.pwrite(descriptor, data, position)
         node.pending.append((position, bytes(data)))
         self._end()
@@ -207,9 +220,9 @@ class ForgetfulDisk(Disk):
 
     def written_by(self, writer: Callable[[], T], descriptor: int) -> T:
         """What another process writes to an open file, in one go: `writer` is its work."""
+        self._begin(descriptor)
         node = self._by_inode[os.fstat(descriptor).st_ino]
         assert isinstance(node, FileNode)
-        self._begin(descriptor)
         result = writer()
         before, after = node.content(), os.pread(descriptor, os.fstat(descriptor).st_size, 0)
         start = next((at for at, byte in enumerate(after) if at >= len(before) or byte != before[at]), len(after))

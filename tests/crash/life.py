@@ -10,8 +10,8 @@ from __future__ import annotations
 import errno
 import random
 import shutil
+import traceback
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from uuid import UUID
 
@@ -29,8 +29,10 @@ from kafka_zk.record.compression import Codec
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
 from kafka_zk.record.produced import Origin
 from tests.crash import checks
+from tests.crash.brokers import broker_on
 from tests.crash.forgetful_disk import Fate, ForgetfulDisk, PowerCut
 from tests.crash.forgetful_helper import ForgetfulHelper
+from tests.crash.greenlets import Greenlets
 from tests.crash.history import History, Producers, Told
 from tests.crash.inline_pools import InlinePools
 from tests.unit.log.given import T0, TP, produced, topic_config
@@ -41,13 +43,6 @@ LIVES = 3
 TOPIC_ID = UUID(int=7)
 CODECS = (Codec.NONE, Codec.NONE, Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD)
 FATES = (Fate.KEPT, Fate.LOST, Fate.MIXED, Fate.MIXED, Fate.MIXED)
-
-
-@cache
-def broker_on(folder: Path) -> BrokerConfig:
-    return BrokerConfig.from_properties(
-        {"zookeeper.connect": "localhost:2181", "log.dirs": str(folder), "log.cleaner.enable": "false"}
-    )
 
 
 class Run:
@@ -75,10 +70,12 @@ class Run:
             self.disk.arm(self.chance)
             self._start()
             self.manager.shutdown()
-            self._release()
+            self._leave()
         except BaseException as error:
             error.add_note("\n".join(self.trace[-60:]))
             raise
+        finally:
+            self.disk.end()
 
     def _broker(self) -> BrokerConfig:
         return broker_on(self.folder)
@@ -129,6 +126,7 @@ class Run:
             self.disk.arm(chance, fail_at=calls, error=chance.choice([errno.EIO, errno.ENOSPC]))
 
     def _start(self) -> None:
+        self.greenlets = Greenlets()
         self.clock = SimClock(wall_ms=T0 + self.number * 10)
         self.metrics = MetricsRegistry(self.clock)
         self.manager = LogManager(
@@ -136,7 +134,7 @@ class Run:
             topic_config=lambda topic: self.config,
             clock=self.clock,
             metrics=self.metrics,
-            on_log_dir_failure=lambda path: None,
+            on_log_dir_failure=self._log_dir_failed,
             disk=self.disk,
             pools=InlinePools(self.chance),
             chance=self.chance,
@@ -178,7 +176,7 @@ class Run:
     def _end_life(self, fate: Fate) -> None:
         """The broker is gone; what the disk keeps is decided."""
         log, before = self.log, self.disk
-        before.is_off = True
+        before.end()
         if log is not None:
             self.synced_end = log.recovery_point
         if fate is not Fate.KEPT:
@@ -186,20 +184,24 @@ class Run:
         self.required_end = min(self.answered_end if fate is Fate.KEPT else self.synced_end, self.history.end)
         if log is not None:
             self._say(f"left: {log!r} recovery point {log.recovery_point}, required up to {self.required_end}")
-        self._release()
+        self._leave()
         if fate is Fate.KEPT:
             self.disk = before.in_next_process()
         else:
             self.disk = before.after_power_cut(fate, self.chance)
 
-    def _release(self) -> None:
+    def _leave(self) -> None:
         assert self.manager is not None
+        self.greenlets.end()
         for each in self.manager.all_logs():
             each.is_closed = True
             for segment in each.segments:
                 segment.close_files()
         self.manager.release()
-        gevent.sleep(0)
+
+    def _log_dir_failed(self, path: str) -> None:
+        """Called where the error is handled: the trace says which one it was and where it came from."""
+        self._say(traceback.format_exc())
 
     def _say(self, text: str) -> None:
         self.trace.append(text)
@@ -235,12 +237,8 @@ class Run:
             if producer is not None:
                 producer_epoch, sequence, is_open = producer.epoch, producer.last_sequence + 1, producer.open_from >= 0
             transactional = is_open or (producer_id == 3 and chance.random() < 0.6)
-            options = {
-                "producer_id": producer_id,
-                "epoch": producer_epoch,
-                "sequence": sequence,
-                "transactional": transactional,
-            }
+            options = {"producer_id": producer_id, "epoch": producer_epoch, "sequence": sequence}
+            options["transactional"] = transactional
         batch = self._batch(chance.randrange(1, 4), **options)
         told = self._told(batch, self.history.end)
         self._say(f"produce {told}")
@@ -371,7 +369,8 @@ class Run:
             raise PowerCut
         if not self.disk.has_failed:
             self.history.checkpointed_high_watermark = self._log.high_watermark
-        self._release()
+            assert not self.disk.open_descriptors, "a clean stop leaves no file open"
+        self._leave()
         self._start()
 
     # Words

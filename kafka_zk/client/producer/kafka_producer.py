@@ -17,13 +17,7 @@ from typing import Any, Final
 from kafka_zk.client.addresses import BOOTSTRAP_SERVERS, bootstrap_addresses
 from kafka_zk.client.client_metrics import ClientMetrics, MetricName
 from kafka_zk.client.config import ClientConfig
-from kafka_zk.client.errors import (
-    IllegalStateException,
-    KafkaException,
-    SerializationException,
-    TimeoutException,
-    caused_by,
-)
+from kafka_zk.client.errors import IllegalStateException, KafkaException, SerializationException, TimeoutException
 from kafka_zk.client.network.cluster_snapshot import ClusterSnapshot, PartitionMetadata
 from kafka_zk.client.network.metadata import ClusterMetadata
 from kafka_zk.client.network.network_client import NetworkClient
@@ -42,6 +36,7 @@ from kafka_zk.client.serialization import Serialize, class_named, serializer_of
 from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.tables.producer import PRODUCER_KEYS
+from kafka_zk.protocol.causes import caused_by
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, MessageTooLarge, error_class_for
 
 TOUCH_MS: Final = 1000

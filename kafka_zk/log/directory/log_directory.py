@@ -21,6 +21,7 @@ from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.segments.mending import IndexMender
 from kafka_zk.log.segments.open_segments import OpenSegments
+from kafka_zk.protocol.causes import caused_by
 from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.protocol.types import TopicPartition
 
@@ -87,12 +88,12 @@ class LogDirectory:
         return False
 
     def fail(self, message: str, error: OSError) -> KafkaStorageError:
-        """Take the directory offline; the error that its users get."""
+        """Take the directory offline; the error that its users get, with its cause."""
         if not self.is_offline:
             self.is_offline = True
-            log.error("%s: %s", message, error)
+            log.error("%s", message, exc_info=error)
             self._on_failure(str(self.path))
-        return KafkaStorageError(message)
+        return caused_by(KafkaStorageError(message), error)
 
     def check_online(self) -> None:
         """Raises KafkaStorageError."""

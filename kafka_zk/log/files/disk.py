@@ -21,6 +21,7 @@ class Disk:
     """Linux system calls under their own names; replace one in a subclass to plant a fault."""
 
     open = staticmethod(os.open)
+    close = staticmethod(os.close)
     mkdir = staticmethod(os.mkdir)
     rmdir = staticmethod(os.rmdir)
     pwrite = staticmethod(os.pwrite)
@@ -36,7 +37,7 @@ class Disk:
         try:
             self.fsync(descriptor)
         finally:
-            os.close(descriptor)
+            self.close(descriptor)
 
     def sync_replaced(self, path: Path) -> None:
         """fsync a file that `replace_file` put in its place without, then its name."""
@@ -71,7 +72,7 @@ class Disk:
             if durable:
                 self.fsync(descriptor)
         finally:
-            os.close(descriptor)
+            self.close(descriptor)
         self.rename(temporary, path)
         if durable:
             self.sync_path(path.parent)

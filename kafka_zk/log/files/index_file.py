@@ -128,7 +128,7 @@ class IndexFile:
         """Give back the descriptor and the map; the next use opens them again."""
         self._unmap()
         if self._descriptor >= 0:
-            os.close(self._descriptor)
+            self._disk.close(self._descriptor)
             self._descriptor = -1
 
     @property

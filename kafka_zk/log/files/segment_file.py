@@ -234,7 +234,7 @@ class SegmentFile:
 
     def _close_descriptor(self) -> None:
         if self._descriptor >= 0:
-            os.close(self._descriptor)
+            self._disk.close(self._descriptor)
             self._descriptor = -1
 
     def __repr__(self) -> str:

@@ -61,7 +61,7 @@ class TransactionIndex:
         try:
             self._disk.write_whole(descriptor, ENTRY.pack(VERSION, *entry), len(entries) * ENTRY_SIZE_BYTES)
         finally:
-            os.close(descriptor)
+            self._disk.close(descriptor)
         entries.append(entry)
 
     def truncate_to(self, offset: int) -> None:

@@ -173,7 +173,7 @@ class DirectoryLoad:
 
     def _sync(self) -> None:
         """Blocks. Make durable what the load has changed."""
-        changed = set(self._to_sync)
+        changed = list(dict.fromkeys(self._to_sync))
         if len(changed) >= MANY_FILES and self.data_dir.can_sync_at_once():
             self.data_dir.sync_at_once()
         else:

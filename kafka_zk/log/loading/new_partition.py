@@ -35,7 +35,7 @@ def make_partition(
     Two syncs: of the topic id, and of the directory for all names in it.
     """
     disk.mkdir(directory)
-    os.close(disk.open(directory / names.LEADER_EPOCHS, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
+    disk.close(disk.open(directory / names.LEADER_EPOCHS, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
     jitter_ms = drawn_jitter_ms(
         jitter_ms=config.segment_jitter_ms, segment_ms=config.segment_ms, draw_below=jitter_below
     )

@@ -6,6 +6,13 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="server.log says which error of the disk took a directory offline",
+        file="kafka_zk/log/directory/log_directory.py",
+        old='log.error("%s", message, exc_info=error)',
+        new='log.error("%s", message)',
+        tests="tests/unit/log/test_causes.py",
+    ),
+    Mutant(
         breaks="a batch that would make the segment too large rolls it first",
         file="kafka_zk/log/segments/roll.py",
         old="size_bytes > segment_bytes - append_bytes",

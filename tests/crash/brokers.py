@@ -1,0 +1,27 @@
+"""The two configurations of the broker that lives."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from kafka_zk.config.broker import BrokerConfig
+
+
+@cache
+def broker_on(folder: Path) -> BrokerConfig:
+    return BrokerConfig.from_properties(
+        {"zookeeper.connect": "localhost:2181", "log.dirs": str(folder), "log.cleaner.enable": "false"}
+    )
+
+
+@cache
+def compacting_broker_on(folder: Path) -> BrokerConfig:
+    return BrokerConfig.from_properties(
+        {
+            "zookeeper.connect": "localhost:2181",
+            "log.dirs": str(folder),
+            "log.cleaner.backoff.ms": "1000",
+            "log.cleaner.dedupe.buffer.size": "2097152",
+        }
+    )
