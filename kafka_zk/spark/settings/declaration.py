@@ -11,6 +11,8 @@ import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kafka_zk.spark.whole_number import whole_number
+
 Value = str | int | bool | list[str] | dict[str, str] | None
 
 
@@ -63,12 +65,9 @@ def _text(setting: Setting, given: object) -> Value:
 
 
 def _integer(setting: Setting, given: object) -> Value:
-    try:
-        if isinstance(given, bool) or not isinstance(given, (str, int)):
-            raise ValueError
-        number = int(given)
-    except ValueError:
-        raise SettingError(f"{setting.name} needs a whole number, not {given!r}") from None
+    number = whole_number(given)
+    if number is None:
+        raise SettingError(f"{setting.name} needs a whole number, not {given!r}")
     if number < 1:
         raise SettingError(f"{setting.name} needs a number above 0, not {number}")
     return number

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.spark.sources.errors import SourceOptionError
+from kafka_zk.spark.whole_number import whole_number
 
 LATEST = -1
 EARLIEST = -2
@@ -131,11 +132,8 @@ def _strategy(options: Mapping[str, str]) -> str:
 
 
 def _number(name: str, text: str) -> int:
-    try:
-        number = int(text.strip())
-    except ValueError:
-        number = -1
-    if number < 0:
+    number = whole_number(text)
+    if number is None or number < 0:
         raise SourceOptionError(f"The option {name} must be a time in ms since 1970, not {text!r}.")
     return number
 

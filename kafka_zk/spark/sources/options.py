@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from kafka_zk.spark.sources.errors import SourceOptionError
+from kafka_zk.spark.whole_number import whole_number
 
 CLIENT_PREFIX = "kafka."
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -29,11 +30,8 @@ def read_positive(options: Mapping[str, str], name: str) -> int | None:
     text = options.get(name)
     if text is None:
         return None
-    try:
-        number = int(text.strip())
-    except ValueError:
-        number = 0
-    if number <= 0:
+    number = whole_number(text)
+    if number is None or number <= 0:
         raise SourceOptionError(f"The option {name} must be a whole number above 0, not {text}.")
     return number
 

@@ -8,44 +8,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
-    DataSource,
     DataSourceReader,
     DataSourceStreamReader,
     DataSourceStreamWriter,
     DataSourceWriter,
 )
 
-from kafka_zk.spark.sources.errors import SourceOptionError
 from kafka_zk.spark.sources.kafka.reader import KafkaReader
 from kafka_zk.spark.sources.kafka.settings import batch_settings, stream_settings
 from kafka_zk.spark.sources.kafka.stream_reader import KafkaStreamReader
 from kafka_zk.spark.sources.kafka.write_settings import write_settings
 from kafka_zk.spark.sources.kafka.writer import KafkaStreamWriter, KafkaWriter
-from kafka_zk.spark.sources.options import read_flag
-from kafka_zk.spark.sources.schema import source_schema
+from kafka_zk.spark.sources.record_source import RecordSource
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-NAME = "kafka_zk"
 
-
-class KafkaDataSource(DataSource):
+class KafkaDataSource(RecordSource):
     """Reads and writes topics, with the options and columns of Spark's own connector."""
 
-    @classmethod
-    def name(cls) -> str:
-        return NAME
-
-    def schema(self) -> StructType:
-        return source_schema(include_headers=read_flag(self.options, "includeHeaders", default=False))
+    NAME = "kafka_zk"
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        self._check(schema)
+        self.check(schema)
         return KafkaReader(batch_settings(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        self._check(schema)
+        self.check(schema)
         return KafkaStreamReader(stream_settings(self.options))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -55,7 +45,3 @@ class KafkaDataSource(DataSource):
         # Spark says overwrite for the output mode complete, whose rows replace earlier ones only where the reader
         # takes the last record of a key: as its own connector it is allowed.
         return KafkaStreamWriter(write_settings(self.options, schema, overwrite=False))
-
-    def _check(self, schema: StructType) -> None:
-        if schema != self.schema():
-            raise SourceOptionError(f"The format {NAME} has its own schema, another one cannot be given.")
