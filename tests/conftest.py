@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +17,18 @@ if refusal := interpreted.choose():
 # How long an example takes says more of what else the machine does than of the code.
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no clock")
+
+
+MANY_DESCRIPTORS = 200
+"""A machine may allow 1,024."""
+
+
+@pytest.fixture(autouse=True)
+def few_descriptors() -> Iterator[None]:
+    """Files of a log that a test just left, as a crash would, are closed when Python's collector finds it: in time."""
+    yield
+    if len(os.listdir("/proc/self/fd")) > MANY_DESCRIPTORS:
+        gc.collect()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -135,6 +135,10 @@ class IndexFile:
     def is_open(self) -> bool:
         return self._descriptor >= 0
 
+    def __del__(self) -> None:
+        # A log that could not be loaded, or whose directory failed, is closed by nobody.
+        self.close()
+
     def _open(self) -> int:
         if self._descriptor < 0:
             self._descriptor = self._disk.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

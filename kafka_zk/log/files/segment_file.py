@@ -232,6 +232,10 @@ class SegmentFile:
         data = memoryview(self.read_at(position, size_bytes))
         return Batch(data, 0, read_header(data))
 
+    def __del__(self) -> None:
+        # A log that could not be loaded, or whose directory failed, is closed by nobody.
+        self._close_descriptor()
+
     def _close_descriptor(self) -> None:
         if self._descriptor >= 0:
             self._disk.close(self._descriptor)

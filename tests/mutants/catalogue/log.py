@@ -6,6 +6,13 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="a log that nobody has any more keeps no file open",
+        file="kafka_zk/log/files/index_file.py",
+        old="is closed by nobody.\n        self.close()",
+        new="is closed by nobody.\n        self._unmap()",
+        tests="tests/unit/log/test_unified_log.py",
+    ),
+    Mutant(
         breaks="server.log says which error of the disk took a directory offline",
         file="kafka_zk/log/directory/log_directory.py",
         old='log.error("%s", message, exc_info=error)',

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -608,3 +610,19 @@ def test_a_closed_log_refuses_everything(place: Place) -> None:
         log.read(0, max_bytes=10, up_to=1, min_one=True)
     with pytest.raises(KafkaStorageError):
         log.truncate_to(0)
+
+
+def test_files_of_a_log_that_nobody_has_any_more_are_closed(tmp_path: Path) -> None:
+    """A load that failed, a directory that went offline: nobody closes what they had open."""
+
+    def open_files() -> list[str]:
+        links = (f"/proc/self/fd/{each}" for each in os.listdir("/proc/self/fd"))
+        return [os.readlink(each) for each in links if str(tmp_path) in os.path.realpath(each)]
+
+    log = Place(tmp_path).open(topic_config(index_interval_bytes=0))
+    log.append_as_leader(produced("a"), leader_epoch=0)
+    log.append_as_leader(produced("b"), leader_epoch=0)
+    assert len(open_files()) >= 3
+    del log
+    gc.collect()
+    assert open_files() == []
