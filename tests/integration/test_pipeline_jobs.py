@@ -6,8 +6,7 @@ import io
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
-from importlib import import_module
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,12 +18,13 @@ from kafka_zk.client.admin.offset_listing import ListedOffset, OffsetSpec
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.spark.jobs import audit
 from kafka_zk.spark.jobs.cluster import commit_offsets
-from kafka_zk.spark.jobs.outcome import JobError, Outcome
+from kafka_zk.spark.jobs.file_store import FileStore
+from kafka_zk.spark.jobs.outcome import JobError
 from kafka_zk.spark.settings.declaration import Settings
 from kafka_zk.spark.settings.jobs import JOBS
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import Librdkafka, Written, as_written
-from tests.support.spark import start_spark
+from tests.support.spark import RunJob, job_runner
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 if TYPE_CHECKING:
@@ -36,37 +36,27 @@ RECORDS = [
     Written(b'{"n": %d}' % n if n % 9 else None, b"k%d" % (n % 5) if n % 4 else None, (("h", b"%d" % n),), T0 + n)
     for n in range(EACH)
 ]
-RunJob = Callable[..., Outcome]
 
 
 @pytest.fixture(scope="module")
 def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurBroker]:
-    running = OurBroker(tmp_path_factory.mktemp("pipeline-jobs"), fresh_chroot(zookeeper, "pipeline-jobs")).start()
+    # The records are of 2023: retention would delete them from topics that jobs create, some time after the start.
+    forever = {"log.retention.ms": "-1"}
+    folder = tmp_path_factory.mktemp("pipeline-jobs")
+    running = OurBroker(folder, fresh_chroot(zookeeper, "pipeline-jobs"), overrides=forever).start()
     yield running
     running.stop()
 
 
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    session = start_spark(tmp_path_factory.mktemp("spark"))
-    yield session
-    session.stop()
-
-
 @pytest.fixture
 def job(spark: SparkSession, broker: OurBroker) -> RunJob:
-    def run(name: str, **given: object) -> Outcome:
-        settings = {key.replace("_", "-"): value for key, value in given.items()}
-        settings.setdefault("bootstrap-server", broker.bootstrap)
-        return import_module(f"kafka_zk.spark.jobs.{name}").run(spark, Settings(JOBS[name], settings))
-
-    return run
+    return job_runner(spark, broker.bootstrap)
 
 
 @pytest.fixture
 def filled(kafka: Librdkafka) -> str:
-    """A topic with the same records in each of its partitions."""
-    name = kafka.topic(partitions=PARTITIONS)
+    """A topic with the same records in each of its partitions but the last one, which is empty."""
+    name = kafka.topic(partitions=PARTITIONS + 1)
     for partition in range(PARTITIONS):
         kafka.write(name, RECORDS, partition=partition)
     return name
@@ -93,7 +83,8 @@ def test_archive_and_restore_bring_every_record_back_as_it_was(
     assert done.text.startswith(f"archive: {PARTITIONS * EACH} records")
     with AdminClient({"bootstrap.servers": kafka.bootstrap}) as admin:
         lag = admin.list_consumer_group_offsets(f"{filled}-archive")
-    assert lag == {TopicPartition(filled, partition): EACH for partition in range(PARTITIONS)}
+    ends = [*[EACH] * PARTITIONS, 0]
+    assert lag == {TopicPartition(filled, partition): end for partition, end in enumerate(ends)}
     job(
         "restore",
         path=str(tmp_path / "archive"),
@@ -103,6 +94,7 @@ def test_archive_and_restore_bring_every_record_back_as_it_was(
     )
     for partition in range(PARTITIONS):
         assert content(kafka, f"{filled}-back", partition) == RECORDS
+    assert end_of(kafka, f"{filled}-back", PARTITIONS) == 0, "the empty partition is there, too"
 
 
 def test_a_broken_off_restore_goes_on_behind_what_is_there(
@@ -220,7 +212,7 @@ def csv(folder: Path, name: str, *rows: tuple[int, str]) -> None:
 
 def test_ingest_sends_each_row_once_also_after_it_was_cut_off(job: RunJob, kafka: Librdkafka, tmp_path: Path) -> None:
     files, state = tmp_path / "files", tmp_path / "state"
-    csv(files, "a.csv", (1, "UA"), (2, "AA"), (2, "AA"))
+    csv(files, "[1] *.csv", (1, "UA"), (2, "AA"), (2, "AA"))
     topic = kafka.topic()
     given = {"path": str(files), "topic": topic, "key": "carrier", "checkpoint": str(state)}
     job("ingest", **given)
@@ -232,13 +224,25 @@ def test_ingest_sends_each_row_once_also_after_it_was_cut_off(job: RunJob, kafka
     assert "0 records in 1 batches" in job("ingest", **given).text
     assert sent(kafka, topic, 3) == expected
     # Killed in the middle: another row of the same batch, and a second of one that is there, are what is left.
-    csv(files, "a.csv", (1, "UA"), (2, "AA"), (2, "AA"), (2, "AA"), (3, "B6"))
+    csv(files, "[1] *.csv", (1, "UA"), (2, "AA"), (2, "AA"), (2, "AA"), (3, "B6"))
     (state / "0.done").unlink()
     job("ingest", **given)
     assert sent(kafka, topic, 5) == expected + Counter({(b"AA", 2): 1, (b"B6", 3): 1})
     csv(files, "b.csv", (1, "UA"))
     job("ingest", **given)
     assert sent(kafka, topic, 6) == expected + Counter({(b"AA", 2): 1, (b"B6", 3): 1, (b"UA", 1): 1})
+
+
+def test_files_of_another_filesystem_than_the_usual_one_keep_its_name(spark: SparkSession, tmp_path: Path) -> None:
+    csv(tmp_path / "files", "a.csv", (1, "UA"))
+    assert list(FileStore(spark, f"file:{tmp_path}/files").data_files()) == [f"{tmp_path}/files/a.csv"]
+    configuration = spark._jsc.hadoopConfiguration()
+    usual = configuration.get("fs.defaultFS")
+    configuration.set("fs.defaultFS", "hdfs://nobody:8020")
+    try:
+        assert list(FileStore(spark, f"file:{tmp_path}/files").data_files()) == [f"file:{tmp_path}/files/a.csv"]
+    finally:
+        configuration.set("fs.defaultFS", usual)
 
 
 def sent(kafka: Librdkafka, topic: str, count: int) -> Counter[tuple[bytes | None, int]]:
@@ -287,6 +291,18 @@ def last_of_each_key(kafka: Librdkafka, topic: str) -> dict[bytes, object]:
     return {
         message.key() or b"": json.loads(message.value() or b"") for message in kafka.read(topic, end_of(kafka, topic))
     }
+
+
+def test_a_transform_to_a_table_has_each_row_once(
+    job: RunJob, kafka: Librdkafka, spark: SparkSession, tmp_path: Path
+) -> None:
+    topic, table = kafka.topic(), "rows_of_a_topic"
+    query = "SELECT offset, upper(value) AS word FROM records"
+    given = {"topics": topic, "decode": "string", "sql": query, "to_table": table}
+    for words in ((b"a", b"b"), (b"c",), ()):
+        kafka.write(topic, [Written(word) for word in words])
+        job("transform", **given, checkpoint=str(tmp_path / "state"))
+    assert sorted(map(tuple, spark.table(table).collect())) == [(0, "A"), (1, "B"), (2, "C")]
 
 
 AVRO = {

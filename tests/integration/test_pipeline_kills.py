@@ -1,14 +1,12 @@
 """archive and transform while driver, workers and broker are killed: in the files each record is there once.
 
-Three seeds in CI, one for each victim; twenty with --full. What a seed decides: the job, whom it kills, after which
-batch and how long into the next one.
+In CI one archive outlives each of them in turn, and Ctrl-C; with --full twenty seeds. What a seed decides: the job,
+whom it kills, after which batch and how long into the next one.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,16 +16,15 @@ import pytest
 
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import Librdkafka, Written
-from tests.support.pipeline import PipelineJob
+from tests.support.pipeline import VICTIMS, PipelineJob, kill_one
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 PARTITIONS, EACH = 3, 2_000
 A_BATCH = 1_500
 KILLS = 2
 RUNS = 8
-CI_SEEDS = range(3)
-ALL_SEEDS = range(20)
-VICTIMS = ("driver", "worker", "broker")
+SEEDS = range(20)
+CTRL_C = "kafka-pipeline.sh: interrupted; the same command goes on from here."
 SQL = "SELECT partition, offset, CAST(value.n AS BIGINT) AS n FROM records"
 
 
@@ -56,38 +53,50 @@ def job_of(chance: random.Random, broker: OurBroker, topic: str, folder: Path) -
     return PipelineJob(folder, "transform", *common, *decoding, "--to-path", str(folder / "data"))
 
 
-def kill(victim: str, job: PipelineJob, broker: OurBroker, chance: random.Random) -> None:
-    if victim == "driver":
-        job.kill_driver()
-    elif victim == "broker":
-        broker.kill()
-        broker.start()
-    elif workers := sorted(job.python_workers()):
-        try:
-            os.kill(chance.choice(workers), signal.SIGKILL)
-        except ProcessLookupError:
-            return
+def test_an_archive_outlives_worker_broker_ctrl_c_and_driver(broker: OurBroker, topic: str, tmp_path: Path) -> None:
+    chance = random.Random(0)
+    given = ("--bootstrap-server", broker.bootstrap, "--topics", topic, "--max-offsets-per-trigger", "600")
+    job = PipelineJob(tmp_path, "archive", *given, "--path", str(tmp_path / "data"))
+    job.start()
+    for victim in ("worker", "broker", "Ctrl-C", "driver"):
+        one_more_batch(job, tmp_path, chance)
+        if victim == "Ctrl-C":
+            assert job.interrupt() == 130
+            assert job.process.output().splitlines()[-1] == CTRL_C
+        else:
+            kill_one(victim, job, broker, chance)
+        if not job.process.is_running:
+            job.start()
+    assert job.process.wait(240) == 0, job.process.output()
+    assert "Traceback" not in job.process.output()
+    assert_each_record_is_there_once(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "seed", [seed if seed in CI_SEEDS else pytest.param(seed, marks=pytest.mark.slow) for seed in ALL_SEEDS]
-)
-def test_each_record_is_there_once_whoever_is_killed(
-    broker: OurBroker, topic: str, tmp_path: Path, seed: int, pytestconfig: pytest.Config
-) -> None:
+def one_more_batch(job: PipelineJob, folder: Path, chance: random.Random) -> None:
+    """Wait for another batch than there are, and for some chance after it, to be in the middle of the next one."""
+    commits = folder / "data" / "_checkpoint" / "commits"
+    before = {path.name for path in commits.glob("[0-9]*")}
+    more = job.wait_for(lambda: {path.name for path in commits.glob("[0-9]*")} - before, "one more batch is done")
+    assert more, f"the job ended too early:\n{job.process.output()}"
+    time.sleep(chance.random() / 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_each_record_is_there_once_whoever_is_killed(broker: OurBroker, topic: str, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     job = job_of(chance, broker, topic, tmp_path)
     commits = tmp_path / "data" / "_checkpoint" / "commits"
     kills, victim = 0, VICTIMS[seed % len(VICTIMS)]
     for _ in range(RUNS):
         job.start()
-        while kills < (KILLS if pytestconfig.getoption("--full") else 1):
+        while kills < KILLS:
             after = commits / str(chance.randrange(2))
             if not job.wait_for(after.exists, f"batch {after.name} is done"):
                 break
             # How far into the next batch it is when it is hit: chance, not a wait for anything.
             time.sleep(chance.random())
-            kill(victim, job, broker, chance)
+            kill_one(victim, job, broker, chance)
             kills += 1
             victim = chance.choice(VICTIMS)
         if job.process.wait(240) == 0:
@@ -95,7 +104,11 @@ def test_each_record_is_there_once_whoever_is_killed(
     else:
         raise AssertionError(f"the job did not end well in {RUNS} runs:\n{job.process.output()}")
     assert kills, "nobody was killed"
-    # As any reader sees it that knows nothing of Spark's log.
-    table = pyarrow.dataset.dataset(tmp_path / "data", format="parquet").to_table(columns=["partition", "offset"])
+    assert_each_record_is_there_once(tmp_path)
+
+
+def assert_each_record_is_there_once(folder: Path) -> None:
+    """As any reader sees it that knows nothing of Spark's log."""
+    table = pyarrow.dataset.dataset(folder / "data", format="parquet").to_table(columns=["partition", "offset"])
     places = sorted(zip(table["partition"].to_pylist(), table["offset"].to_pylist(), strict=True))
     assert places == [(partition, offset) for partition in range(PARTITIONS) for offset in range(EACH)]

@@ -23,7 +23,6 @@ from kafka_zk.spark.sources.kafka.reader import KafkaReader
 from kafka_zk.spark.sources.kafka.settings import batch_settings
 from tests.support.broker import OurBroker
 from tests.support.processes import wait_until
-from tests.support.spark import start_spark
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 from tests.unit.client.range_reading.given import T0, data, marker
 from tests.unit.spark.sources.log_folder import put_segment
@@ -74,13 +73,6 @@ def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory)
         made.stop()
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    made = start_spark(tmp_path_factory.mktemp("spark"))
-    yield made
-    made.stop()
-
-
 def create(broker: OurBroker, *topics: str, partitions: int = 1) -> None:
     """Topics that have their leaders when this returns."""
     with AdminClient({"bootstrap.servers": broker.bootstrap}) as admin:
@@ -104,11 +96,11 @@ def produce(broker: OurBroker, topic: str, values: list[bytes], partition: int =
 
 
 @pytest.fixture(scope="module")
-def frame(session: SparkSession, broker: OurBroker) -> Callable[..., DataFrame]:
+def frame(spark: SparkSession, broker: OurBroker) -> Callable[..., DataFrame]:
     def read(topic: str, **options: str) -> DataFrame:
         given = {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": topic, "includeHeaders": "true"}
         dotted = {name.replace("__", "."): value for name, value in options.items()}
-        return session.read.format("kafka_zk").options(**(given | dotted)).load()
+        return spark.read.format("kafka_zk").options(**(given | dotted)).load()
 
     return read
 
@@ -150,9 +142,9 @@ def test_committed_records_end_at_an_open_transaction(frame: Callable[..., DataF
     assert offsets(frame("transactions", kafka__isolation__level="read_committed")) == [2]
 
 
-def test_segments_have_the_same_rows(session: SparkSession, frame: Callable[..., DataFrame], broker: OurBroker) -> None:
+def test_segments_have_the_same_rows(spark: SparkSession, frame: Callable[..., DataFrame], broker: OurBroker) -> None:
     topics = ",".join(LOGS)
-    log = session.read.format("kafka_zk_log").options(subscribe=topics, includeHeaders="true").load(str(broker.log_dir))
+    log = spark.read.format("kafka_zk_log").options(subscribe=topics, includeHeaders="true").load(str(broker.log_dir))
     cluster = frame(topics)
     assert log.schema == cluster.schema
     ordered = [sorted(each.collect(), key=lambda row: (row["topic"], row["offset"])) for each in (log, cluster)]
@@ -223,12 +215,12 @@ def test_a_range_whose_records_go_while_it_is_planned_is_lost(broker: OurBroker)
 
 
 def test_a_stream_reads_in_steps_goes_on_where_it_was_and_shows_its_group(
-    session: SparkSession, broker: OurBroker, tmp_path: Path
+    spark: SparkSession, broker: OurBroker, tmp_path: Path
 ) -> None:
     create(broker, "steps", "copied")
     produce(broker, "steps", [b"%d" % index for index in range(10)])
     options = {"kafka.bootstrap.servers": broker.bootstrap}
-    source = session.readStream.format("kafka_zk").options(
+    source = spark.readStream.format("kafka_zk").options(
         **options, subscribe="steps", startingOffsets="earliest", maxOffsetsPerTrigger="4", groupIdForCommit="shown"
     )
 
@@ -243,18 +235,18 @@ def test_a_stream_reads_in_steps_goes_on_where_it_was_and_shows_its_group(
     assert run() == [4, 4, 2]
     produce(broker, "steps", [b"last"])
     assert run() == [1]
-    copied = session.read.format("kafka_zk").options(**options, subscribe="copied").load().orderBy("offset").collect()
+    copied = spark.read.format("kafka_zk").options(**options, subscribe="copied").load().orderBy("offset").collect()
     assert [bytes(row["value"]) for row in copied] == [*(b"%d" % index for index in range(10)), b"last"]
     with AdminClient({"bootstrap.servers": broker.bootstrap}) as admin:
         assert admin.list_consumer_group_offsets("shown")[TopicPartition("steps", 0)] in (8, 10)
 
 
 def test_rows_are_written_where_their_columns_say(
-    session: SparkSession, frame: Callable[..., DataFrame], broker: OurBroker
+    spark: SparkSession, frame: Callable[..., DataFrame], broker: OurBroker
 ) -> None:
     create(broker, "written", partitions=2)
     kinds = "topic string, key string, value binary, partition int, headers array<struct<key:string,value:binary>>"
-    rows = session.createDataFrame([("written", "k", b"v", 1, list(HEADERS)), ("written", None, None, 0, None)], kinds)
+    rows = spark.createDataFrame([("written", "k", b"v", 1, list(HEADERS)), ("written", None, None, 0, None)], kinds)
     writer = rows.write.format("kafka_zk").option("kafka.bootstrap.servers", broker.bootstrap)
     writer.mode("append").save()
     found = frame("written").orderBy("partition").collect()

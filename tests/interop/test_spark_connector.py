@@ -11,7 +11,6 @@ import pytest
 from kafka_zk.spark.jobs.streams import run_to_end
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import CODECS, Librdkafka, Written
-from tests.support.spark import connector_jars, start_spark
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 if TYPE_CHECKING:
@@ -36,14 +35,6 @@ def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory)
     yield running
     running.stop()
     assert " ERROR " not in running.process.output()
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    jars = ",".join(map(str, connector_jars()))
-    session = start_spark(tmp_path_factory.mktemp("spark"), **{"spark.jars": jars})
-    yield session
-    session.stop()
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""A job on a Spark standalone cluster: workers whose Python has no kafka_zk get it packed, and do all of the work."""
+"""Jobs where Python has no kafka_zk: workers of a Spark standalone cluster get it packed, and do all of the work; with
+--full, spark-submit runs what --package made, driver and all.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,14 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.dataset
 import pytest
 
+from kafka_zk.tools.pipeline import java_home
 from kafka_zk.zk.embedded import find_java, package_folder
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import Librdkafka, Written
@@ -88,8 +92,45 @@ def test_two_workers_without_a_checkout_run_a_job(
         master=master,
         env={"PYSPARK_PYTHON": str(bare_python)},
     ).run()
-    table = pyarrow.dataset.dataset(tmp_path / "archive", format="parquet").to_table(columns=["partition", "offset"])
-    places = sorted(zip(table["partition"].to_pylist(), table["offset"].to_pylist(), strict=True))
-    assert places == [(partition, offset) for partition in range(PARTITIONS) for offset in range(EACH)]
+    assert_archived(tmp_path / "archive")
     unpacked = [list((tmp_path / f"worker-{number}").glob("app-*/*/kafka_zk_env")) for number in range(WORKERS)]
     assert all(unpacked), "each worker had the package"
+
+
+@pytest.mark.slow
+def test_spark_submit_runs_the_package_where_no_checkout_is(
+    broker: OurBroker, kafka: Librdkafka, bare_python: Path, tmp_path: Path
+) -> None:
+    topic = kafka.topic(partitions=PARTITIONS)
+    for partition in range(PARTITIONS):
+        kafka.write(topic, [Written(b"%d" % n) for n in range(EACH)], partition=partition, compression_type="zstd")
+    elsewhere = tmp_path / "elsewhere"
+    package = elsewhere / "kafka_zk.tar.gz"
+    subprocess.run([sys.executable, "-P", "-m", "kafka_zk.tools.pipeline", "--package", str(package)], check=True)
+    with tarfile.open(package) as archive:
+        archive.extractall(elsewhere / "kafka_zk_env", filter="data")
+    spark = package_folder("pyspark")
+    assert spark is not None
+    # As docs/pipeline.md says, in a folder that has nothing else.
+    command = [str(spark / "bin" / "spark-submit"), "--master", "local[2]"]
+    command += ["--archives", "kafka_zk.tar.gz#kafka_zk_env", "--conf", "spark.executorEnv.PYTHONPATH=kafka_zk_env"]
+    command += ["kafka_zk_env/pipeline.py", "archive", "--bootstrap-server", broker.bootstrap, "--topics", topic]
+    environ = {"PYTHONPATH": "kafka_zk_env", "PYSPARK_PYTHON": str(bare_python), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environ["JAVA_HOME"] = str(java_home(tmp_path / "java"))
+    done = subprocess.run(
+        [*command, "--path", str(tmp_path / "archive")],
+        cwd=elsewhere,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith(f"archive: {PARTITIONS * EACH:,} records")
+    assert_archived(tmp_path / "archive")
+
+
+def assert_archived(path: Path) -> None:
+    table = pyarrow.dataset.dataset(path, format="parquet").to_table(columns=["partition", "offset"])
+    places = sorted(zip(table["partition"].to_pylist(), table["offset"].to_pylist(), strict=True))
+    assert places == [(partition, offset) for partition in range(PARTITIONS) for offset in range(EACH)]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from tests.support.broker import OurBroker
 from tests.support.processes import ChildProcess, wait_until
 
+VICTIMS = ("driver", "worker", "broker")
 PATIENCE_S = 240
 """A JVM and Spark on a machine that has other things to do."""
 
@@ -46,11 +50,31 @@ class PipelineJob:
         self.process.wait()
         wait_until(lambda: not any(is_alive(pid) for pid in workers), "the workers of a killed driver end")
 
+    def interrupt(self) -> int:
+        """Ctrl-C: the terminal tells the whole group. The exit code, when nothing is left of all that it started."""
+        below = descendants(self.process.pid)
+        os.killpg(self.process.pid, signal.SIGINT)
+        code = self.process.wait()
+        wait_until(lambda: not any(is_alive(pid) for pid in below), "JVM and workers of an interrupted job end")
+        return code
+
     def python_workers(self) -> Iterator[int]:
         """Processes below the driver that run PySpark's daemon or its workers."""
         for pid in descendants(self.process.pid):
             if b"pyspark" in command_line(pid) and b"daemon" in command_line(pid):
                 yield pid
+
+
+def kill_one(victim: str, job: PipelineJob, broker: OurBroker, chance: random.Random) -> None:
+    """kill -9 of one of VICTIMS: the driver, a Python worker if one runs, or the broker, which starts again."""
+    if victim == "driver":
+        job.kill_driver()
+    elif victim == "broker":
+        broker.kill()
+        broker.start()
+    elif workers := sorted(job.python_workers()):
+        with suppress(ProcessLookupError):
+            os.kill(chance.choice(workers), signal.SIGKILL)
 
 
 def descendants(pid: int) -> list[int]:

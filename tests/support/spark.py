@@ -9,11 +9,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_zk.spark.cli.session import make_session
-from kafka_zk.tools.pipeline import choose_java
+from kafka_zk.spark.jobs.outcome import Outcome
+from kafka_zk.spark.settings.declaration import Settings
+from kafka_zk.spark.settings.jobs import JOBS
+from kafka_zk.tools.pipeline import java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,6 +35,20 @@ CONF = {
     "spark.sql.streaming.minBatchesToRetain": "5",
     "spark.sql.adaptive.enabled": "false",
 }
+
+
+RunJob = Callable[..., Outcome]
+
+
+def job_runner(session: SparkSession, bootstrap: str) -> RunJob:
+    """Runs a job by its name in this session; settings are keywords, `create_topics=True` for create-topics."""
+
+    def run(name: str, **given: object) -> Outcome:
+        settings = {key.replace("_", "-"): value for key, value in given.items()}
+        settings.setdefault("bootstrap-server", bootstrap)
+        return import_module(f"kafka_zk.spark.jobs.{name}").run(session, Settings(JOBS[name], settings))
+
+    return run
 
 
 def connector_jars() -> list[Path]:
@@ -49,21 +68,16 @@ def connector_jars() -> list[Path]:
 
 def start_spark(warehouse: Path, **conf: str) -> SparkSession:
     """A session of two threads. Its workers see this project, and the environment of the tests stays as it was."""
-    java_home = os.environ.get("JAVA_HOME")
-    python_path = os.environ.get("PYTHONPATH")
-    choose_java(warehouse / "java")
+    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "PYTHONPATH")}
+    os.environ["JAVA_HOME"] = str(java_home(warehouse / "java"))
     # Spark hands it on to its workers when they start with the JVM.
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(PROJECT), python_path)))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(PROJECT), before["PYTHONPATH"])))
     try:
         given = {"spark.sql.warehouse.dir": str(warehouse), **CONF, **conf}
         return make_session("tests", "local[2]", given)
     finally:
-        _restore("JAVA_HOME", java_home)
-        _restore("PYTHONPATH", python_path)
-
-
-def _restore(name: str, value: str | None) -> None:
-    if value is None:
-        os.environ.pop(name, None)
-    else:
-        os.environ[name] = value
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

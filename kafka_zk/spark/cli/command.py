@@ -16,34 +16,32 @@ from typing import TYPE_CHECKING
 
 from kafka_zk.spark.cli.arguments import PROGRAM, Packing, Run, WrongUsage, parse
 from kafka_zk.spark.cli.failures import clear_sentence
+from kafka_zk.spark.cli.interruption import end_on_interrupt
 from kafka_zk.spark.cli.package import PackageError, pack
 
 if TYPE_CHECKING:
     from kafka_zk.spark.jobs.outcome import Outcome
 
-DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    try:
-        wanted = parse(list(sys.argv[1:] if arguments is None else arguments))
-        return _pack(wanted) if isinstance(wanted, Packing) else _run(wanted)
-    except WrongUsage as error:
-        print(error, file=sys.stderr)
-        return FAILED
-    except KeyboardInterrupt:
-        print(f"{PROGRAM}: interrupted; the same command goes on from here.", file=sys.stderr, flush=True)
-        return INTERRUPTED
+DONE, FAILED, WRONG = 0, 1, 2
+SCRATCH = "kafka-pipeline-"
+IF_INTERRUPTED = f"{PROGRAM}: interrupted; the same command goes on from here."
 
 
 def run() -> None:
-    """Entry point of an installed package, and of spark-submit."""
-    code = main()
-    if code == INTERRUPTED:
-        # Whatever Spark is doing may be cut off at any moment; its JVM ends with us.
-        sys.stdout.flush()
-        os._exit(code)
-    sys.exit(code)
+    """Entry point of spark-submit."""
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as scratch:
+        end_on_interrupt(IF_INTERRUPTED, Path(scratch))
+        sys.exit(main(sys.argv[1:], Path(scratch)))
+
+
+def main(arguments: Sequence[str], scratch: Path) -> int:
+    """Blocks until the job ends; its exit code. `scratch` is an empty folder that its caller deletes."""
+    try:
+        wanted = parse(list(arguments))
+        return _pack(wanted) if isinstance(wanted, Packing) else _run(wanted, scratch)
+    except WrongUsage as error:
+        print(error, file=sys.stderr)
+        return FAILED
 
 
 def _pack(wanted: Packing) -> int:
@@ -56,7 +54,7 @@ def _pack(wanted: Packing) -> int:
     return DONE
 
 
-def _run(wanted: Run) -> int:
+def _run(wanted: Run, scratch: Path) -> int:
     try:
         import pyspark  # noqa: F401
     except ImportError:
@@ -64,16 +62,15 @@ def _run(wanted: Run) -> int:
         return FAILED
     from kafka_zk.spark.cli.session import start_session
 
-    with tempfile.TemporaryDirectory(prefix="kafka-pipeline-") as scratch:
-        try:
-            session = start_session(wanted.job.name, wanted.settings, Path(scratch))
-            job = importlib.import_module(f"kafka_zk.spark.jobs.{wanted.job.name}")
-            outcome: Outcome = job.run(session, wanted.settings)
-        except Exception as error:
-            return _explain(wanted.job.name, error)
-        print(outcome.text, flush=True)
-        session.stop()
-        return WRONG if outcome.found_wrong else DONE
+    try:
+        session = start_session(wanted.job.name, wanted.settings, scratch)
+        job = importlib.import_module(f"kafka_zk.spark.jobs.{wanted.job.name}")
+        outcome: Outcome = job.run(session, wanted.settings)
+    except Exception as error:
+        return _explain(wanted.job.name, error)
+    print(outcome.text, flush=True)
+    session.stop()
+    return WRONG if outcome.found_wrong else DONE
 
 
 def _explain(job: str, error: Exception) -> int:

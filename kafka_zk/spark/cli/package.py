@@ -4,7 +4,9 @@ Role        Acts: reads what is installed here, writes one .tar.gz. A wheel or a
             modules cannot be imported from it.
 Contents    The package kafka_zk with its compiled modules, the helper modules that mypyc puts beside it, and the
             installed files of the libraries that workers need. Spark, pyarrow and pandas are the workers' own.
-Use         spark-submit --archives kafka_zk.tar.gz#kafka_zk_env --conf spark.executorEnv.PYTHONPATH=kafka_zk_env ...
+Use         PYTHONPATH=kafka_zk_env spark-submit --archives kafka_zk.tar.gz#kafka_zk_env
+            --conf spark.executorEnv.PYTHONPATH=kafka_zk_env kafka_zk_env/pipeline.py ...; unpacked as kafka_zk_env for
+            the driver.
 """
 
 from __future__ import annotations

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
 TRIES = "spark.task.maxFailures"
+JVM_OPTIONS = "spark.driver.extraJavaOptions"
 DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # What a failed task costs is its retry; a job that cannot go on must say so soon.
     TRIES: "4",
-    "spark.driver.extraJavaOptions": f"-Dlog4j.configurationFile={LOGGING.as_uri()}",
+    JVM_OPTIONS: f"-Dlog4j.configurationFile={LOGGING.as_uri()}",
 }
 DEFAULT_MASTER = "local[*,{tries}]"
 """All processors; a failed task is tried again, which Spark does not do in local mode unless it is told to."""
@@ -39,9 +40,12 @@ LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.
 
 
 def start_session(job: str, settings: Settings, scratch: Path) -> SparkSession:
-    """Blocks for the seconds that a JVM needs. `scratch` takes a package made for the workers."""
+    """Blocks for the seconds that a JVM needs. `scratch` takes a package made for the workers, and on this machine
+    alone what the JVM keeps for the time of its life."""
     given = job_conf(job, settings.mapping("conf"))
     master = settings.text("master")
+    if _is_local(master):
+        given = {JVM_OPTIONS: f"{DEFAULTS[JVM_OPTIONS]} -Djava.io.tmpdir={scratch}"} | given
     package = _package(settings, master, scratch)
     if package is not None:
         # What plans a read runs beside the driver with the workers' Python, which has no kafka_zk of its own.
@@ -65,18 +69,26 @@ def make_session(name: str, master: str, conf: dict[str, str], *, package: Path 
     from kafka_zk.spark import register
 
     builder = SparkSession.builder.appName(name)
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    own = DEFAULTS | (LOCAL if not submitted and (master or "local").startswith("local") else {})
+    own = DEFAULTS | (LOCAL if _is_local(master) else {})
     # Spark 4.2 warns of every pandas from 3.0 on, on every start.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     merged = {**own, **(package_conf(package) if package else {}), **conf}
-    if master or not submitted:
+    if master or not _is_submitted():
         builder = builder.master(master or DEFAULT_MASTER.format(tries=merged[TRIES]))
     for key, value in merged.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     register(session)
     return session
+
+
+def _is_submitted() -> bool:
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _is_local(master: str) -> bool:
+    """Whether we start a JVM that does all of the work itself."""
+    return not _is_submitted() and (master or "local").startswith("local")
 
 
 def package_conf(package: Path) -> dict[str, str]:

@@ -6,12 +6,14 @@ Guarantee   Exactly once, provable by (topic, partition, offset). Spark notes th
             Readers that do not know that log are served too: what killed tasks left behind is deleted at the start of
             the next run and at the end of each, so a finished archive holds each record in one file only.
 Columns     key, value (binary), partition, offset, timestamp, timestampType, headers; topic and date are directories.
+            `_topics.json` holds how many partitions each topic had.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafka_zk.spark.jobs.archived_topics import note_topics
 from kafka_zk.spark.jobs.file_sink_log import FOLDER, committed_paths, is_part, left_over
 from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.group_offsets import committer
@@ -39,6 +41,7 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     store = FileStore(session, path)
     refuse_others_files(store)
     swept = sweep(store)
+    note_topics(store, settings)
     writer = with_date(read_stream(session, settings)).writeStream.format(settings.text("format"))
     writer = writer.partitionBy("topic", "date").outputMode("append").queryName("archive")
     writer = writer.option("checkpointLocation", settings.text("checkpoint") or f"{path}/_checkpoint")
@@ -47,6 +50,7 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     stream = triggered(writer, settings)
     progress = run_to_end(lambda: stream.start(path), "archive", committer(settings))
     swept += sweep(store)
+    note_topics(store, settings)
     left = f"; {swept} files of broken-off tasks deleted" if swept else ""
     return Outcome(f"archive: {progress.records:,} records in {progress.batches} batches to {path}{left}")
 
@@ -77,5 +81,9 @@ def sweep(store: FileStore) -> int:
     return len(orphans)
 
 
-def read_archive(session: SparkSession, path: str, file_format: str) -> DataFrame:
-    return session.read.format(file_format).schema(SCHEMA).load(path)
+def read_archive(session: SparkSession, path: str, file_format: str, topics: list[str]) -> DataFrame:
+    """The records of an archive; of all its topics when none are named."""
+    from pyspark.sql import functions as F
+
+    records = session.read.format(file_format).schema(SCHEMA).load(path)
+    return records.where(F.col("topic").isin(topics)) if topics else records

@@ -27,9 +27,7 @@ def audit_archive(session: SparkSession, settings: Settings) -> tuple[DataFrame,
     from pyspark.sql import functions as F
 
     path = settings.text("archive")
-    records = read_archive(session, path, settings.text("archive-format"))
-    if settings.has("topics"):
-        records = records.where(F.col("topic").isin(settings.texts("topics")))
+    records = read_archive(session, path, settings.text("archive-format"), settings.texts("topics"))
     digests = records.select(*PLACE, F.xxhash64("key", "value", "headers", "timestamp").alias("digest")).cache()
     ranges = digests.groupBy(*BETWEEN).agg(
         F.min("offset").alias("first_offset"), F.max("offset").alias("last_offset"), F.count("*").alias("records")

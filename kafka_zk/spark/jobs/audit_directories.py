@@ -18,7 +18,7 @@ from kafka_zk.log.doctor.partition_files import list_partition
 from kafka_zk.log.doctor.walk import walk
 from kafka_zk.log.files import names
 from kafka_zk.protocol.errors import CorruptMessage
-from kafka_zk.spark.jobs.audit_findings import DIGESTS, SCHEMA, Row, divergence
+from kafka_zk.spark.jobs.audit_findings import DIGESTS, SCHEMA, Row, divergence, replica_ranges
 from kafka_zk.spark.jobs.outcome import JobError
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ INDEX_INTERVAL_BYTES = 4096
 
 def audit_directories(session: SparkSession, settings: Settings) -> tuple[DataFrame, DataFrame]:
     """Findings, and one row a replica: directory, first and last offset, batches. Raises JobError."""
-    from pyspark.sql import functions as F
-
     tasks, together = plan(settings.texts("log-dirs"), settings.texts("topics"), deep=settings.flag("deep"))
     if not tasks:
         raise JobError(f"there are no partitions in {', '.join(settings.texts('log-dirs'))}")
@@ -42,12 +40,7 @@ def audit_directories(session: SparkSession, settings: Settings) -> tuple[DataFr
     if together:
         found = found.unionByName(session.createDataFrame(together, SCHEMA))
     digests = session.createDataFrame(spread.flatMap(digests_of), DIGESTS).cache()
-    ranges = digests.groupBy("topic", "partition", "replica").agg(
-        F.min("base_offset").alias("first_offset"),
-        F.max("last_offset").alias("last_offset"),
-        F.count("*").alias("batches"),
-    )
-    return found.unionByName(divergence(digests)), ranges.orderBy("topic", "partition", "replica")
+    return found.unionByName(divergence(digests)), replica_ranges(digests)
 
 
 def plan(directories: list[str], topics: list[str], *, deep: bool) -> tuple[list[PartitionTask], list[Row]]:

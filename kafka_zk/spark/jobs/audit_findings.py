@@ -26,6 +26,18 @@ ERROR, WARNING, INFO = "error", "warning", "info"
 Row = tuple[str, str, str, int | None, str, int | None, int | None, str]
 
 
+def replica_ranges(digests: DataFrame) -> DataFrame:
+    """One row a replica: first and last offset, batches."""
+    from pyspark.sql import functions as F
+
+    ranges = digests.groupBy("topic", "partition", "replica").agg(
+        F.min("base_offset").alias("first_offset"),
+        F.max("last_offset").alias("last_offset"),
+        F.count("*").alias("batches"),
+    )
+    return ranges.orderBy("topic", "partition", "replica")
+
+
 def divergence(digests: DataFrame) -> DataFrame:
     """Findings about replicas that do not hold the same batches."""
     # A function of its own without hints: Spark would evaluate them, and pyarrow is imported for type checkers only.

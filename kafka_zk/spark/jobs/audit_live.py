@@ -22,7 +22,7 @@ from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_class_for
 from kafka_zk.protocol.messages import fetch
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import batches, computed_crc
-from kafka_zk.spark.jobs.audit_findings import DIGESTS, ERROR, SCHEMA, Row, divergence
+from kafka_zk.spark.jobs.audit_findings import DIGESTS, ERROR, SCHEMA, Row, divergence, replica_ranges
 from kafka_zk.spark.jobs.cluster import cluster_properties
 from kafka_zk.spark.jobs.outcome import JobError
 
@@ -46,8 +46,6 @@ class Replica(NamedTuple):
 
 def audit_live(session: SparkSession, settings: Settings) -> tuple[DataFrame, DataFrame]:
     """Findings, and one row a replica. Raises JobError."""
-    from pyspark.sql import functions as F
-
     if not settings.has("bootstrap-server"):
         raise JobError("an audit of a live cluster needs a bootstrap-server")
     properties = cluster_properties(settings.text("bootstrap-server"), settings.mapping("kafka"))
@@ -58,12 +56,7 @@ def audit_live(session: SparkSession, settings: Settings) -> tuple[DataFrame, Da
     fetched = spread.map(lambda replica: fetched_replica(properties, replica)).cache()
     found = session.createDataFrame(fetched.flatMap(lambda both: both[0]), SCHEMA)
     digests = session.createDataFrame(fetched.flatMap(lambda both: both[1]), DIGESTS).cache()
-    ranges = digests.groupBy("topic", "partition", "replica").agg(
-        F.min("base_offset").alias("first_offset"),
-        F.max("last_offset").alias("last_offset"),
-        F.count("*").alias("batches"),
-    )
-    return found.unionByName(divergence(digests)), ranges.orderBy("topic", "partition", "replica")
+    return found.unionByName(divergence(digests)), replica_ranges(digests)
 
 
 def plan(properties: Mapping[str, str], topics: list[str]) -> list[Replica]:

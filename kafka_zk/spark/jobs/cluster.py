@@ -6,6 +6,7 @@ Role        Acts: each function opens a client of its own and closes it. Blocks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from kafka_zk.client.admin.admin_client import AdminClient
 from kafka_zk.client.admin.admin_results import NewTopic
@@ -21,6 +22,12 @@ def cluster_properties(bootstrap: str, kafka: Mapping[str, str]) -> dict[str, st
     return {**kafka, "bootstrap.servers": bootstrap}
 
 
+def topic_names(properties: Mapping[str, str]) -> list[str]:
+    """Of all topics, internal ones too, sorted."""
+    with AdminClient(properties) as admin:
+        return sorted(listing.name for listing in admin.list_topics(internal=True))
+
+
 def partition_counts(properties: Mapping[str, str], topics: Iterable[str]) -> dict[str, int]:
     """Of the topics that are there."""
     wanted = sorted(set(topics))
@@ -30,19 +37,28 @@ def partition_counts(properties: Mapping[str, str], topics: Iterable[str]) -> di
         return {name: len(topic.partitions) for name, topic in described.items()}
 
 
-def ensure_topics(properties: Mapping[str, str], needed: Mapping[str, int], *, create: bool) -> None:
-    """Each topic has at least so many partitions. Raises JobError when not, and it is not to be created."""
-    there = partition_counts(properties, needed)
-    missing = {name: count for name, count in sorted(needed.items()) if name not in there}
-    if missing and not create:
-        name, count = next(iter(missing.items()))
-        raise JobError(f"topic {name} is not there; create it with {count} partitions, or say create-topics")
-    for name, count in there.items():
-        if count < needed[name]:
-            raise JobError(f"topic {name} has {count} partitions, {needed[name]} are needed")
-    if missing:
+@dataclass(frozen=True, slots=True)
+class MakeTopics:
+    """How topics are made that are not there. `counts`: topics to make besides, and with how many partitions where
+    that is more than what is needed."""
+
+    configs: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def ensure_topics(properties: Mapping[str, str], needed: Mapping[str, int], make: MakeTopics | None) -> None:
+    """Each topic has at least so many partitions. Raises JobError when not, and it is not to be made."""
+    to_make = {**needed, **make.counts} if make else {}
+    there = partition_counts(properties, {**needed, **to_make})
+    for name, count in sorted(needed.items()):
+        if name not in there and not make:
+            raise JobError(f"topic {name} is not there; create it with {count} partitions, or say create-topics")
+        if there.get(name, count) < count:
+            raise JobError(f"topic {name} has {there[name]} partitions, {count} are needed")
+    missing = {name: count for name, count in sorted(to_make.items()) if name not in there}
+    if make and missing:
         with AdminClient(properties) as admin:
-            admin.create_topics([NewTopic(name, count) for name, count in missing.items()])
+            admin.create_topics([NewTopic(name, count, configs=make.configs) for name, count in missing.items()])
 
 
 def end_offsets(properties: Mapping[str, str], partitions: Iterable[TopicPartition]) -> Offsets:

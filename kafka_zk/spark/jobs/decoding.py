@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from kafka_zk.spark.settings.declaration import Settings
 
+PLACE = ("topic", "partition", "offset")
+
 
 def decoded(records: DataFrame, settings: Settings) -> DataFrame:
     """The same columns, `value` decoded. Raises JobError for a schema that is missing or wrong."""
@@ -38,7 +40,7 @@ def decoded(records: DataFrame, settings: Settings) -> DataFrame:
         return _json(records, schema, strict=strict)
     parsed = parse_schema(schema)
     decode = F.udf(avro_decoder(parsed, framing=settings.text("avro-framing"), strict=strict), sql_type(parsed))
-    return records.withColumn("value", decode("value"))
+    return records.withColumn("value", decode("value", *PLACE))
 
 
 def text_or_file(given: str) -> str:
@@ -63,18 +65,16 @@ def _json(records: DataFrame, schema: str, *, strict: bool) -> DataFrame:
     if not strict:
         return records.withColumn("value", value)
     # Spark's FAILFAST names neither topic nor offset.
-    place = F.format_string(
-        "the value of topic %s, partition %d, offset %d is not the JSON of the schema", "topic", "partition", "offset"
-    )
+    place = F.format_string("the value of topic %s, partition %d, offset %d is not the JSON of the schema", *PLACE)
     failed = F.from_json(text, schema + ", _bad STRING", {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_bad"})
     bad = text.isNotNull() & failed["_bad"].isNotNull()
     return records.withColumn("value", F.when(bad, F.raise_error(place)).otherwise(value))
 
 
-def avro_decoder(schema: object, *, framing: str, strict: bool) -> Callable[[bytes | None], Any]:
-    """What a worker calls for each value. It holds the schema as plain data only."""
+def avro_decoder(schema: object, *, framing: str, strict: bool) -> Callable[[bytes | None, str, int, int], Any]:
+    """What a worker calls for each value and its place. It holds the schema as plain data only."""
 
-    def decode(value: bytes | None) -> Any:
+    def decode(value: bytes | None, topic: str, partition: int, offset: int) -> Any:
         if value is None:
             return None
         from fastavro import parse_schema as prepared
@@ -91,7 +91,8 @@ def avro_decoder(schema: object, *, framing: str, strict: bool) -> Callable[[byt
             return found
         except Exception as error:
             if strict:
-                raise JobError(f"a value of {len(value)} bytes is not Avro of the schema: {error}") from None
+                place = f"topic {topic}, partition {partition}, offset {offset}"
+                raise JobError(f"the value of {place} is not Avro of the schema: {error}") from None
             return None
 
     cache: dict[str, Any] = {}

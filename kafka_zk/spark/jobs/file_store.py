@@ -6,11 +6,20 @@ Invariants  A text is there whole or not at all: it is written beside its place 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_SPECIAL = re.compile(r"[\\*?\[\]{}]")
+
+
+def as_plain_name(path: str) -> str:
+    """A path for Spark's readers, which take some characters of it for a pattern."""
+    return _SPECIAL.sub(r"\\\g<0>", path)
 
 
 class FileStore:
@@ -22,7 +31,12 @@ class FileStore:
         self._jvm = jvm
         self.root = root
         self._root = self._path(root)
-        self._fs = self._root.getFileSystem(session._jsc.hadoopConfiguration())
+        configuration = session._jsc.hadoopConfiguration()
+        self._fs = self._root.getFileSystem(configuration)
+        default = jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(configuration)
+        self._is_default = default.getScheme() == self._fs.getUri().getScheme() and (
+            self._fs.getUri().getAuthority() in (None, default.getAuthority())
+        )
 
     def _at(self, name: str) -> Any:
         return self._path(self._root, name)
@@ -68,20 +82,24 @@ class FileStore:
             raise OSError(f"{unfinished} cannot be renamed to {name}")
 
     def data_files(self) -> Iterator[str]:
-        """Paths, without scheme, of all files below that Spark's readers would read: no name on the way begins with
-        an underscore or a dot."""
+        """Paths of all files below that Spark's readers would read: no name on the way begins with an underscore or a
+        dot. With their scheme where that is not the one of paths without any."""
         if not self.exists():
             return
-        root = self._fs.makeQualified(self._root).toUri().getPath()
+        root = self._name_of(self._fs.makeQualified(self._root))
         if self._fs.getFileStatus(self._root).isFile():
-            yield str(root)
+            yield root
             return
         listing = self._fs.listFiles(self._root, True)
         while listing.hasNext():
-            path = str(listing.next().getPath().toUri().getPath())
+            path = self._name_of(listing.next().getPath())
             parts = path.removeprefix(root).strip("/").split("/")
             if not any(part.startswith(("_", ".")) for part in parts):
                 yield path
+
+    def _name_of(self, path: Any) -> str:
+        """Of a qualified path."""
+        return str(path.toUri().getPath() if self._is_default else path.toString())
 
     def delete(self, path: str) -> None:
         """A file by its whole path, or a name below the root."""

@@ -17,8 +17,8 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kafka_zk.spark.jobs.cluster import cluster_properties, ensure_topics, topic_ends
-from kafka_zk.spark.jobs.file_store import FileStore
+from kafka_zk.spark.jobs.cluster import MakeTopics, cluster_properties, ensure_topics, topic_ends
+from kafka_zk.spark.jobs.file_store import FileStore, as_plain_name
 from kafka_zk.spark.jobs.ingest_plan import BATCH, DONE, PlannedBatch, plan
 from kafka_zk.spark.jobs.outcome import JobError, Outcome
 from kafka_zk.spark.jobs.progress import Progress
@@ -40,7 +40,7 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     """Blocks until every file is done."""
     topic, partitions = settings.text("topic"), settings.integer("create-partitions")
     properties = cluster_properties(settings.text("bootstrap-server"), settings.mapping("kafka"))
-    ensure_topics(properties, {topic: partitions or 1}, create=partitions is not None)
+    ensure_topics(properties, {topic: partitions or 1}, MakeTopics() if partitions else None)
     state = FileStore(session, settings.text("checkpoint"))
     run_id = _identity(state, topic)
     batches = plan(state.texts(), _files(session, settings), settings.integer("files-per-batch") or 1)
@@ -93,7 +93,7 @@ def _rows(session: SparkSession, settings: Settings, batch: PlannedBatch, mark: 
     reader = session.read.format(kind).options(**DEFAULT_READ_OPTIONS.get(kind, {}) | settings.mapping("read-option"))
     if settings.has("read-schema"):
         reader = reader.schema(settings.text("read-schema"))
-    rows = reader.load(list(batch.files))
+    rows = reader.load([as_plain_name(file) for file in batch.files])
     records = as_records(rows, settings.texts("key"), settings.text("value"))
     header = F.array(F.struct(F.lit(HEADER).alias("key"), F.lit(mark.encode()).alias("value")))
     return records.select(*(F.col(name).cast("binary").alias(name) for name in COLUMNS), header.alias("headers"))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.spark.jobs.cluster import (
+    MakeTopics,
     cluster_properties,
     commit_offsets,
     committed_offsets,
@@ -43,6 +44,7 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
         raise JobError("a mirror needs a checkpoint")
     rename, offsets_path = settings.mapping("rename"), settings.text("offsets-path")
     state = FileStore(session, f"{checkpoint}/mirrored")
+    make = MakeTopics(settings.mapping("topic-config")) if settings.flag("create-topics") else None
 
     def copy(records: DataFrame, batch_id: int) -> None:
         # Looked at twice, fetched once.
@@ -57,7 +59,7 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
         partitions = sorted(TopicPartition(row[0], row[1]) for row in found)
         counts = partition_counts(source, {each.topic for each in partitions})
         needed = {rename.get(topic, topic): count for topic, count in counts.items()}
-        ensure_topics(target, needed, create=settings.flag("create-topics"))
+        ensure_topics(target, needed, make)
         rows = copy_batch(
             batch, state=state, name=f"batch-{batch_id}", target=target, rename=rename, partitions=partitions
         )

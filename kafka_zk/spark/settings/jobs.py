@@ -82,6 +82,11 @@ TO_TOPIC = (
     Setting("value", Kind.TEXT, "column that is the value; without it, all columns as JSON"),
 )
 
+CREATION = (
+    Setting("create-topics", Kind.FLAG, "create topics that are not there", False),
+    Setting("topic-config", Kind.MAPPING, "a config of topics that are created, like retention.ms=-1; may be repeated"),
+)
+
 INGEST = JobDeclaration(
     "ingest",
     "files (CSV, JSON, Parquet) to a topic; files that are done are never sent again",
@@ -156,7 +161,7 @@ RESTORE = JobDeclaration(
         Setting("format", Kind.TEXT, "format of the archive", "parquet"),
         Setting("topics", Kind.LIST, "topics of the archive; all without it"),
         Setting("rename", Kind.MAPPING, "OLD=NEW name of a topic; may be repeated"),
-        Setting("create-topics", Kind.FLAG, "create topics that are not there", False),
+        *CREATION,
         Setting("checkpoint", Kind.TEXT, "directory that remembers where it began", required=True),
         *SPARK,
     ),
@@ -171,7 +176,7 @@ MIRROR = JobDeclaration(
         *SOURCE,
         *STREAM,
         Setting("rename", Kind.MAPPING, "OLD=NEW name of a topic; may be repeated"),
-        Setting("create-topics", Kind.FLAG, "create topics that are not there", False),
+        *CREATION,
         Setting("offsets-path", Kind.TEXT, "directory of the offset translation table", required=True),
         Setting("groups", Kind.LIST, "consumer groups whose committed offsets are carried over at the end"),
         *SPARK,

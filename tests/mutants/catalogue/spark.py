@@ -68,4 +68,32 @@ MUTANTS: tuple[Mutant, ...] = (
         new="    known = set(committed)\n",
         tests="tests/unit/spark/test_file_sink_log.py -k moved",
     ),
+    Mutant(
+        breaks="an archive does not forget partitions that a later run finds fewer of",
+        file="kafka_zk/spark/jobs/archived_topics.py",
+        old="max(known.get(topic, 0), found.get(topic, 0))",
+        new="found.get(topic, 0)",
+        tests="tests/unit/spark/test_archived_topics.py -k never_goes_down",
+    ),
+    Mutant(
+        breaks="a file with a bracket in its name is read as that file",
+        file="kafka_zk/spark/jobs/file_store.py",
+        old='    return _SPECIAL.sub(r"\\\\\\g<0>", path)\n',
+        new="    return path\n",
+        tests="tests/unit/spark/test_archived_topics.py -k pattern",
+    ),
+    Mutant(
+        breaks="a value that is not Avro is named by its offset",
+        file="kafka_zk/spark/jobs/decoding.py",
+        old="partition {partition}, offset {offset}",
+        new="partition {partition}, offset {partition}",
+        tests="tests/unit/spark/test_decoding.py",
+    ),
+    Mutant(
+        breaks="of several replicas the one that lacks a batch is named",
+        file="kafka_zk/spark/jobs/replica_comparison.py",
+        old="missing = [name for name in replicas if name not in found]",
+        new="missing = [name for name in replicas[:2] if name not in found]",
+        tests="tests/unit/spark/test_replica_comparison.py -k three",
+    ),
 )

@@ -31,3 +31,15 @@ def test_a_batch_in_the_middle_that_one_replica_lacks():
 def test_the_same_bytes_of_another_leader_epoch():
     found = compare({"a": [batch(0, 4, epoch=1)], "b": [batch(0, 4, epoch=2)]})
     assert found == [Difference("leader-epochs-differ", 0, 4, "a: 1, b: 2")]
+
+
+def test_of_three_the_one_that_lacks_a_batch_or_has_other_bytes_is_told():
+    whole = [batch(0, 4), batch(5, 9), batch(10, 12)]
+    changed = [batch(0, 4), batch(5, 9, crc=2), batch(10, 12)]
+    assert compare({"a": whole, "b": whole, "c": [whole[0], whole[2]]}) == [
+        Difference("batch-missing", 5, 9, "in a, b, not in c")
+    ]
+    (found,) = compare({"a": whole, "b": whole, "c": changed})
+    assert found == Difference(
+        "replicas-differ", 5, 9, "a: to 9 crc 00000001, b: to 9 crc 00000001, c: to 9 crc 00000002"
+    )

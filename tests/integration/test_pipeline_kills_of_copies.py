@@ -1,0 +1,102 @@
+"""restore and mirror while driver, workers and broker are killed: in the target each record stands once, in its place.
+
+With --full only. What a seed decides: the job, whom it kills, and at which record.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.dataset
+import pytest
+
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.spark.jobs.cluster import end_offsets
+from tests.support.broker import OurBroker
+from tests.support.librdkafka import Librdkafka, Written
+from tests.support.pipeline import VICTIMS, PipelineJob, kill_one
+from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
+
+PARTITIONS, EACH = 3, 30_000
+A_BATCH = 30_000
+RUNS = 6
+KILLS = 2
+SEEDS = range(6)
+JOBS = ("restore", "mirror")
+
+
+@pytest.fixture(scope="module")
+def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurBroker]:
+    running = OurBroker(tmp_path_factory.mktemp("copy-kills"), fresh_chroot(zookeeper, "copy-kills")).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def topic(broker: OurBroker) -> str:
+    clients = Librdkafka(broker.bootstrap)
+    name = clients.topic(partitions=PARTITIONS)
+    for partition in range(PARTITIONS):
+        clients.write(name, [Written(b"%d" % n) for n in range(EACH)], partition=partition, linger_ms=20)
+    clients.close()
+    return name
+
+
+@pytest.fixture(scope="module")
+def archive(broker: OurBroker, topic: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("archive")
+    given = ("--bootstrap-server", broker.bootstrap, "--topics", topic, "--path", str(folder / "data"))
+    PipelineJob(folder, "archive", *given).run()
+    return folder / "data"
+
+
+def written(broker: OurBroker, target: str) -> int:
+    places = [TopicPartition(target, partition) for partition in range(PARTITIONS)]
+    return sum(end_offsets({"bootstrap.servers": broker.bootstrap}, places).values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_each_record_is_copied_once_whoever_is_killed(
+    broker: OurBroker, topic: str, archive: Path, tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    clients = Librdkafka(broker.bootstrap)
+    target = clients.topic(partitions=PARTITIONS)
+    state = ("--checkpoint", str(tmp_path / "state"), "--rename", f"{topic}={target}")
+    if JOBS[seed % len(JOBS)] == "restore":
+        given = ("restore", "--bootstrap-server", broker.bootstrap, "--path", str(archive))
+    else:
+        given = ("mirror", "--bootstrap-server", broker.bootstrap, "--target-bootstrap-server", broker.bootstrap)
+        given += ("--topics", topic, "--offsets-path", str(tmp_path / "offsets"))
+        given += ("--max-offsets-per-trigger", str(A_BATCH))
+    job = PipelineJob(tmp_path, *given, *state)
+    victim, kills, found = VICTIMS[seed % len(VICTIMS)], 0, []
+    for _ in range(RUNS):
+        job.start()
+        while kills < KILLS:
+            before = written(broker, target)
+            after = before + chance.randrange(1, max(2, (PARTITIONS * EACH - before) // 2))
+            if not job.wait_for(lambda after=after: written(broker, target) >= after, f"{after} records are written"):
+                break
+            found.append((victim, written(broker, target)))
+            kill_one(victim, job, broker, chance)
+            kills += 1
+            victim = chance.choice(VICTIMS)
+        if job.process.wait(240) == 0:
+            break
+    else:
+        raise AssertionError(f"the job did not end well in {RUNS} runs:\n{job.process.output()}")
+    print(f"seed {seed}: {given[0]}, killed when so many records were written: {found}")
+    assert kills, "nobody was killed"
+    for partition in range(PARTITIONS):
+        messages = clients.read(target, EACH, partition=partition)
+        assert [int(message.value() or b"") for message in messages] == list(range(EACH))
+    assert written(broker, target) == PARTITIONS * EACH
+    if given[0] == "mirror":
+        table = pyarrow.dataset.dataset(tmp_path / "offsets", format="parquet").to_table().to_pylist()
+        assert all(row["source_offset"] == row["target_offset"] for row in table)
+        assert sum(row["record_count"] for row in table) == PARTITIONS * EACH
+    clients.close()
