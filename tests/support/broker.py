@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.support.processes import ChildProcess
+from tests.support.processes import ChildProcess, free_port
 
 FOR_ONE_BROKER = {
     "offsets.topic.replication.factor": "1",
@@ -38,7 +38,8 @@ class OurBroker:
         self.port = 0
         self._properties = {
             "broker.id": str(broker_id),
-            "listeners": "PLAINTEXT://127.0.0.1:0",
+            # Its own for good: after a kill the same clients must find it again.
+            "listeners": f"PLAINTEXT://127.0.0.1:{free_port()}",
             "zookeeper.connect": zookeeper,
             "log.dirs": str(self.log_dir),
             **FOR_ONE_BROKER,
@@ -58,8 +59,6 @@ class OurBroker:
         self.launch()
         self.process.wait_ready(self._port_file.exists, "our broker serves")
         self.port = int(self._port_file.read_text())
-        # After a kill the same clients must find it again.
-        self._properties["listeners"] = f"PLAINTEXT://127.0.0.1:{self.port}"
         return self
 
     def run_to_its_end(self, timeout_s: float = 60) -> int:

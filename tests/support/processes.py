@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 POLL_S = 0.02
+FREE_PORTS = range(12_000, 32_000)
+"""Below those that the kernel gives to whoever connects: one of these is still free when a program comes to it."""
+SHARES = 8
+"""More than there are processes in a run of pytest-xdist, which calls them gw0, gw1 ..."""
 
 
 def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 60) -> None:
@@ -39,10 +45,22 @@ def accepts_connections(port: int, host: str = "127.0.0.1") -> bool:
 
 
 def free_port() -> int:
-    """A port nobody listens on now. For programs that cannot bind port 0 themselves."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A port nobody listens on now, and no other process of this run is given. For what cannot bind port 0 itself."""
+    for port in _ports:
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("unreachable: the ports go round")
+
+
+def _ports_of(worker: str) -> Iterator[int]:
+    """In turn, from somewhere among them: another run on this machine most likely began elsewhere."""
+    share = FREE_PORTS[int(worker.removeprefix("gw")) % SHARES :: SHARES]
+    start = random.randrange(len(share))
+    return itertools.cycle([*share[start:], *share[:start]])
+
+
+_ports = _ports_of(os.environ.get("PYTEST_XDIST_WORKER", "gw0"))
 
 
 class ChildProcess:
