@@ -14,6 +14,7 @@ from pathlib import Path
 
 from kafka_zk.zk.embedded import find_java
 from tests.support.broker import FOR_ONE_BROKER
+from tests.support.one_at_a_time import one_at_a_time
 from tests.support.processes import ChildProcess, accepts_connections, free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -32,19 +33,30 @@ log4j.appender.stderr.Target=System.err
 @functools.cache
 def classpath() -> str:
     """Apache Kafka's jars; fetched by Maven the first time."""
-    stamp = CACHE / "pom.xml"
-    if not stamp.exists() or stamp.read_bytes() != POM.read_bytes():
-        maven = shutil.which("mvn")
-        assert maven, "the interop tests need Maven (Debian: apt-get install maven) to fetch Apache Kafka's jars"
-        shutil.rmtree(CACHE, ignore_errors=True)
-        subprocess.run(
-            [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={CACHE}/libs"],
-            check=True,
-        )
-        shutil.copy(POM, stamp)
-    for level in ("WARN", "INFO"):
-        (CACHE / f"log4j-{level}.properties").write_text(LOG4J.format(level=level))
+    with one_at_a_time("maven"):
+        stamp = CACHE / "pom.xml"
+        if not stamp.exists() or stamp.read_bytes() != POM.read_bytes():
+            _fetch()
+            shutil.copy(POM, stamp)
+        for level in ("WARN", "INFO"):
+            _write_once(CACHE / f"log4j-{level}.properties", LOG4J.format(level=level))
     return f"{CACHE}/libs/*"
+
+
+def _fetch() -> None:
+    maven = shutil.which("mvn")
+    assert maven, "the interop tests need Maven (Debian: apt-get install maven) to fetch Apache Kafka's jars"
+    shutil.rmtree(CACHE, ignore_errors=True)
+    subprocess.run(
+        [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={CACHE}/libs"],
+        check=True,
+    )
+
+
+def _write_once(file: Path, text: str) -> None:
+    """Not anew where it is there: another process's Java may be reading it."""
+    if not file.exists() or file.read_text() != text:
+        file.write_text(text)
 
 
 @functools.cache

@@ -19,6 +19,7 @@ from kafka_zk.spark.jobs.outcome import Outcome
 from kafka_zk.spark.settings.declaration import Settings
 from kafka_zk.spark.settings.jobs import JOBS
 from kafka_zk.tools.pipeline import java_home
+from tests.support.one_at_a_time import one_at_a_time
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,17 +54,22 @@ def job_runner(session: SparkSession, bootstrap: str) -> RunJob:
 
 def connector_jars() -> list[Path]:
     """Spark's own connector for Kafka; fetched by Maven the first time."""
-    stamp = CACHE / "pom.xml"
-    if not stamp.exists() or stamp.read_bytes() != POM.read_bytes():
-        maven = shutil.which("mvn")
-        assert maven, "the interop tests need Maven (Debian: apt-get install maven) to fetch Spark's connector"
-        shutil.rmtree(CACHE, ignore_errors=True)
-        subprocess.run(
-            [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={CACHE}/libs"],
-            check=True,
-        )
-        shutil.copy(POM, stamp)
+    with one_at_a_time("maven"):
+        stamp = CACHE / "pom.xml"
+        if not stamp.exists() or stamp.read_bytes() != POM.read_bytes():
+            _fetch()
+            shutil.copy(POM, stamp)
     return sorted((CACHE / "libs").glob("*.jar"))
+
+
+def _fetch() -> None:
+    maven = shutil.which("mvn")
+    assert maven, "the interop tests need Maven (Debian: apt-get install maven) to fetch Spark's connector"
+    shutil.rmtree(CACHE, ignore_errors=True)
+    subprocess.run(
+        [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={CACHE}/libs"],
+        check=True,
+    )
 
 
 def start_spark(warehouse: Path, **conf: str) -> SparkSession:

@@ -14,6 +14,7 @@ import docker
 from docker.errors import APIError, DockerException, ImageNotFound
 
 from tests.support.apache import PROJECT
+from tests.support.one_at_a_time import one_at_a_time
 from tests.support.processes import free_port, wait_until
 from tests.support.zookeeper import MAX_SESSION_TIMEOUT_MS, TICK_MS, answers
 
@@ -39,12 +40,11 @@ def connect_to_engine() -> docker.DockerClient:
 
 def find_image(engine: docker.DockerClient) -> str:
     """The image to run: one that is here, pulled or built if need be. Raises NoContainerError."""
+    attempts = [(OFFICIAL_IMAGE, _is_here), (OUR_IMAGE, _is_here), (OFFICIAL_IMAGE, _pulled), (OUR_IMAGE, _built)]
     if wanted := os.environ.get(IMAGE_VARIABLE):
-        return _first_possible(engine, [(wanted, _is_here), (wanted, _pulled)])
-    return _first_possible(
-        engine,
-        [(OFFICIAL_IMAGE, _is_here), (OUR_IMAGE, _is_here), (OFFICIAL_IMAGE, _pulled), (OUR_IMAGE, _built)],
-    )
+        attempts = [(wanted, _is_here), (wanted, _pulled)]
+    with one_at_a_time("zookeeper-image"):
+        return _first_possible(engine, attempts)
 
 
 _Attempt = Callable[[docker.DockerClient, str], str | None]
