@@ -49,11 +49,12 @@ def hot_path() -> list[Extension]:
         return []
 
 
-building = not {"egg_info", "sdist", "clean"} & set(sys.argv)
-extensions = [*twins(), *hot_path()] if building and all(Path(source).exists() for source in TWINS) else []
+building = not {"egg_info", "dist_info", "sdist", "clean"} & set(sys.argv)
+# The largest first: the others are compiled beside it.
+extensions = [*hot_path(), *twins()] if building and all(Path(source).exists() for source in TWINS) else []
 for extension in extensions:
     extension.optional = True
-setup(ext_modules=extensions)
+setup(ext_modules=extensions, options={"build_ext": {"parallel": os.cpu_count()}})
 
 # A build leaves alone what would come out the same; kafka_zk.compiled tells by the times what is up to date.
 for module in HOT_PATH if extensions else ():
