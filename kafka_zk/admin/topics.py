@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID, uuid4
 
@@ -51,6 +51,9 @@ from kafka_zk.zk.znodes import DeleteTopicsTopicZNode, PartitionReplicas, TopicA
 
 BROKER_DEFAULT = -1
 """A count that the client leaves to the broker's configuration."""
+
+BeforeChange = Callable[[int], None]
+"""Called with the number of partitions once a change is known to be right, before it is made; may refuse it."""
 
 log = logging.getLogger("kafka.zk.AdminZkClient")
 
@@ -101,7 +104,9 @@ class TopicAdmin:
 
     # --- creation ----------------------------------------------------------------------------------------------------
 
-    def create(self, topic: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
+    def create(
+        self, topic: NewTopic, *, validate_only: bool = False, before_change: BeforeChange = lambda count: None
+    ) -> CreatedTopic:
         """Blocks. Raises the BrokerError that the client shall see."""
         if self._metadata_cache.topic(topic.name) is not None:
             raise TopicAlreadyExists(f"Topic '{topic.name}' already exists.")
@@ -113,7 +118,10 @@ class TopicAdmin:
             )
         assignment = topic.assignment or self._assign(topic)
         self._check_new(topic.name, assignment, overrides)
-        topic_id = NULL_UUID if validate_only else self._write_new(topic.name, assignment, overrides)
+        topic_id = NULL_UUID
+        if not validate_only:
+            before_change(len(assignment))
+            topic_id = self._write_new(topic.name, assignment, overrides)
         return CreatedTopic(
             name=topic.name,
             topic_id=topic_id,
@@ -122,7 +130,7 @@ class TopicAdmin:
             configs=describe_topic(self._config, overrides),
         )
 
-    def auto_create(self, name: str) -> None:
+    def auto_create(self, name: str, before_change: BeforeChange = lambda count: None) -> None:
         """Blocks. Create a topic that somebody asked metadata of; raises what that client is told instead.
 
         Succeeds also when another broker was faster.
@@ -132,7 +140,8 @@ class TopicAdmin:
         self._being_created.add(name)
         try:
             defaults = defaults_of(name, self._config)
-            self.create(NewTopic(name, defaults.partition_count, defaults.replication_factor, configs=defaults.configs))
+            topic = NewTopic(name, defaults.partition_count, defaults.replication_factor, configs=defaults.configs)
+            self.create(topic, before_change=before_change)
         except TopicAlreadyExists:
             raise LeaderNotAvailable from None
         finally:
@@ -184,7 +193,13 @@ class TopicAdmin:
     # --- growth ------------------------------------------------------------------------------------------------------
 
     def add_partitions(
-        self, name: str, *, total_count: int, given: Sequence[list[int]] | None, validate_only: bool
+        self,
+        name: str,
+        *,
+        total_count: int,
+        given: Sequence[list[int]] | None,
+        validate_only: bool,
+        before_change: BeforeChange = lambda count: None,
     ) -> None:
         """Blocks. Let a topic grow to `total_count` partitions, the new ones on `given` brokers or on chosen ones."""
         topic = topic_assignment(self._zk, name)
@@ -209,6 +224,7 @@ class TopicAdmin:
         )
         added = chosen or assign_more_replicas(brokers, existing, total_count)
         if not validate_only:
+            before_change(len(added))
             log.info("Creating %s partitions for '%s' with the replica assignment %s", len(added), name, added)
             partitions = dict(topic.partitions) | {i: PartitionReplicas(tuple(r)) for i, r in added.items()}
             write_topic_assignment(self._zk, name, TopicAssignment(partitions, topic.topic_id))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kafka_zk.network.connection import Connection
     from kafka_zk.protocol.header import RequestHeader
     from kafka_zk.replication.manager import ReplicaManager
+    from kafka_zk.security.quotas.mutations import MutationQuota
     from kafka_zk.zk.session import ZkClient
 
 __all__ = ["Authentication", "Authorizer", "Quotas", "RequestContext", "Services"]
@@ -49,9 +50,19 @@ class Authentication(Protocol):
 class Quotas(Protocol):
     """How long a client has to wait because it used more than its share."""
 
-    def throttle_ms(self, ctx: RequestContext, request: Any, response: Any, local_ns: int) -> int:
+    def throttle_ms(self, ctx: RequestContext, request: Any, response: Any, size_bytes: int, local_ns: int) -> int:
         """Record one request that took `local_ns` in its handler; 0 for no delay (KIP-219)."""
         ...
+
+    def fetch_throttle_ms(self, ctx: RequestContext, size_bytes: int, local_ns: int) -> int:
+        """The same for a consumer's fetch, whose answer depends on it."""
+        ...
+
+    def fetch_exempt(self, local_ns: int) -> None: ...
+
+    def most_fetch_bytes(self, ctx: RequestContext) -> int: ...
+
+    def mutations(self, ctx: RequestContext, *, strict: bool) -> MutationQuota: ...
 
 
 def _filled_later() -> Any:

@@ -55,6 +55,7 @@ class Route:
         "flexible_header",
         "handler",
         "sends_slices",
+        "tells_throttle",
         "times",
         "variant_of",
     )
@@ -68,6 +69,7 @@ class Route:
         self.count_errors = error_tally(api.response, api_version).count
         self.flexible_header = response_header_is_flexible(api.key, api_version)
         self.sends_slices = api.key == FETCH_KEY
+        self.tells_throttle = any(field.name == "throttle_time_ms" for field in api.response.struct.fields)
         self.times = times
         self.variant_of = _VARIANTS.get(api.key)
 
@@ -136,10 +138,10 @@ class Dispatcher:
         throttle_ms = 0
         quotas = self._services.quotas
         if quotas is not None:
-            throttle_ms = quotas.throttle_ms(ctx, request, response, timing[4] - timing[3])
+            throttle_ms = quotas.throttle_ms(ctx, request, response, timing[1], timing[4] - timing[3])
             if throttle_ms > 0:
                 connection.mute(throttle_ms)
-                if response is not None:
+                if response is not None and route.tells_throttle:
                     response.throttle_time_ms = throttle_ms
         parts: Parts = []
         stamp = connection.sent_stamp

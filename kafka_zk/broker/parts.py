@@ -28,6 +28,7 @@ from kafka_zk.broker.membership.advertised import advertised_endpoints, registra
 from kafka_zk.broker.membership.controlled_shutdown import leave_cluster
 from kafka_zk.broker.membership.membership import Membership
 from kafka_zk.broker.peers import connect_to_controller, connect_to_leader
+from kafka_zk.broker.quota_configs import QuotaConfigs
 from kafka_zk.broker.state_dump import describe_state
 from kafka_zk.broker.stops import Stops
 from kafka_zk.broker.topic_configs import TopicConfigs
@@ -304,7 +305,8 @@ class Parts:
         services.finalized_features_epoch = found[1].version if found else 0
 
     def _follow_configs(self) -> None:
-        listener = ConfigChangeListener(self._zk, self._clock, self._on_topic_overrides)
+        quotas = QuotaConfigs(self.config, self._clock, self._metrics, self._services, self._socket_server.ip_rates)
+        listener = ConfigChangeListener(self._zk, self._clock, self._on_topic_overrides, quotas.apply)
         listener.start()
         self.stops.add("config changes", listener.stop)
 

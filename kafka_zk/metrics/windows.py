@@ -1,73 +1,93 @@
 """Sampled statistics: rates, averages and maxima over the last few windows of time.
 
 Role        Pure. The second generation of Kafka's metrics (connections, quotas, coordinators) is made of these.
-Invariants  Only samples that touch the last `num_samples * window_ms` count; older ones are dropped when read.
+Invariants  Only samples with a value in the last `num_samples * window_ms` count. There is one sample more than asked
+            for, because the oldest one that counts overlaps the beginning of that time.
 Source      org.apache.kafka.common.metrics.stats: SampledStat, Rate.windowSize, Avg, Max.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 
-@dataclass(slots=True)
 class _Sample:
-    start_ms: int
-    total: float = 0.0
-    count: int = 0
-    most: float = float("-inf")
+    __slots__ = ("count", "last_ms", "most", "start_ms", "total")
+
+    def __init__(self, now_ms: int) -> None:
+        self.reset(now_ms)
+
+    def reset(self, now_ms: int) -> None:
+        self.start_ms = self.last_ms = now_ms
+        self.total = 0.0
+        self.count = 0
+        self.most = float("-inf")
 
 
 class SampledStat:
     """Values recorded over the last windows; all times are monotonic milliseconds."""
 
-    __slots__ = ("_num_samples", "_samples", "_window_ms")
+    __slots__ = ("_current", "_num_samples", "_samples", "_window_ms")
 
     def __init__(self, *, num_samples: int, window_ms: int) -> None:
         self._num_samples = num_samples
         self._window_ms = window_ms
         self._samples: list[_Sample] = []
+        self._current = 0
 
     def record(self, value: float, now_ms: int) -> None:
-        if not self._samples or now_ms - self._samples[-1].start_ms >= self._window_ms:
-            self._drop_old(now_ms)
+        """Negative values take back what was recorded."""
+        if not self._samples:
             self._samples.append(_Sample(now_ms))
-        sample = self._samples[-1]
+        sample = self._samples[self._current]
+        if now_ms - sample.start_ms >= self._window_ms:
+            sample = self._next_sample(now_ms)
         sample.total += value
         sample.count += 1
-        sample.most = max(sample.most, value)
+        sample.last_ms = now_ms
+        if value > sample.most:
+            sample.most = value
 
     def total(self, now_ms: int) -> float:
-        self._drop_old(now_ms)
+        self._reset_old(now_ms)
         return sum(sample.total for sample in self._samples)
 
     def rate(self, now_ms: int) -> float:
         """Total a second over `span_ms`."""
-        return self.total(now_ms) * 1000 / max(self.span_ms(now_ms), 1) if self._samples else 0.0
+        return self.total(now_ms) * 1000 / self.span_ms(now_ms) if self._samples else 0.0
 
     def span_ms(self, now_ms: int) -> int:
-        """The time covered, which counts as at least all windows but the newest."""
-        self._drop_old(now_ms)
-        elapsed_ms = now_ms - self._samples[0].start_ms if self._samples else 0
+        """The time covered, which counts as at least all windows but the newest, and as one millisecond."""
+        self._reset_old(now_ms)
+        elapsed_ms = now_ms - min((sample.start_ms for sample in self._samples), default=now_ms)
         full_windows = elapsed_ms // self._window_ms
         missing = max(0, self._num_samples - 1 - full_windows)
-        return elapsed_ms + missing * self._window_ms
+        return max(1, elapsed_ms + missing * self._window_ms)
 
     def average(self, now_ms: int) -> float:
         """NaN without a sample, as in Kafka."""
-        self._drop_old(now_ms)
+        self._reset_old(now_ms)
         count = sum(sample.count for sample in self._samples)
         return sum(sample.total for sample in self._samples) / count if count else float("nan")
 
     def maximum(self, now_ms: int) -> float:
         """NaN without a sample, as in Kafka."""
-        self._drop_old(now_ms)
-        return max((sample.most for sample in self._samples), default=float("nan"))
+        self._reset_old(now_ms)
+        return max((sample.most for sample in self._samples if sample.count), default=float("nan"))
 
-    def _drop_old(self, now_ms: int) -> None:
-        oldest_ms = now_ms - self._num_samples * self._window_ms
-        self._samples = [sample for sample in self._samples if sample.start_ms > oldest_ms]
+    def _next_sample(self, now_ms: int) -> _Sample:
+        self._current = (self._current + 1) % (self._num_samples + 1)
+        if self._current == len(self._samples):
+            self._samples.append(_Sample(now_ms))
+        else:
+            self._samples[self._current].reset(now_ms)
+        return self._samples[self._current]
+
+    def _reset_old(self, now_ms: int) -> None:
+        latest_old_ms = now_ms - self._num_samples * self._window_ms
+        for sample in self._samples:
+            if sample.last_ms <= latest_old_ms:
+                sample.reset(now_ms)
 
 
 class RateOfTotal:

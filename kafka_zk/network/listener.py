@@ -24,7 +24,7 @@ from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.network.connection import Connection, FrameSource, RequestHandler
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.parking import READ, Parking, TurnTable
-from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRates, TooManyConnections
+from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRates, IpConnectionRates, TooManyConnections
 from kafka_zk.network.request_channel import RequestChannel
 from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.network.transport import Transport
@@ -53,7 +53,9 @@ class Listener:
         requests: RequestChannel,
         quotas: ConnectionQuotas,
         rates: ConnectionRates,
+        ip_rates: IpConnectionRates,
         on_throttled: Callable[[str, int], None],
+        on_ip_throttled: Callable[[str, int], None],
         reader_for: Callable[[Parking], FrameSource],
         transport_for: Callable[[socket.socket, Parking], Transport],
         on_slot_change: Callable[[], None],
@@ -75,7 +77,10 @@ class Listener:
         self._settings = settings
         self._quotas = quotas
         self._rates = rates
+        self._ip_rates = ip_rates
         self._on_throttled = on_throttled
+        self._on_ip_throttled = on_ip_throttled
+        self._refused: dict[socket.socket, Any] = {}
         self._on_slot_change = on_slot_change
         self._socket: socket.socket | None = None
         self._watcher: Any = None
@@ -136,6 +141,8 @@ class Listener:
             self._socket = None
         for connection in list(self.connections):
             connection.close()
+        for sock in list(self._refused):
+            self._close_refused(sock)
 
     def connection_closed(self, connection: Connection) -> None:
         """Called by each connection as its last act."""
@@ -196,6 +203,11 @@ class Listener:
 
     def _serve(self, sock: socket.socket, address: tuple[Any, ...]) -> None:
         client_host, client_port = str(address[0]).removeprefix("::ffff:"), int(address[1])
+        if self._ip_rates.is_limited:
+            delay_ms = self._ip_rates.record(client_host, time.monotonic_ns() // 1_000_000)
+            if delay_ms:
+                self._refuse_later(sock, client_host, delay_ms)
+                return
         try:
             self._quotas.opened(self.listener_name, client_host)
         except TooManyConnections as refused:
@@ -214,6 +226,19 @@ class Listener:
         self.connections[connection] = gevent.spawn_raw(connection.run)
         if self._quotas.is_over():
             self._on_slot_change()
+
+    def _refuse_later(self, sock: socket.socket, client_host: str, delay_ms: int) -> None:
+        """Keep an address that comes too often waiting, with its connection, and then close that."""
+        log.debug("%s Delaying closing of connection from /%s for %d ms", self.log_prefix, client_host, delay_ms)
+        self._on_ip_throttled(self.listener_name, delay_ms)
+        timer = self._refused[sock] = get_hub().loop.timer(delay_ms / 1000)
+        timer.start(self._close_refused, sock)
+
+    def _close_refused(self, sock: socket.socket) -> None:
+        timer = self._refused.pop(sock)
+        timer.stop()
+        timer.close()
+        sock.close()
 
     def _pause_for(self, delay_s: float) -> None:
         self._watcher.stop()

@@ -15,6 +15,8 @@ from kafka_zk.metrics.windows import SampledStat
 from kafka_zk.network.errors import CloseConnection
 
 UNLIMITED = 2**31 - 1
+FORGET_AFTER_MS = 3600 * 1000
+SWEEP_INTERVAL_MS = 60 * 1000
 
 
 class TooManyConnections(CloseConnection):
@@ -89,12 +91,14 @@ class ConnectionRate:
         self.max_per_second = max_per_second
         self._window_ms = window_ms
         self._opened = SampledStat(num_samples=num_windows, window_ms=window_ms)
+        self.last_recorded_ms = 0
 
     def record(self, now_ms: int) -> int:
         """Count one connection; returns for how many ms no other should be accepted, 0 for none."""
         limit = self.max_per_second
         if limit >= UNLIMITED:
             return 0
+        self.last_recorded_ms = now_ms
         self._opened.record(1, now_ms)
         rate = self._opened.rate(now_ms)
         if rate <= limit:
@@ -102,6 +106,14 @@ class ConnectionRate:
         if limit == 0:
             return self._window_ms
         return min(self._window_ms, round((rate - limit) / limit * self._opened.span_ms(now_ms)))
+
+    def take_back(self, now_ms: int) -> None:
+        """The connection that was counted is not served."""
+        self._opened.record(-1, now_ms)
+
+    def rate(self, now_ms: int) -> float:
+        """Connections a second."""
+        return self._opened.rate(now_ms)
 
 
 class ConnectionRates:
@@ -123,3 +135,60 @@ class ConnectionRates:
         pause_ms = 0 if listener_name == self._protected_listener else self.broker.record(now_ms)
         own = self.listeners.get(listener_name)
         return pause_ms if own is None else max(pause_ms, own.record(now_ms))
+
+
+class IpConnectionRates:
+    """connection_creation_rate: new connections per second of each address, by a limit of its own or the default one.
+
+    Unlike with the other rates, a connection too many is not left to wait: it is accepted, never served, and closed
+    after the pause, so that others of the same listener do not wait for it.
+    """
+
+    def __init__(self, *, num_windows: int = 11, window_ms: int = 1000) -> None:
+        self._num_windows = num_windows
+        self._window_ms = window_ms
+        self._default = UNLIMITED
+        self._own: dict[str, int] = {}
+        self._rates: dict[str, ConnectionRate] = {}
+        self._next_sweep_ms = 0
+        self.is_limited = False
+
+    def limit(self, client_host: str | None, max_per_second: int | None) -> None:
+        """Set the limit of an address (None: of all that have none of their own), or take it away (None)."""
+        if client_host is None:
+            self._default = UNLIMITED if max_per_second is None else max_per_second
+        elif max_per_second is None:
+            self._own.pop(client_host, None)
+        else:
+            self._own[client_host] = max_per_second
+        self.is_limited = bool(self._own) or self._default != UNLIMITED
+        for host, rate in self._rates.items():
+            rate.max_per_second = self._limit_of(host)
+
+    def record(self, client_host: str, now_ms: int) -> int:
+        """Count one connection; 0 if it may be served. Else it is not counted: in how many ms it shall be closed."""
+        if self._limit_of(client_host) == UNLIMITED:
+            return 0
+        if now_ms >= self._next_sweep_ms:
+            self._forget_unused(now_ms)
+        rate = self._rates.get(client_host)
+        if rate is None:
+            rate = self._rates[client_host] = ConnectionRate(
+                max_per_second=self._limit_of(client_host), num_windows=self._num_windows, window_ms=self._window_ms
+            )
+        delay_ms = rate.record(now_ms)
+        if delay_ms:
+            rate.take_back(now_ms)
+        return delay_ms
+
+    def rates(self, now_ms: int) -> dict[str, float]:
+        """Connections a second by address, of those that are limited and came within the hour."""
+        return {host: rate.rate(now_ms) for host, rate in self._rates.items()}
+
+    def _limit_of(self, client_host: str) -> int:
+        return self._own.get(client_host, self._default)
+
+    def _forget_unused(self, now_ms: int) -> None:
+        self._next_sweep_ms = now_ms + SWEEP_INTERVAL_MS
+        oldest_ms = now_ms - FORGET_AFTER_MS
+        self._rates = {host: rate for host, rate in self._rates.items() if rate.last_recorded_ms >= oldest_ms}

@@ -25,7 +25,7 @@ from kafka_zk.network.connection import Connection, RequestHandler
 from kafka_zk.network.frames import BufferPool, FrameReader
 from kafka_zk.network.listener import Listener
 from kafka_zk.network.parking import Parking, TurnTable
-from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, ConnectionRates
+from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, ConnectionRates, IpConnectionRates
 from kafka_zk.network.request_channel import RequestChannel
 from kafka_zk.network.request_memory import MeteredHandler, MeteredReader, RequestMemory
 from kafka_zk.network.server_metrics import SocketServerMetrics
@@ -61,6 +61,7 @@ class SocketServer:
             protected_listener=settings.protected_listener,
         )
         self.rates = _rates(settings)
+        self.ip_rates = IpConnectionRates(num_windows=settings.quota_windows, window_ms=settings.quota_window_ms)
         self.requests = RequestChannel(settings.queued_max_requests)
         self.expired_connections_count = 0
         limit_bytes = settings.queued_max_request_bytes
@@ -148,7 +149,9 @@ class SocketServer:
             requests=requests,
             quotas=self.quotas,
             rates=self.rates,
+            ip_rates=self.ip_rates,
             on_throttled=self._throttled,
+            on_ip_throttled=self._ip_throttled,
             reader_for=self._frame_reader if self.memory is None else self._metered_reader,
             transport_for=self._plain_transport,
             on_slot_change=self._slot_change,
@@ -171,6 +174,10 @@ class SocketServer:
     def _throttled(self, listener_name: str, pause_ms: int) -> None:
         if self._shown is not None:
             self._shown.throttled(listener_name, pause_ms)
+
+    def _ip_throttled(self, listener_name: str, delay_ms: int) -> None:
+        if self._shown is not None:
+            self._shown.ip_throttled(listener_name, delay_ms)
 
     def _slot_change(self) -> None:
         """A connection ended, or a protected one was accepted above the limit."""

@@ -44,6 +44,9 @@ class SocketServerMetrics:
         self._metrics = metrics
         self._idle = IdleMeter()
         self._throttle_times: dict[str, Callable[[float], None]] = {}
+        self._ip_throttle_times: dict[str, Callable[[float], None]] = {}
+        self._shown_ips: set[str] = set()
+        self._ip_rates = server.ip_rates
         self._software: set[tuple[str, str, str]] = set()
         self._listeners = listeners
         channel = "kafka.network:type=RequestChannel,name="
@@ -69,11 +72,25 @@ class SocketServerMetrics:
         """Once a second: rates, idleness, and new kinds of clients."""
         self._idle.sample()
         self._count_software()
+        self._show_ips(now_ms)
         return False
 
     def throttled(self, listener_name: str, pause_ms: int) -> None:
         """A listener had too many new connections a second, and pauses."""
         self._throttle_times[listener_name](pause_ms)
+
+    def ip_throttled(self, listener_name: str, delay_ms: int) -> None:
+        """A connection is kept waiting, because its address had too many new ones a second."""
+        self._ip_throttle_times[listener_name](delay_ms)
+
+    def _show_ips(self, now_ms: int) -> None:
+        """One gauge per address with a limit; those that have not come for an hour are forgotten."""
+        rates = self._ip_rates.rates(now_ms)
+        for host in self._shown_ips - rates.keys():
+            self._metrics.remove(_GROUP, ip=host)
+        for host, rate in rates.items():
+            self._metrics.gauge(_GROUP, partial(float, rate), attribute="connection-accept-rate", ip=host)
+        self._shown_ips = set(rates)
 
     def _show_memory(self, memory: RequestMemory | None) -> None:
         sockets = "kafka.network:type=SocketServer,name="
@@ -102,6 +119,9 @@ class SocketServerMetrics:
         self._metrics.gauge(of_listener, rates["connection-creation"].rate, attribute="connection-accept-rate")
         self._throttle_times[listener.listener_name] = self._metrics.spread_of(
             of_listener, average="connection-accept-throttle-time"
+        )
+        self._ip_throttle_times[listener.listener_name] = self._metrics.spread_of(
+            of_listener, average="ip-connection-accept-throttle-time"
         )
 
     def _count_software(self) -> None:

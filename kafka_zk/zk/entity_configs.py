@@ -56,6 +56,16 @@ def entities_with_config(zk: ZkClient, entity_type: str) -> list[str]:
         return []
 
 
+def quota_entities(zk: ZkClient) -> list[str]:
+    """Blocks. The paths of all clients, users, client ids of users, and ips that have a znode."""
+    users = entities_with_config(zk, "users")
+    paths = [f"clients/{name}" for name in entities_with_config(zk, "clients")]
+    paths += [f"users/{name}" for name in users]
+    for user in users:
+        paths += [f"users/{user}/clients/{name}" for name in entities_with_config(zk, f"users/{user}/clients")]
+    return paths + [f"ips/{name}" for name in entities_with_config(zk, "ips")]
+
+
 def write_entity_config(zk: ZkClient, entity_path: str, overrides: Mapping[str, str]) -> None:
     """Blocks. Replace all overrides of an entity. Raises ControllerMoved when there is no ZooKeeper controller."""
     path = ConfigEntityZNode.path(entity_path)

@@ -11,6 +11,7 @@ from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.own_words import own_words
 from kafka_zk.api.registry import api
+from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.api.walk import per_item
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import (
@@ -30,6 +31,9 @@ from kafka_zk.protocol.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 
+STRICT_FROM = 3
+"""From this version on clients understand THROTTLING_QUOTA_EXCEEDED."""
+
 
 @api(CREATE_PARTITIONS_REQUEST, CREATE_PARTITIONS_RESPONSE)
 def create_partitions(
@@ -37,13 +41,18 @@ def create_partitions(
 ) -> CreatePartitionsResponse | Pending[CreatePartitionsResponse]:
     """Blocks."""
     occurrences = Counter(topic.name for topic in request.topics)
+    quota = mutation_quota(ctx, strict_from=STRICT_FROM)
     grown: dict[str, int] = {}
 
     def grow(topic: CreatePartitionsTopic) -> CreatePartitionsTopicResult:
         _check(topic, occurrences, ctx)
         assignment = None if topic.assignments is None else [list(given.broker_ids) for given in topic.assignments]
         ctx.services.topic_admin.add_partitions(
-            topic.name, total_count=topic.count, given=assignment, validate_only=request.validate_only
+            topic.name,
+            total_count=topic.count,
+            given=assignment,
+            validate_only=request.validate_only,
+            before_change=quota.record,
         )
         if not request.validate_only:
             grown[topic.name] = topic.count
@@ -53,12 +62,14 @@ def create_partitions(
     topics = list({topic.name: topic for topic in request.topics}.values())
     response = CreatePartitionsResponse(results=per_item(topics, grow, _refused))
     if not grown:
+        response.throttle_time_ms = quota.throttle_ms()
         return response
 
     def finish(late: set[str]) -> CreatePartitionsResponse:
         for result in response.results:
             if result.name in late and result.error_code == ErrorCode.NONE:
                 result.error_code = ErrorCode.REQUEST_TIMED_OUT
+        response.throttle_time_ms = quota.throttle_ms()
         return response
 
     return ctx.services.topic_admin.waits.until_led(grown, request.timeout_ms).then(finish)

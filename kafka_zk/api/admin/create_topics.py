@@ -14,6 +14,7 @@ from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.own_words import own_words
 from kafka_zk.api.registry import api
+from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.api.walk import per_item
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import (
@@ -33,6 +34,9 @@ from kafka_zk.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 
+STRICT_FROM = 6
+"""From this version on clients understand THROTTLING_QUOTA_EXCEEDED."""
+
 
 @api(CREATE_TOPICS_REQUEST, CREATE_TOPICS_RESPONSE)
 def create_topics(
@@ -40,12 +44,15 @@ def create_topics(
 ) -> CreateTopicsResponse | Pending[CreateTopicsResponse]:
     """Blocks."""
     occurrences = Counter(topic.name for topic in request.topics)
+    quota = mutation_quota(ctx, strict_from=STRICT_FROM)
     waiting: dict[str, CreatableTopicResult] = {}
     counts: dict[str, int] = {}
 
     def create(topic: CreatableTopic) -> CreatableTopicResult:
         _check(topic, occurrences, ctx)
-        created = ctx.services.topic_admin.create(_new_topic(topic), validate_only=request.validate_only)
+        created = ctx.services.topic_admin.create(
+            _new_topic(topic), validate_only=request.validate_only, before_change=quota.record
+        )
         result = _result(created, ctx)
         if not request.validate_only:
             waiting[topic.name] = result
@@ -54,6 +61,7 @@ def create_topics(
 
     response = CreateTopicsResponse(topics=per_item(request.topics, create, _refused))
     if not waiting:
+        response.throttle_time_ms = quota.throttle_ms()
         return response
 
     def finish(late: set[str]) -> CreateTopicsResponse:
@@ -62,6 +70,7 @@ def create_topics(
             result.error_code = ErrorCode.REQUEST_TIMED_OUT
             result.num_partitions = result.replication_factor = -1
             result.configs = []
+        response.throttle_time_ms = quota.throttle_ms()
         return response
 
     return ctx.services.topic_admin.waits.until_led(counts, request.timeout_ms).then(finish)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.api.walk import per_item
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import (
@@ -34,6 +35,9 @@ from kafka_zk.protocol.types import NULL_UUID
 DELETION_DISABLED_FROM = 3
 """From this version on a broker with delete.topic.enable=false says so; before, INVALID_REQUEST."""
 
+STRICT_FROM = 5
+"""From this version on clients understand THROTTLING_QUOTA_EXCEEDED."""
+
 
 @api(DELETE_TOPICS_REQUEST, DELETE_TOPICS_RESPONSE)
 def delete_topics(
@@ -43,10 +47,13 @@ def delete_topics(
     states = [DeleteTopicState(name=name) for name in request.topic_names] or request.topics
     if any(state.name is not None and state.topic_id != NULL_UUID for state in states):
         return DeleteTopicsResponse(responses=[_refused(state, InvalidRequest()) for state in states])
+    quota = mutation_quota(ctx, strict_from=STRICT_FROM)
     names: list[str | None] = []
 
     def delete(state: DeleteTopicState) -> DeletableTopicResult:
         name = _resolve(state, ctx)
+        topic = ctx.services.metadata_cache.topic(name)
+        quota.record(0 if topic is None else len(topic.partitions))
         ctx.services.topic_admin.delete(name)
         names[-1] = name
         return DeletableTopicResult(name=name, topic_id=state.topic_id, error_code=ErrorCode.NONE)
@@ -58,12 +65,14 @@ def delete_topics(
     response = DeleteTopicsResponse(responses=per_item(states, attempt, _refused))
     marked = {name for name in names if name is not None}
     if not marked:
+        response.throttle_time_ms = quota.throttle_ms()
         return response
 
     def finish(still_there: set[str]) -> DeleteTopicsResponse:
         for index, name in enumerate(names):
             if name in still_there:
                 response.responses[index].error_code = ErrorCode.REQUEST_TIMED_OUT
+        response.throttle_time_ms = quota.throttle_ms()
         return response
 
     return ctx.services.topic_admin.waits.until_gone(marked, request.timeout_ms).then(finish)

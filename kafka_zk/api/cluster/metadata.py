@@ -11,6 +11,7 @@ from kafka_zk.admin.topic_rules import INTERNAL_TOPICS, check_name
 from kafka_zk.api.authorization import CLUSTER_NAME, NOT_REQUESTED, Operation, ResourceType, authorized_operations
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.metadata.snapshot import PartitionState, TopicState
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import (
@@ -153,7 +154,8 @@ def _create_or_refuse(name: str, request: MetadataRequest, ctx: RequestContext) 
     ):
         raise TopicAuthorizationFailed
     check_name(name)
-    ctx.services.topic_admin.auto_create(name)
+    # Counted, but nobody waits for it: the client only asked.
+    ctx.services.topic_admin.auto_create(name, mutation_quota(ctx, strict_from=None).record)
 
 
 def _describe(topic: TopicState, ctx: RequestContext) -> MetadataResponseTopic:

@@ -7,6 +7,7 @@ Source      Kafka 3.9 KafkaApis.handleFetchRequest, FetchResponse.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
@@ -15,6 +16,7 @@ from kafka_zk.api.data.current_leaders import CurrentLeaders
 from kafka_zk.api.data.old_fetchers import ZSTD_FROM, answer_old_fetcher
 from kafka_zk.api.registry import api
 from kafka_zk.network.pending import Pending
+from kafka_zk.network.transport import part_size
 from kafka_zk.protocol.errors import (
     BrokerError,
     ErrorCode,
@@ -55,6 +57,9 @@ STORAGE_ERRORS_FROM = 6
 FOLLOWERS_FROM = 11
 """From this version on consumers may read from followers."""
 
+LENGTH_BYTES = 4
+"""The prefix counts as a part of an answer."""
+
 REPLICA_STATE_FROM = 15
 LEADERS_FROM = 16
 
@@ -70,6 +75,7 @@ Answered = tuple[PartitionFetch, PartitionRead]
 def fetch(request: FetchRequest, ctx: RequestContext) -> FetchResponse | Pending[FetchResponse]:
     """Answers at once, or a Pending while there is less than min_bytes."""
     services = ctx.services
+    started_ns = 0 if services.quotas is None else time.monotonic_ns()
     params = _params(request, ctx)
     context = open_context(
         services.replica_manager.fetch_sessions,
@@ -86,19 +92,20 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> FetchResponse | Pending
         return FetchResponse(error_code=context.error_code)
     readable, refused = _split(context.wanted, params, ctx)
     reads = services.replica_manager.fetch(params, readable)
+    local_ns = 0 if services.quotas is None else time.monotonic_ns() - started_ns
     if ctx.api_version < ZSTD_FROM:
         return answer_old_fetcher(
-            ctx, readable, reads, lambda fit: _response(ctx, params, context, readable, fit, refused)
+            ctx, readable, reads, lambda fit: _response(ctx, params, context, readable, fit, refused, local_ns)
         )
     if isinstance(reads, Pending):
         pending: Pending[FetchResponse] = Pending()
 
         def finish(done: Pending[list[PartitionRead]]) -> None:
-            pending.complete(_response(ctx, params, context, readable, done.value, refused))
+            pending.complete(_response(ctx, params, context, readable, done.value, refused, local_ns))
 
         reads.on_complete(finish)
         return pending
-    return _response(ctx, params, context, readable, reads, refused)
+    return _response(ctx, params, context, readable, reads, refused, local_ns)
 
 
 def _params(request: FetchRequest, ctx: RequestContext) -> FetchParams:
@@ -110,6 +117,9 @@ def _params(request: FetchRequest, ctx: RequestContext) -> FetchParams:
     else:
         up_to = ReadUpTo.HIGH_WATERMARK
     max_bytes = min(request.max_bytes, ctx.services.config.fetch_max_bytes)
+    quotas = ctx.services.quotas
+    if quotas is not None and replica_id < 0:
+        max_bytes = min(max_bytes, quotas.most_fetch_bytes(ctx))
     # By position: names cost a microsecond, on every fetch.
     return FetchParams(
         replica_id,
@@ -192,34 +202,72 @@ def _response(
     readable: Sequence[PartitionFetch],
     reads: Sequence[PartitionRead],
     refused: Sequence[Answered],
+    local_ns: int,
 ) -> FetchResponse:
     answered: list[Answered] = list(zip(readable, reads, strict=True))
     answered += refused
+    quotas = ctx.services.quotas
+    if quotas is not None:
+        throttled = _throttled(ctx, params, context, answered, local_ns)
+        if throttled is not None:
+            return throttled
     session = context.answer(answered, ctx.services.clock.monotonic_ms())
-    topics: list[FetchableTopicResponse] = []
-    response = FetchResponse(error_code=session.error_code, session_id=session.session_id, responses=topics)
+    response = FetchResponse(error_code=session.error_code, session_id=session.session_id)
     if session.error_code is not ErrorCode.NONE:
         for _, read in answered:
             read.release()
         return response
     leaders = CurrentLeaders(ctx) if ctx.api_version >= LEADERS_FROM else None
-    last: FetchableTopicResponse | None = None
     for (asked, read), included in zip(answered, session.included, strict=True):
-        if not included:
+        if included:
+            _count(ctx, params, asked, read)
+        else:
             read.release()
-            continue
-        _count(ctx, params, asked, read)
-        name = asked.topic or ""
-        if last is None or last.topic_id != asked.topic_id or last.topic != name:
-            last = FetchableTopicResponse(topic=name, topic_id=asked.topic_id, partitions=[])
-            topics.append(last)
-        last.partitions.append(_partition_data(asked, read, ctx.api_version, leaders))
+    response.responses = _topics(answered, session.included, ctx.api_version, leaders)
     if leaders is not None and leaders.nodes:
         response.node_endpoints = [
             NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
             for node in leaders.nodes.values()
         ]
     return response
+
+
+def _throttled(
+    ctx: RequestContext, params: FetchParams, context: FetchContext, answered: Sequence[Answered], local_ns: int
+) -> FetchResponse | None:
+    """The empty answer of a consumer that has to wait, None if it has not. Its size is known only once it is made."""
+    quotas = ctx.services.quotas
+    assert quotas is not None
+    if params.is_follower:
+        quotas.fetch_exempt(local_ns)
+        return None
+    topics = _topics(answered, context.would_include(answered), ctx.api_version, None)
+    parts = FETCH_RESPONSE.encode_parts(FetchResponse(responses=topics), ctx.api_version)
+    throttle_ms = quotas.fetch_throttle_ms(ctx, LENGTH_BYTES + sum(part_size(part) for part in parts), local_ns)
+    if not throttle_ms:
+        return None
+    for _, read in answered:
+        read.release()
+    session = context.throttled_answer()
+    return FetchResponse(
+        throttle_time_ms=throttle_ms, error_code=session.error_code, session_id=session.session_id, responses=[]
+    )
+
+
+def _topics(
+    answered: Sequence[Answered], included: Sequence[bool], api_version: int, leaders: CurrentLeaders | None
+) -> list[FetchableTopicResponse]:
+    topics: list[FetchableTopicResponse] = []
+    last: FetchableTopicResponse | None = None
+    for (asked, read), belongs in zip(answered, included, strict=True):
+        if not belongs:
+            continue
+        name = asked.topic or ""
+        if last is None or last.topic_id != asked.topic_id or last.topic != name:
+            last = FetchableTopicResponse(topic=name, topic_id=asked.topic_id, partitions=[])
+            topics.append(last)
+        last.partitions.append(_partition_data(asked, read, api_version, leaders))
+    return topics
 
 
 def _partition_data(

@@ -15,6 +15,7 @@ from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.protocol.errors import (
     BrokerError,
@@ -119,6 +120,6 @@ def _coordinator_of(key: str, key_type: int, ctx: RequestContext) -> Node:
 def _create_offsets_topic(ctx: RequestContext) -> None:
     """Blocks. The client asks again, so a failure (too few brokers, ZooKeeper away) is only logged."""
     try:
-        ctx.services.topic_admin.auto_create(GROUP_METADATA_TOPIC)
+        ctx.services.topic_admin.auto_create(GROUP_METADATA_TOPIC, mutation_quota(ctx, strict_from=None).record)
     except BrokerError as error:
         log.warning("Could not create %s yet: %s", GROUP_METADATA_TOPIC, error)

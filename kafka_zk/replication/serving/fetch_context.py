@@ -99,6 +99,15 @@ class FetchContext:
             created.note_answered(wanted, read)
         return SessionAnswer(ErrorCode.NONE, created.id, everything)
 
+    def would_include(self, reads: Sequence[tuple[PartitionFetch, PartitionRead]]) -> Sequence[bool]:
+        """What `answer` would say of `reads`, and nothing changes."""
+        session = self._session
+        if session is None:
+            return [True] * len(reads)
+        if session.epoch != self._expected_epoch:
+            return [False] * len(reads)
+        return session.news(reads)
+
     def throttled_answer(self) -> SessionAnswer:
         """The empty answer of a fetcher over its quota. An incremental step keeps its session; no session is made."""
         session = self._session

@@ -45,14 +45,18 @@ class CachedPartition:
         self.high_watermark = -1
         self.log_start_offset = -1
 
-    def is_news(self, read: PartitionRead) -> bool:
-        """Whether an incremental answer must name this partition; remembers what the fetcher will know then."""
-        news = (
+    def would_be_news(self, read: PartitionRead) -> bool:
+        """Whether an incremental answer must name this partition."""
+        return (
             read.size_bytes > 0
             or self.high_watermark != read.high_watermark
             or self.log_start_offset != read.log_start_offset
             or read.answers_at_once
         )
+
+    def is_news(self, read: PartitionRead) -> bool:
+        """The same; remembers what the fetcher will know then."""
+        news = self.would_be_news(read)
         self.high_watermark = read.high_watermark
         self.log_start_offset = read.log_start_offset
         if read.error is not None:
@@ -100,6 +104,11 @@ class FetchSession:
 
     def wanted(self) -> list[PartitionFetch]:
         return [cached.wanted for cached in self.partitions.values()]
+
+    def news(self, reads: Iterable[tuple[PartitionFetch, PartitionRead]]) -> list[bool]:
+        """For each partition whether it belongs into an incremental answer."""
+        known = [(self.partitions.get(key_of(wanted)), read) for wanted, read in reads]
+        return [cached is None or cached.would_be_news(read) for cached, read in known]
 
     def remember(self, reads: Iterable[tuple[PartitionFetch, PartitionRead]]) -> list[bool]:
         """Note what is about to be answered; for each partition whether it belongs into an incremental answer."""

@@ -17,7 +17,7 @@ def answers(cluster: Cluster, wanted: dict[str, int], *, in_deletion: frozenset[
     """Name and code of each result."""
     term = SimpleNamespace(context=SimpleNamespace(topics_to_delete=in_deletion))
     ctx: Any = SimpleNamespace(
-        services=SimpleNamespace(controller=SimpleNamespace(term=term), topic_admin=cluster.admin),
+        services=SimpleNamespace(quotas=None, controller=SimpleNamespace(term=term), topic_admin=cluster.admin),
         may=lambda operation, resource_type, name: True,
     )
     topics = [CreatePartitionsTopic(name=name, count=count, assignments=None) for name, count in wanted.items()]

@@ -220,7 +220,7 @@ def test_an_unanswered_produce_lets_the_next_request_start_and_drops_its_records
 
 def test_a_quota_puts_its_delay_into_the_answer(connection: Connection) -> None:
     class Quota:
-        def throttle_ms(self, ctx: RequestContext, request: Any, response: Any, local_ns: int) -> int:
+        def throttle_ms(self, ctx: RequestContext, request: Any, response: Any, size: int, local_ns: int) -> int:
             return 250
 
     dispatcher, _ = given(lambda request, ctx: HeartbeatResponse(), quotas=Quota())

@@ -1,0 +1,103 @@
+"""What each request counts against the quotas of its client, and how long the client waits (KIP-219).
+
+Role        Between dispatch and the quotas: knows which API is charged for what. Is there only while somebody has a
+            quota; without one a request pays for a look at `services.quotas`.
+Invariants  An answer leaves at once and tells its wait; then its connection takes no further request for that long.
+            Produce without acknowledgement waits for its bytes, never for its time. What brokers ask each other does
+            not wait.
+Differs from Kafka: the time that sending an answer takes is not counted.
+Source      RequestHandlerHelper, KafkaApis.handleProduceRequest, handleFetchRequest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka_zk.api.request_context import RequestContext
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.security.quotas.manager import PERCENT_PER_NS, QuotaManagers
+from kafka_zk.security.quotas.mutations import MutationQuota, Unbounded
+from kafka_zk.security.quotas.overrides import QuotaKind
+
+PRODUCE_KEY, FETCH_KEY = 0, 1
+MUTATION_KEYS = frozenset((19, 20, 37))
+"""CreateTopics, DeleteTopics, CreatePartitions."""
+
+EXEMPT_KEYS = frozenset((4, 5, 6, 7, 27, 56))
+"""LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown, WriteTxnMarkers, AlterPartition."""
+
+MAX_FETCH_BYTES = 2**31 - 1
+
+_UNBOUNDED = Unbounded()
+
+
+class Throttling:
+    """The quotas of this broker, as dispatch and handlers ask them."""
+
+    def __init__(self, managers: QuotaManagers) -> None:
+        self._managers = managers
+
+    def throttle_ms(self, ctx: RequestContext, request: Any, response: Any, size_bytes: int, local_ns: int) -> int:
+        """Count an answered request of `size_bytes` whose handler took `local_ns`; 0 for no wait.
+
+        `response` is None where there is no answer. What its handler has charged already it tells itself.
+        """
+        key = ctx.api_key
+        if key == FETCH_KEY:
+            return int(response.throttle_time_ms)
+        percent = local_ns * PERCENT_PER_NS
+        if key in EXEMPT_KEYS and response.error_code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            self._managers.record_exempt(percent)
+            return 0
+        own_kind, own_ms = None, 0
+        if key == PRODUCE_KEY:
+            own_kind, own_ms = QuotaKind.PRODUCE, self._record(ctx, QuotaKind.PRODUCE, size_bytes)
+            if request.acks == 0:
+                return self._longest(ctx, own_kind, own_ms, 0)
+        elif key in MUTATION_KEYS:
+            own_kind, own_ms = QuotaKind.CONTROLLER_MUTATION, response.throttle_time_ms
+        return self._longest(ctx, own_kind, own_ms, self._record(ctx, QuotaKind.REQUEST, percent))
+
+    def fetch_throttle_ms(self, ctx: RequestContext, size_bytes: int, local_ns: int) -> int:
+        """Count a fetch before it is answered. Where it has to wait, its answer shall hold no records."""
+        time_ms = self._record(ctx, QuotaKind.REQUEST, local_ns * PERCENT_PER_NS)
+        bytes_ms = self._record(ctx, QuotaKind.FETCH, size_bytes)
+        throttle_ms = self._longest(ctx, QuotaKind.FETCH, bytes_ms, time_ms)
+        if throttle_ms:
+            self._managers.take_back(QuotaKind.FETCH, _user(ctx), ctx.client_id, size_bytes)
+        return throttle_ms
+
+    def fetch_exempt(self, local_ns: int) -> None:
+        """A follower's fetch."""
+        self._managers.record_exempt(local_ns * PERCENT_PER_NS)
+
+    def most_fetch_bytes(self, ctx: RequestContext) -> int:
+        """More bytes than this would have the client wait though it has fetched nothing for long."""
+        return int(min(MAX_FETCH_BYTES, self._managers.most_in_window(QuotaKind.FETCH, _user(ctx), ctx.client_id)))
+
+    def mutations(self, ctx: RequestContext, *, strict: bool) -> MutationQuota:
+        return self._managers.mutations(_user(ctx), ctx.client_id, strict=strict)
+
+    def _record(self, ctx: RequestContext, kind: QuotaKind, value: float) -> int:
+        return self._managers.record(kind, _user(ctx), ctx.client_id, value)
+
+    def _longest(self, ctx: RequestContext, own_kind: QuotaKind | None, own_ms: int, time_ms: int) -> int:
+        """The longer of two waits, which counts for its kind of quota."""
+        throttle_ms = max(own_ms, time_ms)
+        if throttle_ms > 0:
+            kind = own_kind if own_kind is not None and own_ms > time_ms else QuotaKind.REQUEST
+            self._managers.throttled(kind, _user(ctx), ctx.client_id, throttle_ms)
+        return throttle_ms
+
+
+def mutation_quota(ctx: RequestContext, *, strict_from: int | None) -> MutationQuota:
+    """What a request that changes topics asks first. From version `strict_from` on clients understand a refusal."""
+    quotas = ctx.services.quotas
+    if quotas is None:
+        return _UNBOUNDED
+    return quotas.mutations(ctx, strict=strict_from is not None and ctx.api_version >= strict_from)
+
+
+def _user(ctx: RequestContext) -> str:
+    """The name of "User:name"."""
+    return ctx.principal.partition(":")[2]

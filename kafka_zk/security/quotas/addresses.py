@@ -1,0 +1,29 @@
+"""The address that the name of an ip quota stands for.
+
+Role        Acts: asks the resolver of the system, off the loop.
+Source      InetAddress.getByName in DynamicConfig.Ip.isValidIpEntity and IpConfigHandler.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+
+from gevent import socket
+
+
+def address_of(name: str) -> str | None:
+    """Blocks, for a name that is no address. In the form in which listeners see clients; None if there is no such host.
+
+    An empty name is this machine, as in Java.
+    """
+    try:
+        return str(ip_address(name))
+    except ValueError:
+        pass
+    try:
+        found = socket.getaddrinfo(name or "localhost", None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return None
+    # Java prefers IPv4.
+    addresses = [str(address[0]) for family, _, _, _, address in found if family == socket.AF_INET]
+    return next(iter(addresses or [str(address[0]) for _, _, _, _, address in found]), None)
