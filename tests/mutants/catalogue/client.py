@@ -71,8 +71,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="the thread of a group outlives a fault and tells of it",
         file="kafka_zk/client/consumer/group/coordinator_link.py",
-        old="        self._is_beating = False\n        self._look_later(str(error))\n",
-        new="        self._is_beating = False\n",
+        old="        self._failure = error\n        # The answer",
+        new="        # The answer",
         tests="tests/unit/client/consumer/test_coordinator_link.py",
     ),
     Mutant(
