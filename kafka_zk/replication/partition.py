@@ -29,6 +29,7 @@ from kafka_zk.protocol.errors import (
 )
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from kafka_zk.protocol.types import Buffer, TopicPartition
+from kafka_zk.record.produced import Origin
 from kafka_zk.replication.leading.follower_state import FollowerState
 from kafka_zk.replication.leading.high_watermark import next_high_watermark
 from kafka_zk.replication.leading.isr import Isr, effective_min_isr
@@ -224,7 +225,7 @@ class Partition:
 
     # --- produce -----------------------------------------------------------------------------------------------------
 
-    def append_as_leader(self, records: Buffer, required_acks: int) -> AppendInfo:
+    def append_as_leader(self, records: Buffer, required_acks: int, origin: Origin = Origin.CLIENT) -> AppendInfo:
         """Blocks. Append one produced batch and advance the high watermark as far as that alone allows.
 
         Raises NotLeaderOrFollower, NotEnoughReplicas (acks=all under min.insync.replicas), and what the log raises.
@@ -241,7 +242,7 @@ class Partition:
                 )
         self._appending += 1
         try:
-            info = log.append_as_leader(records, leader_epoch=self.leader_epoch)
+            info = log.append_as_leader(records, leader_epoch=self.leader_epoch, origin=origin)
         finally:
             self._appending -= 1
             if self._no_appends is not None and not self._appending:

@@ -10,8 +10,8 @@ from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.group import zookeeper_offsets
 from kafka_zk.api.registry import api
-from kafka_zk.coordinator.group.coordinator import CommitCodes
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
+from kafka_zk.coordinator.group.offset_store import CommitCodes
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode, GroupAuthorizationFailed
 from kafka_zk.protocol.messages.offset_commit import (

@@ -3,6 +3,7 @@
 Role        Acts: finds the group, has the decision made, keeps the answer of those who wait.
 Invariants  Every request is checked against the partition's ownership first; every Pending handed out is settled.
             Joining, syncing, leaving and heartbeats do not switch; committing does, while its batch is written.
+            What it says of offsets is `OffsetStore`'s work.
 Source      Kafka 3.9 GroupCoordinator, GroupCoordinatorAdapter.
 """
 
@@ -18,7 +19,6 @@ import gevent
 from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
-from kafka_zk.coordinator.group.append_errors import COMMIT_ERRORS
 from kafka_zk.coordinator.group.decisions.actions import (
     NO_MEMBER_ID,
     GroupRules,
@@ -29,15 +29,15 @@ from kafka_zk.coordinator.group.decisions.actions import (
 from kafka_zk.coordinator.group.decisions.describing import GroupDescription, GroupListing, describe, listing
 from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.joining import Join, check_session_timeout, join_group
-from kafka_zk.coordinator.group.decisions.membership import check_commit, delete, heartbeat, leave
+from kafka_zk.coordinator.group.decisions.membership import delete, heartbeat, leave
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
-from kafka_zk.coordinator.group.decisions.records import offset_key, offset_value
 from kafka_zk.coordinator.group.decisions.syncing import Sync, sync_group
 from kafka_zk.coordinator.group.gauges import GroupMeasures, register_gauges, register_timers
 from kafka_zk.coordinator.group.manager import GroupManager
+from kafka_zk.coordinator.group.offset_store import CommitCodes, Committer, FetchedOffset, OffsetStore
 from kafka_zk.coordinator.group.performer import Performer, Spawn
 from kafka_zk.coordinator.group.placement import partition_for
-from kafka_zk.coordinator.group.store import OffsetsLog
+from kafka_zk.coordinator.group.store import NO_PRODUCER, OffsetsLog, Producer
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode
@@ -51,11 +51,7 @@ if TYPE_CHECKING:
     from kafka_zk.replication.partition import Partition
 
 MS_PER_MINUTE = 60_000
-OFFSETS_BASE_SEQUENCE = 0
-
 log_lines = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
-
-CommitCodes = dict[TopicPartition, ErrorCode]
 
 
 class Leaver(NamedTuple):
@@ -64,13 +60,6 @@ class Leaver(NamedTuple):
     member_id: str
     group_instance_id: str | None
     reason: str
-
-
-class FetchedOffset(NamedTuple):
-    """One partition of an OffsetFetch: `value` is None where nothing is committed."""
-
-    error: ErrorCode
-    value: OffsetAndMetadata | None
 
 
 class GroupCoordinator:
@@ -99,7 +88,6 @@ class GroupCoordinator:
         self._partition_count = config.offsets_topic_num_partitions
         self._new_uuid = new_uuid
         self._is_active = False
-        self._metadata_max_length = config.offset_metadata_max_bytes
         self._measures = GroupMeasures(metrics)
         self._log = OffsetsLog(
             replica_manager,
@@ -129,6 +117,13 @@ class GroupCoordinator:
             retention_ms=config.offsets_retention_minutes * MS_PER_MINUTE,
             check_interval_ms=config.offsets_retention_check_interval_ms,
             measures=self._measures,
+        )
+        self._offsets = OffsetStore(
+            manager=self._manager,
+            performer=self._performer,
+            log=self._log,
+            measures=self._measures,
+            metadata_max_length=config.offset_metadata_max_bytes,
         )
         register_gauges(metrics, self._manager)
         register_timers(metrics, self._performer.timers)
@@ -274,60 +269,25 @@ class GroupCoordinator:
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
     ) -> Pending[CommitCodes]:
         """Blocks while the batch is written. A code for each partition, once the offsets are replicated."""
-        answer: Pending[CommitCodes] = Pending()
-        error = self._check(group_id, may_be_empty=True)
-        group = self._manager.groups.get(group_id)
-        if error is ErrorCode.NONE and group is None:
-            if generation < 0:
-                group = self._manager.groups[group_id] = Group(group_id)
-            else:
-                error = ErrorCode.ILLEGAL_GENERATION
-        if error is ErrorCode.NONE and group is not None:
-            committing = group
-            error = self._performer.decide(
-                committing,
-                lambda step: check_commit(
-                    committing,
-                    member_id=member_id,
-                    group_instance_id=group_instance_id,
-                    generation=generation,
-                    is_transactional=False,
-                    step=step,
-                ),
-            )
-        if error is not ErrorCode.NONE or group is None:
-            answer.complete(dict.fromkeys(offsets, error))
-        else:
-            self._store_offsets(group, offsets, answer)
-        return answer
+        who = Committer(member_id, group_instance_id, generation)
+        return self._offsets.commit(self._check(group_id, may_be_empty=True), group_id, who, offsets, NO_PRODUCER)
 
-    def _store_offsets(
-        self, group: Group, offsets: Mapping[TopicPartition, OffsetAndMetadata], answer: Pending[CommitCodes]
-    ) -> None:
-        """Blocks."""
-        accepted = {partition: value for partition, value in offsets.items() if self._may_store(value.metadata)}
-        codes = dict.fromkeys(offsets, ErrorCode.OFFSET_METADATA_TOO_LARGE)
-        if not accepted:
-            answer.complete(codes)
-            return
+    def commit_transaction_offsets(
+        self,
+        group_id: str,
+        who: Committer,
+        producer: Producer,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+    ) -> Pending[CommitCodes]:
+        """Blocks while the batch is written. As `commit_offsets`, but valid only when the transaction is committed.
 
-        def done(code: ErrorCode, batch_offset: int) -> None:
-            self._measures.offset_commits += 1
-            if code is ErrorCode.NONE:
-                group.offsets.appended(accepted, batch_offset)
-            else:
-                group.offsets.failed(accepted)
-            codes.update(dict.fromkeys(accepted, COMMIT_ERRORS.get(code, code)))
-            answer.complete(codes)
+        The caller has verified that __consumer_offsets' partition of the group is part of the transaction.
+        """
+        return self._offsets.commit(self._check(group_id), group_id, who, offsets, producer)
 
-        group.offsets.begin(accepted)
-        records = [(offset_key(group.group_id, tp), offset_value(value)) for tp, value in accepted.items()]
-        self._log.append(self.partition_for(group.group_id), records, done, base_sequence=OFFSETS_BASE_SEQUENCE)
-
-    def _may_store(self, metadata: str) -> bool:
-        """The limit counts UTF-16 units, as the length of a Java string does."""
-        limit = self._metadata_max_length
-        return len(metadata) <= limit // 2 or len(metadata.encode("utf-16-le", "surrogatepass")) // 2 <= limit
+    def handle_txn_completion(self, producer_id: int, partitions: Collection[int], *, is_commit: bool) -> None:
+        """The producer's markers are in these partitions of __consumer_offsets. Does not switch."""
+        self._manager.handle_txn_completion(producer_id, partitions, is_commit=is_commit)
 
     def fetch_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, *, require_stable: bool
@@ -336,17 +296,14 @@ class GroupCoordinator:
         error = self._check(group_id, may_be_empty=True)
         if error is not ErrorCode.NONE:
             return error, {}
-        group = self._manager.groups.get(group_id)
-        if group is None or group.is_dead:
-            return error, {partition: FetchedOffset(ErrorCode.NONE, None) for partition in partitions or ()}
-        offsets = group.offsets
-        unstable = FetchedOffset(ErrorCode.UNSTABLE_OFFSET_COMMIT, None)
-        return error, {
-            partition: unstable
-            if require_stable and offsets.is_pending(partition)
-            else FetchedOffset(ErrorCode.NONE, offsets.get(partition))
-            for partition in (list(offsets.committed) if partitions is None else partitions)
-        }
+        return error, self._offsets.fetch(group_id, partitions, require_stable=require_stable)
+
+    def delete_offsets(
+        self, group_id: str, partitions: Collection[TopicPartition]
+    ) -> tuple[ErrorCode, dict[TopicPartition, ErrorCode]]:
+        """Blocks while tombstones are written. The code of the request, and one for each partition if that is NONE."""
+        error = self._check(group_id)
+        return (error, {}) if error is not ErrorCode.NONE else self._offsets.delete(group_id, partitions)
 
     # --- administration ----------------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from kafka_zk.clock import Clock, Timer
 from kafka_zk.coordinator.group.decisions.expiry import expired_offsets
 from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.membership import end_if_idle, loaded, unloaded
+from kafka_zk.coordinator.group.decisions.open_transactions import OpenTransactions
 from kafka_zk.coordinator.group.decisions.records import group_key, offset_key
 from kafka_zk.coordinator.group.decisions.replay import LogReplay
 from kafka_zk.coordinator.group.gauges import GroupMeasures
@@ -48,10 +49,11 @@ class GroupManager:
     ) -> None:
         self.groups: dict[str, Group] = {}
         self.ownership = Ownership()
+        self.open_transactions = OpenTransactions()
+        self.partition_of = partition_of
         self._clock = clock
         self._log = log
         self._performer = performer
-        self._partition_of = partition_of
         self._retention_ms = retention_ms
         self._check_interval_ms = check_interval_ms
         self._measures = measures
@@ -108,9 +110,10 @@ class GroupManager:
         log_lines.info("[GroupMetadataManager] Unloaded %d groups of __consumer_offsets-%d", count, partition)
 
     def _unload_groups(self, partition: int) -> int:
-        mine = [group for group in self.groups.values() if self._partition_of(group.group_id) == partition]
+        mine = [group for group in self.groups.values() if self.partition_of(group.group_id) == partition]
         for group in mine:
             del self.groups[group.group_id]
+            self.open_transactions.forget(group)
             self._performer.decide(group, partial(unloaded, group))
         return len(mine)
 
@@ -127,6 +130,7 @@ class GroupManager:
                 return
             for group in groups:
                 if self.groups.setdefault(group.group_id, group) is group:
+                    self.open_transactions.note(group)
                     self._performer.decide(group, partial(loaded, group))
         except Exception as error:
             # Of any kind, our own bugs too: what never ends loading has its clients wait for ever.
@@ -152,6 +156,25 @@ class GroupManager:
             len(groups),
             took_ms,
         )
+
+    # --- transactions ------------------------------------------------------------------------------------------------
+
+    def handle_txn_completion(self, producer_id: int, partitions: Collection[int], *, is_commit: bool) -> None:
+        """A producer's markers are in these partitions. Does not switch.
+
+        A load that is under way may have read past them already, or not yet reached them: it ends first.
+        """
+        loading = [partition for partition in partitions if self.ownership.is_loading_of(partition)]
+        if loading:
+            self._later(lambda: self._end_transactions(producer_id, loading, is_commit))
+        self._end_transactions(producer_id, [each for each in partitions if each not in loading], is_commit)
+
+    def _end_transactions(self, producer_id: int, partitions: Collection[int], is_commit: bool) -> None:
+        for group_id in self.open_transactions.groups_of(producer_id):
+            group = self.groups.get(group_id)
+            if group is not None and self.partition_of(group_id) in partitions:
+                group.offsets.end_transaction(producer_id, is_commit=is_commit)
+                self.open_transactions.ended(producer_id, group_id)
 
     # --- removal -----------------------------------------------------------------------------------------------------
 
@@ -182,7 +205,8 @@ class GroupManager:
         count = 0
         for group in list(self.groups.values()):
             expired = expired_offsets(group, now_ms=now_ms, retention_ms=self._retention_ms)
-            count += self.clean_up(group, group.offsets.remove(expired))
+            group.offsets.expire(expired)
+            count += self.clean_up(group, expired)
         self._measures.expired_offsets += count
         if count:
             log_lines.info("[GroupMetadataManager] Removed %d expired offsets", count)
@@ -196,8 +220,9 @@ class GroupManager:
         self._performer.decide(group, lambda step: end_if_idle(group, step))
         if group.is_dead and self.groups.get(group.group_id) is group:
             del self.groups[group.group_id]
+            self.open_transactions.forget(group)
             if group.generation > 0:
                 keys.append(group_key(group.group_id))
         if keys:
-            self._log.append_tombstones(self._partition_of(group.group_id), keys)
+            self._log.append_tombstones(self.partition_of(group.group_id), keys)
         return len(removed)

@@ -36,6 +36,9 @@ class Ownership:
     def is_loading(self) -> bool:
         return bool(self._loading)
 
+    def is_loading_of(self, partition: int) -> bool:
+        return partition in self._loading
+
     def check(self, partition: int) -> ErrorCode:
         """NONE if this broker answers for the partition."""
         if partition in self._owned:

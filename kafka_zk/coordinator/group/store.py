@@ -2,8 +2,8 @@
 
 Role        Acts, through the ReplicaManager. Knows nothing about groups.
 Invariants  `done` is called exactly once for each append, without switching: at once, or when the batch is committed.
-            Batches carry no producer id; those of offsets have the base sequence 0 and those of groups none, because
-            Apache's have.
+            Batches carry a producer id in transactions only; those of offsets have the base sequence 0 and those of
+            groups none, because Apache's have.
 Source      Kafka 3.9 GroupMetadataManager: appendForGroup, storeOffsets, cleanupGroupMetadata, doLoadGroupsAndOffsets.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
 from kafka_zk.clock import Clock
@@ -21,6 +21,7 @@ from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import NO_SEQUENCE, Batch, batches
 from kafka_zk.record.builder import build_batch
 from kafka_zk.record.compression import Codec
+from kafka_zk.record.produced import Origin
 from kafka_zk.record.types import Record
 from kafka_zk.replication.serving.append import AppendFailure
 
@@ -37,6 +38,17 @@ log_lines = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 KeyAndValue = tuple[bytes, bytes | None]
 Done = Callable[[ErrorCode, int], None]
 """Told the code of the append and the base offset of the batch (-1 when it failed)."""
+
+
+class Producer(NamedTuple):
+    """Whose transaction a batch belongs to."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+NO_PRODUCER = Producer(-1, -1)
+"""Of a batch outside transactions."""
 
 
 class OffsetsLog:
@@ -58,16 +70,22 @@ class OffsetsLog:
         self._codec = codec
 
     def append(
-        self, partition: int, records: Sequence[KeyAndValue], done: Done, *, base_sequence: int = NO_SEQUENCE
+        self,
+        partition: int,
+        records: Sequence[KeyAndValue],
+        done: Done,
+        *,
+        base_sequence: int = NO_SEQUENCE,
+        producer: Producer = NO_PRODUCER,
     ) -> None:
-        """Blocks. Append one batch; `done` learns how it went."""
+        """Blocks. Append one batch, as part of the transaction of `producer`; `done` learns how it went."""
         try:
             self._replica_manager.get_partition(TopicPartition(GROUP_METADATA_TOPIC, partition))
         except BrokerError:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
             return
         try:
-            result = self._append(partition, records, self._required_acks, base_sequence)
+            result = self._append(partition, records, self._required_acks, base_sequence, producer)
         except Exception:
             # A bug of ours; without an answer the group would wait for this record for ever.
             log_lines.exception("Error while appending %d records to partition %d", len(records), partition)
@@ -80,7 +98,7 @@ class OffsetsLog:
 
     def append_tombstones(self, partition: int, keys: Sequence[bytes]) -> bool:
         """Blocks. Append tombstones, which nobody waits for: a lost one is written again when it is next missed."""
-        result = self._append(partition, [(key, None) for key in keys], NO_ACKS, NO_SEQUENCE)
+        result = self._append(partition, [(key, None) for key in keys], NO_ACKS)
         assert not isinstance(result, Pending), "an append without acks has nothing to wait for"
         if isinstance(result[0], AppendFailure):
             log_lines.error(
@@ -94,19 +112,29 @@ class OffsetsLog:
         return True
 
     def _append(
-        self, partition: int, records: Sequence[KeyAndValue], acks: int, base_sequence: int
+        self,
+        partition: int,
+        records: Sequence[KeyAndValue],
+        acks: int,
+        base_sequence: int = NO_SEQUENCE,
+        producer: Producer = NO_PRODUCER,
     ) -> list[AppendInfo | AppendFailure] | Pending[list[AppendInfo | AppendFailure]]:
         now_ms = self._clock.wall_ms()
         batch = build_batch(
             [Record(offset, now_ms, key, value) for offset, (key, value) in enumerate(records)],
             codec=self._codec,
             base_sequence=base_sequence,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            transactional=producer is not NO_PRODUCER,
         )
         return self._replica_manager.append_records(
             [(GROUP_METADATA_TOPIC, partition, memoryview(batch))],
             required_acks=acks,
             timeout_ms=self._timeout_ms,
             internal_topics_allowed=True,
+            # All that it commits has the sequence 0: to a client's rules it would repeat itself.
+            origin=Origin.COORDINATOR,
         )
 
     def read(self, partition: int, is_wanted: Callable[[], bool]) -> Iterator[Batch]:

@@ -29,6 +29,7 @@ from kafka_zk.protocol.errors import (
     error_class_for,
 )
 from kafka_zk.protocol.types import Buffer
+from kafka_zk.record.produced import Origin
 from kafka_zk.record.record_errors import InvalidOffsetOrSequence, MixedMagic, keyless_count
 from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.partition import ACKS_ALL, Partition
@@ -106,6 +107,7 @@ class Appender:
         required_acks: int,
         timeout_ms: int,
         internal_topics_allowed: bool = False,
+        origin: Origin = Origin.CLIENT,
     ) -> list[AppendInfo | AppendFailure] | Pending[list[AppendInfo | AppendFailure]]:
         """Blocks. Append every entry; a result for each. With acks=all a Pending while one is not committed.
 
@@ -127,7 +129,7 @@ class Appender:
                     partition = by_topic[topic][index]
                 except KeyError:
                     partition = self._hosted.get(topic, index)
-                info = partition.append_as_leader(records, required_acks)
+                info = partition.append_as_leader(records, required_acks, origin)
             except Exception as error:
                 # Errors for the client and bugs of ours alike concern one partition; the others are appended.
                 results.append(self._failure(topic, partition, records, error))

@@ -14,10 +14,14 @@ from kafka_zk.coordinator.group.coordinator import GroupCoordinator, Leaver
 from kafka_zk.coordinator.group.decisions.joining import Join
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.decisions.syncing import Sync
-from kafka_zk.coordinator.group.store import READ_BYTES
+from kafka_zk.coordinator.group.offset_store import Committer
+from kafka_zk.coordinator.group.store import READ_BYTES, Producer
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import batches, decode_records
+from kafka_zk.record.batch import Batch
+from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
+from kafka_zk.record.produced import Origin
 from tests.unit.coordinator.scene import RANGE
 from tests.unit.replication.broker import Broker
 
@@ -25,6 +29,7 @@ OFFSETS = "__consumer_offsets"
 TP = TopicPartition("t", 0)
 GROUP = "g"
 MINUTE_MS = 60_000
+PRODUCER = Producer(7, 0)
 
 
 def wait(until: Callable[[], bool]) -> None:
@@ -70,6 +75,25 @@ class Coordinated:
         )
         return answer.value[TP]
 
+    def commit_in_transaction(self, offset: int) -> ErrorCode:
+        value = OffsetAndMetadata(offset, 0, "m", self.broker.clock.wall_ms())
+        answer = self.coordinator.commit_transaction_offsets(GROUP, Committer(), PRODUCER, {TP: value})
+        return answer.value[TP]
+
+    def end_transaction(self, *, is_commit: bool, heard: bool = True) -> None:
+        """Write the marker as WriteTxnMarkers does; `heard` says whether the coordinator learns of it."""
+        marker = EndTransactionMarker(ControlType.COMMIT if is_commit else ControlType.ABORT, 0)
+        batch = build_marker(marker, timestamp_ms=self.broker.clock.wall_ms(), **PRODUCER._asdict())
+        self.broker.manager.append_records(
+            [(OFFSETS, 0, memoryview(batch))],
+            required_acks=-1,
+            timeout_ms=1000,
+            internal_topics_allowed=True,
+            origin=Origin.COORDINATOR,
+        )
+        if heard:
+            self.coordinator.handle_txn_completion(PRODUCER.producer_id, [0], is_commit=is_commit)
+
     def fetch(self, stable: bool = False) -> tuple[ErrorCode, int | None]:
         error, found = self.coordinator.fetch_offsets(GROUP, [TP], require_stable=stable)
         value = found[TP].value if found else None
@@ -86,13 +110,16 @@ class Coordinated:
         assert synced.value.assignment == b"all"
         return "m"
 
-    def records(self) -> list[tuple[bytes | None, bytes | None]]:
+    def batches(self) -> list[Batch]:
         log: Any = self.broker.partition(OFFSETS).log
         result = log.read(0, max_bytes=1 << 20, up_to=log.log_end_offset, min_one=True)
         data = b"".join(piece.read() for piece in result.slices)
         for piece in result.slices:
             piece.release()
-        return [(record.key, record.value) for batch in batches(data) for record in decode_records(batch)]
+        return list(batches(data))
+
+    def records(self) -> list[tuple[bytes | None, bytes | None]]:
+        return [(record.key, record.value) for batch in self.batches() for record in decode_records(batch)]
 
 
 @pytest.fixture
@@ -242,3 +269,119 @@ def test_the_members_of_a_coordinator_that_moves_are_told_so(made: Coordinated):
     assert not other.is_done
     made.follow(epoch=1)
     assert other.value.error is ErrorCode.NOT_COORDINATOR
+
+
+# --- transactions ----------------------------------------------------------------------------------------------------
+
+
+def test_rule_63_while_a_transaction_holds_the_offset_a_stable_fetch_must_wait(made: Coordinated):
+    """KIP-447, KAFKA-9346, KAFKA-9365."""
+    made.lead()
+    made.commit(5)
+    assert made.commit_in_transaction(6) is ErrorCode.NONE
+    assert made.fetch() == (ErrorCode.NONE, 5)
+    _, found = made.coordinator.fetch_offsets(GROUP, [TP], require_stable=True)
+    assert found[TP] == (ErrorCode.UNSTABLE_OFFSET_COMMIT, None)
+    made.end_transaction(is_commit=True)
+    assert made.fetch(stable=True) == (ErrorCode.NONE, 6)
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_transaction_ends_the_same_in_memory_and_for_the_next_coordinator(made: Coordinated, is_commit: bool):
+    made.lead()
+    made.commit(5)
+    made.commit_in_transaction(6)
+    made.end_transaction(is_commit=is_commit)
+    ended = made.fetch(stable=True)
+    assert ended == (ErrorCode.NONE, 6 if is_commit else 5)
+    made.follow(epoch=1)
+    made.lead(epoch=2)
+    assert made.fetch(stable=True) == ended
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_transaction_begun_with_one_coordinator_ends_with_the_next(made: Coordinated, is_commit: bool):
+    made.lead()
+    made.commit(5)
+    made.commit_in_transaction(6)
+    made.follow(epoch=1)
+    made.lead(epoch=2)
+    _, found = made.coordinator.fetch_offsets(GROUP, [TP], require_stable=True)
+    assert found[TP].error is ErrorCode.UNSTABLE_OFFSET_COMMIT
+    made.end_transaction(is_commit=is_commit)
+    assert made.fetch(stable=True) == (ErrorCode.NONE, 6 if is_commit else 5)
+
+
+def test_a_marker_that_comes_while_the_partition_loads_is_not_missed(made: Coordinated):
+    made.lead()
+    made.commit_in_transaction(6)
+    made.follow(epoch=1)
+    made.broker.lead(OFFSETS, epoch=2, partition_epoch=2)
+    # The coordinator's greenlet has not had its turn: what it will read ends before the marker, for all it knows.
+    made.coordinator.handle_txn_completion(PRODUCER.producer_id, [0], is_commit=True)
+    wait(lambda: made.fetch()[0] is ErrorCode.NONE)
+    wait(lambda: made.fetch(stable=True) == (ErrorCode.NONE, 6))
+
+
+def test_offsets_of_a_transaction_are_written_as_apache_writes_them(made: Coordinated):
+    """Transactional, with the producer's id and epoch, and the sequence 0 however many came before."""
+    made.lead()
+    made.commit_in_transaction(5)
+    made.commit_in_transaction(6)
+    headers = [batch.header for batch in made.batches()]
+    assert [(h.producer_id, h.producer_epoch, h.base_sequence, h.is_transactional) for h in headers] == [
+        (*PRODUCER, 0, True)
+    ] * 2
+
+
+def test_a_commit_of_a_fenced_producer_is_refused_and_leaves_nothing_pending(made: Coordinated):
+    made.lead()
+    newer = Producer(PRODUCER.producer_id, 1)
+    value = OffsetAndMetadata(5, 0, "m", 0)
+    made.coordinator.commit_transaction_offsets(GROUP, Committer(), newer, {TP: value})
+    made.coordinator.handle_txn_completion(PRODUCER.producer_id, [0], is_commit=False)
+    assert made.commit_in_transaction(6) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert made.fetch(stable=True) == (ErrorCode.NONE, None)
+
+
+@pytest.mark.parametrize("who", [Committer("m", None, 1), Committer("stranger", None, 1), Committer("m", None, 0)])
+def test_a_member_that_commits_in_a_transaction_is_checked_as_any_other(made: Coordinated, who: Committer):
+    """KIP-447. Clients from before it name no member: they may commit whoever is in the group."""
+    made.lead()
+    made.member()
+    wanted = {"stranger": ErrorCode.UNKNOWN_MEMBER_ID}.get(who.member_id, ErrorCode.NONE)
+    if who.generation == 0:
+        wanted = ErrorCode.ILLEGAL_GENERATION
+    answer = made.coordinator.commit_transaction_offsets(GROUP, who, PRODUCER, {TP: OffsetAndMetadata(5, 0, "", 0)})
+    assert answer.value == {TP: wanted}
+    assert made.commit_in_transaction(6) is ErrorCode.NONE
+    nameless = made.coordinator.commit_transaction_offsets("", who, PRODUCER, {TP: OffsetAndMetadata(5, 0, "", 0)})
+    assert nameless.value == {TP: ErrorCode.INVALID_GROUP_ID}
+
+
+# --- removal ---------------------------------------------------------------------------------------------------------
+
+
+def test_deleted_offsets_are_gone_for_good_and_so_is_the_group_without_any(made: Coordinated):
+    made.lead()
+    made.commit(5)
+    assert made.coordinator.delete_offsets(GROUP, [TP]) == (ErrorCode.NONE, {TP: ErrorCode.NONE})
+    assert made.records()[-1][1] is None
+    assert made.coordinator.delete_offsets(GROUP, [TP]) == (ErrorCode.GROUP_ID_NOT_FOUND, {})
+    assert made.coordinator.delete_offsets("", [TP]) == (ErrorCode.INVALID_GROUP_ID, {})
+    made.follow(epoch=1)
+    assert made.coordinator.delete_offsets(GROUP, [TP]) == (ErrorCode.NOT_COORDINATOR, {})
+    made.lead(epoch=2)
+    assert made.fetch() == (ErrorCode.NONE, None)
+
+
+def test_rule_64_only_what_was_appended_is_counted(made: Coordinated):
+    """KAFKA-12660."""
+    made.lead()
+    metric = made.broker.metrics.find("kafka.server:type=group-coordinator-metrics")
+    assert metric is not None
+    assert made.commit(5) is ErrorCode.NONE
+    assert made.commit(5, metadata="x" * 4097) is ErrorCode.OFFSET_METADATA_TOO_LARGE
+    made.broker.partition(OFFSETS).is_leader = False
+    assert made.commit(6) is ErrorCode.NOT_COORDINATOR
+    assert metric.attributes()["offset-commit-count"] == 1

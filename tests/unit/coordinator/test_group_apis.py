@@ -23,6 +23,11 @@ from kafka_zk.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from kafka_zk.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 from kafka_zk.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from kafka_zk.protocol.messages.sync_group import SyncGroupRequest
 from tests.unit.coordinator.test_coordinator_log import GROUP, OFFSETS, Coordinated
@@ -86,6 +91,7 @@ def test_the_coordinator_is_the_leader_of_the_groups_partition(made: Coordinated
         HeartbeatRequest(group_id=GROUP),
         LeaveGroupRequest(group_id=GROUP),
         commit_request(),
+        OffsetDeleteRequest(group_id=GROUP),
     ],
     ids=lambda request: type(request).__name__,
 )
@@ -130,6 +136,34 @@ def test_an_old_client_keeps_its_offset_for_as_long_as_it_asks(made: Coordinated
     _, stored = made.records()[-1]
     assert stored is not None and stored[:2] == b"\0\1"
     assert int.from_bytes(stored[-8:], "big") == made.broker.clock.wall_ms() + 1_000
+
+
+def delete_request(**topics: list[int]) -> OffsetDeleteRequest:
+    return OffsetDeleteRequest(
+        group_id=GROUP,
+        topics=[
+            OffsetDeleteRequestTopic(
+                name=name, partitions=[OffsetDeleteRequestPartition(partition_index=index) for index in indexes]
+            )
+            for name, indexes in topics.items()
+        ],
+    )
+
+
+def codes(answer: Any) -> dict[str, list[tuple[int, int]]]:
+    return {topic.name: [(each.partition_index, each.error_code) for each in topic.partitions] for topic in answer}
+
+
+def test_offsets_are_deleted_where_they_may_be_and_each_other_says_why_not(made: Coordinated):
+    settled(made.broker.call(commit_request(), 2))
+    made.broker.services.authorizer = Denying("hidden")
+    answer = made.broker.call(delete_request(t=[0, 7], hidden=[0], unknown=[1]), 0)
+    unknown, hidden = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert answer.error_code == 0
+    assert codes(answer.topics) == {"t": [(7, unknown), (0, 0)], "hidden": [(0, hidden)], "unknown": [(1, unknown)]}
+    assert made.fetch() == (ErrorCode.NONE, None)
+    again = made.broker.call(delete_request(t=[0], hidden=[0]), 0)
+    assert (again.error_code, again.topics) == (ErrorCode.GROUP_ID_NOT_FOUND, []), "the group's code stands alone"
 
 
 @pytest.mark.parametrize("state", GroupState)

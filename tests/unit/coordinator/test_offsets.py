@@ -1,15 +1,20 @@
-"""Committed offsets of a group: what is valid when, and what expires (KIP-211)."""
+"""Committed offsets of a group: what is valid when, what may be deleted, and what expires (KIP-211)."""
 
 from __future__ import annotations
 
+import pytest
+
 from kafka_zk.coordinator.group.decisions.expiry import expired_offsets
+from kafka_zk.coordinator.group.decisions.offset_deletion import may_delete_offsets
 from kafka_zk.coordinator.group.decisions.offsets import Committed, GroupOffsets, OffsetAndMetadata
+from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 from tests.unit.coordinator.scene import Scene
 
 TP = TopicPartition("t", 0)
 OTHER = TopicPartition("unread", 0)
 RETENTION_MS = 1_000_000
+PRODUCER = 7
 
 
 def at(offset: int, commit_timestamp: int = 0, expire_timestamp: int | None = None) -> OffsetAndMetadata:
@@ -28,38 +33,141 @@ def expired(scene: Scene) -> list[TopicPartition]:
 
 
 def test_an_offset_is_valid_only_once_its_record_is_in_the_log():
-    offsets, commit = GroupOffsets(), {TP: at(5)}
-    offsets.begin(commit)
+    offsets = GroupOffsets()
+    commit = offsets.begin({TP: at(5)})
     assert offsets.get(TP) is None and offsets.is_pending(TP) and not offsets.is_empty
     offsets.appended(commit, 7)
     assert offsets.get(TP) == at(5) and not offsets.is_pending(TP)
 
 
 def test_a_failed_commit_leaves_the_old_offset_and_nothing_pending():
-    offsets, commit = GroupOffsets(), {TP: at(5)}
+    offsets = GroupOffsets()
     offsets.restore(TP, Committed(1, at(4)))
-    offsets.begin(commit)
-    offsets.failed(commit)
+    offsets.failed(offsets.begin({TP: at(5)}))
     assert offsets.get(TP) == at(4) and not offsets.is_pending(TP)
 
 
 def test_commits_that_overtake_each_other_end_with_the_one_that_is_last_in_the_log():
-    offsets, first, second = GroupOffsets(), {TP: at(5)}, {TP: at(6)}
-    offsets.begin(first)
-    offsets.begin(second)
+    offsets = GroupOffsets()
+    first, second = offsets.begin({TP: at(5)}), offsets.begin({TP: at(6)})
     offsets.appended(second, 9)
-    assert not offsets.is_pending(TP)
+    assert offsets.is_pending(TP), "nobody knows yet where the first one will stand"
     offsets.appended(first, 8)
-    assert offsets.get(TP) == at(6)
+    assert offsets.get(TP) == at(6) and not offsets.is_pending(TP)
+
+
+def test_a_commit_that_fails_takes_none_before_it_along():
+    offsets = GroupOffsets()
+    first, second = offsets.begin({TP: at(5)}), offsets.begin({TP: at(6)})
+    offsets.failed(second)
+    offsets.appended(first, 8)
+    assert offsets.get(TP) == at(5)
 
 
 def test_an_offset_of_a_deleted_topic_does_not_come_back_with_a_late_append():
     """KAFKA-2000, KAFKA-15784."""
-    offsets, commit = GroupOffsets(), {TP: at(5)}
-    offsets.begin(commit)
-    assert offsets.remove([TP]) == []
+    offsets = GroupOffsets()
+    commit = offsets.begin({TP: at(5)})
+    assert offsets.remove([TP]) == [TP], "its record may be in the log already: only a tombstone keeps it away"
     offsets.appended(commit, 1)
     assert offsets.get(TP) is None and offsets.is_empty
+
+
+# --- transactions ----------------------------------------------------------------------------------------------------
+
+
+def test_an_offset_of_a_transaction_is_valid_only_once_that_is_committed():
+    offsets = GroupOffsets()
+    offsets.restore(TP, Committed(1, at(4)))
+    offsets.appended(offsets.begin({TP: at(5)}, PRODUCER), 7)
+    assert offsets.get(TP) == at(4) and offsets.is_pending(TP) and offsets.open_producers == {PRODUCER}
+    offsets.end_transaction(PRODUCER, is_commit=True)
+    assert offsets.get(TP) == at(5) and not offsets.is_pending(TP) and not offsets.open_producers
+
+
+def test_an_aborted_transaction_leaves_the_old_offset_and_nothing_pending():
+    offsets = GroupOffsets()
+    offsets.restore(TP, Committed(1, at(4)))
+    offsets.appended(offsets.begin({TP: at(5)}, PRODUCER), 7)
+    offsets.end_transaction(PRODUCER, is_commit=False)
+    assert offsets.get(TP) == at(4) and not offsets.is_pending(TP)
+
+
+def test_the_end_of_one_producers_transaction_does_not_touch_anothers():
+    offsets = GroupOffsets()
+    offsets.appended(offsets.begin({TP: at(5)}, PRODUCER), 7)
+    offsets.appended(offsets.begin({TP: at(6)}, PRODUCER + 1), 8)
+    offsets.end_transaction(PRODUCER, is_commit=True)
+    assert offsets.get(TP) == at(5) and offsets.is_pending(TP)
+
+
+def test_a_transaction_never_overwrites_a_commit_that_came_after_it():
+    offsets = GroupOffsets()
+    offsets.appended(offsets.begin({TP: at(5)}, PRODUCER), 7)
+    offsets.appended(offsets.begin({TP: at(9)}), 8)
+    offsets.end_transaction(PRODUCER, is_commit=True)
+    assert offsets.get(TP) == at(9)
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_commit_that_is_heard_of_after_its_marker_ends_with_its_transaction(is_commit: bool):
+    offsets = GroupOffsets()
+    commit = offsets.begin({TP: at(5)}, PRODUCER)
+    offsets.end_transaction(PRODUCER, is_commit=is_commit)
+    offsets.appended(commit, 7)
+    assert offsets.get(TP) == (at(5) if is_commit else None) and not offsets.is_pending(TP)
+
+
+def test_an_offset_of_a_deleted_topic_does_not_come_back_with_its_transaction():
+    offsets = GroupOffsets()
+    offsets.appended(offsets.begin({TP: at(5)}, PRODUCER), 7)
+    offsets.remove([TP])
+    offsets.end_transaction(PRODUCER, is_commit=True)
+    assert offsets.is_empty
+
+
+def test_an_offset_that_expires_takes_none_of_an_open_transaction_along():
+    offsets = GroupOffsets()
+    offsets.restore(TP, Committed(1, at(4)))
+    offsets.appended(offsets.begin({TP: at(5)}, PRODUCER), 7)
+    offsets.expire(offsets.expired(RETENTION_MS, RETENTION_MS, lambda value: value.commit_timestamp))
+    assert offsets.get(TP) is None
+    offsets.end_transaction(PRODUCER, is_commit=True)
+    assert offsets.get(TP) == at(5)
+
+
+# --- deletion by an operator -----------------------------------------------------------------------------------------
+
+
+def test_all_offsets_of_a_group_without_members_may_be_deleted():
+    codes = dict.fromkeys([TP, OTHER], ErrorCode.NONE)
+    assert may_delete_offsets(Scene().group, [TP, OTHER]) == (ErrorCode.NONE, codes)
+
+
+def test_of_a_consumer_group_only_offsets_that_nobody_reads_may_be_deleted():
+    scene = Scene()
+    scene.stable()
+    wanted = {TP: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, OTHER: ErrorCode.NONE}
+    assert may_delete_offsets(scene.group, wanted) == (ErrorCode.NONE, wanted)
+
+
+def test_what_a_group_reads_that_nobody_can_tell_may_not_be_deleted():
+    scene = Scene()
+    scene.stable(protocols=(("range", b"?"),))
+    error, codes = may_delete_offsets(scene.group, [TP])
+    assert (error, codes) == (ErrorCode.NONE, {TP: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC})
+    other = Scene()
+    other.stable(protocol_type="connect")
+    assert may_delete_offsets(other.group, [TP]) == (ErrorCode.NON_EMPTY_GROUP, {})
+
+
+def test_a_dead_group_has_no_offsets_to_delete():
+    scene = Scene()
+    scene.unload()
+    assert may_delete_offsets(scene.group, [TP]) == (ErrorCode.GROUP_ID_NOT_FOUND, {})
+
+
+# --- expiry ----------------------------------------------------------------------------------------------------------
 
 
 def test_offsets_of_a_group_with_members_stay_while_they_are_read():

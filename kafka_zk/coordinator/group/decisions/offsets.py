@@ -2,8 +2,13 @@
 
 Role        Pure state; the coordinator tells it what was appended and what failed.
 Invariants  A value becomes valid only once its record is in the log, and never gives way to one from an older batch.
-            Several commits of one partition may be on their way; the last of them decides whether it is pending.
-Source      Kafka 3.9 GroupMetadata (offsets, pendingOffsetCommits, removeExpiredOffsets); KIP-211.
+            A partition is pending while any commit of it is on its way or in an open transaction.
+            What is removed does not come back with an append or a transaction that ends later.
+Differs from Kafka: there, of several commits of one partition on their way only the last is known. When it fails, an
+            earlier one that succeeds is acknowledged and not seen; and an offset that is removed while it is on its way
+            gets no tombstone, so that it comes back with the next load.
+Source      Kafka 3.9 GroupMetadata (offsets, pendingOffsetCommits, pendingTransactionalOffsetCommits,
+            removeExpiredOffsets); KIP-211, KIP-447.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from kafka_zk.protocol.types import TopicPartition
 
 NO_LEADER_EPOCH = -1
 NO_EXPIRE_TIMESTAMP = None
+NO_PRODUCER_ID = -1
 
 
 class OffsetAndMetadata(NamedTuple):
@@ -34,58 +40,82 @@ class Committed(NamedTuple):
     value: OffsetAndMetadata
 
 
+class Commit:
+    """The offsets of one request while their batch is on its way to the log.
+
+    `producer_id` is that of the transaction they belong to, -1 for none. `committed` says how that transaction ended,
+    if it did so before the append was heard of.
+    """
+
+    __slots__ = ("committed", "offsets", "producer_id")
+
+    def __init__(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], producer_id: int) -> None:
+        self.offsets = dict(offsets)
+        self.producer_id = producer_id
+        self.committed: bool | None = None
+
+
 class GroupOffsets:
     """`committed` is what consumers may start from."""
 
-    __slots__ = ("_pending", "_pending_transactions", "committed")
+    __slots__ = ("_commits", "_transactions", "committed")
 
     def __init__(self) -> None:
         self.committed: dict[TopicPartition, Committed] = {}
-        self._pending: dict[TopicPartition, OffsetAndMetadata] = {}
-        # By producer id: what a transaction commits once its marker says so.
-        self._pending_transactions: dict[int, dict[TopicPartition, Committed]] = {}
+        self._commits: set[Commit] = set()
+        # By producer id: what the log holds of a transaction, until its marker says what becomes of it.
+        self._transactions: dict[int, dict[TopicPartition, Committed]] = {}
 
     def get(self, partition: TopicPartition) -> OffsetAndMetadata | None:
         found = self.committed.get(partition)
         return None if found is None else found.value
 
     @property
-    def partitions(self) -> Iterable[TopicPartition]:
+    def partitions(self) -> Collection[TopicPartition]:
         """All that have, or may soon have, a valid offset."""
-        return {
-            *self.committed,
-            *self._pending,
-            *(p for offsets in self._pending_transactions.values() for p in offsets),
-        }
+        found = set(self.committed)
+        for commit in self._commits:
+            found.update(commit.offsets)
+        for offsets in self._transactions.values():
+            found.update(offsets)
+        return found
 
     @property
     def is_empty(self) -> bool:
         """Nothing is kept and nothing is on its way."""
-        return not (self.committed or self._pending or self._pending_transactions)
+        return not (self.committed or self._commits or self._transactions)
+
+    @property
+    def open_producers(self) -> Collection[int]:
+        """The producers of transactions whose end this group waits for."""
+        return {*self._transactions, *(commit.producer_id for commit in self._commits)} - {NO_PRODUCER_ID}
 
     def is_pending(self, partition: TopicPartition) -> bool:
         """Whether a commit of `partition` is not decided yet: a stable fetch must wait for it."""
-        return partition in self._pending or any(
-            partition in offsets for offsets in self._pending_transactions.values()
+        return any(partition in commit.offsets for commit in self._commits) or any(
+            partition in offsets for offsets in self._transactions.values()
         )
 
     # --- commits -----------------------------------------------------------------------------------------------------
 
-    def begin(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """Records of these are about to be appended."""
-        self._pending.update(offsets)
+    def begin(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], producer_id: int = NO_PRODUCER_ID) -> Commit:
+        """Records of these are about to be appended; `appended` or `failed` must follow."""
+        commit = Commit(offsets, producer_id)
+        self._commits.add(commit)
+        return commit
 
-    def appended(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], batch_offset: int) -> None:
-        """They are in the log, in the batch that begins at `batch_offset`."""
-        for partition, value in offsets.items():
-            # Not pending any more: the topic was deleted meanwhile, and the offset shall not come back.
-            if partition in self._pending:
-                self.restore(partition, Committed(batch_offset, value))
-            self._settle(partition, value)
+    def appended(self, commit: Commit, batch_offset: int) -> None:
+        """The commit is in the log, in the batch that begins at `batch_offset`."""
+        self._commits.discard(commit)
+        found = {partition: Committed(batch_offset, value) for partition, value in commit.offsets.items()}
+        if commit.producer_id == NO_PRODUCER_ID or commit.committed:
+            for partition, each in found.items():
+                self.restore(partition, each)
+        elif commit.committed is None and found:
+            self.restore_transaction(commit.producer_id, found)
 
-    def failed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        for partition, value in offsets.items():
-            self._settle(partition, value)
+    def failed(self, commit: Commit) -> None:
+        self._commits.discard(commit)
 
     def restore(self, partition: TopicPartition, found: Committed) -> None:
         """Make `found` valid unless a newer batch already spoke."""
@@ -93,29 +123,55 @@ class GroupOffsets:
         if known is None or known.batch_offset < found.batch_offset:
             self.committed[partition] = found
 
-    def restore_pending_transaction(self, producer_id: int, offsets: Mapping[TopicPartition, Committed]) -> None:
-        """What the log holds of a transaction that has no marker yet."""
-        self._pending_transactions.setdefault(producer_id, {}).update(offsets)
+    # --- transactions ------------------------------------------------------------------------------------------------
 
-    def _settle(self, partition: TopicPartition, value: OffsetAndMetadata) -> None:
-        if self._pending.get(partition) is value:
-            del self._pending[partition]
+    def restore_transaction(self, producer_id: int, offsets: Mapping[TopicPartition, Committed]) -> None:
+        """What the log holds of a transaction that has no marker yet; later batches count more."""
+        known = self._transactions.setdefault(producer_id, {})
+        for partition, found in offsets.items():
+            earlier = known.get(partition)
+            if earlier is None or earlier.batch_offset < found.batch_offset:
+                known[partition] = found
+
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        """The producer's marker is in the log: its offsets become valid, or are forgotten.
+
+        A commit of it that is still on its way belongs to the same transaction: the next one cannot begin before this
+        one's markers are written.
+        """
+        for commit in self._commits:
+            if commit.producer_id == producer_id:
+                commit.committed = is_commit
+        ended = self._transactions.pop(producer_id, {})
+        if is_commit:
+            for partition, found in ended.items():
+                self.restore(partition, found)
 
     # --- removal -----------------------------------------------------------------------------------------------------
 
     def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Forget these; those that had a valid offset, whose records need tombstones."""
+        """Forget these, whatever is on its way; those that may have a record in the log, which needs a tombstone."""
         removed = []
         for partition in partitions:
-            self._pending.pop(partition, None)
-            for offsets in self._pending_transactions.values():
+            was_there = self.committed.pop(partition, None) is not None
+            for commit in self._commits:
+                if commit.offsets.pop(partition, None) is not None and commit.producer_id == NO_PRODUCER_ID:
+                    was_there = True
+            for producer_id, offsets in list(self._transactions.items()):
                 offsets.pop(partition, None)
-            if self.committed.pop(partition, None) is not None:
+                if not offsets:
+                    del self._transactions[producer_id]
+            if was_there:
                 removed.append(partition)
         return removed
 
     def remove_all(self) -> list[TopicPartition]:
-        return self.remove(list(self.committed))
+        return self.remove(self.partitions)
+
+    def expire(self, partitions: Iterable[TopicPartition]) -> None:
+        """Forget the valid offsets of these. What a transaction may still commit is younger, and stays."""
+        for partition in partitions:
+            del self.committed[partition]
 
     def expired(
         self,
@@ -132,7 +188,7 @@ class GroupOffsets:
             partition
             for partition, (_, value) in self.committed.items()
             if partition.topic not in still_read
-            and partition not in self._pending
+            and not any(partition in commit.offsets for commit in self._commits if commit.producer_id < 0)
             and _has_expired(value, now_ms, retention_ms, since)
         ]
 

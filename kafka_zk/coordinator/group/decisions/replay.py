@@ -100,7 +100,7 @@ class LogReplay:
             for raw_key, stored in pending.items():
                 key = read_key(raw_key)
                 if isinstance(key, OffsetKey):
-                    _group_of(groups, key.group_id).offsets.restore_pending_transaction(
+                    _group_of(groups, key.group_id).offsets.restore_transaction(
                         producer_id, {key.partition: _committed(stored, retention_ms)}
                     )
         return list(groups.values()), unknown

@@ -1,0 +1,47 @@
+"""Which groups wait for the end of which transaction.
+
+Role        Pure state. Without it the end of every transaction would have to look at every group.
+Source      Kafka 3.9 GroupMetadataManager: openGroupsForProducer, addProducerGroup, removeGroupFromAllProducers.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.coordinator.group.decisions.group import Group
+
+
+class OpenTransactions:
+    """Group ids by the id of the producer whose transaction holds offsets of theirs."""
+
+    def __init__(self) -> None:
+        self._groups: dict[int, set[str]] = {}
+
+    def note(self, group: Group) -> None:
+        """Take in what `group` waits for now."""
+        for producer_id in group.offsets.open_producers:
+            self._groups.setdefault(producer_id, set()).add(group.group_id)
+
+    def forget(self, group: Group) -> None:
+        """The group waits no more, or is gone."""
+        for producer_id in group.offsets.open_producers:
+            self._drop(producer_id, group.group_id)
+
+    def failed(self, producer_id: int, group: Group) -> None:
+        """A commit of `producer_id` failed: the group may have nothing else of that transaction."""
+        if producer_id not in group.offsets.open_producers:
+            self._drop(producer_id, group.group_id)
+
+    def ended(self, producer_id: int, group_id: str) -> None:
+        self._drop(producer_id, group_id)
+
+    def groups_of(self, producer_id: int) -> list[str]:
+        return sorted(self._groups.get(producer_id, ()))
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def _drop(self, producer_id: int, group_id: str) -> None:
+        groups = self._groups.get(producer_id)
+        if groups is not None:
+            groups.discard(group_id)
+            if not groups:
+                del self._groups[producer_id]
