@@ -131,14 +131,16 @@ def _check_epochs(log: UnifiedLog, found: list[Told]) -> None:
 def _check_producers(log: UnifiedLog, timeline: list[Told], found: list[Told]) -> None:
     everything = Producers.of(timeline)
     there = Producers.of([each for each in found if each.last_offset >= log.log_start_offset])
-    in_files = Producers.of(found)
+    bases = [segment.base_offset for segment in log.segments if segment.base_offset <= log.log_start_offset]
+    from_bases = [Producers.of([each for each in found if each.base_offset >= base]) for base in bases]
     state = log.producers.state
     for producer_id, entry in state.producers.items():
         producer = everything.known.get(producer_id)
         assert producer is not None, f"{entry} is nowhere in the log"
-        # Of a transaction whose beginning was deleted, a snapshot may know it or not, and a start without one reads the
-        # first segment whole, also what lies before the log start.
-        seen = (each.known[producer_id].open_from if producer_id in each.known else -1 for each in (there, in_files))
+        # Of a transaction whose beginning was deleted, a snapshot may know it or not; a start that has none reads
+        # whole the first segment that it recovers, also what lies before the log start.
+        replays = (there, *from_bases)
+        seen = (each.known[producer_id].open_from if producer_id in each.known else -1 for each in replays)
         open_from = {producer.open_from, *seen}
         assert entry.producer_epoch == producer.epoch and entry.current_txn_first_offset in open_from, entry
         if entry.batches:
