@@ -41,12 +41,14 @@ from kafka_zk.controller.channel import socket_connect
 from kafka_zk.controller.loop import KafkaController
 from kafka_zk.controller.settings import ControllerSettings
 from kafka_zk.coordinator.group.coordinator import GroupCoordinator
+from kafka_zk.coordinator.lag.gauges import GroupLag
 from kafka_zk.coordinator.transaction.producer_ids import ProducerIdManager
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.segments.open_segments import connections_for, raise_descriptor_limit
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.controller_channel import ControllerChannel
 from kafka_zk.metadata.first_update import FirstUpdate
+from kafka_zk.metadata.snapshot import Node
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.loop import MetricsLoop
 from kafka_zk.network.errors import NetworkError
@@ -260,6 +262,17 @@ class Parts:
         )
         self._group_coordinator.startup()
         self.stops.add("group coordinator", self._group_coordinator.shutdown)
+        GroupLag(
+            hosted=self._replica_manager.hosted,
+            coordinated=self._group_coordinator.committed_offsets,
+            others=self._other_brokers,
+            connect=lambda node: connect_to_leader(self.config, node, f"broker-{self.broker_id}-group-lag"),
+            pause=lambda: gevent.sleep(0),
+        ).register(self._metrics)
+
+    def _other_brokers(self) -> list[Node]:
+        nodes = self._metadata_cache.alive_brokers(self.config.inter_broker_listener_name)
+        return [node for node in nodes if node.id != self.broker_id]
 
     def _offsets_partition_count(self) -> int | None:
         topic = topic_assignment(self._zk, GROUP_METADATA_TOPIC)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import gevent
@@ -297,6 +297,12 @@ class GroupCoordinator:
         if error is not ErrorCode.NONE:
             return error, {}
         return error, self._offsets.fetch(group_id, partitions, require_stable=require_stable)
+
+    def committed_offsets(self) -> Iterator[tuple[str, list[tuple[TopicPartition, int]]]]:
+        """Each group of this broker with all that it has committed at this instant. Groups may go between two."""
+        for group in list(self._manager.groups.values()):
+            if not group.is_dead and group.offsets.committed:
+                yield group.group_id, [(tp, found.value.offset) for tp, found in group.offsets.committed.items()]
 
     def delete_offsets(
         self, group_id: str, partitions: Collection[TopicPartition]

@@ -31,6 +31,11 @@ class FileSlice:
     def is_intact(self) -> bool:
         return self._file.generation == self._generation
 
+    @property
+    def file(self) -> SegmentFile:
+        """For those who remember what a file holds."""
+        return self._file
+
     def release(self) -> None:
         self._file.release()
 

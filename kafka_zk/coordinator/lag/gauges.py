@@ -1,0 +1,127 @@
+"""GroupLag: for each group and each partition that this broker leads, how much is left to be read.
+
+Role        Acts when somebody looks, and only then.
+Invariants  The leader shows the lag: it alone knows where its log ends. A committed offset is read before the end it is
+            compared with, or at the same instant where the group is coordinated here: no lag is negative because of a
+            race, and none is of an end that is no longer true.
+            OffsetLag is what Apache's `--describe` prints, the high watermark less the committed offset; but never
+            below zero, where a log was cut. RecordsLeft counts the records that a consumer will get; it is NaN while
+            they are being counted.
+            One look shows MAX_SERIES pairs at most, and waits for other brokers for two seconds at most.
+Source      ConsumerGroupCommand: collectConsumerAssignment, getLag.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafka_zk.coordinator.lag.other_coordinators import Connect, GroupOffsets, committed_elsewhere
+from kafka_zk.coordinator.lag.record_counts import Pause, RecordCounts
+from kafka_zk.metadata.snapshot import Node
+from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.metrics.registry import Row
+from kafka_zk.protocol.types import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka_zk.replication.hosted import HostedPartitions
+    from kafka_zk.replication.partition import Partition
+
+MAX_SERIES = 100_000
+PAIRS_A_STRETCH = 200
+
+_TABLE = "kafka.coordinator.group:type=GroupLag"
+_NAMES = ("OffsetLag", "RecordsLeft")
+
+log_lines = logging.getLogger("kafka.coordinator.group.GroupLag")
+
+
+class _Distance(NamedTuple):
+    """A group's way in one partition: from what it committed to the end as it was then."""
+
+    offset: int
+    end: int
+    group_id: str
+
+
+class GroupLag:
+    """`coordinated()` are the groups of this broker, each group's offsets of one instant; `others()` the other brokers.
+
+    `connect(node)` opens a channel to one of them.
+    """
+
+    def __init__(
+        self,
+        *,
+        hosted: HostedPartitions,
+        coordinated: Callable[[], Iterable[GroupOffsets]],
+        others: Callable[[], list[Node]],
+        connect: Connect,
+        pause: Pause,
+    ) -> None:
+        self._hosted = hosted
+        self._coordinated = coordinated
+        self._others = others
+        self._connect = connect
+        self._pause = pause
+        self._counts = RecordCounts(pause)
+        self._series_count = 0
+        self._unanswered = 0
+
+    def register(self, metrics: MetricsRegistry) -> None:
+        metrics.gauge_table(_TABLE, _NAMES, self.rows, row_count=lambda: self._series_count)
+        metrics.gauge(f"{_TABLE},name=UnansweredCoordinators", lambda: self._unanswered)
+
+    def rows(self) -> Iterator[Row]:
+        """Blocks. Those of one partition together, the group that is farthest behind first."""
+        ways = self._ways()
+        self._series_count = sum(map(len, ways.values()))
+        self._counts.begin_look()
+        for (topic, index), distances in ways.items():
+            partition = self._hosted.find(topic, index)
+            for offset, end, group_id in sorted(distances):
+                left = None if partition is None else self._records_left(partition, offset, end)
+                tags = (("group", group_id), ("topic", topic), ("partition", str(index)))
+                yield tags, (max(end - offset, 0), math.nan if left is None else left)
+            self._pause()
+        self._counts.end_look()
+
+    def _records_left(self, partition: Partition, offset: int, end: int) -> int | None:
+        """Blocks."""
+        log = partition.log
+        if log is None or not partition.is_leader:
+            return None
+        return self._counts.between(log, max(offset, log.log_start_offset), end)
+
+    def _ways(self) -> dict[TopicPartition, list[_Distance]]:
+        """Blocks. All that can be told of the partitions that are led here."""
+        ways: dict[TopicPartition, list[_Distance]] = {}
+        self._add(ways, self._coordinated())
+        unanswered = 0
+        for groups in committed_elsewhere(self._others(), self._connect):
+            if groups is None:
+                unanswered += 1
+            else:
+                self._add(ways, groups)
+        self._unanswered = unanswered
+        return ways
+
+    def _add(self, ways: dict[TopicPartition, list[_Distance]], groups: Iterable[GroupOffsets]) -> None:
+        """The ends are read here, after the offsets, and without a turn of others between a group's."""
+        room = MAX_SERIES - sum(map(len, ways.values()))
+        count = 0
+        for group_id, offsets in groups:
+            for topic_partition, offset in offsets:
+                partition = self._hosted.find(*topic_partition)
+                if partition is None or not partition.is_leader:
+                    continue
+                count += 1
+                if count > room:
+                    log_lines.warning("Only the first %d lags of groups are shown", MAX_SERIES)
+                    return
+                way = _Distance(offset, partition.high_watermark, group_id)
+                ways.setdefault(topic_partition, []).append(way)
+            if count % PAIRS_A_STRETCH == 0:
+                self._pause()

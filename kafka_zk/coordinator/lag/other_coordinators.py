@@ -1,0 +1,88 @@
+"""What other brokers know of committed offsets: asked of them when somebody looks.
+
+Role        Acts, with the requests of any client: an Apache broker answers, too.
+Invariants  Blocks for TIMEOUT_MS at most, whoever does not answer. Nothing is kept between two looks.
+Source      ListGroups, OffsetFetch of all partitions (KIP-709).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import gevent
+
+from kafka_zk.metadata.snapshot import Node
+from kafka_zk.network.channel import BrokerChannel
+from kafka_zk.network.errors import NetworkError
+from kafka_zk.protocol.messages.list_groups import ListGroupsRequest
+from kafka_zk.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from kafka_zk.protocol.types import TopicPartition
+
+LIST_GROUPS_VERSION = 0
+OFFSET_FETCH_VERSION = 8
+"""The first that asks for several groups."""
+
+GROUPS_A_REQUEST = 200
+TIMEOUT_MS = 2_000
+
+log = logging.getLogger("kafka.coordinator.group.GroupLag")
+
+Connect = Callable[[Node], BrokerChannel]
+GroupOffsets = tuple[str, list[tuple[TopicPartition, int]]]
+"""A group, and what it has committed."""
+
+
+def committed_elsewhere(nodes: Sequence[Node], connect: Connect) -> Iterator[list[GroupOffsets] | None]:
+    """Blocks. For each of `nodes` what its groups have committed; None of one that does not answer in time.
+
+    All are asked at once, and each answer is given on as soon as it is there.
+    """
+    asked = [gevent.spawn(_ask, node, connect) for node in nodes]
+    try:
+        missing = len(asked)
+        for greenlet in gevent.iwait(asked, timeout=TIMEOUT_MS / 1000):
+            missing -= 1
+            yield greenlet.value
+        for _ in range(missing):
+            yield None
+    finally:
+        gevent.killall(asked, block=False)
+
+
+def _ask(node: Node, connect: Connect) -> list[GroupOffsets] | None:
+    """Blocks."""
+    try:
+        channel = connect(node)
+    except NetworkError as error:
+        log.warning("Broker %d cannot be asked for committed offsets: %s", node.id, error)
+        return None
+    try:
+        listed = channel.send(ListGroupsRequest(), LIST_GROUPS_VERSION, timeout_ms=TIMEOUT_MS)
+        names = [group.group_id for group in listed.groups]
+        found = [
+            offsets
+            for start in range(0, len(names), GROUPS_A_REQUEST)
+            for offsets in _fetch(channel, names[start : start + GROUPS_A_REQUEST])
+        ]
+    except NetworkError as error:
+        log.warning("Broker %d does not say what is committed: %s", node.id, error)
+        return None
+    finally:
+        channel.close()
+    return found if not listed.error_code else None
+
+
+def _fetch(channel: BrokerChannel, names: Iterable[str]) -> Iterator[GroupOffsets]:
+    """Blocks."""
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=name, topics=None) for name in names])
+    for group in channel.send(request, OFFSET_FETCH_VERSION, timeout_ms=TIMEOUT_MS).groups:
+        yield (
+            group.group_id,
+            [
+                (TopicPartition(topic.name, each.partition_index), each.committed_offset)
+                for topic in group.topics
+                for each in topic.partitions
+                if not each.error_code and each.committed_offset >= 0
+            ],
+        )
