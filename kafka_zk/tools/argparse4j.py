@@ -289,6 +289,24 @@ def parse_or_tell(parser: ArgumentParser, words: Sequence[str]) -> dict[str, Any
     return 1
 
 
+def run_parsed(parser: ArgumentParser, words: Sequence[str], body: Callable[[dict[str, Any]], None]) -> int:
+    """Blocks as long as `body`, which gets the values and may raise ArgumentError or FAILURES. The exit code."""
+    values = parse_or_tell(parser, words)
+    if isinstance(values, int):
+        return values
+    from kafka_zk.tools.failures import FAILURES
+
+    try:
+        body(values)
+    except ArgumentError as error:
+        print(parser.refusal(error), end="", file=sys.stderr)
+        return 1
+    except FAILURES as error:
+        print(thrown_by_main(error), end="", file=sys.stderr)
+        return 1
+    return 0
+
+
 def thrown_by_main(error: BaseException) -> str:
     """How Java tells of what its main method did not catch."""
     from kafka_zk.tools.java_output import stack_trace

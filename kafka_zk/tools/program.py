@@ -88,6 +88,7 @@ def _supervised(main: Main, arguments: Sequence[str], signals: Sequence[signal.S
             # Whoever read is gone, and has seen what it wanted to see.
             result[0] = 0
         except BaseException:
+            # This is the top of the program: a bug is shown, and the process ends with 1, not never.
             traceback.print_exc()
         finally:
             os.write(tell, bytes([_DONE]))
@@ -96,6 +97,7 @@ def _supervised(main: Main, arguments: Sequence[str], signals: Sequence[signal.S
         try:
             shutdown.run()
         except Exception:
+            # As above; and what stands in the buffers is still to be written.
             traceback.print_exc()
         finally:
             _flush()

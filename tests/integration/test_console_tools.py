@@ -15,11 +15,13 @@ from typing import IO
 
 import pytest
 
+from kafka_zk.protocol.messages.list_groups import LIST_GROUPS_REQUEST, ListGroupsRequest
 from kafka_zk.tools.get_offsets import main as get_offsets
 from kafka_zk.tools.topics import main as topics
 from tests.interop.tools.runs import run_once
 from tests.support.broker import OurBroker
 from tests.support.processes import wait_until
+from tests.support.raw_client import RawClient
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 TIMEOUT_S = 60
@@ -200,3 +202,31 @@ def test_a_verifiable_consumer_tells_of_its_end_at_a_signal(broker: OurBroker) -
         rest, _ = rest_of(consumer)
     assert consumer.returncode == 130
     assert [json.loads(line)["name"] for line in rest.splitlines()][-2:] == ["partitions_revoked", "shutdown_complete"]
+
+
+def test_a_producer_that_measures_ends_at_a_signal(broker: OurBroker) -> None:
+    words = ["--topic", create(broker, "measured"), "--num-records", "10000000", "--record-size", "100"]
+    # Bootstrap servers stand among the properties.
+    start = [sys.executable, "-P", "-m", "kafka_zk.tools.producer_perf", *words, "--throughput", "1000"]
+    with running([*start, "--producer-props", f"bootstrap.servers={broker.bootstrap}"]) as producer:
+        wait_until(lambda: end_offset(broker, "measured"), "records arrive", TIMEOUT_S)
+        producer.send_signal(signal.SIGINT)
+        _, err = rest_of(producer)
+    assert (producer.returncode, "Traceback" in err) == (130, False)
+
+
+def test_a_consumer_that_measures_ends_at_a_signal(broker: OurBroker) -> None:
+    topic = create(broker, "awaited")
+    assert run(command("console_producer", broker, "--topic", topic), "a\n").returncode == 0
+    more = ["--messages", "10", "--timeout", "600000", "--group", "awaiting"]
+    with running(command("consumer_perf", broker, "--topic", topic, *more)) as consumer:
+        wait_until(lambda: "awaiting" in groups(broker), "it is in its group", TIMEOUT_S)
+        consumer.send_signal(signal.SIGINT)
+        _, err = rest_of(consumer)
+    assert (consumer.returncode, "Traceback" in err) == (130, False)
+
+
+def groups(broker: OurBroker) -> set[str]:
+    with RawClient(broker.bootstrap) as client:
+        answer = client.send(LIST_GROUPS_REQUEST, ListGroupsRequest(), 4)
+    return {group.group_id for group in answer.groups}

@@ -102,6 +102,7 @@ class ConsumerParts:
                 try:
                     made.append(self._deserialized(record))
                 except Exception as error:
+                    # A deserializer may be the program's own, and raise what it likes: the error names the record.
                     failure = RecordDeserializationFailed(partition, record.offset)
                     failure.__cause__ = error
                     self.subscriptions.of(partition).position = FetchPosition(record.offset, record.leader_epoch)

@@ -10,8 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kafka_zk.tools.argparse4j import ArgumentError, parse_or_tell, thrown_by_main
-from kafka_zk.tools.failures import FAILURES
+from kafka_zk.tools.argparse4j import ArgumentError, run_parsed
 from kafka_zk.tools.java_output import show_warnings, stack_trace
 from kafka_zk.tools.producer_perf import payloads
 from kafka_zk.tools.producer_perf.options import PARSER, producer_properties
@@ -30,23 +29,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def work(arguments: Sequence[str], shutdown: Shutdown) -> int:
-    values = parse_or_tell(PARSER, arguments)
-    if isinstance(values, int):
-        return values
-    try:
-        if values["producer-props"] is None and values["producer.config"] is None:
-            raise ArgumentError("Either --producer-props or --producer.config must be specified.")
-        _measure(values)
-    except ArgumentError as error:
-        print(PARSER.refusal(error), end="", file=sys.stderr)
-        return 1
-    except FAILURES as error:
-        print(thrown_by_main(error), end="", file=sys.stderr)
-        return 1
-    return 0
+    return run_parsed(PARSER, arguments, _measure)
 
 
 def _measure(values: Mapping[str, Any]) -> None:
+    if values["producer-props"] is None and values["producer.config"] is None:
+        raise ArgumentError("Either --producer-props or --producer.config must be specified.")
     from_payload_file = _payload_of_file(values)
     properties = _properties(values)
     show_warnings()

@@ -5,7 +5,6 @@ Source      org.apache.kafka.tools.VerifiableConsumer.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,8 +19,7 @@ from kafka_zk.tools.argparse4j import (
     ArgumentError,
     ArgumentParser,
     Kind,
-    parse_or_tell,
-    thrown_by_main,
+    run_parsed,
 )
 from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_output import JavaError, log_error, show_warnings, stack_trace
@@ -60,25 +58,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def work(arguments: Sequence[str], shutdown: Shutdown) -> int:
-    values = parse_or_tell(PARSER, arguments)
-    if isinstance(values, int):
-        return values
-    try:
-        properties = consumer_properties(values)
-        show_warnings()
-        from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
+    return run_parsed(PARSER, arguments, lambda values: _consume(values, shutdown))
 
-        deserializers = dict.fromkeys(("key.deserializer", "value.deserializer"), "StringDeserializer")
-        tool = VerifiableConsumer(KafkaConsumer({**properties, **deserializers}), values)
-    except ArgumentError as error:
-        print(PARSER.refusal(error), end="", file=sys.stderr)
-        return 1
-    except FAILURES as error:
-        print(thrown_by_main(error), end="", file=sys.stderr)
-        return 1
+
+def _consume(values: Mapping[str, Any], shutdown: Shutdown) -> None:
+    properties = consumer_properties(values)
+    show_warnings()
+    from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
+
+    deserializers = dict.fromkeys(("key.deserializer", "value.deserializer"), "StringDeserializer")
+    tool = VerifiableConsumer(KafkaConsumer({**properties, **deserializers}), values)
     shutdown.add(tool.finish)
     tool.run()
-    return 0
 
 
 def consumer_properties(values: Mapping[str, Any]) -> dict[str, str]:

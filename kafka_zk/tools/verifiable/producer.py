@@ -6,7 +6,6 @@ Source      org.apache.kafka.tools.VerifiableProducer.
 from __future__ import annotations
 
 import itertools
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +18,7 @@ from kafka_zk.tools.argparse4j import (
     Argument,
     ArgumentError,
     ArgumentParser,
-    parse_or_tell,
-    thrown_by_main,
+    run_parsed,
 )
 from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_format import ratio
@@ -57,25 +55,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def work(arguments: Sequence[str], shutdown: Shutdown) -> int:
-    values = parse_or_tell(PARSER, arguments)
-    if isinstance(values, int):
-        return values
-    try:
-        properties = producer_properties(values)
-        show_warnings()
-        from kafka_zk.client.producer.kafka_producer import KafkaProducer
+    return run_parsed(PARSER, arguments, lambda values: _produce(values, shutdown))
 
-        serializers = dict.fromkeys(("key.serializer", "value.serializer"), "StringSerializer")
-        tool = VerifiableProducer(KafkaProducer({**properties, **serializers}), values)
-        shutdown.add(tool.finish)
-        tool.run()
-    except ArgumentError as error:
-        print(PARSER.refusal(error), end="", file=sys.stderr)
-        return 1
-    except FAILURES as error:
-        print(thrown_by_main(error), end="", file=sys.stderr)
-        return 1
-    return 0
+
+def _produce(values: Mapping[str, Any], shutdown: Shutdown) -> None:
+    properties = producer_properties(values)
+    show_warnings()
+    from kafka_zk.client.producer.kafka_producer import KafkaProducer
+
+    serializers = dict.fromkeys(("key.serializer", "value.serializer"), "StringSerializer")
+    tool = VerifiableProducer(KafkaProducer({**properties, **serializers}), values)
+    shutdown.add(tool.finish)
+    tool.run()
 
 
 def producer_properties(values: Mapping[str, Any]) -> dict[str, str]:

@@ -18,8 +18,8 @@ from functools import partial
 
 from kafka_zk.client.consumer.errors import CommitFailed, RebalanceInProgress, RetriableCommitFailed
 from kafka_zk.client.consumer.group.coordinator_link import CoordinatorLink
+from kafka_zk.client.consumer.group.member_requests import fetched_offsets, offset_commit, offset_fetch
 from kafka_zk.client.consumer.group.membership import Identity, Membership
-from kafka_zk.client.consumer.group.messages import fetched_offsets, offset_commit, offset_fetch
 from kafka_zk.client.consumer.records import OffsetAndMetadata
 from kafka_zk.client.consumer.sensors import Sensor
 from kafka_zk.client.consumer.settings import GroupSettings

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from kafka_zk.client.consumer.group.member_requests import find_coordinator, found_coordinator, heartbeat, leave_group
 from kafka_zk.client.consumer.group.membership import Identity
-from kafka_zk.client.consumer.group.messages import find_coordinator, found_coordinator, heartbeat, leave_group
 from kafka_zk.client.consumer.settings import GroupSettings
 from kafka_zk.client.errors import DisconnectException, TimeoutException, wrapped
 from kafka_zk.client.network.cluster_snapshot import Node
