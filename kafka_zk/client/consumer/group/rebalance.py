@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from kafka_zk.client.consumer.assignors import Assignor, Member, RebalanceProtocol
 from kafka_zk.client.consumer.group.commits import Commits
 from kafka_zk.client.consumer.group.coordinator_link import CoordinatorLink
-from kafka_zk.client.consumer.group.membership import Identity, Membership, MemberState, Outcome
 from kafka_zk.client.consumer.group.member_requests import join_group, leave_group, sync_group
+from kafka_zk.client.consumer.group.membership import Identity, Membership, MemberState, Outcome
 from kafka_zk.client.consumer.group.subscription_protocol import (
     decode_assignment,
     decode_subscription,
