@@ -10,7 +10,7 @@ Source      KafkaAdminClient.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -44,6 +44,15 @@ from kafka_zk.protocol.messages.metadata import (
 from kafka_zk.protocol.types import TopicPartition
 
 if TYPE_CHECKING:
+    from kafka_zk.client.admin.group_offsets import Committed
+    from kafka_zk.client.admin.group_results import (
+        CommittedOffset,
+        ConsumerGroupDescription,
+        ConsumerGroupListing,
+        ConsumerGroupState,
+        GroupType,
+        MemberToRemove,
+    )
     from kafka_zk.client.admin.offset_listing import Listed
     from kafka_zk.client.admin.quotas import ClientQuotaEntity, FilterComponent
     from kafka_zk.client.admin.scram import ScramCredentialInfo, ScramDeletion, ScramUpsertion
@@ -70,7 +79,6 @@ class AdminClient:
             raise KafkaException("Failed to create new KafkaAdminClient") from error
         self._calls = Calls(self._cluster, config)
         self._request_timeout_ms = config.integer("request.timeout.ms")
-        self._api_timeout_ms = config.integer("default.api.timeout.ms")
 
     def __enter__(self) -> AdminClient:
         return self
@@ -92,10 +100,10 @@ class AdminClient:
             if internal or not topic.is_internal
         ]
 
-    def describe_topics(self, names: Sequence[str]) -> dict[str, TopicDescription]:
+    def describe_topics(self, names: Sequence[str], *, timeout_ms: int | None = None) -> dict[str, TopicDescription]:
         """Blocks. Raises UnknownTopicOrPartition and the like."""
         wanted = [MetadataRequestTopic(name=name) for name in names]
-        return {topic.name: topic for topic in self._describe_topics(wanted)}
+        return {topic.name: topic for topic in self._describe_topics(wanted, timeout_ms)}
 
     def describe_topics_by_id(self, ids: Sequence[UUID]) -> dict[UUID, TopicDescription]:
         """Blocks. Raises UnknownTopicId and the like."""
@@ -188,16 +196,20 @@ class AdminClient:
         )
         self._calls.to_controller(call)
 
-    def _describe_topics(self, wanted: list[MetadataRequestTopic]) -> list[TopicDescription]:
+    def _describe_topics(
+        self, wanted: list[MetadataRequestTopic], timeout_ms: int | None = None
+    ) -> list[TopicDescription]:
         if not wanted:
             return []
-        answer = self._metadata("describeTopics", wanted)
+        answer = self._metadata("describeTopics", wanted, timeout_ms)
         for topic in answer.topics:
             _raise_for(topic.error_code, None)
         live = {broker.node_id for broker in answer.brokers}
         return [topic_description(topic, live) for topic in answer.topics]
 
-    def _metadata(self, name: str, topics: list[MetadataRequestTopic] | None) -> MetadataResponse:
+    def _metadata(
+        self, name: str, topics: list[MetadataRequestTopic] | None, timeout_ms: int | None = None
+    ) -> MetadataResponse:
         def build(version: int) -> MetadataRequest:
             if version < 4 and topics is not None:
                 raise UnsupportedVersion("MetadataRequest versions older than 4 would create missing topics")
@@ -205,36 +217,128 @@ class AdminClient:
             wanted = [] if topics is None and version == 0 else topics
             return MetadataRequest(topics=wanted, allow_auto_topic_creation=version < 4)
 
-        answer = self._calls.to_any_node(Call(name, METADATA_REQUEST, METADATA_RESPONSE, build))
+        answer = self._calls.within(timeout_ms).to_any_node(Call(name, METADATA_REQUEST, METADATA_RESPONSE, build))
         self._cluster.learn(answer)
         return answer
 
-    # --- offsets -----------------------------------------------------------------------------------------------------
+    # --- records and offsets -----------------------------------------------------------------------------------------
 
-    def list_offsets(self, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False) -> Listed:
+    def list_offsets(
+        self, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False, timeout_ms: int | None = None
+    ) -> Listed:
         """Blocks. Offsets by time in ms, or by an OffsetSpec; a partition that has none has its error."""
         from kafka_zk.client.admin.offset_listing import list_offsets
 
-        def look_up(topics: Iterable[str]) -> MetadataResponse:
-            return self._metadata("listOffsets", [MetadataRequestTopic(name=name) for name in topics])
+        calls = self._calls.within(timeout_ms)
+        return list_offsets(calls, self._leaders("listOffsets"), wanted, isolation_level=int(read_committed))
 
-        return list_offsets(
-            self._calls, look_up, wanted, isolation_level=int(read_committed), timeout_ms=self._api_timeout_ms
-        )
+    def delete_records(
+        self, wanted: Mapping[TopicPartition, int], *, timeout_ms: int | None = None
+    ) -> dict[TopicPartition, int | BrokerError | KafkaException]:
+        """Blocks. Delete what lies before the given offsets (-1: the high watermark).
+
+        Answers with the low watermark of each partition, or with its error.
+        """
+        from kafka_zk.client.admin.record_deletion import delete_records
+
+        return delete_records(self._calls.within(timeout_ms), self._leaders("deleteRecords"), wanted)
+
+    def _leaders(self, name: str) -> Callable[[Iterable[str], int], MetadataResponse]:
+        def look_up(topics: Iterable[str], timeout_ms: int) -> MetadataResponse:
+            wanted = [MetadataRequestTopic(name=topic) for topic in topics]
+            return self._metadata(f"{name}(api=METADATA)", wanted, timeout_ms)
+
+        return look_up
 
     # --- groups ------------------------------------------------------------------------------------------------------
 
+    def list_consumer_groups(
+        self,
+        *,
+        states: Collection[ConsumerGroupState] = (),
+        types: Collection[GroupType] = (),
+        timeout_ms: int | None = None,
+    ) -> list[ConsumerGroupListing]:
+        """Blocks. The groups of all brokers, or those in `states` and of `types`. Raises the first broker's error."""
+        from kafka_zk.client.admin import groups
+
+        calls = self._calls.within(timeout_ms)
+        try:
+            brokers = self._metadata("findAllBrokers", [], timeout_ms).brokers
+        except (BrokerError, KafkaException) as error:
+            raise KafkaException("Failed to find brokers to send ListGroups") from error
+        nodes = [Node(broker.node_id, broker.host, broker.port, broker.rack) for broker in brokers]
+        return groups.list_consumer_groups(calls, nodes, states=states, types=types)
+
+    def describe_consumer_groups(
+        self, groups: Collection[str], *, timeout_ms: int | None = None
+    ) -> dict[str, ConsumerGroupDescription | BrokerError | KafkaException]:
+        """Blocks. State and members of each group, or its error; one that does not exist is DEAD."""
+        from kafka_zk.client.admin.groups import describe_consumer_groups
+
+        return describe_consumer_groups(self._calls.within(timeout_ms), groups)
+
+    def delete_consumer_groups(
+        self, groups: Collection[str], *, timeout_ms: int | None = None
+    ) -> dict[str, BrokerError | KafkaException | None]:
+        """Blocks. None for each group that is deleted, else its error: NonEmptyGroup, GroupIdNotFound ..."""
+        from kafka_zk.client.admin.groups import delete_consumer_groups
+
+        return delete_consumer_groups(self._calls.within(timeout_ms), groups)
+
+    def remove_members_from_consumer_group(
+        self,
+        group: str,
+        members: Sequence[MemberToRemove] | None = None,
+        *,
+        reason: str | None = None,
+        timeout_ms: int | None = None,
+    ) -> None:
+        """Blocks. Put members out of a group, all of them unless some are named. Raises KafkaException, BrokerError."""
+        from kafka_zk.client.admin.groups import remove_members
+
+        remove_members(self._calls.within(timeout_ms), group, members, reason)
+
     def list_consumer_group_offsets(self, group: str) -> dict[TopicPartition, int]:
-        """Blocks. Every offset that the group has committed."""
+        """Blocks. Every offset that the group has committed. Raises BrokerError, KafkaException."""
+        from kafka_zk.client.admin.coordinators import value_of
+
+        committed = value_of(self.list_offsets_of_consumer_groups([group]), group)
+        return {partition: each.offset for partition, each in committed.items()}
+
+    def list_offsets_of_consumer_groups(
+        self, groups: Collection[str], *, timeout_ms: int | None = None
+    ) -> dict[str, Committed | BrokerError | KafkaException]:
+        """Blocks. Every offset that each group has committed, with epoch and metadata, or the group's error."""
         from kafka_zk.client.admin.group_offsets import list_group_offsets
 
-        return list_group_offsets(self._calls, group, timeout_ms=self._api_timeout_ms)
+        return list_group_offsets(self._calls.within(timeout_ms), groups)
 
-    def alter_consumer_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+    def alter_consumer_group_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, int | CommittedOffset], *, timeout_ms: int | None = None
+    ) -> None:
         """Blocks. Commit for a group without members. Raises UnknownMemberId while it has some."""
         from kafka_zk.client.admin.group_offsets import alter_group_offsets
+        from kafka_zk.client.admin.group_results import CommittedOffset
 
-        alter_group_offsets(self._calls, group, offsets, timeout_ms=self._api_timeout_ms)
+        wanted = {
+            partition: CommittedOffset(each) if isinstance(each, int) else each for partition, each in offsets.items()
+        }
+        problems = alter_group_offsets(self._calls.within(timeout_ms), group, wanted)
+        failed = {partition: error for partition, error in problems.items() if error is not None}
+        for error in failed.values():
+            partitions = ", ".join(map(str, failed))
+            raise type(error)(
+                f"Failed altering consumer group offsets for the following partitions: [{partitions}]"
+            ) from error
+
+    def delete_consumer_group_offsets(
+        self, group: str, partitions: Collection[TopicPartition], *, timeout_ms: int | None = None
+    ) -> dict[TopicPartition, BrokerError | KafkaException | None]:
+        """Blocks. None for each partition whose offset is gone, else its error. Raises GroupIdNotFound and the like."""
+        from kafka_zk.client.admin.group_offsets import delete_group_offsets
+
+        return delete_group_offsets(self._calls.within(timeout_ms), group, partitions)
 
     # --- configs -----------------------------------------------------------------------------------------------------
 

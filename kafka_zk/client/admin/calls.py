@@ -38,22 +38,36 @@ def _accept(answer: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Request, Response]):
-    """What is asked: `build(version)` makes the request, `check` raises what the answer says is wrong."""
+    """What is asked: `build(version)` makes the request, `check` raises what the answer says is wrong.
+
+    Errors of `may_pass` are tried again at the same node.
+    """
 
     name: str
     request: Message[Request]
     response: Message[Response]
     build: Callable[[int], Request]
     check: Callable[[Response], None] = _accept
+    may_pass: tuple[type[BrokerError], ...] = ()
 
 
 class Calls:
     """Calls to one cluster, with one client's patience."""
 
-    def __init__(self, cluster: Cluster, config: ClientConfig) -> None:
+    def __init__(self, cluster: Cluster, config: ClientConfig, timeout_ms: int | None = None) -> None:
+        """`timeout_ms` is the patience with one call; None: default.api.timeout.ms."""
         self._cluster = cluster
         self._config = config
-        self._backoff = backoff_of(config, "retry.backoff")
+        self.backoff = backoff_of(config, "retry.backoff")
+        self.timeout_ms = config.integer("default.api.timeout.ms") if timeout_ms is None else max(0, timeout_ms)
+
+    def within(self, timeout_ms: int | None) -> Calls:
+        """The same calls with another patience; None changes nothing."""
+        return self if timeout_ms is None else Calls(self._cluster, self._config, timeout_ms)
+
+    def log_text(self, text: str) -> str:
+        """`text` as this client's log lines begin it."""
+        return f"[{self._cluster.log_prefix}] {text}"
 
     def to_any_node(self, call: Call[Request, Response]) -> Response:
         """Blocks. Ask any broker."""
@@ -69,8 +83,18 @@ class Calls:
             return self.to_any_node(call)
         return self._run(call, lambda deadline_s: self._cluster.node(node_id, deadline_s))
 
+    def to_node_once(self, node_id: int, call: Call[Request, Response], deadline_s: float) -> Response:
+        """Blocks. Ask one broker, and leave it to the caller what to do next.
+
+        Raises DisconnectException (no connection, or a lost one), TimeoutException, and what `check` raises.
+        """
+        self._cluster.node(node_id, deadline_s)
+        answer = self._cluster.send(node_id, call.request, call.response, call.build, deadline_s=deadline_s)
+        call.check(answer)
+        return answer
+
     def _run(self, call: Call[Request, Response], find_node: Callable[[float], int]) -> Response:
-        deadline_s = time.monotonic() + self._config.integer("default.api.timeout.ms") / 1000
+        deadline_s = time.monotonic() + self.timeout_ms / 1000
         tries = 0
         retries = self._config.integer("retries")
         while True:
@@ -87,7 +111,7 @@ class Calls:
                 tries += 1
                 if isinstance(error, NotController):
                     self._cluster.forget_controller()
-                elif isinstance(error, BrokerError):
+                elif isinstance(error, BrokerError) and not isinstance(error, call.may_pass):
                     raise
                 if tries > retries:
                     raise
@@ -98,17 +122,22 @@ class Calls:
         if left_s <= 0:
             raise TimeoutException(f"Timed out waiting for a node assignment. Call: {name}") from None
         # A cluster that is between two controllers answers at once: it is not to be asked without pause.
-        pause_s = NODE_WAIT_S if isinstance(error, NoNode) else self._backoff.wait_ms(1) / 1000
+        pause_s = NODE_WAIT_S if isinstance(error, NoNode) else self.backoff.wait_ms(1) / 1000
         time.sleep(min(left_s, pause_s))
 
     def _wait_for_retry(self, name: str, tries: int, deadline_s: float, error: Exception) -> None:
-        wait_s = self._backoff.wait_ms(tries) / 1000
+        wait_s = self.backoff.wait_ms(tries) / 1000
         left_s = deadline_s - time.monotonic()
         if wait_s >= left_s:
-            now_ms = time.time_ns() // 1_000_000
-            raise TimeoutException(
-                f"Call(callName={name}, deadlineMs={now_ms + int(left_s * 1000)}, tries={tries}, "
-                f"nextAllowedTryMs={now_ms + int(wait_s * 1000)}) timed out at {now_ms} after {tries} attempt(s)"
-            ) from error
+            raise timed_out(name, tries, left_s, wait_s) from error
         log.debug("Call %s failed: %s. Beginning retry #%s", name, error, tries)
         time.sleep(wait_s)
+
+
+def timed_out(name: str, tries: int, left_s: float, wait_s: float) -> TimeoutException:
+    """What a call ends with whose next try, `wait_s` from now, would come after its end, `left_s` from now."""
+    now_ms = time.time_ns() // 1_000_000
+    return TimeoutException(
+        f"Call(callName={name}, deadlineMs={now_ms + int(left_s * 1000)}, tries={tries}, "
+        f"nextAllowedTryMs={now_ms + int(wait_s * 1000)}) timed out at {now_ms} after {tries} attempt(s)"
+    )

@@ -45,7 +45,7 @@ class Cluster:
         self._config = config
         self._backoff = backoff_of(config, "reconnect.backoff")
         self._client_id = client_id
-        self._log_prefix = log_prefix
+        self.log_prefix = log_prefix
         addresses = bootstrap_addresses(config.texts(BOOTSTRAP_SERVERS))
         self._nodes: dict[int, Address] = {-1 - index: address for index, address in enumerate(addresses)}
         self._connections: dict[int, Connection] = {}
@@ -166,14 +166,14 @@ class Cluster:
         if isinstance(error, ConnectFailed):
             log.warning(
                 "[%s] Connection to node %s (%s) could not be established. Node may not be available.",
-                self._log_prefix,
+                self.log_prefix,
                 node_id,
                 error.address,
             )
         elif isinstance(error, TimeoutException):
-            log.info("[%s] No connection to node %s in time", self._log_prefix, node_id)
+            log.info("[%s] No connection to node %s in time", self.log_prefix, node_id)
         else:
-            log.warning("[%s] Connection to node %s failed: %s", self._log_prefix, node_id, error)
+            log.warning("[%s] Connection to node %s failed: %s", self.log_prefix, node_id, error)
         self._failures[node_id] = self._failures.get(node_id, 0) + 1
         self._retry_at_s[node_id] = time.monotonic() + self._backoff.wait_ms(self._failures[node_id]) / 1000
 

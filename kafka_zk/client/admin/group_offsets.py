@@ -1,127 +1,217 @@
-"""Committed offsets of a group, read and written from outside of it, each time at its coordinator.
+"""Committed offsets of groups, read, written and deleted from outside of them, each time at the coordinator.
 
-Role        Acts, through `Calls`. The coordinator is looked up for each try: it may have moved, or still be loading.
+Role        Acts, through `Calls`.
 Invariants  A commit goes without member and generation: the coordinator takes it only while the group has no members.
-Source      KafkaAdminClient.listConsumerGroupOffsets, alterConsumerGroupOffsets; CoordinatorStrategy.
+Source      ListConsumerGroupOffsetsHandler, AlterConsumerGroupOffsetsHandler, DeleteConsumerGroupOffsetsHandler.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+import logging
+from collections.abc import Collection, Iterable, Mapping
 
+from kafka_zk.client.admin.admin_results import Node
 from kafka_zk.client.admin.calls import Call, Calls
-from kafka_zk.client.errors import TimeoutException
-from kafka_zk.protocol.errors import (
-    BrokerError,
-    CoordinatorLoadInProgress,
-    CoordinatorNotAvailable,
-    ErrorCode,
-    NotCoordinator,
-    error_class_for,
+from kafka_zk.client.admin.coordinators import (
+    Again,
+    GroupCall,
+    Outcome,
+    ask_coordinators,
+    log_unexpected,
+    outcome_of,
+    value_of,
 )
-from kafka_zk.protocol.messages import find_coordinator, offset_commit, offset_fetch
+from kafka_zk.client.admin.group_results import CommittedOffset
+from kafka_zk.client.errors import IllegalArgumentException, KafkaException
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_class_for
+from kafka_zk.protocol.messages import offset_commit, offset_delete, offset_fetch
 from kafka_zk.protocol.types import TopicPartition
 
-PAUSE_S = 0.1
-"""Between two tries: retry.backoff.ms."""
-GROUP = 0
 NO_GENERATION = -1
-COORDINATORS_BY_LIST = 4
+NO_EPOCH = -1
 GROUPS_BY_LIST = 8
-NO_OFFSET = -1
-_MAY_PASS = (CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator)
+_HANDLERS = "org.apache.kafka.clients.admin.internals."
+_COMMIT_HANDLER = "AlterConsumerGroupOffsetsHandler"
+_EXPECTED_OF_COMMIT = frozenset(
+    {
+        ErrorCode.INVALID_GROUP_ID,
+        ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.OFFSET_METADATA_TOO_LARGE,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    }
+)
 
-Answer = TypeVar("Answer")
+Committed = dict[TopicPartition, CommittedOffset]
+Problems = dict[TopicPartition, BrokerError | KafkaException | None]
 
 
-def list_group_offsets(calls: Calls, group: str, *, timeout_ms: int) -> dict[TopicPartition, int]:
-    """Blocks. Every offset that the group has committed. Raises BrokerError, KafkaException."""
+def list_group_offsets(calls: Calls, groups: Collection[str]) -> dict[str, Committed | BrokerError | KafkaException]:
+    """Blocks. Every offset that each group has committed, in the order of the answer."""
+    call = GroupCall(
+        "offsetFetch",
+        "ListConsumerGroupOffsetsHandler",
+        "`OffsetFetch` request for group id {group} failed due to unexpected error {error}",
+        _fetch,
+        (ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.STALE_MEMBER_EPOCH),
+    )
+    return ask_coordinators(calls, groups, call)
 
-    def build(version: int) -> offset_fetch.OffsetFetchRequest:
-        if version >= GROUPS_BY_LIST:
-            wanted = offset_fetch.OffsetFetchRequestGroup(group_id=group, topics=None)
-            return offset_fetch.OffsetFetchRequest(groups=[wanted])
-        return offset_fetch.OffsetFetchRequest(group_id=group, topics=None)
 
-    def ask(coordinator: int) -> offset_fetch.OffsetFetchResponse:
+def _fetch(calls: Calls, node: Node, groups: list[str], deadline_s: float) -> Mapping[str, Outcome[Committed]]:
+    def ask(wanted: list[str]) -> offset_fetch.OffsetFetchResponse:
+        def build(version: int) -> offset_fetch.OffsetFetchRequest:
+            if version >= GROUPS_BY_LIST:
+                lists = [offset_fetch.OffsetFetchRequestGroup(group_id=group, topics=None) for group in wanted]
+                return offset_fetch.OffsetFetchRequest(groups=lists)
+            if len(wanted) > 1:
+                raise _NoBatches
+            return offset_fetch.OffsetFetchRequest(group_id=wanted[0], topics=None)
+
         request, response = offset_fetch.OFFSET_FETCH_REQUEST, offset_fetch.OFFSET_FETCH_RESPONSE
-        answer = calls.to_node(coordinator, Call("offsetFetch", request, response, build))
-        _raise_for(answer.error_code)
-        for each in answer.groups:
-            _raise_for(each.error_code)
-        return answer
+        return calls.to_node_once(node.id, Call("offsetFetch(api=OFFSET_FETCH)", request, response, build), deadline_s)
 
-    answer = _at_coordinator(calls, group, ask, timeout_ms)
-    found: dict[TopicPartition, int] = {}
-    topics = [topic for each in answer.groups for topic in each.topics] if answer.groups else answer.topics
+    try:
+        answer = ask(groups)
+    except _NoBatches:
+        return {group: _committed(calls, (single := ask([group])).error_code, single.topics) for group in groups}
+    if not answer.groups:
+        return {groups[0]: _committed(calls, answer.error_code, answer.topics)}
+    return {each.group_id: _committed(calls, each.error_code, each.topics) for each in answer.groups}
+
+
+class _NoBatches(Exception):
+    """The broker reads the offsets of one group a request."""
+
+
+def _committed(
+    calls: Calls,
+    error_code: int,
+    topics: Iterable[offset_fetch.OffsetFetchResponseTopic | offset_fetch.OffsetFetchResponseTopics],
+) -> Outcome[Committed]:
+    if error_code != ErrorCode.NONE:
+        return outcome_of(error_code)
+    found: Committed = {}
     for topic in topics:
-        for partition in topic.partitions:
-            _raise_for(partition.error_code)
-            if partition.committed_offset != NO_OFFSET:
-                found[TopicPartition(topic.name, partition.partition_index)] = partition.committed_offset
+        for each in topic.partitions:
+            partition = TopicPartition(topic.name, each.partition_index)
+            if each.error_code != ErrorCode.NONE:
+                # Java prints the constant's name here.
+                text = f"Skipping return offset for {partition} due to error {error_class_for(each.error_code).code.name}."
+                logging.getLogger(_HANDLERS + "ListConsumerGroupOffsetsHandler").warning("%s", calls.log_text(text))
+            elif each.committed_offset >= 0:
+                epoch = each.committed_leader_epoch
+                found[partition] = CommittedOffset(
+                    each.committed_offset, None if epoch == NO_EPOCH else epoch, each.metadata or ""
+                )
     return found
 
 
-def alter_group_offsets(calls: Calls, group: str, offsets: Mapping[TopicPartition, int], *, timeout_ms: int) -> None:
-    """Blocks. Raises UnknownMemberId while the group has members, other BrokerErrors, KafkaException."""
+def alter_group_offsets(calls: Calls, group: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> Problems:
+    """Blocks. What is wrong with each partition; None: it is committed. Raises what is wrong with the group."""
+
+    def ask(calls: Calls, node: Node, groups: list[str], deadline_s: float) -> Mapping[str, Outcome[Problems]]:
+        request, response = offset_commit.OFFSET_COMMIT_REQUEST, offset_commit.OFFSET_COMMIT_RESPONSE
+        call = Call("offsetCommit(api=OFFSET_COMMIT)", request, response, lambda _: _commit_request(group, offsets))
+        return {group: _commit_outcome(calls, group, calls.to_node_once(node.id, call, deadline_s))}
+
+    if not offsets:
+        return {}
+    call = GroupCall("offsetCommit", _COMMIT_HANDLER, "", ask, frozenset(ErrorCode))
+    answers = ask_coordinators(calls, [group], call)
+    return value_of(answers, group)
+
+
+def _commit_request(group: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> offset_commit.OffsetCommitRequest:
     by_topic: dict[str, list[offset_commit.OffsetCommitRequestPartition]] = {}
-    for each, offset in offsets.items():
+    for each, committed in offsets.items():
         by_topic.setdefault(each.topic, []).append(
             offset_commit.OffsetCommitRequestPartition(
                 partition_index=each.partition,
-                committed_offset=offset,
-                committed_leader_epoch=-1,
-                committed_metadata="",
+                committed_offset=committed.offset,
+                committed_leader_epoch=NO_EPOCH if committed.leader_epoch is None else committed.leader_epoch,
+                committed_metadata=committed.metadata,
             )
         )
-
-    def build(_: int) -> offset_commit.OffsetCommitRequest:
-        return offset_commit.OffsetCommitRequest(
-            group_id=group,
-            generation_id_or_member_epoch=NO_GENERATION,
-            topics=[
-                offset_commit.OffsetCommitRequestTopic(name=name, partitions=each) for name, each in by_topic.items()
-            ],
-        )
-
-    def ask(coordinator: int) -> None:
-        request, response = offset_commit.OFFSET_COMMIT_REQUEST, offset_commit.OFFSET_COMMIT_RESPONSE
-        answer = calls.to_node(coordinator, Call("offsetCommit", request, response, build))
-        for topic in answer.topics:
-            for partition in topic.partitions:
-                _raise_for(partition.error_code)
-
-    if by_topic:
-        _at_coordinator(calls, group, ask, timeout_ms)
+    return offset_commit.OffsetCommitRequest(
+        group_id=group,
+        generation_id_or_member_epoch=NO_GENERATION,
+        topics=[offset_commit.OffsetCommitRequestTopic(name=name, partitions=each) for name, each in by_topic.items()],
+    )
 
 
-def _at_coordinator(calls: Calls, group: str, ask: Callable[[int], Answer], timeout_ms: int) -> Answer:
-    deadline_s = time.monotonic() + timeout_ms / 1000
-    while True:
-        try:
-            return ask(_coordinator(calls, group))
-        except _MAY_PASS as error:
-            if time.monotonic() + PAUSE_S >= deadline_s:
-                raise TimeoutException(f"Timed out waiting for the coordinator of group {group}") from error
-            time.sleep(PAUSE_S)
+def _commit_outcome(calls: Calls, group: str, answer: offset_commit.OffsetCommitResponse) -> Outcome[Problems]:
+    problems: Problems = {}
+    again: set[Again] = set()
+    for topic in answer.topics:
+        for each in topic.partitions:
+            partition = TopicPartition(topic.name, each.partition_index)
+            outcome = outcome_of(each.error_code) if each.error_code != ErrorCode.NONE else None
+            if each.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
+                outcome = Again.LOADING
+            if isinstance(outcome, Again):
+                again.add(outcome)
+                continue
+            problems[partition] = outcome
+            if outcome is not None and outcome.code not in _EXPECTED_OF_COMMIT:
+                complaint = (
+                    f"OffsetCommit request for group id {group} and partition {partition} "
+                    "failed due to unexpected error {error}."
+                )
+                log_unexpected(calls, _COMMIT_HANDLER, complaint, outcome)
+    if again:
+        return Again.MOVED if Again.MOVED in again else Again.LOADING
+    return problems
 
 
-def _coordinator(calls: Calls, group: str) -> int:
-    def build(version: int) -> find_coordinator.FindCoordinatorRequest:
-        if version >= COORDINATORS_BY_LIST:
-            return find_coordinator.FindCoordinatorRequest(key_type=GROUP, coordinator_keys=[group])
-        return find_coordinator.FindCoordinatorRequest(key=group, key_type=GROUP)
+def delete_group_offsets(calls: Calls, group: str, partitions: Collection[TopicPartition]) -> Problems:
+    """Blocks. What is wrong with each partition; None: its offset is gone, or never was.
 
-    request, response = find_coordinator.FIND_COORDINATOR_REQUEST, find_coordinator.FIND_COORDINATOR_RESPONSE
-    answer = calls.to_any_node(Call("findCoordinator", request, response, build))
-    found = answer.coordinators[0] if answer.coordinators else answer
-    _raise_for(found.error_code)
-    return found.node_id
+    Raises what is wrong with the group: GroupIdNotFound, NonEmptyGroup ...
+    """
+
+    def ask(calls: Calls, node: Node, groups: list[str], deadline_s: float) -> Mapping[str, Outcome[Problems]]:
+        request, response = offset_delete.OFFSET_DELETE_REQUEST, offset_delete.OFFSET_DELETE_RESPONSE
+        call = Call("offsetDelete(api=OFFSET_DELETE)", request, response, lambda _: _delete_request(group, partitions))
+        answer = calls.to_node_once(node.id, call, deadline_s)
+        if answer.error_code != ErrorCode.NONE:
+            return {group: outcome_of(answer.error_code)}
+        problems: Problems = {
+            TopicPartition(topic.name, each.partition_index): None
+            if each.error_code == ErrorCode.NONE
+            else error_class_for(each.error_code)()
+            for topic in answer.topics
+            for each in topic.partitions
+        }
+        return {group: problems}
+
+    call = GroupCall(
+        "offsetDelete",
+        "DeleteConsumerGroupOffsetsHandler",
+        "`OffsetDelete` request for group id {group} failed due to unexpected error {error}.",
+        ask,
+        (
+            ErrorCode.GROUP_AUTHORIZATION_FAILED,
+            ErrorCode.GROUP_ID_NOT_FOUND,
+            ErrorCode.INVALID_GROUP_ID,
+            ErrorCode.NON_EMPTY_GROUP,
+        ),
+    )
+    answers = ask_coordinators(calls, [group], call)
+    problems = value_of(answers, group)
+    for partition in partitions:
+        text = f'Offset deletion result for partition "{partition}" was not included in the response'
+        problems.setdefault(partition, IllegalArgumentException(text))
+    return problems
 
 
-def _raise_for(error_code: int) -> None:
-    if error_code != ErrorCode.NONE:
-        error: BrokerError = error_class_for(error_code)()
-        raise error
+def _delete_request(group: str, partitions: Iterable[TopicPartition]) -> offset_delete.OffsetDeleteRequest:
+    by_topic: dict[str, list[offset_delete.OffsetDeleteRequestPartition]] = {}
+    for topic, number in partitions:
+        by_topic.setdefault(topic, []).append(offset_delete.OffsetDeleteRequestPartition(partition_index=number))
+    topics = [offset_delete.OffsetDeleteRequestTopic(name=name, partitions=each) for name, each in by_topic.items()]
+    return offset_delete.OffsetDeleteRequest(group_id=group, topics=topics)
