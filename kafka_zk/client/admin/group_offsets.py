@@ -101,7 +101,9 @@ def _committed(
             partition = TopicPartition(topic.name, each.partition_index)
             if each.error_code != ErrorCode.NONE:
                 # Java prints the constant's name here.
-                text = f"Skipping return offset for {partition} due to error {error_class_for(each.error_code).code.name}."
+                text = (
+                    f"Skipping return offset for {partition} due to error {error_class_for(each.error_code).code.name}."
+                )
                 logging.getLogger(_HANDLERS + "ListConsumerGroupOffsetsHandler").warning("%s", calls.log_text(text))
             elif each.committed_offset >= 0:
                 epoch = each.committed_leader_epoch
