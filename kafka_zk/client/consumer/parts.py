@@ -83,7 +83,14 @@ class ConsumerParts:
     def poll_metrics(self) -> dict[MetricName, float]:
         name = MetricNames("consumer-metrics", {"client-id": self.client_id})
         idle_s = -1.0 if self.last_poll_ms < 0 else float((self.clock.monotonic_ms() - self.last_poll_ms) // 1000)
-        return {**name.latency("time-between-poll", self.polls), name("last-poll-seconds-ago"): idle_s}
+        networks = [self.network] if self.member is None else [self.network, self.member.network]
+        return {
+            **name.latency("time-between-poll", self.polls),
+            name("last-poll-seconds-ago"): idle_s,
+            name("connection-count"): float(sum(each.connection_count() for each in networks)),
+            name("outgoing-byte-total"): float(sum(each.bytes_sent for each in networks)),
+            name("incoming-byte-total"): float(sum(each.bytes_received for each in networks)),
+        }
 
     def deserialize(
         self, records: dict[TopicPartition, list[ConsumerRecord]]

@@ -235,3 +235,7 @@ def test_metrics_have_javas_names(consumers: Consumers, topic: MakeTopic) -> Non
     assert found["records-consumed-total", ("client-id", "me"), ("topic", name)] == 20
     assert found["records-lag", ("client-id", "me"), ("partition", "0"), ("topic", name)] == 0
     assert found["fetch-total", ("client-id", "me")] >= 1
+    # To the bootstrap server, which is the leader, too.
+    assert found["connection-count", ("client-id", "me")] >= 1
+    assert found["incoming-byte-total", ("client-id", "me")] > found["bytes-consumed-total", ("client-id", "me")] > 0
+    assert found["outgoing-byte-total", ("client-id", "me")] > 0

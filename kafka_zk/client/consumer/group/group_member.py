@@ -43,6 +43,7 @@ class GroupMember:
         is_internal: Callable[[str], bool],
     ) -> None:
         """`network` is for the coordinator alone; `metadata` is the consumer's."""
+        self.network = network
         self.settings = settings
         self.membership = Membership()
         self.link = CoordinatorLink(network, settings, clock, notify)
