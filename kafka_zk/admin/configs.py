@@ -1,50 +1,68 @@
-"""What the configuration of a topic or of this broker is, for those who ask.
+"""The configuration of a topic or of this broker: what it is, for those who ask, and what it becomes.
 
-Role        Acts only in reading a topic's overrides from ZooKeeper.
-Source      ConfigHelper.describeConfigs.
+Role        Acts: reads and writes the overrides in ZooKeeper, and the loggers of this process. What it writes it
+            announces; that is how it reaches this broker, too.
+Invariants  Nothing is written before everything of that resource was checked.
+Source      ConfigHelper.describeConfigs; ConfigAdminManager, ZkAdminManager.alterConfigs, incrementalAlterConfigs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from enum import IntEnum
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Protocol
 
+from kafka_zk.admin.broker_configs import BrokerConfigs
+from kafka_zk.admin.config_rules import Change, ConfigResourceType, Operation, changed, check_levels
 from kafka_zk.admin.topic_rules import check_name
-from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.describe import ConfigEntry, describe_broker, describe_broker_defaults, describe_topic
+from kafka_zk.config.dynamic import is_password
+from kafka_zk.config.errors import ConfigException, RefusedOverride
+from kafka_zk.config.tables.broker import BROKER_KEYS
+from kafka_zk.config.tables.topic import TOPIC_KEYS
+from kafka_zk.config.topic import validate_overrides
 from kafka_zk.metadata.cache import MetadataCache
-from kafka_zk.protocol.errors import InvalidRequest, UnknownTopicOrPartition
-from kafka_zk.zk.entity_configs import entity_config
+from kafka_zk.protocol.errors import InvalidConfig, InvalidRequest, UnknownTopicOrPartition
+from kafka_zk.zk.entity_configs import announce_config_change, entity_config, write_entity_config
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import entity_path
 
+__all__ = ["Change", "ConfigAdmin", "ConfigResourceType", "Operation"]
 
-class ConfigResourceType(IntEnum):
-    """What a configuration belongs to, as the wire says it. Source: ConfigResource.Type."""
+log = logging.getLogger("kafka.server.ZkAdminManager")
 
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
+
+class Loggers(Protocol):
+    """The loggers of this process and their levels."""
+
+    def all(self) -> dict[str, str]: ...
+
+    def set(self, logger_name: str, level: str) -> None: ...
+
+    def unset(self, logger_name: str) -> None: ...
 
 
 class ConfigAdmin:
-    """Describes configurations."""
+    """Describes and alters configurations."""
 
     def __init__(
         self,
         zk: ZkClient,
         metadata_cache: MetadataCache,
-        config: BrokerConfig,
+        broker_configs: BrokerConfigs,
         broker_id: int,
-        log_levels: Callable[[], dict[str, str]],
+        loggers: Loggers,
     ) -> None:
-        """`log_levels` gives the level of each logger of the broker by its name."""
         self._zk = zk
         self._metadata_cache = metadata_cache
-        self._config = config
+        self._broker_configs = broker_configs
+        self._config = broker_configs.config
         self._broker_id = broker_id
-        self._log_levels = log_levels
+        self._loggers = loggers
+
+    # --- what it is --------------------------------------------------------------------------------------------------
 
     def describe_topic(self, topic: str, names: Iterable[str] | None) -> list[ConfigEntry]:
         """Blocks. All configs of a topic, or those in `names`.
@@ -60,21 +78,121 @@ class ConfigAdmin:
         """All configs of this broker, or with an empty `name` those that are set for all brokers of the cluster."""
         if not name:
             return describe_broker_defaults(self._config, names)
-        self._check_own_id(name, "or empty string, ")
+        self._check_own_id(name, "Broker", " or empty string,")
         return describe_broker(self._config, names)
 
     def log_levels(self, name: str, names: Iterable[str] | None) -> dict[str, str]:
         """The level of every logger of this broker, or of those in `names`."""
         if not name:
             raise InvalidRequest("Broker id must not be empty")
-        self._check_own_id(name, "")
-        levels = self._log_levels()
+        self._check_own_id(name, "Broker", "")
+        levels = self._loggers.all()
         return levels if names is None else {logger: levels[logger] for logger in names if logger in levels}
 
-    def _check_own_id(self, name: str, alternative: str) -> None:
+    # --- what it becomes ---------------------------------------------------------------------------------------------
+
+    def check_broker(self, name: str, changes: Sequence[Change], *, keep_others: bool) -> None:
+        """Blocks. Raise InvalidRequest unless the configuration of broker `name` ("": of all brokers) may become so."""
+        self._broker_values(name, changes, keep_others=keep_others)
+
+    def alter_broker(self, name: str, changes: Sequence[Change], *, keep_others: bool, validate_only: bool) -> None:
+        """Blocks. Change the stored values of broker `name` ("": of all brokers), or replace them all by `changes`."""
+        texts = self._broker_values(name, changes, keep_others=keep_others)
+        if validate_only:
+            return
+        whose = f"broker {int(name)}" if name else "brokers"
+        log.info("Updating %s with new configuration : %s", whose, _loggable(texts))
+        with _refusals_of(ConfigResourceType.BROKER, name):
+            stored = self._broker_configs.to_store(texts, for_all_brokers=not name)
+        self._write(_broker_path(name), stored)
+
+    def alter_topic(self, topic: str, changes: Sequence[Change], *, keep_others: bool, validate_only: bool) -> None:
+        """Blocks. Change the overrides of a topic, or replace them all by `changes`."""
+        if not topic:
+            raise InvalidRequest("Default topic resources are not allowed.")
+        path = entity_path(("topics", topic))
+        overrides = changed(entity_config(self._zk, path) if keep_others else {}, changes, TOPIC_KEYS)
+        if self._metadata_cache.topic(topic) is None:
+            raise UnknownTopicOrPartition(f"The topic '{topic}' does not exist.")
+        check_name(topic)
+        with _refusals_of(ConfigResourceType.TOPIC, topic):
+            validate_overrides(self._config, overrides)
+        if not validate_only:
+            log.info("Updating topic %s with new configuration : %s", topic, _loggable(overrides))
+            self._write(path, overrides)
+
+    def alter_log_levels(self, name: str, changes: Sequence[Change], *, validate_only: bool) -> None:
+        """Change levels of this broker's loggers; they last until its end."""
+        self._check_own_logger_id(name)
+        check_levels(changes, self._loggers.all())
+        if validate_only:
+            return
+        for operation, logger, level in changes:
+            if operation == Operation.SET and level is not None:
+                log.info("Updating the log level of %s to %s", logger, level)
+                self._loggers.set(logger, level)
+            else:
+                log.info("Unset the log level of %s", logger)
+                self._loggers.unset(logger)
+
+    def _broker_values(self, name: str, changes: Sequence[Change], *, keep_others: bool) -> dict[str, str]:
+        """Blocks. All values of that layer after `changes`, checked."""
+        for_all_brokers = not name
+        if name:
+            self._check_own_id(name, "Node", ",")
+        for change in changes:
+            if change.operation not in set(Operation):
+                raise InvalidRequest(f"Unknown operations type {change.operation}")
+        standing = {}
+        if keep_others:
+            stored = entity_config(self._zk, _broker_path(name))
+            standing = self._broker_configs.readable(stored, for_all_brokers=for_all_brokers)
+        texts = changed(standing, changes, BROKER_KEYS)
         try:
-            broker_id = int(name)
-        except ValueError:
-            raise InvalidRequest(f"Broker id must be an integer, but it is: {name}") from None
-        if broker_id != self._broker_id:
-            raise InvalidRequest(f"Unexpected broker id, expected {self._broker_id} {alternative}but received {name}")
+            self._broker_configs.check(texts, for_all_brokers=for_all_brokers)
+        except ConfigException as error:
+            raise InvalidRequest(str(error)) from error
+        return texts
+
+    def _write(self, path: str, values: Mapping[str, str]) -> None:
+        write_entity_config(self._zk, path, values)
+        announce_config_change(self._zk, path)
+
+    def _check_own_logger_id(self, name: str) -> None:
+        if _broker_id(name, "Node") != self._broker_id:
+            # The words are Kafka's, which names its own id twice.
+            raise InvalidRequest(f"Unexpected node id. Expected {self._broker_id}, but received {self._broker_id}")
+
+    def _check_own_id(self, name: str, noun: str, alternative: str) -> None:
+        if _broker_id(name, noun) != self._broker_id:
+            raise InvalidRequest(f"Unexpected broker id, expected {self._broker_id}{alternative} but received {name}")
+
+
+@contextmanager
+def _refusals_of(resource_type: ConfigResourceType, name: str) -> Iterator[None]:
+    """Turns what the config room refuses into what the client is told of a resource."""
+    try:
+        yield
+    except RefusedOverride as error:
+        raise InvalidConfig(str(error)) from error
+    except ConfigException as error:
+        resource = f"ConfigResource(type={resource_type.name}, name='{name}')"
+        raise InvalidConfig(f"Invalid config value for resource {resource}: {error}") from error
+
+
+def _broker_id(name: str, noun: str) -> int:
+    if not re.fullmatch(r"[+-]?[0-9]+", name):
+        raise InvalidRequest(f"{noun} id must be an integer, but it is: {name}")
+    return int(name)
+
+
+def _broker_path(name: str) -> str:
+    return entity_path(("brokers", str(int(name)) if name else None))
+
+
+def _loggable(values: Mapping[str, str]) -> str:
+    def shown(name: str, text: str) -> str:
+        is_plain = name in TOPIC_KEYS or (name in BROKER_KEYS and not is_password(name))
+        return f"({name},{text if is_plain else '[hidden]'})"
+
+    return ",".join(shown(name, text) for name, text in values.items())

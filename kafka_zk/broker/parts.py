@@ -14,7 +14,8 @@ from pathlib import Path
 
 import gevent
 
-from kafka_zk.admin.config_changes import ConfigChangeListener
+from kafka_zk.admin.broker_configs import BrokerConfigs
+from kafka_zk.admin.config_changes import QUOTA_TYPES, ConfigChangeListener, Entity, EntityHandler
 from kafka_zk.admin.configs import ConfigAdmin
 from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
 from kafka_zk.admin.topics import TopicAdmin
@@ -22,7 +23,7 @@ from kafka_zk.api import all as all_apis
 from kafka_zk.api.context import Services
 from kafka_zk.api.dispatch import Dispatcher
 from kafka_zk.broker.identity import check_identity, stored_broker_id
-from kafka_zk.broker.logs.levels import levels
+from kafka_zk.broker.logs.levels import LogLevels
 from kafka_zk.broker.measures import BrokerMeasures, BrokerState
 from kafka_zk.broker.membership.advertised import advertised_endpoints, registration
 from kafka_zk.broker.membership.controlled_shutdown import leave_cluster
@@ -35,7 +36,6 @@ from kafka_zk.broker.topic_configs import TopicConfigs
 from kafka_zk.broker.warm_up import warm_up
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
-from kafka_zk.config.dynamic import take_over
 from kafka_zk.config.support import start_up_warnings
 from kafka_zk.controller.channel import socket_connect
 from kafka_zk.controller.loop import KafkaController
@@ -58,11 +58,9 @@ from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.protocol.errors import UnsupportedVersion
 from kafka_zk.replication.manager import ReplicaManager
 from kafka_zk.zk.cluster import features, report_log_dir_failure
-from kafka_zk.zk.entity_configs import entity_config
 from kafka_zk.zk.errors import ZkError
 from kafka_zk.zk.registration import generate_broker_id
 from kafka_zk.zk.topics import topic_assignment
-from kafka_zk.zk.znodes import entity_path
 
 log = logging.getLogger("kafka.server.KafkaServer")
 
@@ -72,6 +70,7 @@ class Parts:
 
     def __init__(self, config: BrokerConfig, clock: Clock, *, give_up: Callable[[], None]) -> None:
         self.config = config
+        self._broker_configs = BrokerConfigs(config)
         self.broker_id = config.broker_id
         self.stops = Stops()
         self._give_up = give_up
@@ -173,8 +172,7 @@ class Parts:
             on_log_dir_failure=self._on_log_dir_failure,
         )
         self._claim_data()
-        self._apply_dynamic_config()
-        self._log_manager.use_config(self.config)
+        self._broker_configs.load(self._zk, self.broker_id)
         self._membership.use_log_dir(Path(self._log_manager.live_log_dirs()[0]))
         self._topic_configs.load()
         self.measures.state = BrokerState.RECOVERY
@@ -195,13 +193,6 @@ class Parts:
         if stored is not None:
             return stored
         return generate_broker_id(self._zk, reserved_broker_max_id=self.config.reserved_broker_max_id)
-
-    def _apply_dynamic_config(self) -> None:
-        default = entity_config(self._zk, entity_path(("brokers", None)))
-        own = entity_config(self._zk, entity_path(("brokers", str(self.broker_id))))
-        self.config, complaints = take_over(self.config, default=default, broker=own)
-        for complaint in complaints:
-            log.error("[KafkaServer id=%d] %s", self.broker_id, complaint)
 
     def _start_replication(self) -> None:
         config = self.config
@@ -235,12 +226,16 @@ class Parts:
     def _bind_listeners(self) -> None:
         """Ports must be known before the registration; requests are taken up at the very end."""
         dispatcher = Dispatcher(self._services, self._loading_handlers.get(), RequestMetrics(self._metrics))
-        descriptors = connections_for(raise_descriptor_limit())
-        settings = SocketServerSettings.of(self.config, descriptors_for_connections=descriptors)
-        self._socket_server = SocketServer(settings, dispatcher, broker_id=self.broker_id, metrics=self._metrics)
+        self._socket_server = SocketServer(
+            self._socket_settings(), dispatcher, broker_id=self.broker_id, metrics=self._metrics
+        )
         self._socket_server.start()
         self.stops.add("socket server", self._socket_server.stop)
         self._endpoints = advertised_endpoints(self.config, self._socket_server.bound_port)
+
+    def _socket_settings(self) -> SocketServerSettings:
+        descriptors = connections_for(raise_descriptor_limit())
+        return SocketServerSettings.of(self.config, descriptors_for_connections=descriptors)
 
     def _register(self, generation: int | None = None) -> None:
         """Blocks. Called again, with its generation, for each new session."""
@@ -307,7 +302,9 @@ class Parts:
         services.group_coordinator = self._group_coordinator
         services.controller = self._controller
         services.topic_admin = self._topic_admin
-        services.config_admin = ConfigAdmin(self._zk, self._metadata_cache, self.config, self.broker_id, levels)
+        services.config_admin = ConfigAdmin(
+            self._zk, self._metadata_cache, self._broker_configs, self.broker_id, LogLevels()
+        )
         services.producer_ids = ProducerIdManager(
             broker_id=self.broker_id,
             broker_epoch=lambda: self._membership.broker_epoch,
@@ -319,13 +316,23 @@ class Parts:
 
     def _follow_configs(self) -> None:
         quotas = QuotaConfigs(self.config, self._clock, self._metrics, self._services, self._socket_server.ip_rates)
-        listener = ConfigChangeListener(self._zk, self._clock, self._on_topic_overrides, quotas.apply)
+        tell = self._broker_configs.tell
+        tell(lambda before, now: self._log_manager.broker_config_changed(before))
+        tell(lambda before, now: self._replica_manager.broker_config_changed())
+        tell(lambda before, now: self._socket_server.use_limits_of(self._socket_settings()))
+        tell(self._follow_unclean_default)
+        handlers: dict[str, EntityHandler] = {"topics": self._on_topic_overrides, "brokers": self._on_broker_overrides}
+        handlers |= dict.fromkeys(QUOTA_TYPES, quotas.apply)
+        listener = ConfigChangeListener(self._zk, self._clock, handlers)
         listener.start()
         self.stops.add("config changes", listener.stop)
 
     # --- news that concern several parts -----------------------------------------------------------------------------
 
-    def _on_topic_overrides(self, topic: str, overrides: Mapping[str, str]) -> None:
+    def _on_topic_overrides(self, entity: Entity, overrides: Mapping[str, str]) -> None:
+        topic = entity[0][1]
+        if topic is None:
+            return
         changed = self._topic_configs.change(topic, overrides)
         if changed is None:
             return
@@ -333,6 +340,16 @@ class Parts:
         self._log_manager.update_topic_config(topic, now)
         if now.unclean_leader_election_enable and not before.unclean_leader_election_enable:
             self._controller.enable_topic_unclean_election(topic)
+
+    def _on_broker_overrides(self, entity: Entity, overrides: Mapping[str, str]) -> None:
+        """Blocks. Those of other brokers are theirs."""
+        name = entity[0][1]
+        if name is None or name.strip() == str(self.broker_id):
+            self._broker_configs.changed(overrides, for_all_brokers=name is None)
+
+    def _follow_unclean_default(self, before: BrokerConfig, now: BrokerConfig) -> None:
+        if now.unclean_leader_election_enable != before.unclean_leader_election_enable:
+            self._controller.use_default_unclean_election(now.unclean_leader_election_enable)
 
     def _on_log_dir_failure(self, directory: str) -> None:
         if not self._serves_replicas:

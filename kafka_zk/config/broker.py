@@ -1,6 +1,7 @@
 """BrokerConfig: the typed view of a broker's configuration.
 
-Role        Pure. Built once at start and again after each dynamic change; rooms read attributes and keep no copies.
+Role        Pure. A broker has one for its whole life, which becomes another at each dynamic change; rooms read
+            attributes and keep no copies, or are told (admin/broker_configs.py).
 Invariants  Every rule of Kafka held when the object was made. An attribute is its key in snake case. Where Kafka has
             several keys for one matter the attribute holds the outcome: `log_retention_ms` is never None, `log_dirs`
             falls back to log.dir, `listeners` are EndPoints. The parsed texts are in `values`.
@@ -67,6 +68,16 @@ class BrokerConfig(BrokerAttributes):
     def with_dynamic(self, *, default: Mapping[str, str], broker: Mapping[str, str]) -> BrokerConfig:
         """The same file under other dynamic values (/config/brokers/<default> and /config/brokers/<id>)."""
         return BrokerConfig(replace(self.layers, dynamic_default=default, dynamic_broker=broker))
+
+    def become(self, other: BrokerConfig) -> None:
+        """Take over every value of `other`, at once: rooms have this object, and read what counts now."""
+        self.__dict__.update(other.__dict__)
+
+    def copy(self) -> BrokerConfig:
+        """The configuration as it is now, for whoever compares it with what it becomes."""
+        copied = object.__new__(BrokerConfig)
+        copied.become(self)
+        return copied
 
     def is_set(self, name: str) -> bool:
         """Whether the user gave `name` a value."""

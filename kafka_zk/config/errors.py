@@ -1,6 +1,6 @@
 """What is wrong with a configuration, in Kafka's own words.
 
-Role        Pure. The two classes below are all that leaves this package.
+Role        Pure. The classes below are all that leaves this package.
 Source      ConfigException, Scala's `require` (its text starts with "requirement failed: ").
 """
 
@@ -9,6 +9,13 @@ from __future__ import annotations
 
 class ConfigException(Exception):
     """A value, or a combination of values, that Kafka refuses."""
+
+
+class RefusedOverride(ConfigException):
+    """A topic's override that no value makes right: an unknown key, or one that contradicts another.
+
+    Source: InvalidConfigurationException in LogConfig, where a wrong value is a ConfigException.
+    """
 
 
 class UnsupportedConfig(ConfigException):

@@ -20,6 +20,15 @@ _FAMILY_OF = {name: family for family in _FAMILIES for name in family}
 _FAMILY_OF["log.flush.interval.ms"] = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
 _LISTENER_KEY = re.compile(r"listener\.name\.[^.]*\.(.*)")
 
+_OF_MECHANISMS = (
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+    "connections.max.reauth.ms",
+)
+"""Listeners have these for each mechanism: listener.name.<listener>.<mechanism>.<key>."""
+
 PER_LISTENER = ("max.connections", "max.connection.creation.rate", "num.network.threads")
 """Keys that a listener may have a value of its own for. Those of security aside, Kafka reads no others."""
 
@@ -29,7 +38,9 @@ def synonyms_of(name: str, *, with_listener_prefix: bool = False) -> tuple[str, 
     if name in _FAMILY_OF:
         return _FAMILY_OF[name]
     match = _LISTENER_KEY.fullmatch(name) if with_listener_prefix else None
-    return (name, match[1]) if match else (name,)
+    if match is None:
+        return (name,)
+    return name, next((base for base in _OF_MECHANISMS if match[1].endswith(base)), match[1])
 
 
 def listener_key(listener_name: str, name: str) -> str:

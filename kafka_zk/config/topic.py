@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.declaration import Config
-from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.errors import ConfigException, RefusedOverride
 from kafka_zk.config.metadata_version import find_version
 from kafka_zk.config.tables.broker import BROKER_KEYS
 from kafka_zk.config.tables.topic import TOPIC_KEYS
@@ -70,15 +70,15 @@ def validate_overrides(broker_config: BrokerConfig, overrides: Mapping[str, str]
     """Raise ConfigException unless a user may give a topic these `overrides`."""
     for name in overrides:
         if name not in TOPIC_KEYS:
-            raise ConfigException(f"Unknown topic config name: {name}")
+            raise RefusedOverride(f"Unknown topic config name: {name}")
     config = LogConfig.from_overrides(broker_config, overrides)
     if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
-        raise ConfigException(
+        raise RefusedOverride(
             f"conflict topic config setting min.compaction.lag.ms ({config.min_compaction_lag_ms}) > "
             f"max.compaction.lag.ms ({config.max_compaction_lag_ms})"
         )
     if config.remote_log_delete_on_disable or config.remote_log_copy_disable:
-        raise ConfigException(
+        raise RefusedOverride(
             "It is invalid to set `remote.log.delete.on.disable` or `remote.log.copy.disable` under Zookeeper's mode."
         )
     if config.remote_storage_enable:

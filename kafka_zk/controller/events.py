@@ -132,8 +132,8 @@ class AutoPreferredElection(Event):
     state = ControllerState.AUTO_LEADER_BALANCE
 
 
-class UncleanElectionEnable(Event):
-    """unclean.leader.election.enable became true as the cluster's default."""
+class UncleanElectionDefault(Event):
+    """unclean.leader.election.enable of the broker's configuration is another now."""
 
     state = ControllerState.UNCLEAN_ELECTION_ENABLE
 

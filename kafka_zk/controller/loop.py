@@ -148,10 +148,10 @@ class KafkaController:
             return refused
         return self._mailbox.put_request(event)
 
-    def enable_default_unclean_election(self) -> None:
-        """The dynamic default of unclean.leader.election.enable became true."""
-        self.settings.unclean_leader_election_enable = True
-        self._mailbox.put(events.UncleanElectionEnable())
+    def use_default_unclean_election(self, is_enabled: bool) -> None:
+        """unclean.leader.election.enable of the broker changed; when it became true, elections are tried at once."""
+        self.settings.unclean_leader_election_enable = is_enabled
+        self._mailbox.put(events.UncleanElectionDefault())
 
     def enable_topic_unclean_election(self, topic: str) -> None:
         """The topic's unclean.leader.election.enable became true."""

@@ -42,7 +42,7 @@ from kafka_zk.log.segments.open_segments import OpenSegments, raise_descriptor_l
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.metrics.conversions import ConversionCosts, ProduceConversions
 from kafka_zk.metrics.registry import MetricsRegistry
-from kafka_zk.protocol.errors import KafkaStorageError
+from kafka_zk.protocol.errors import InvalidConfig, KafkaStorageError
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 
 log = logging.getLogger("kafka.log.LogManager")
@@ -126,10 +126,6 @@ class LogManager:
         for data_dir in self._live():
             with data_dir.directory.guard(f"Error while writing {data_dir.meta_path}"):
                 data_dir.write_identity(broker_id=broker_id, cluster_id=cluster_id, now_ms=self._clock.wall_ms())
-
-    def use_config(self, config: BrokerConfig) -> None:
-        """The values that ZooKeeper holds for this broker are known by now. Before `startup`."""
-        self._config = config
 
     def startup(self) -> None:
         """Blocks. Lock the directories, open every log (recover it after an unclean stop), start the tasks.
@@ -345,6 +341,21 @@ class LogManager:
             for topic_partition, each in logs.items():
                 if topic_partition.topic == topic:
                     each.apply_config(config)
+
+    def broker_config_changed(self, before: BrokerConfig) -> None:
+        """Blocks. The broker's configuration became another: its logs, their producers and the cleaner follow it."""
+        self._config_changes += 1
+        now = self._config
+        for each in [*self._logs.values(), *self._future_logs.values()]:
+            try:
+                each.apply_config(self._topic_config(each.topic_partition.topic))
+            except InvalidConfig as error:
+                log.error("%s", error)
+            each.producers.expiration_ms = now.producer_id_expiration_ms
+            gevent.sleep(0)
+        self._retired.delay_ms = now.log_segment_delete_delay_ms
+        if self._cleaner is not None:
+            self._cleaner.reconfigure(now)
 
     def live_log_dirs(self) -> list[str]:
         return [str(data_dir.path) for data_dir in self._live()]

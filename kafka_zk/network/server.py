@@ -121,6 +121,22 @@ class SocketServer:
             self._read_pool.kill()
         log.info("%s Shutdown completed", self._log_prefix)
 
+    def use_limits_of(self, settings: SocketServerSettings) -> None:
+        """From now on limit connections and their rate as `settings` say; its other values count at the start only."""
+        quotas, rates = self.quotas, _rates(settings)
+        quotas.max_connections = settings.max_connections
+        quotas.max_connections_per_ip = settings.max_connections_per_ip
+        quotas.max_connections_per_ip_overrides = dict(settings.max_connections_per_ip_overrides)
+        quotas.max_connections_per_listener = dict(settings.max_connections_per_listener)
+        # What was counted so far stays counted.
+        self.rates.broker.max_per_second = rates.broker.max_per_second
+        for name, rate in rates.listeners.items():
+            self.rates.listeners.setdefault(name, rate).max_per_second = rate.max_per_second
+        for name in self.rates.listeners.keys() - rates.listeners.keys():
+            del self.rates.listeners[name]
+        for listener in self._listeners.values():
+            listener.accept_if_allowed()
+
     def bound_port(self, listener_name: str) -> int:
         """The port that a listener really has; raises KeyError for an unknown listener."""
         return self._listeners[listener_name].port

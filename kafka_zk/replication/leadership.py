@@ -63,6 +63,8 @@ class Fetchers(Protocol):
 
     def forget(self, topic_partitions: Iterable[TopicPartition]) -> None: ...
 
+    def resize(self) -> None: ...
+
     def stop_idle(self) -> None: ...
 
 
@@ -114,6 +116,11 @@ class Leadership:
 
     def on_stop(self, listener: StopListener) -> None:
         self._stop_listeners.append(listener)
+
+    def resize_fetchers(self) -> None:
+        """Blocks. num.replica.fetchers may have changed; no order of the controller comes in between."""
+        with self._orders:
+            self._fetchers.resize()
 
     # --- UpdateMetadata ------------------------------------------------------------------------------------------
 

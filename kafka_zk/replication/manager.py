@@ -157,6 +157,10 @@ class ReplicaManager:
         """Start the timer that looks for members of the ISR that lag."""
         self._every("isr-expiration", self.config.replica_lag_time_max_ms // 2, self._shrink_isrs)
 
+    def broker_config_changed(self) -> None:
+        """Blocks. The broker's configuration became another."""
+        self.leadership.resize_fetchers()
+
     def shutdown(self) -> None:
         """Blocks. Stop fetchers and timers, forget who waits, write the high watermarks down."""
         log_lines.info("[ReplicaManager broker=%d] Shutting down", self.broker_id)

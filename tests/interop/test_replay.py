@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.replay import cluster, configs, data, groups, topics
+from tests.interop.replay import alter_configs, cluster, configs, data, groups, topics
 from tests.interop.replay.scenario import Answers, Exchange, World, play
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
@@ -16,10 +16,16 @@ from tests.support.zookeeper import ZooKeeperServer
 SCENARIOS = {
     "topics": topics.EXCHANGES,
     "configs": configs.EXCHANGES,
+    "alter configs": alter_configs.EXCHANGES,
     "data": data.EXCHANGES,
     "cluster": cluster.EXCHANGES,
     "groups": groups.EXCHANGES,
 }
+
+
+OVERRIDES = {"alter configs": alter_configs.SECRET}
+STORED = {"alter configs": alter_configs.stored}
+"""What the exchanges left in ZooKeeper must be equal, too."""
 
 
 @pytest.fixture(scope="module", params=SCENARIOS)
@@ -27,12 +33,15 @@ def answers(
     request: pytest.FixtureRequest, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, Answers, Answers]]:
     """One scenario played on a fresh broker of each kind, the brokers stopped again."""
-    folder: Path = tmp_path_factory.mktemp(request.param)
+    folder: Path = tmp_path_factory.mktemp(request.param.replace(" ", "-"))
     sides: list[Answers] = []
     for name, kind in (("apache", ApacheBroker), ("ours", OurBroker)):
-        broker = kind(folder / name, f"{zookeeper.connect}/{folder.name}-{name}").start()
+        connect = f"{zookeeper.connect}/{folder.name}-{name}"
+        broker = kind(folder / name, connect, overrides=OVERRIDES.get(request.param)).start()
         try:
             sides.append(play(World(broker.bootstrap), SCENARIOS[request.param]))
+            if request.param in STORED:
+                sides[-1]["stored", 0] = STORED[request.param](connect)
         finally:
             broker.stop()
     yield request.param, sides[0], sides[1]

@@ -220,7 +220,7 @@ def test_a_deposed_controller_writes_nothing_more_and_resigns_at_its_next_write(
 def test_a_controller_stops_although_zookeeper_does_not_answer(cluster, monkeypatch):
     monkeypatch.setattr(loop, "SHUTDOWN_GRACE_S", 0.01)
     cluster.zookeeper.switch = gevent.event.Event().wait
-    cluster.controller.enable_default_unclean_election()
+    cluster.controller.use_default_unclean_election(True)
     pending = cluster.controller.submit(events.AllocateProducerIds(1, cluster.brokers[1].epoch))
     member = cluster.members[1]
     gevent.sleep(0)

@@ -31,7 +31,8 @@ from kafka_zk.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-STRING_TYPE = 2
+UNKNOWN_TYPE = 0
+"""Of a log level: Kafka declares none."""
 
 
 @api(DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE)
@@ -106,7 +107,7 @@ def _log_level(logger: str, level: str) -> DescribeConfigsResourceResult:
         name=logger,
         value=level,
         config_source=ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG,
-        config_type=STRING_TYPE,
+        config_type=UNKNOWN_TYPE,
         documentation=None,
     )
 

@@ -10,6 +10,7 @@ import logging
 
 from kafka_zk.config.errors import ConfigException
 
+ROOT = "root"
 TRACE = 5
 _OFF = logging.CRITICAL + 10
 _LEVELS = {
@@ -33,23 +34,24 @@ def level_number(name: str) -> int:
     return number
 
 
-def set_level(logger_name: str, level: str) -> None:
-    """Change a level at run time; "root" is the root logger. Raises ConfigException for an unknown level."""
-    logging.getLogger(None if logger_name == "root" else logger_name).setLevel(level_number(level))
+class LogLevels:
+    """The loggers of this process; the root logger is called "root"."""
 
+    def all(self) -> dict[str, str]:
+        """The level in force of the root logger and of every known logger."""
+        names = sorted(
+            name for name, logger in logging.root.manager.loggerDict.items() if isinstance(logger, logging.Logger)
+        )
+        numbers = {ROOT: logging.root.getEffectiveLevel()}
+        numbers |= {name: logging.getLogger(name).getEffectiveLevel() for name in names}
+        return {name: _LEVEL_NAMES.get(number, logging.getLevelName(number)) for name, number in numbers.items()}
 
-def unset_level(logger_name: str) -> None:
-    """Let a logger follow its parent again. Raises ConfigException for the root logger, which has none."""
-    if logger_name == "root":
-        raise ConfigException("The level of the root logger cannot be unset")
-    logging.getLogger(logger_name).setLevel(logging.NOTSET)
+    def set(self, logger_name: str, level: str) -> None:
+        """Change a level at run time. Raises ConfigException for an unknown level."""
+        logging.getLogger(None if logger_name == ROOT else logger_name).setLevel(level_number(level))
 
-
-def levels() -> dict[str, str]:
-    """The level in force of the root logger ("root") and of every known logger."""
-    names = sorted(
-        name for name, logger in logging.root.manager.loggerDict.items() if isinstance(logger, logging.Logger)
-    )
-    numbers = {"root": logging.root.getEffectiveLevel()}
-    numbers |= {name: logging.getLogger(name).getEffectiveLevel() for name in names}
-    return {name: _LEVEL_NAMES.get(number, logging.getLevelName(number)) for name, number in numbers.items()}
+    def unset(self, logger_name: str) -> None:
+        """Let a logger follow its parent again. Raises ConfigException for the root logger, which has none."""
+        if logger_name == ROOT:
+            raise ConfigException("The level of the root logger cannot be unset")
+        logging.getLogger(logger_name).setLevel(logging.NOTSET)

@@ -43,7 +43,7 @@ SECURITY_KEYS: tuple[Config, ...] = (
     Config("password.encoder.keyfactory.algorithm", STRING, None, None, LOW,
            "Algorithm that derives that key."),
     Config("password.encoder.old.secret", PASSWORD, None, None, MEDIUM,
-           "The former secret, while it is being replaced."),
+           "The former secret, while it is being replaced.", read_by="admin.broker_configs"),
     Config("password.encoder.secret", PASSWORD, None, None, MEDIUM,
            "Secret that protects passwords stored in ZooKeeper."),
     Config("principal.builder.class", CLASS,

@@ -67,8 +67,8 @@ def _react(term: Term, event: events.Event) -> None:
             elections.on_preferred_election_znode(term)
         case events.AutoPreferredElection():
             elections.on_auto_rebalance(term)
-        case events.UncleanElectionEnable():
-            elections.on_unclean_election_enabled(term, None)
+        case events.UncleanElectionDefault():
+            elections.on_unclean_default_changed(term)
         case events.TopicUncleanElectionEnable(topic):
             elections.on_unclean_election_enabled(term, topic)
         case events.LeaderAndIsrResponseReceived():

@@ -110,5 +110,11 @@ def on_unclean_election_enabled(term: Term, topic: str | None) -> None:
         term.info("Unclean leader election has been enabled by default")
     else:
         term.info(f"Unclean leader election has been enabled for topic {topic}")
-    term.partitions.unclean_by_default = term.settings.unclean_leader_election_enable
     term.partitions.bring_online(topic)
+
+
+def on_unclean_default_changed(term: Term) -> None:
+    """Blocks. The broker's own unclean.leader.election.enable is another now."""
+    term.partitions.unclean_by_default = term.settings.unclean_leader_election_enable
+    if term.partitions.unclean_by_default:
+        on_unclean_election_enabled(term, None)

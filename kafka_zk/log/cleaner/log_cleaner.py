@@ -44,22 +44,14 @@ class LogCleaner:
         helper_named: Callable[[str], Helper] = HelperProcess,
     ) -> None:
         """`logs`: those in service, as they come and go. Each thread gets a helper of its own."""
-        settings = CleanerSettings.of(config)
+        self._settings = CleanerSettings.of(config)
         meter = metrics.meter("kafka.utils:type=Throttler,name=cleaner-io", event_type="bytes")
-        throttle = Throttle(settings.bytes_per_second, now_ms=clock.monotonic_ms(), note_bytes=meter.mark)
+        rate = self._settings.bytes_per_second
+        self._throttle = Throttle(rate, now_ms=clock.monotonic_ms(), note_bytes=meter.mark)
         self._clock = clock
+        self._helper_named = helper_named
         self._states = CleanerStates(dirs, logs, clock)
-        self._threads = [
-            CleanerThread(
-                number,
-                states=self._states,
-                settings=settings,
-                throttle=throttle,
-                clock=clock,
-                helper=helper_named(f"log-cleaner-{number}"),
-            )
-            for number in range(settings.thread_count)
-        ]
+        self._threads = self._new_threads()
         self._register(metrics, dirs)
 
     def start(self) -> None:
@@ -74,6 +66,19 @@ class LogCleaner:
         log_lines.info("Shutting down the log cleaner.")
         gevent.joinall([gevent.spawn(thread.stop) for thread in self._threads])
 
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Blocks. Go on with the settings of `config`; where they changed, cleanings under way are given up."""
+        settings = CleanerSettings.of(config)
+        if settings == self._settings:
+            return
+        self._settings = settings
+        self._throttle.allow(settings.bytes_per_second)
+        self.stop()
+        self._threads = self._new_threads()
+        log_lines.info("Starting the log cleaner")
+        for thread in self._threads:
+            thread.start()
+
     def forget(self, log: UnifiedLog) -> None:
         """`log` was deleted; `write_checkpoint` follows."""
         self._states.forget(log)
@@ -85,6 +90,19 @@ class LogCleaner:
     def truncated(self, log: UnifiedLog) -> None:
         """Blocks. `log` was truncated. Raises KafkaStorageError."""
         self._states.truncated(log)
+
+    def _new_threads(self) -> list[CleanerThread]:
+        return [
+            CleanerThread(
+                number,
+                states=self._states,
+                settings=self._settings,
+                throttle=self._throttle,
+                clock=self._clock,
+                helper=self._helper_named(f"log-cleaner-{number}"),
+            )
+            for number in range(self._settings.thread_count)
+        ]
 
     def _register(self, metrics: MetricsRegistry, dirs: Sequence[DataDir]) -> None:
         gauge, states = metrics.gauge, self._states

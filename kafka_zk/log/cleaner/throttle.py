@@ -21,6 +21,10 @@ class Throttle:
         self._began_ms = now_ms
         self._seen_bytes = 0
 
+    def allow(self, bytes_per_second: float) -> None:
+        """From now on let so many bytes pass a second."""
+        self._bytes_per_ms = bytes_per_second / 1000
+
     def rest_after(self, size_bytes: int, now_ms: int) -> int:
         """Milliseconds to rest after so many bytes were read or written; 0 for none."""
         self._note_bytes(size_bytes)

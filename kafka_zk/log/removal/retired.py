@@ -24,7 +24,7 @@ log = logging.getLogger("kafka.log.LogManager")
 class RetiredLogs:
     def __init__(self, clock: Clock, delay_ms: int) -> None:
         self._clock = clock
-        self._delay_ms = delay_ms
+        self.delay_ms = delay_ms
 
     def retire(self, retired: UnifiedLog) -> None:
         """Blocks. Rename the directory of a log that is out of service and have it removed. KafkaStorageError."""
@@ -56,4 +56,4 @@ class RetiredLogs:
             else:
                 log.info("Deleted log for partition in %s.", path)
 
-        self._clock.call_at(self._clock.monotonic_ms() + self._delay_ms, remove)
+        self._clock.call_at(self._clock.monotonic_ms() + self.delay_ms, remove)

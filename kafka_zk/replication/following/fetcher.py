@@ -129,6 +129,11 @@ class Fetcher:
         return self._greenlet is not None and self._greenlet.dead and not self._stopped
 
     @property
+    def followed(self) -> list[Partition]:
+        """The partitions it fetches."""
+        return [followed.partition for followed in self._followed.values()]
+
+    @property
     def is_idle(self) -> bool:
         return not self._followed
 

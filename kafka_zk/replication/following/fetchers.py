@@ -42,6 +42,7 @@ class FetcherManager:
         wake: Callable[[Partition], None],
     ) -> None:
         self._config = config
+        self._size = config.num_replica_fetchers
         self._broker_id = broker_id
         self._clock = clock
         self._metadata_cache = metadata_cache
@@ -67,6 +68,17 @@ class FetcherManager:
             for fetcher in list(self._fetchers.values()):
                 fetcher.forget(gone)
 
+    def resize(self) -> None:
+        """Blocks. Follow num.replica.fetchers, where it changed: the partitions are dealt out anew."""
+        if self._size == self._config.num_replica_fetchers:
+            return
+        before, self._size = self._size, self._config.num_replica_fetchers
+        log_lines.info("Resizing fetcher thread pool size from %d to %d", before, self._size)
+        followed = [partition for fetcher in self._fetchers.values() for partition in fetcher.followed]
+        self.forget(partition.topic_partition for partition in followed)
+        self.follow(followed)
+        self.stop_idle()
+
     def stop_idle(self) -> None:
         """Blocks. Stop the fetchers that have nothing left to follow."""
         for key, fetcher in list(self._fetchers.items()):
@@ -86,7 +98,7 @@ class FetcherManager:
     def _fetcher_for(self, partition: Partition) -> Fetcher | None:
         leader_id = partition.leader_id
         topic, index = partition.topic_partition
-        number = fetcher_id(topic, index, self._config.num_replica_fetchers)
+        number = fetcher_id(topic, index, self._size)
         node = self._metadata_cache.node(leader_id, self._config.inter_broker_listener_name)
         if node is None:
             log_lines.error(

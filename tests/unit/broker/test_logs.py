@@ -18,7 +18,7 @@ from kafka_zk.broker.logs.files import (
     strftime_format,
 )
 from kafka_zk.broker.logs.layout import PatternFormatter
-from kafka_zk.broker.logs.levels import levels, set_level, unset_level
+from kafka_zk.broker.logs.levels import LogLevels
 from kafka_zk.broker.logs.queue import ConsoleDestination, LogQueue
 from kafka_zk.broker.logs.setup import LoggingSystem, start_logging
 from kafka_zk.config.errors import ConfigException
@@ -117,20 +117,20 @@ def test_a_log_configuration_that_cannot_be_used_is_told_and_the_shipped_one_tak
 def test_levels_change_at_run_time(system: LoggingSystem, tmp_path: Path):
     path = tmp_path / "server.log"
     system.configure(given_file_appender(path) | {"log4j.logger.kafka.test": "INFO, file"}, log_dir=tmp_path)
-    set_level("kafka.test", "trace")
-    assert levels()["kafka.test"] == "TRACE"
+    LogLevels().set("kafka.test", "trace")
+    assert LogLevels().all()["kafka.test"] == "TRACE"
     logging.getLogger("kafka.test").log(5, "detail")
-    unset_level("kafka.test")
-    assert levels()["kafka.test"] == levels()["root"]
+    LogLevels().unset("kafka.test")
+    assert LogLevels().all()["kafka.test"] == LogLevels().all()["root"]
     system.close()
     assert "] TRACE detail (kafka.test)" in path.read_text()
 
 
 def test_an_unknown_level_and_a_level_less_root_are_refused():
     with pytest.raises(ConfigException, match="LOUD is not a log level"):
-        set_level("kafka.test", "LOUD")
+        LogLevels().set("kafka.test", "LOUD")
     with pytest.raises(ConfigException, match="cannot be unset"):
-        unset_level("root")
+        LogLevels().unset("root")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,114 @@
+"""The values that ZooKeeper holds for this broker, applied while it runs.
+
+Role        Acts: the one place that changes the broker's configuration. It becomes the new one as a whole, then
+            each part that keeps something of it is told, with what was before and what is now.
+Invariants  What cannot be applied changes nothing: the broker goes on as it was, and its log says why.
+            One change after the other, also when two notices come close together.
+Source      DynamicBrokerConfig.updateBrokerConfig, updateDefaultConfig, updateCurrentConfig, maybeReEncodePasswords.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+
+from gevent.lock import RLock
+
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.dynamic import check_changes, is_password, take_over, to_store, usable
+from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.password_encoder import PasswordEncoder
+from kafka_zk.config.reconfiguration import changed_keys, check_step
+from kafka_zk.zk.entity_configs import announce_config_change, entity_config, write_entity_config
+from kafka_zk.zk.session import ZkClient
+from kafka_zk.zk.znodes import entity_path
+
+log = logging.getLogger("kafka.server.DynamicBrokerConfig")
+
+Reconfigure = Callable[[BrokerConfig, BrokerConfig], None]
+"""Called with the configuration that was and the one that is; may block."""
+
+
+class BrokerConfigs:
+    """The configuration of this broker and of all brokers, as ZooKeeper has it. `config` is changed in place."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self.config = config
+        self._encoder = PasswordEncoder.of(config, os.urandom)
+        self._parts: list[Reconfigure] = []
+        self._turn = RLock()
+
+    def tell(self, part: Reconfigure) -> None:
+        """From now on call `part` after each change, in the order of these calls."""
+        self._parts.append(part)
+
+    def load(self, zk: ZkClient, broker_id: int) -> None:
+        """Blocks. Take over what stands there at the start; nobody is told."""
+        default = entity_config(zk, entity_path(("brokers", None)))
+        own = self._encoded_anew(zk, entity_path(("brokers", str(broker_id))))
+        taken, complaints = take_over(self.config, default=default, broker=own, encoder=self._encoder)
+        self.config.become(taken)
+        for complaint in complaints:
+            log.error("%s", complaint)
+
+    def changed(self, stored: Mapping[str, str], *, for_all_brokers: bool) -> None:
+        """Blocks. Apply what /config/brokers/<default>, or this broker's own znode, holds now."""
+        texts, complaints = usable(stored, for_all_brokers=for_all_brokers, encoder=self._encoder)
+        for complaint in complaints:
+            log.error("%s", complaint)
+        with self._turn:
+            try:
+                now = self._with(texts, for_all_brokers=for_all_brokers)
+                check_step(self.config, now)
+            except ConfigException as error:
+                whose = "Cluster default configs" if for_all_brokers else f"Per-broker configs of {self.config.node_id}"
+                log.error("%s could not be applied: %s: %s", whose, ", ".join(sorted(texts)), error)
+                return
+            before = self.config.copy()
+            self.config.become(now)
+            changed = changed_keys(before, now)
+            if changed:
+                log.info("Reconfiguring, updated configs: %s", ", ".join(sorted(changed)))
+            for part in self._parts if changed else ():
+                try:
+                    part(before, self.config)
+                except Exception:
+                    # A bug of ours in one part must not keep the value from the others.
+                    log.exception("A part of the broker could not follow its new configuration")
+
+    def check(self, texts: Mapping[str, str], *, for_all_brokers: bool) -> None:
+        """Raise ConfigException, with Kafka's words, unless these may be all values of that layer."""
+        check_changes(texts, for_all_brokers=for_all_brokers)
+        check_step(self.config, self._with(texts, for_all_brokers=for_all_brokers))
+
+    def readable(self, stored: Mapping[str, str], *, for_all_brokers: bool) -> dict[str, str]:
+        """What of the `stored` values counts, passwords decoded."""
+        return usable(stored, for_all_brokers=for_all_brokers, encoder=self._encoder)[0]
+
+    def to_store(self, texts: Mapping[str, str], *, for_all_brokers: bool) -> dict[str, str]:
+        """`texts` as ZooKeeper shall hold them. Raises ConfigException for passwords that cannot be encoded."""
+        return to_store(texts, for_all_brokers=for_all_brokers, encoder=self._encoder)
+
+    def _with(self, texts: Mapping[str, str], *, for_all_brokers: bool) -> BrokerConfig:
+        layers = self.config.layers
+        default = texts if for_all_brokers else layers.dynamic_default
+        broker = layers.dynamic_broker if for_all_brokers else texts
+        return self.config.with_dynamic(default=dict(default), broker=dict(broker))
+
+    def _encoded_anew(self, zk: ZkClient, path: str) -> dict[str, str]:
+        """Blocks. This broker's stored values; passwords of password.encoder.old.secret get the new secret."""
+        stored = entity_config(zk, path)
+        old_secret = self.config.password_encoder_old_secret
+        if old_secret is None or self._encoder is None or not any(map(is_password, stored)):
+            return stored
+        decoder = PasswordEncoder(old_secret, os.urandom)
+        changed = dict(stored)
+        for name in filter(is_password, stored):
+            try:
+                changed[name] = self._encoder.encode(decoder.decode(stored[name]))
+            except ConfigException:
+                log.debug("%s could not be decoded using the old secret, the new secret will be used.", name)
+        write_entity_config(zk, path, changed)
+        announce_config_change(zk, path)
+        return changed
