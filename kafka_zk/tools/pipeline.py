@@ -27,7 +27,7 @@ exec "{java}" "${{arguments[@]}}"
 
 def run() -> None:
     """Entry point of an installed package."""
-    with tempfile.TemporaryDirectory(prefix=command.SCRATCH) as scratch:
+    with tempfile.TemporaryDirectory(prefix=command.SCRATCH, ignore_cleanup_errors=True) as scratch:
         end_on_interrupt(command.IF_INTERRUPTED, Path(scratch))
         if not {"-h", "--help", "--package"} & set(sys.argv[1:]):
             try:

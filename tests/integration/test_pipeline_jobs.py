@@ -48,18 +48,28 @@ def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory)
     running.stop()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def job(spark: SparkSession, broker: OurBroker) -> RunJob:
     return job_runner(spark, broker.bootstrap)
 
 
-@pytest.fixture
-def filled(kafka: Librdkafka) -> str:
+@pytest.fixture(scope="module")
+def filled(broker: OurBroker) -> str:
     """A topic with the same records in each of its partitions but the last one, which is empty."""
-    name = kafka.topic(partitions=PARTITIONS + 1)
+    clients = Librdkafka(broker.bootstrap)
+    name = clients.topic(partitions=PARTITIONS + 1)
     for partition in range(PARTITIONS):
-        kafka.write(name, RECORDS, partition=partition)
+        clients.write(name, RECORDS, partition=partition)
+    clients.close()
     return name
+
+
+@pytest.fixture(scope="module")
+def archive(job: RunJob, filled: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("archive") / "data")
+    done = job("archive", topics=filled, path=path, group=f"{filled}-archive")
+    assert done.text.startswith(f"archive: {PARTITIONS * EACH} records")
+    return path
 
 
 def content(kafka: Librdkafka, topic: str, partition: int, count: int = EACH) -> list[Written]:
@@ -77,17 +87,15 @@ def end_of(kafka: Librdkafka, topic: str, partition: int = 0) -> int:
 
 
 def test_archive_and_restore_bring_every_record_back_as_it_was(
-    job: RunJob, kafka: Librdkafka, filled: str, tmp_path: Path
+    job: RunJob, kafka: Librdkafka, filled: str, archive: str, tmp_path: Path
 ) -> None:
-    done = job("archive", topics=filled, path=str(tmp_path / "archive"), group=f"{filled}-archive")
-    assert done.text.startswith(f"archive: {PARTITIONS * EACH} records")
     with AdminClient({"bootstrap.servers": kafka.bootstrap}) as admin:
         lag = admin.list_consumer_group_offsets(f"{filled}-archive")
     ends = [*[EACH] * PARTITIONS, 0]
     assert lag == {TopicPartition(filled, partition): end for partition, end in enumerate(ends)}
     job(
         "restore",
-        path=str(tmp_path / "archive"),
+        path=archive,
         rename={filled: f"{filled}-back"},
         create_topics=True,
         checkpoint=str(tmp_path / "restore"),
@@ -98,15 +106,14 @@ def test_archive_and_restore_bring_every_record_back_as_it_was(
 
 
 def test_a_broken_off_restore_goes_on_behind_what_is_there(
-    job: RunJob, kafka: Librdkafka, filled: str, tmp_path: Path
+    job: RunJob, kafka: Librdkafka, filled: str, archive: str, tmp_path: Path
 ) -> None:
-    job("archive", topics=filled, path=str(tmp_path / "archive"))
     target = kafka.topic(partitions=PARTITIONS)
     # As a restore leaves it that was killed: its beginning noted, some of one partition written.
     (tmp_path / "restore").mkdir()
     (tmp_path / "restore" / "restore.base").write_text(json.dumps([[target, 0, 0], [target, 1, 0]]))
     kafka.write(target, RECORDS[:13], partition=1)
-    again = {"path": str(tmp_path / "archive"), "rename": {filled: target}, "checkpoint": str(tmp_path / "restore")}
+    again = {"path": archive, "rename": {filled: target}, "checkpoint": str(tmp_path / "restore")}
     for _ in range(2):
         job("restore", **again)
         for partition in range(PARTITIONS):
@@ -125,17 +132,16 @@ def test_what_a_killed_archive_left_is_swept_away_and_nothing_is_there_twice(
 
 
 def test_an_audit_finds_what_is_missing_twice_or_changed_in_an_archive(
-    job: RunJob, kafka: Librdkafka, spark: SparkSession, filled: str, tmp_path: Path
+    job: RunJob, spark: SparkSession, archive: str, tmp_path: Path
 ) -> None:
-    archive, report = tmp_path / "archive", tmp_path / "report"
-    job("archive", topics=filled, path=str(archive))
-    sound = job("audit", archive=str(archive))
+    report = tmp_path / "report"
+    sound = job("audit", archive=archive)
     assert not sound.found_wrong and sound.text == "audit: 0 errors, 0 warnings, 0 info"
-    records = spark.read.parquet(str(archive)).where("partition = 0").toLocalIterator()
+    records = spark.read.parquet(archive).where("partition = 0").toLocalIterator()
     rows = [row for row in records if row.offset not in (3, 4)]
     rows.append(rows[0])
     changed = [row if row.offset != 7 else type(row)(**{**row.asDict(), "value": bytearray(b"other")}) for row in rows]
-    frame = spark.createDataFrame(changed, spark.read.parquet(str(archive)).schema)
+    frame = spark.createDataFrame(changed, spark.read.parquet(archive).schema)
     frame.write.partitionBy("topic", "date").parquet(str(tmp_path / "damaged"))
     assert job("audit", archive=str(tmp_path / "damaged"), report=str(report)).found_wrong
     found = {(row.kind, row.first_offset) for row in spark.read.parquet(str(report)).collect()}
@@ -195,14 +201,13 @@ def test_a_mirror_keeps_partitions_and_order_and_carries_a_group_over(
 
 
 def test_a_copy_refuses_a_topic_that_became_shorter(
-    job: RunJob, kafka: Librdkafka, filled: str, tmp_path: Path
+    job: RunJob, kafka: Librdkafka, filled: str, archive: str, tmp_path: Path
 ) -> None:
-    job("archive", topics=filled, path=str(tmp_path / "archive"))
     target = kafka.topic(partitions=PARTITIONS)
     (tmp_path / "restore").mkdir()
     (tmp_path / "restore" / "restore.base").write_text(json.dumps([[target, 0, 5], [target, 1, 0]]))
     with pytest.raises(JobError, match=f"{target}-0 ends at offset 0, below 5 where this copy began"):
-        job("restore", path=str(tmp_path / "archive"), rename={filled: target}, checkpoint=str(tmp_path / "restore"))
+        job("restore", path=archive, rename={filled: target}, checkpoint=str(tmp_path / "restore"))
 
 
 def csv(folder: Path, name: str, *rows: tuple[int, str]) -> None:
@@ -312,14 +317,15 @@ AVRO = {
 }
 
 
-@pytest.mark.parametrize(("framing", "prefix"), [("plain", b""), ("confluent", b"\x00\x00\x00\x00\x07")])
 def test_a_python_function_gets_avro_values_decoded(
-    job: RunJob, kafka: Librdkafka, spark: SparkSession, tmp_path: Path, framing: str, prefix: bytes
+    job: RunJob, kafka: Librdkafka, spark: SparkSession, tmp_path: Path
 ) -> None:
-    topic = kafka.topic()
-    kafka.write(topic, [Written(prefix + avro({"n": n if n else None, "s": "é"})) for n in range(5)] + [Written(None)])
+    topic, schema_id = kafka.topic(), b"\x00\x00\x00\x00\x07"
+    kafka.write(
+        topic, [Written(schema_id + avro({"n": n if n else None, "s": "é"})) for n in range(5)] + [Written(None)]
+    )
     (tmp_path / "flow.py").write_text("def f(df):\n    return df.select('offset', 'value.n', 'value.s')\n")
-    given = {"topics": topic, "decode": "avro", "schema": json.dumps(AVRO), "avro_framing": framing}
+    given = {"topics": topic, "decode": "avro", "schema": json.dumps(AVRO), "avro_framing": "confluent"}
     job("transform", **given, python=f"{tmp_path}/flow.py:f", to_path=str(tmp_path / "out"))
     rows = sorted(map(tuple, spark.read.parquet(str(tmp_path / "out")).collect()))
     assert rows == [(0, None, "é"), *((n, n, "é") for n in range(1, 5)), (5, None, None)]

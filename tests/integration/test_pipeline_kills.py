@@ -54,17 +54,16 @@ def job_of(chance: random.Random, broker: OurBroker, topic: str, folder: Path) -
 
 
 def test_an_archive_outlives_worker_broker_ctrl_c_and_driver(broker: OurBroker, topic: str, tmp_path: Path) -> None:
-    chance = random.Random(0)
     given = ("--bootstrap-server", broker.bootstrap, "--topics", topic, "--max-offsets-per-trigger", "600")
     job = PipelineJob(tmp_path, "archive", *given, "--path", str(tmp_path / "data"))
     job.start()
     for victim in ("worker", "broker", "Ctrl-C", "driver"):
-        one_more_batch(job, tmp_path, chance)
+        wait_for_the_next_batch(job, tmp_path / "data" / "_checkpoint")
         if victim == "Ctrl-C":
             assert job.interrupt() == 130
             assert job.process.output().splitlines()[-1] == CTRL_C
         else:
-            kill_one(victim, job, broker, chance)
+            kill_one(victim, job, broker, random.Random(0))
         if not job.process.is_running:
             job.start()
     assert job.process.wait(240) == 0, job.process.output()
@@ -72,13 +71,17 @@ def test_an_archive_outlives_worker_broker_ctrl_c_and_driver(broker: OurBroker, 
     assert_each_record_is_there_once(tmp_path)
 
 
-def one_more_batch(job: PipelineJob, folder: Path, chance: random.Random) -> None:
-    """Wait for another batch than there are, and for some chance after it, to be in the middle of the next one."""
-    commits = folder / "data" / "_checkpoint" / "commits"
-    before = {path.name for path in commits.glob("[0-9]*")}
-    more = job.wait_for(lambda: {path.name for path in commits.glob("[0-9]*")} - before, "one more batch is done")
-    assert more, f"the job ended too early:\n{job.process.output()}"
-    time.sleep(chance.random() / 2)
+def wait_for_the_next_batch(job: PipelineJob, checkpoint: Path) -> None:
+    """One more is done than there are, and the one behind it is planned and not done."""
+
+    def numbers(kind: str) -> set[str]:
+        return {path.name for path in (checkpoint / kind).glob("[0-9]*")}
+
+    before = numbers("commits")
+    under_way = job.wait_for(
+        lambda: numbers("commits") - before and numbers("offsets") - numbers("commits"), "the next batch is under way"
+    )
+    assert under_way, f"the job ended too early:\n{job.process.output()}"
 
 
 @pytest.mark.slow

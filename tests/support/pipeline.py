@@ -17,6 +17,9 @@ VICTIMS = ("driver", "worker", "broker")
 PATIENCE_S = 240
 """A JVM and Spark on a machine that has other things to do."""
 
+FOR_SHORT_LIVES = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""A JVM that ends after seconds does not earn back what its second compiler and parallel collector cost two cores."""
+
 
 class PipelineJob:
     """kafka-pipeline.sh with some arguments; every run appends to one log."""
@@ -26,7 +29,7 @@ class PipelineJob:
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-P", "-m", "kafka_zk.tools.pipeline", *arguments, "--master", master]
-        self.process = ChildProcess(command, folder / "job.log", env)
+        self.process = ChildProcess(command, folder / "job.log", {**FOR_SHORT_LIVES, **(env or {})})
 
     def run(self) -> None:
         """To its end, which must be a good one."""

@@ -20,6 +20,7 @@ from kafka_zk.spark.settings.declaration import Settings
 from kafka_zk.spark.settings.jobs import JOBS
 from kafka_zk.tools.pipeline import java_home
 from tests.support.one_at_a_time import one_at_a_time
+from tests.support.pipeline import FOR_SHORT_LIVES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,8 +75,8 @@ def _fetch() -> None:
 
 def start_spark(warehouse: Path, **conf: str) -> SparkSession:
     """A session of two threads. Its workers see this project, and the environment of the tests stays as it was."""
-    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "PYTHONPATH")}
-    os.environ["JAVA_HOME"] = str(java_home(warehouse / "java"))
+    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "PYTHONPATH", *FOR_SHORT_LIVES)}
+    os.environ |= {"JAVA_HOME": str(java_home(warehouse / "java")), **FOR_SHORT_LIVES}
     # Spark hands it on to its workers when they start with the JVM.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(PROJECT), before["PYTHONPATH"])))
     try:

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
 DONE, FAILED, WRONG = 0, 1, 2
 SCRATCH = "kafka-pipeline-"
+"""Of a folder for the time of a run; the JVM, which ends after us, may still be about in it when it is deleted."""
 IF_INTERRUPTED = f"{PROGRAM}: interrupted; the same command goes on from here."
 
 
 def run() -> None:
     """Entry point of spark-submit."""
-    with tempfile.TemporaryDirectory(prefix=SCRATCH) as scratch:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as scratch:
         end_on_interrupt(IF_INTERRUPTED, Path(scratch))
         sys.exit(main(sys.argv[1:], Path(scratch)))
 
