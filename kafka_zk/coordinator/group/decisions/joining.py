@@ -20,6 +20,7 @@ from kafka_zk.coordinator.group.decisions.actions import (
     StartTimer,
     StaticReplacement,
     Step,
+    StopTimer,
     StoreGroup,
     session_timer,
 )
@@ -187,6 +188,7 @@ def _replace_static(group: Group, member: Member, join: Join, reply: JoinReply, 
         reply=reply,
     )
     group.replace_static(member, join.new_member_id, step)
+    step.add(StopTimer(session_timer(before.old_member_id)))
     _update(group, member, join, reply, step)
     keep_alive(member, step)
     step.add(

@@ -19,10 +19,12 @@ from kafka_zk.coordinator.group.decisions.actions import (
     Report,
     StaticReplacement,
     Step,
+    StopTimer,
     Stored,
     StoreGroup,
     SyncReply,
     SyncResult,
+    session_timer,
 )
 from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.rebalance import (
@@ -143,4 +145,5 @@ def _revert(group: Group, what: StaticReplacement, step: Step) -> None:
     member.rebalance_timeout_ms = what.old_rebalance_timeout_ms
     member.session_timeout_ms = what.old_session_timeout_ms
     group.replace_static(member, what.old_member_id, step)
+    step.add(StopTimer(session_timer(what.new_member_id)))
     keep_alive(member, step)

@@ -1,4 +1,4 @@
-"""How many records are left: compared with what a consumer gets, on logs with holes, markers, cuts and many segments."""
+"""How many records are left: what a consumer gets, on logs with holes, markers, cuts and many segments."""
 
 from __future__ import annotations
 
