@@ -24,32 +24,54 @@ done
 
 "$here/setup.sh" embedded dev
 bin="$PWD/.venv/bin"
+# Each process of a test would read all sources anew.
+unset PYTHONDONTWRITEBYTECODE
+
+has() { [[ " ${suites[*]} " == *" $1 "* ]]; }
 
 # Apache Kafka, the oracle of the interop suite, comes through Maven.
-if [[ " ${suites[*]} " == *" interop "* ]] && ! command -v mvn >/dev/null; then
-  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+fetch() {
+  if has interop && ! command -v mvn >/dev/null; then
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+      echo "test.sh: the interop suite needs Maven (mvn), and this user cannot install it" >&2
+      return 1
+    fi
     echo "test.sh: installing Maven (Debian package maven)"
     apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq maven >/dev/null
-  else
-    echo "test.sh: the interop suite needs Maven (mvn), and this user cannot install it" >&2
-    exit 1
   fi
+  "$bin/python" -m tests.support.fetch "${suites[@]}"
+}
+
+# Beside the first suites, which need nothing of it; the others wait for it.
+if has integration || has interop; then
+  fetch &
+  trap wait EXIT
 fi
 
 say() { printf '\n== %s\n' "$*"; }
 
 style() {
   say "style: ruff, mypy --strict, import-linter"
+  "$bin/lint-imports" --config setup.cfg &
+  local layers=$!
   "$bin/ruff" check .
   "$bin/ruff" format --check .
   "$bin/mypy"
-  "$bin/lint-imports" --config setup.cfg
+  wait "$layers"
 }
 
 # A test of real processes that fails beside other work gets a second try, and is named as RERUN in the summary: it is
 # to be mended, but does not throw away what all the others showed. Planted faults get none.
 second_try=(--reruns 1 -raR)
 options=()
+# Most of these tests wait: for processes, for ZooKeeper. The files go side by side, and what judges time after them.
+side_by_side() {
+  options=(-n 2 --dist loadfile --no-loadscope-reorder -m "not alone" "${second_try[@]}")
+  suite "$1"
+  options=(-m alone "${second_try[@]}")
+  suite "$1"
+}
+
 suite() { # the suite's folders below tests/, the first one gives the name
   say "$1"
   local began=$SECONDS
@@ -72,9 +94,9 @@ for name in "${suites[@]}"; do
       options=(-n 2)
       suite mutants
       ;;
-    *)
-      options=("${second_try[@]}")
-      suite "$name"
+    integration | interop)
+      wait
+      side_by_side "$name"
       ;;
   esac
 done

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import interpreted
+from tests.support.side_by_side import SPARK, Scheduling, group_of
 
 if refusal := interpreted.choose():
     pytest.exit(refusal, returncode=2)
@@ -36,6 +37,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, help="of a random test that says so: run this seed only")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out (a skip is a failure in CI) slow tests unless --full was given, and those that need sources."""
     unwanted = set() if config.getoption("--full") else {"slow"}
@@ -45,6 +51,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    items.sort(key=lambda item: group_of(item.nodeid) != SPARK)
 
 
 @pytest.hookimpl(hookwrapper=True)

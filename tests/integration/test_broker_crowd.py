@@ -124,6 +124,7 @@ def test_garbage_ends_its_connection_with_one_line_and_no_one_elses(broker: OurB
     assert "Traceback" not in said
 
 
+@pytest.mark.alone
 def test_a_flood_of_garbage_costs_a_line_each_and_no_memory(broker: OurBroker) -> None:
     chance = random.Random(7)
     lines_before = len(refusals(broker))
@@ -155,6 +156,7 @@ def test_a_frame_in_two_halves_with_a_pause_between_is_a_frame(broker: OurBroker
             slow.recv(size - 4, socket.MSG_WAITALL)
 
 
+@pytest.mark.alone
 def test_half_open_connections_by_the_thousand_cost_little_and_delay_nobody(broker: OurBroker) -> None:
     with RawClient(broker.bootstrap) as other, ExitStack() as crowd:
         produce_times_ms(broker, other)
@@ -172,6 +174,7 @@ def test_half_open_connections_by_the_thousand_cost_little_and_delay_nobody(brok
         assert_nobody_waits(produce_times_ms(broker, other))
 
 
+@pytest.mark.alone
 def test_a_thousand_clients_that_have_asked_and_wait_cost_less_than_60_kb_each(broker: OurBroker) -> None:
     with RawClient(broker.bootstrap) as other, ExitStack() as crowd:
         produce_times_ms(broker, other)
@@ -184,6 +187,7 @@ def test_a_thousand_clients_that_have_asked_and_wait_cost_less_than_60_kb_each(b
         assert grown < CROWD * 60 * KILOBYTE, f"{grown / CROWD / KILOBYTE:.1f} KB a connection"
 
 
+@pytest.mark.alone
 def test_a_slow_reader_of_a_big_fetch_holds_up_nobody_and_gets_every_byte(broker: OurBroker) -> None:
     topic, batch = "slow-reader", random.Random(8).randbytes(900 * KILOBYTE)
     with RawClient(broker.bootstrap) as other:
@@ -235,6 +239,7 @@ def test_a_batch_that_does_not_decompress_is_refused_without_a_trace(broker: Our
         assert "Traceback" not in broker.process.output()[len(before) :]
 
 
+@pytest.mark.alone
 def test_a_batch_that_unpacks_to_far_more_than_it_may_leaves_no_memory_behind(broker: OurBroker) -> None:
     # 800 MB of zeros in 800 KB.
     deflate = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)

@@ -75,6 +75,7 @@ def children(broker: OurBroker) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+@pytest.mark.alone
 def test_others_do_not_wait_while_fifty_megabytes_are_converted(broker: OurBroker) -> None:
     with RawClient(broker.bootstrap) as old, RawClient(broker.bootstrap) as other:
         given_records(old, WANTED_BYTES)

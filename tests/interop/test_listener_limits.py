@@ -16,6 +16,8 @@ from tests.support.processes import ChildProcess, free_port
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 LISTENERS = ("INTERNAL", "FULL", "FAST", "IDLE", "BYTES", "ADDRESS", "CASE")
+pytestmark = pytest.mark.alone
+
 OWN = {
     "listener.name.full.max.connections": "2",
     "listener.name.fast.max.connection.creation.rate": "1",

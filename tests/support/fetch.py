@@ -1,0 +1,27 @@
+"""Fetches what the suites need from elsewhere before they ask for it: ZooKeeper's image, Apache's and Spark's jars.
+
+    python -m tests.support.fetch SUITE...
+
+Only time is won: a suite that finds something missing fetches it itself, and says what is wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from tests.support import apache, spark
+from tests.support.zookeeper_container import NoContainerError, connect_to_engine, find_image
+
+
+def main(suites: set[str]) -> None:
+    try:
+        print(f"fetched: {find_image(connect_to_engine())}")
+    except NoContainerError as reason:
+        print(f"not fetched: {reason}")
+    if "interop" in suites:
+        print(f"fetched: {apache.classpath()}")
+        print(f"fetched: {len(spark.connector_jars())} jars of Spark's connector")
+
+
+if __name__ == "__main__":
+    main(set(sys.argv[1:]))
