@@ -1,6 +1,7 @@
 """A wheel holds everything a user without a checkout needs, and runs without one."""
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -19,24 +20,31 @@ PROJECT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel built from the committed and changed files of this tree, not from its leftovers."""
+    """A wheel built from the committed and changed files of this tree, and from what scripts/setup.sh has compiled."""
     source, wheels = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheels")
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=PROJECT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    for name in filter(None, listed.stdout.split("\0")):
-        target = source / name
-        target.parent.mkdir(parents=True, exist_ok=True)
+    for name in listed("--cached", "--others", "--exclude-standard"):
         if (PROJECT / name).is_file():
-            target.write_bytes((PROJECT / name).read_bytes())
+            place(PROJECT / name, source / name)
+    # What is up to date there is not compiled once more: generated C by its time, extensions as a build leaves them.
+    library = f"build/lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
+    for name in listed("--others", "--", "*.c", "build", "*.so"):
+        place(PROJECT / name, source / (f"{library}/{name}" if name.endswith(".so") else name))
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps"]
-    subprocess.run([*pip, "--wheel-dir", str(wheels), str(source)], check=True)
+    subprocess.run([*pip, "--no-build-isolation", "--wheel-dir", str(wheels), str(source)], check=True)
     (wheel,) = wheels.glob("*.whl")
     return wheel
+
+
+def listed(*how: str) -> list[str]:
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", *how], cwd=PROJECT, check=True, capture_output=True, text=True
+    ).stdout
+    return list(filter(None, listing.split("\0")))
+
+
+def place(file: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(file, target)
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +68,11 @@ def commands(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(command: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return subprocess.run(
         [str(command), *arguments],
         cwd="/",
-        env={**os.environ, **environment},
+        env={**inherited, **environment},
         capture_output=True,
         text=True,
         timeout=60,
