@@ -73,11 +73,33 @@ fi
 extras="$(IFS=,; echo "$*")"
 say "installing kafka_zk${extras:+ with $extras} into .venv (from PyPI, this can take a few minutes)"
 command -v cc >/dev/null || command -v gcc >/dev/null || say "no C compiler: everything will run in pure Python"
-.venv/bin/python -m pip install --disable-pip-version-check --quiet --editable ".${extras:+[$extras]}" ||
-  fail "pip could not install the package; see its message above (is the network there?)"
+pip_install() { .venv/bin/python -m pip install --disable-pip-version-check --quiet "$@"; }
+
+# What the package and the extras ask for; an extra may name another one of ours.
+mapfile -t requirements < <(
+  .venv/bin/python - "$@" <<'PYTHON'
+import re
+import sys
+import tomllib
+
+with open("pyproject.toml", "rb") as file:
+    project = tomllib.load(file)["project"]
+extras = sys.argv[1:]
+for extra in extras:
+    extras += re.findall(r"^kafka_zk\[(.*)\]$", "\n".join(project["optional-dependencies"][extra]), re.M)
+wanted = [*project["dependencies"], *(each for extra in extras for each in project["optional-dependencies"][extra])]
+print("\n".join(dict.fromkeys(each for each in wanted if not each.startswith("kafka_zk["))))
+PYTHON
+)
+# Our own modules are compiled while the others are fetched.
+pip_install --no-deps --editable . &
+compiling=$!
+pip_install "${requirements[@]}" || not_installed=1
+wait "$compiling" || not_installed=1
+[ -z "${not_installed:-}" ] || fail "pip could not install the package; see its message above (is the network there?)"
 
 # The first start should not have to compile three hundred modules.
-.venv/bin/python -m compileall -q kafka_zk
+.venv/bin/python -m compileall -q -j 0 kafka_zk
 
 touch "$stamp"
 { grep -F " $hash" "$stamp" || true; printf "%s $hash\n" "${wanted[@]}"; } | sort -u >"$stamp.new"
