@@ -13,6 +13,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/client/consumer/test_assignors.py -k holds_back",
     ),
     Mutant(
+        breaks="a partition far away does not stick",
+        file="kafka_zk/client/consumer/assignors/sticky_alike.py",
+        old="for partition in had if not racks.keep_apart(member_id, partition)]",
+        new="for partition in had]",
+        tests="tests/unit/client/consumer/test_racks.py -k stick",
+    ),
+    Mutant(
+        breaks="what is joined by key stays together, racks or not",
+        file="kafka_zk/client/consumer/assignors/range.py",
+        old="                if len(alike) > 1:\n                    _give_together(alike)\n",
+        new="                if len(alike) > 1:\n                    alike[0].give_runs(near_by=True)\n",
+        tests="tests/unit/client/consumer/test_racks.py -k joined",
+    ),
+    Mutant(
         breaks="no record of an aborted transaction gets out under read_committed",
         file="kafka_zk/client/consumer/fetched_partition.py",
         old="self._aborted[0].first_offset <= header.last_offset:",

@@ -1,6 +1,6 @@
 """Partition assignors: how the leader of a group shares the partitions out among its members."""
 
 from kafka_zk.client.consumer.assignors.catalogue import assignors_by_class_name
-from kafka_zk.client.consumer.assignors.model import Assignment, Assignor, Member, RebalanceProtocol
+from kafka_zk.client.consumer.assignors.model import Assignment, Assignor, Member, RebalanceProtocol, ReplicaRacks
 
-__all__ = ["Assignment", "Assignor", "Member", "RebalanceProtocol", "assignors_by_class_name"]
+__all__ = ["Assignment", "Assignor", "Member", "RebalanceProtocol", "ReplicaRacks", "assignors_by_class_name"]

@@ -18,6 +18,10 @@ NO_GENERATION = -1
 Assignment = dict[str, list[TopicPartition]]
 """Partitions by member id; every member has an entry."""
 
+ReplicaRacks = Mapping[TopicPartition, frozenset[str]]
+"""The racks that replicas of a partition stand in, also of those that are not in sync now."""
+NO_REPLICA_RACKS: ReplicaRacks = {}
+
 
 class RebalanceProtocol(Enum):
     """What members give up before they join again: everything, or only what the leader takes from them."""
@@ -36,6 +40,7 @@ class Member:
     owned: Sequence[TopicPartition] = ()
     generation: int = NO_GENERATION
     user_data: bytes | None = None
+    rack: str | None = None
 
     @property
     def place(self) -> tuple[bool, str]:
@@ -58,5 +63,7 @@ class Assignor(Protocol):
     def user_data(self, assigned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
         """What a member says to the leader beside its topics: `assigned` in `generation`, None before the first."""
 
-    def assign(self, partition_counts: Mapping[str, int], members: Sequence[Member]) -> Assignment:
+    def assign(
+        self, partition_counts: Mapping[str, int], members: Sequence[Member], replica_racks: ReplicaRacks, /
+    ) -> Assignment:
         """`partition_counts` holds the topics that exist."""

@@ -1,14 +1,25 @@
 """Range: of every topic each member takes a run of partitions next to each other.
 
 Role        Pure.
-Source      RangeAssignor, for members and brokers without racks.
+Invariants  The sizes of the shares are those of runs, with racks or without: a rack only chooses which partitions.
+            What is joined by key meets in one member: topics with as many partitions and the same readers are shared
+            out alike, where racks matter, too.
+Source      RangeAssignor; KIP-881.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 
-from kafka_zk.client.consumer.assignors.model import Assignment, Member, RebalanceProtocol
+from kafka_zk.client.consumer.assignors.model import (
+    NO_REPLICA_RACKS,
+    Assignment,
+    Member,
+    RebalanceProtocol,
+    ReplicaRacks,
+)
+from kafka_zk.client.consumer.assignors.racks import Racks
 from kafka_zk.protocol.types import TopicPartition
 
 
@@ -21,14 +32,90 @@ class RangeAssignor:
     def user_data(self, assigned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
         return None
 
-    def assign(self, partition_counts: Mapping[str, int], members: Sequence[Member]) -> Assignment:
-        assignment: Assignment = {member.member_id: [] for member in members}
+    def assign(
+        self,
+        partition_counts: Mapping[str, int],
+        members: Sequence[Member],
+        replica_racks: ReplicaRacks = NO_REPLICA_RACKS,
+    ) -> Assignment:
+        in_order = sorted(members, key=lambda member: member.place)
+        shares = []
         for topic in sorted(partition_counts):
-            readers = sorted((member for member in members if topic in member.topics), key=lambda member: member.place)
-            start = 0
-            for index, reader in enumerate(readers):
-                share, rest = divmod(partition_counts[topic], len(readers))
-                end = start + share + (index < rest)
-                assignment[reader.member_id].extend(TopicPartition(topic, number) for number in range(start, end))
-                start = end
+            readers = [member for member in in_order if topic in member.topics]
+            if readers:
+                shares.append(_Shares(topic, partition_counts[topic], readers, replica_racks))
+        if any(each.racks.matter for each in shares):
+            for alike in _shared_out_alike(shares):
+                if len(alike) > 1:
+                    _give_together(alike)
+                elif alike[0].racks.matter:
+                    alike[0].give_runs(near_by=True)
+        assignment: Assignment = {member.member_id: [] for member in members}
+        for each in shares:
+            each.give_runs(near_by=False)
+            for member_id, given in each.given.items():
+                assignment[member_id].extend(sorted(given))
         return assignment
+
+
+class _Shares:
+    """One topic's partitions: what is left of them, and what its readers have."""
+
+    def __init__(self, topic: str, count: int, readers: Sequence[Member], replica_racks: ReplicaRacks) -> None:
+        self.readers = [reader.member_id for reader in readers]
+        self.partitions = [TopicPartition(topic, number) for number in range(count)]
+        self.racks = Racks(readers, self.partitions, replica_racks)
+        self.given: Assignment = {reader: [] for reader in self.readers}
+        # Who reads it, and from where: of topics that differ in this nothing can be joined within a rack.
+        self.audience = frozenset((reader.member_id, reader.rack or None) for reader in readers)
+        self._left = dict.fromkeys(self.partitions)
+        self._share, self._larger_left = divmod(count, len(readers))
+
+    def room(self, reader: str) -> int:
+        """How many more the reader may have."""
+        return max(0, self._share + (self._larger_left > 0) - len(self.given[reader]))
+
+    def give(self, reader: str, partitions: Iterable[TopicPartition]) -> None:
+        given = self.given[reader]
+        for partition in partitions:
+            given.append(partition)
+            del self._left[partition]
+        if len(given) > self._share:
+            self._larger_left -= 1
+
+    def give_runs(self, *, near_by: bool) -> None:
+        """What is left, reader by reader; `near_by`: only what has a replica in the reader's rack."""
+        for reader in self.readers:
+            wanted = [each for each in self._left if not (near_by and self.racks.keep_apart(reader, each))]
+            taken = list(islice(wanted, self.room(reader)))
+            if taken:
+                self.give(reader, taken)
+
+
+def _shared_out_alike(shares: Iterable[_Shares]) -> list[list[_Shares]]:
+    groups: dict[object, list[_Shares]] = {}
+    for each in shares:
+        groups.setdefault((each.audience, len(each.partitions)), []).append(each)
+    return list(groups.values())
+
+
+def _give_together(alike: Sequence[_Shares]) -> None:
+    """Partitions of one number to a reader that stands in a rack of all of them."""
+    first = alike[0]
+    if all(rack is None for _, rack in first.audience):
+        return
+    for number in range(len(first.partitions)):
+
+        def may_have(reader: str, number: int = number) -> bool:
+            return all(
+                each.room(reader) and not each.racks.keep_apart(reader, each.partitions[number]) for each in alike
+            )
+
+        reader = _first(may_have, first.readers)
+        if reader is not None:
+            for each in alike:
+                each.give(reader, [each.partitions[number]])
+
+
+def _first(may_have: Callable[[str], bool], readers: Iterable[str]) -> str | None:
+    return next(filter(may_have, readers), None)

@@ -1,6 +1,6 @@
 """Round robin: all partitions of all topics, dealt out one by one.
 
-Role        Pure.
+Role        Pure. Looks at no racks, as Java's.
 Source      RoundRobinAssignor.
 """
 
@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kafka_zk.client.consumer.assignors.model import Assignment, Member, RebalanceProtocol
+from kafka_zk.client.consumer.assignors.model import (
+    NO_REPLICA_RACKS,
+    Assignment,
+    Member,
+    RebalanceProtocol,
+    ReplicaRacks,
+)
 from kafka_zk.protocol.types import TopicPartition
 
 
@@ -21,7 +27,12 @@ class RoundRobinAssignor:
     def user_data(self, assigned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
         return None
 
-    def assign(self, partition_counts: Mapping[str, int], members: Sequence[Member]) -> Assignment:
+    def assign(
+        self,
+        partition_counts: Mapping[str, int],
+        members: Sequence[Member],
+        replica_racks: ReplicaRacks = NO_REPLICA_RACKS,
+    ) -> Assignment:
         assignment: Assignment = {member.member_id: [] for member in members}
         circle = sorted(members, key=lambda member: member.place)
         subscribed = {topic for member in members for topic in member.topics}

@@ -16,7 +16,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_zk.client.consumer.assignors.java_order import in_hash_order, string_hash
-from kafka_zk.client.consumer.assignors.model import NO_GENERATION, Assignment, Member, RebalanceProtocol
+from kafka_zk.client.consumer.assignors.model import (
+    NO_GENERATION,
+    NO_REPLICA_RACKS,
+    Assignment,
+    Member,
+    RebalanceProtocol,
+    ReplicaRacks,
+)
+from kafka_zk.client.consumer.assignors.racks import NO_RACKS, Racks
 from kafka_zk.client.consumer.assignors.sticky_alike import share_alike
 from kafka_zk.client.consumer.assignors.sticky_mixed import share_mixed
 from kafka_zk.protocol.types import TopicPartition
@@ -53,8 +61,13 @@ class StickyAssignor:
     def user_data(self, assigned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
         return None if assigned is None else encode_memory(assigned, generation)
 
-    def assign(self, partition_counts: Mapping[str, int], members: Sequence[Member]) -> Assignment:
-        return _share(partition_counts, members, lambda member: decode_memory(member.user_data))[0]
+    def assign(
+        self,
+        partition_counts: Mapping[str, int],
+        members: Sequence[Member],
+        replica_racks: ReplicaRacks = NO_REPLICA_RACKS,
+    ) -> Assignment:
+        return _share(partition_counts, members, replica_racks, lambda member: decode_memory(member.user_data))[0]
 
 
 class CooperativeStickyAssignor:
@@ -66,8 +79,13 @@ class CooperativeStickyAssignor:
     def user_data(self, assigned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
         return _INT32.pack(generation)
 
-    def assign(self, partition_counts: Mapping[str, int], members: Sequence[Member]) -> Assignment:
-        assignment, claims = _share(partition_counts, members, _cooperative_memory)
+    def assign(
+        self,
+        partition_counts: Mapping[str, int],
+        members: Sequence[Member],
+        replica_racks: ReplicaRacks = NO_REPLICA_RACKS,
+    ) -> Assignment:
+        assignment, claims = _share(partition_counts, members, replica_racks, _cooperative_memory)
         held = _held_by_others(members, assignment, claims)
         return {
             member_id: [partition for partition in partitions if partition not in held]
@@ -128,16 +146,23 @@ def _read_alike(members: Sequence[Member]) -> bool:
 
 
 def _share(
-    partition_counts: Mapping[str, int], members: Sequence[Member], memory_of: Callable[[Member], Memory]
+    partition_counts: Mapping[str, int],
+    members: Sequence[Member],
+    replica_racks: ReplicaRacks,
+    memory_of: Callable[[Member], Memory],
 ) -> tuple[Assignment, Claims]:
     ordered = in_hash_order(members, lambda member: string_hash(member.member_id))
     subscribed = {topic for member in members for topic in member.topics}
     counts = {topic: count for topic, count in partition_counts.items() if topic in subscribed}
     claims = _claims(counts, ordered, memory_of)
+    partitions = (TopicPartition(topic, number) for topic, count in counts.items() for number in range(count))
+    racks = Racks(members, partitions, replica_racks)
+    if not racks.matter:
+        racks = NO_RACKS
     if _read_alike(members):
-        return share_alike(counts, claims.owned), claims
+        return share_alike(counts, claims.owned, racks), claims
     topics = {member.member_id: member.topics for member in ordered}
-    return share_mixed(counts, topics, claims.owned, claims.previous), claims
+    return share_mixed(counts, topics, claims.owned, claims.previous, racks), claims
 
 
 def _held_by_others(members: Sequence[Member], assignment: Assignment, claims: Claims) -> set[TopicPartition]:

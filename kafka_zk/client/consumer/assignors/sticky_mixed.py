@@ -3,6 +3,7 @@
 Role        Pure. Called by the sticky assignors.
 Invariants  Only members of a topic get its partitions. A move goes from a member to one that has at least two fewer.
             Partitions of a topic do not swap places: rather than to move one against another, that one goes back.
+            Balance comes before racks: what is moved for its sake goes to whoever has the least.
             Differs from Kafka: a former owner gets a partition back only while it reads the topic.
 Source      AbstractStickyAssignor.GeneralAssignmentBuilder; KIP-54.
 """
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kafka_zk.client.consumer.assignors.model import Assignment
 from kafka_zk.client.consumer.assignors.moves import Moves
+from kafka_zk.client.consumer.assignors.racks import NO_RACKS, Racks
 from kafka_zk.protocol.types import TopicPartition
 
 
@@ -22,9 +24,10 @@ def share_mixed(
     topics: Mapping[str, Sequence[str]],
     owned: Assignment,
     previous: Mapping[TopicPartition, str],
+    racks: Racks,
 ) -> Assignment:
     """`topics` and `owned` have every member; `previous` names owners of generations before the newest."""
-    return _Sharing(partition_counts, topics, previous).run(owned)
+    return _Sharing(partition_counts, topics, previous, racks).run(owned)
 
 
 class _Sharing:
@@ -33,6 +36,7 @@ class _Sharing:
         partition_counts: Mapping[str, int],
         topics: Mapping[str, Sequence[str]],
         previous: Mapping[TopicPartition, str],
+        racks: Racks,
     ) -> None:
         self._counts = partition_counts
         self._topics = {
@@ -43,6 +47,7 @@ class _Sharing:
             for topic in named:
                 self._readers[topic].append(member)
         self._previous = previous
+        self._racks = racks
         self._moves = Moves()
         self._assignment: Assignment = {}
         self._owner: dict[TopicPartition, str] = {}
@@ -56,8 +61,9 @@ class _Sharing:
         unassigned = [partition for partition in everything if partition not in self._owner]
         self._by_load = sorted((len(had), member) for member, had in self._assignment.items())
         starts_empty = self._by_load[-1][0] == 0
-        for partition in unassigned:
-            self._assign(partition)
+        far_from_all = [partition for partition in unassigned if not self._assign(partition, self._racks)]
+        for partition in far_from_all:
+            self._assign(partition, NO_RACKS)
         fixed = self._set_aside_what_cannot_change()
         before = {member: list(had) for member, had in self._assignment.items()}
         if not revoked:
@@ -68,24 +74,30 @@ class _Sharing:
         return {**self._assignment, **fixed}
 
     def _take_over(self, owned: Assignment) -> bool:
-        """What members had and may still have. Answers whether somebody must give up what it no longer reads."""
+        """What members had and may still have. Whether somebody must give up what it may not read, or not from afar."""
         revoked = False
         for member, partitions in owned.items():
             reads = set(self._topics[member])
-            kept = [partition for partition in partitions if partition.topic in reads]
+            kept = [
+                partition
+                for partition in partitions
+                if partition.topic in reads and not self._racks.keep_apart(member, partition)
+            ]
             revoked = revoked or len(kept) < len(partitions)
             self._assignment[member] = kept
             self._owner.update(dict.fromkeys(kept, member))
         return revoked
 
-    def _assign(self, partition: TopicPartition) -> None:
-        """To the reader that has the least."""
-        member = self._least_loaded(partition.topic)
+    def _assign(self, partition: TopicPartition, racks: Racks) -> bool:
+        """To the reader that has the least of those that `racks` do not keep apart from it; whether there is one."""
+        member = self._least_loaded(partition, racks)
         if member is not None:
             self._give(partition, member)
+        return member is not None
 
-    def _least_loaded(self, topic: str) -> str | None:
-        return next((member for _, member in self._by_load if topic in self._topics[member]), None)
+    def _least_loaded(self, partition: TopicPartition, racks: Racks) -> str | None:
+        readers = (member for _, member in self._by_load if partition.topic in self._topics[member])
+        return next((member for member in readers if not racks.keep_apart(member, partition)), None)
 
     def _give(self, partition: TopicPartition, member: str) -> None:
         had = self._assignment[member]
@@ -141,7 +153,7 @@ class _Sharing:
             self._move(partition, former)
             return True
         if any(load > len(self._assignment[reader]) + 1 for reader in self._readers[partition.topic]):
-            receiver = self._least_loaded(partition.topic)
+            receiver = self._least_loaded(partition, NO_RACKS)
             assert receiver is not None, "a topic with readers has one that has the least"
             self._move(partition, receiver)
             return True

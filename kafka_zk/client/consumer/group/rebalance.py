@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from kafka_zk.client.consumer.assignors import Assignor, Member, RebalanceProtocol
 from kafka_zk.client.consumer.group.commits import Commits
 from kafka_zk.client.consumer.group.coordinator_link import CoordinatorLink
+from kafka_zk.client.consumer.group.led_topics import LedTopics, led_topics
 from kafka_zk.client.consumer.group.member_requests import join_group, leave_group, sync_group
 from kafka_zk.client.consumer.group.membership import Identity, Membership, MemberState, Outcome
 from kafka_zk.client.consumer.group.subscription_protocol import (
@@ -85,7 +86,7 @@ class Rebalance:
         self._leads = False
         self._to_lead: tuple[Assignor, list[Member]] | None = None
         self._assigned: list[TopicPartition] | None = None
-        self._led_counts: dict[str, int] = {}
+        self._led = LedTopics()
         self._led_topics: frozenset[str] = frozenset()
         self._seen_update = -1
         self._began_ms = 0
@@ -109,7 +110,7 @@ class Rebalance:
         if membership.state is MemberState.STABLE and membership.identity.has_generation:
             if self._subscriptions.topics != self._joined_topics:
                 membership.request_rejoin("the subscription has changed")
-            elif self._leads and self._led_counts != self._counts(self._led_topics):
+            elif self._leads and self._led.means_another(self._led_now(), self._rack):
                 membership.request_rejoin("cached metadata has changed")
         may_join = membership.state in (MemberState.UNJOINED, MemberState.STABLE)
         if membership.rejoin_needed and may_join and now_ms >= self._retry_at_ms and self._prepare():
@@ -284,8 +285,8 @@ class Rebalance:
         if any(topic not in snapshot.topics and topic not in snapshot.topic_errors for topic in self._led_topics):
             return
         (assignor, members), self._to_lead = self._to_lead, None
-        self._led_counts = self._counts(self._led_topics)
-        assignment = assignor.assign(self._led_counts, members)
+        self._led = self._led_now()
+        assignment = assignor.assign(self._led.counts, members, self._led.replica_racks)
         self._sync({member_id: encode_assignment(partitions) for member_id, partitions in assignment.items()})
 
     def want_topics(self) -> None:
@@ -296,10 +297,8 @@ class Rebalance:
             led = self._led_topics if self._leads else frozenset()
             self._metadata.set_topics(self._subscriptions.topics | led, self._clock.monotonic_ms())
 
-    def _counts(self, topics: frozenset[str]) -> dict[str, int]:
-        snapshot = self._metadata.snapshot
-        counts = {topic: snapshot.partition_count(topic) for topic in sorted(topics)}
-        return {topic: count for topic, count in counts.items() if count}
+    def _led_now(self) -> LedTopics:
+        return led_topics(self._metadata.snapshot, self._led_topics)
 
     def _unanswered(self, attempt: int, error: Exception) -> None:
         self._membership.on_disconnected(attempt)

@@ -57,7 +57,8 @@ def decode_subscription(data: Buffer, member_id: str, group_instance_id: str | N
         raise KafkaException(f"The subscription of member {member_id} cannot be read: {error}") from error
     owned = [TopicPartition(each.topic, number) for each in value.owned_partitions or () for number in each.partitions]
     user_data = None if value.user_data is None else bytes(value.user_data)
-    return Member(member_id, list(value.topics), group_instance_id, owned, value.generation_id, user_data)
+    rack = value.rack_id or None
+    return Member(member_id, list(value.topics), group_instance_id, owned, value.generation_id, user_data, rack)
 
 
 def encode_assignment(partitions: Sequence[TopicPartition]) -> bytes:

@@ -1,0 +1,39 @@
+"""What a group's leader knows of the topics that its members read.
+
+Role        Pure. Two pictures that are not equal mean that the group is to be shared out anew.
+Source      ConsumerCoordinator.MetadataSnapshot, PartitionRackInfo; KIP-881.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kafka_zk.client.consumer.assignors import ReplicaRacks
+from kafka_zk.client.network.cluster_snapshot import ClusterSnapshot
+from kafka_zk.protocol.types import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class LedTopics:
+    """Topics that are there, with their numbers of partitions, and where the replicas stand."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    replica_racks: ReplicaRacks = field(default_factory=dict)
+
+    def means_another(self, now: LedTopics, rack: str | None) -> bool:
+        """Whether a leader in `rack` shares out anew: one that names no rack does not watch where replicas are."""
+        return self.counts != now.counts or (rack is not None and self.replica_racks != now.replica_racks)
+
+
+def led_topics(snapshot: ClusterSnapshot, topics: Iterable[str]) -> LedTopics:
+    """Of the topics that the snapshot has partitions of."""
+    known = [snapshot.topics[topic] for topic in sorted(topics) if snapshot.partition_count(topic)]
+    rack_of = {node.id: node.rack for node in snapshot.nodes.values() if node.rack}
+    racks = {
+        TopicPartition(topic.name, number): frozenset(rack_of[each] for each in partition.replicas if each in rack_of)
+        for topic in known
+        for number, partition in topic.partitions.items()
+        if rack_of
+    }
+    return LedTopics({topic.name: len(topic.partitions) for topic in known}, racks)
