@@ -13,6 +13,7 @@ from kafka_zk.zk.errors import MalformedZNode
 from kafka_zk.zk.operations import Stat
 from kafka_zk.zk.znodes import documents
 from kafka_zk.zk.znodes.names import CONFIG_TYPES
+from kafka_zk.zk.znodes.properties_order import in_properties_order
 
 
 class ConfigEntityTypeZNode:
@@ -32,7 +33,7 @@ class ConfigEntityZNode:
 
     @staticmethod
     def encode(overrides: Mapping[str, str]) -> bytes:
-        return documents.write({"version": 1, "config": dict(overrides)})
+        return documents.write({"version": 1, "config": in_properties_order(overrides)})
 
     @staticmethod
     def decode(data: bytes | None, stat: Stat | None = None, entity_path: str = "") -> dict[str, str]:

@@ -113,7 +113,18 @@ def normalise(value: Any, ignore: dict[str, str], key: str = "") -> Any:
     return value
 
 
-UNORDERED = {"topics", "configs", "responses", "results", "partition_responses", "partition_result"}
+UNORDERED = {
+    "topics",
+    "configs",
+    "responses",
+    "results",
+    "partition_responses",
+    "partition_result",
+    "credential_infos",
+    "entries",
+    "entity",
+    "values",
+}
 """Kafka builds these from hash maps; no client relies on their order."""
 
 BY_KIND = {"cluster_id", "port", "log_append_time_ms", "session_id", "member_id", "leader"}

@@ -1,0 +1,48 @@
+"""AlterClientQuotas (key 49, v0-1): set and take away quotas of users, client ids and ips.
+
+Source      KafkaApis.handleAlterClientQuotasRequest, AlterClientQuotasRequest.entries.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.admin.client_quotas import alter_client_quotas
+from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.own_words import own_words
+from kafka_zk.api.registry import api
+from kafka_zk.api.walk import per_item
+from kafka_zk.protocol.errors import BrokerError, ClusterAuthorizationFailed
+from kafka_zk.protocol.messages.alter_client_quotas import (
+    ALTER_CLIENT_QUOTAS_REQUEST,
+    ALTER_CLIENT_QUOTAS_RESPONSE,
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    RequestEntryData,
+    ResponseEntryData,
+)
+
+
+@api(ALTER_CLIENT_QUOTAS_REQUEST, ALTER_CLIENT_QUOTAS_RESPONSE)
+def alter(request: AlterClientQuotasRequest, ctx: RequestContext) -> AlterClientQuotasResponse:
+    """Blocks."""
+    if not ctx.may(Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
+        raise ClusterAuthorizationFailed
+
+    def alter_one(entry: RequestEntryData) -> ResponseEntryData:
+        changes = {operation.key: None if operation.remove else operation.value for operation in entry.ops}
+        alter_client_quotas(ctx.services.zk, _names(entry), changes, validate_only=request.validate_only)
+        return ResponseEntryData(error_message=None, entity=entry.entity)
+
+    answers = per_item(request.entries, alter_one, _refused)
+    # An entity that is named twice is answered once, by what came of it last.
+    entities = [frozenset(_names(entry).items()) for entry in request.entries]
+    by_entity = dict(zip(entities, answers, strict=True))
+    return AlterClientQuotasResponse(entries=list(by_entity.values()))
+
+
+def _names(entry: RequestEntryData) -> dict[str, str | None]:
+    return {part.entity_type: part.entity_name for part in entry.entity}
+
+
+def _refused(entry: RequestEntryData, error: BrokerError) -> ResponseEntryData:
+    return ResponseEntryData(error_code=error.code, error_message=own_words(error), entity=entry.entity)

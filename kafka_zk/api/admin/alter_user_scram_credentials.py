@@ -1,0 +1,43 @@
+"""AlterUserScramCredentials (key 51, v0): store and delete the credentials of users. The controller does it.
+
+Source      KafkaApis.handleAlterUserScramCredentialsRequest.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.admin.scram_credentials import Deletion, Upsertion, alter_credentials
+from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.protocol.errors import BrokerError, ClusterAuthorizationFailed, NotController
+from kafka_zk.protocol.messages.alter_user_scram_credentials import (
+    ALTER_USER_SCRAM_CREDENTIALS_REQUEST,
+    ALTER_USER_SCRAM_CREDENTIALS_RESPONSE,
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
+
+
+@api(ALTER_USER_SCRAM_CREDENTIALS_REQUEST, ALTER_USER_SCRAM_CREDENTIALS_RESPONSE)
+def alter(request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> AlterUserScramCredentialsResponse:
+    """Blocks."""
+    if not ctx.services.controller.is_active:
+        raise NotController
+    if not ctx.may(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
+        raise ClusterAuthorizationFailed
+    outcomes = alter_credentials(
+        ctx.services.zk,
+        [Deletion(each.name, each.mechanism) for each in request.deletions],
+        [
+            Upsertion(each.name, each.mechanism, each.iterations, bytes(each.salt), bytes(each.salted_password))
+            for each in request.upsertions
+        ],
+    )
+    return AlterUserScramCredentialsResponse(results=[_result(user, error) for user, error in outcomes.items()])
+
+
+def _result(user: str, error: BrokerError | None) -> AlterUserScramCredentialsResult:
+    if error is None:
+        return AlterUserScramCredentialsResult(user=user)
+    return AlterUserScramCredentialsResult(user=user, error_code=error.code, error_message=str(error))

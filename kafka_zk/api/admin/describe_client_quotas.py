@@ -1,0 +1,54 @@
+"""DescribeClientQuotas (key 48, v0-1): the quotas of users, client ids and ips that a filter lets through.
+
+Source      KafkaApis.handleDescribeClientQuotasRequest, DescribeClientQuotasRequest.filter.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.admin.client_quotas import describe_client_quotas
+from kafka_zk.admin.quota_entities import ANYTHING, Anything, QuotaFilter, names_of
+from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.protocol.errors import BrokerError, ClusterAuthorizationFailed
+from kafka_zk.protocol.messages.describe_client_quotas import (
+    DESCRIBE_CLIENT_QUOTAS_REQUEST,
+    DESCRIBE_CLIENT_QUOTAS_RESPONSE,
+    ComponentData,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+    EntityData,
+    EntryData,
+    ValueData,
+)
+
+EXACT, DEFAULT, SPECIFIED = range(3)
+
+
+@api(DESCRIBE_CLIENT_QUOTAS_REQUEST, DESCRIBE_CLIENT_QUOTAS_RESPONSE)
+def describe(request: DescribeClientQuotasRequest, ctx: RequestContext) -> DescribeClientQuotasResponse:
+    """Blocks."""
+    if not ctx.may(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
+        raise ClusterAuthorizationFailed
+    wanted = QuotaFilter.of([(each.entity_type, _match(each)) for each in request.components], strict=request.strict)
+    return DescribeClientQuotasResponse(
+        error_message=None,
+        entries=[
+            EntryData(
+                entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in names_of(entity).items()],
+                values=[ValueData(key=key, value=value) for key, value in quotas.items()],
+            )
+            for entity, quotas in describe_client_quotas(ctx.services.zk, wanted).items()
+        ],
+    )
+
+
+def _match(component: ComponentData) -> str | Anything | None:
+    if component.match_type == DEFAULT:
+        return None
+    if component.match_type == SPECIFIED:
+        return ANYTHING
+    if component.match_type != EXACT or component.match is None:
+        # Kafka trips over both.
+        raise BrokerError
+    return component.match
