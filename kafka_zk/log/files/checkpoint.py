@@ -16,6 +16,7 @@ from kafka_zk.protocol.types import TopicPartition
 
 VERSION = 0
 MAX_DIGITS = 19
+INT_BITS, LONG_BITS = 32, 64
 MAX_SIZE_BYTES = 64 * 1024 * 1024
 """Some hundred thousand partitions with the longest names."""
 
@@ -38,7 +39,7 @@ def decode_lines(content: bytes, path: Path) -> list[str]:
             raise MalformedCheckpoint(f"Unrecognized version of the checkpoint file at ({path}): {version}")
         raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {version}")
     count, _, body = rest.partition("\n")
-    wanted = _number(count.strip(), path, count)
+    wanted = number(count.strip(), path, count, bits=INT_BITS)
     lines = body.split("\n")
     # Whatever stands behind the last line end was torn off there: even the digits of a number that looks whole.
     torn = lines.pop()
@@ -84,15 +85,20 @@ def _parse_offset(line: str, path: Path) -> tuple[TopicPartition, int]:
     if len(parts) != 3:
         raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {line}")
     topic, partition, offset = parts
-    return TopicPartition(topic, _number(partition, path, line)), _number(offset, path, line)
+    return (
+        TopicPartition(topic, number(partition, path, line, bits=INT_BITS)),
+        number(offset, path, line, bits=LONG_BITS),
+    )
 
 
-def _number(text: str, path: Path, line: str) -> int:
-    """Raises MalformedCheckpoint for what Java would not take for a long."""
+def number(text: str, path: Path, line: str, *, bits: int) -> int:
+    """Raises MalformedCheckpoint for what Java would not take for an int or a long."""
     digits = text[1:] if text[:1] in ("-", "+") else text
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS):
-        raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {line}")
-    return int(text)
+    if digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS:
+        found = int(text)
+        if -1 << (bits - 1) <= found < 1 << (bits - 1):
+            return found
+    raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {line}")
 
 
 def _text(content: bytes, path: Path) -> str:

@@ -10,7 +10,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka_zk.log.files.checkpoint import MalformedCheckpoint, decode_lines, encode_lines, read_lines
+from kafka_zk.log.files.checkpoint import (
+    INT_BITS,
+    LONG_BITS,
+    MalformedCheckpoint,
+    decode_lines,
+    encode_lines,
+    number,
+    read_lines,
+)
 from kafka_zk.log.files.disk import DISK, Disk
 
 
@@ -32,11 +40,12 @@ def _entries(lines: list[str], path: Path) -> list[EpochEntry]:
     entries = []
     for line in lines:
         parts = line.split()
-        try:
-            epoch, start_offset = parts
-            entries.append(EpochEntry(int(epoch), int(start_offset)))
-        except ValueError:
-            raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {line}") from None
+        if len(parts) != 2:
+            raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {line}")
+        epoch, start_offset = parts
+        entries.append(
+            EpochEntry(number(epoch, path, line, bits=INT_BITS), number(start_offset, path, line, bits=LONG_BITS))
+        )
     return entries
 
 

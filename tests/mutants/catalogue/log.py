@@ -6,6 +6,13 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="an offset in a checkpoint that no answer could carry is none",
+        file="kafka_zk/log/files/checkpoint.py",
+        old="found < 1 << (bits - 1)",
+        new="found < 1 << bits",
+        tests="tests/unit/log/test_small_files.py",
+    ),
+    Mutant(
         breaks="a log that nobody has any more keeps no file open",
         file="kafka_zk/log/files/index_file.py",
         old="is closed by nobody.\n        self.close()",

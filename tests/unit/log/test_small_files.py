@@ -71,6 +71,21 @@ def test_what_java_takes_for_no_number_is_none(tmp_path: Path, number: str) -> N
         meta_properties.decode(f"version=0\nbroker.id={number}\n".encode(), PATH)
 
 
+@pytest.mark.parametrize("entry", ["t 0 9223372036854775808", "t 0 -9223372036854775809", "t 2147483648 5"])
+def test_numbers_that_do_not_fit_javas_are_none(tmp_path: Path, entry: str) -> None:
+    """An offset beyond 64 bits would be believed, and no answer could carry it."""
+    (tmp_path / "c").write_text(f"0\n1\n{entry}\n")
+    with pytest.raises(MalformedCheckpoint):
+        read_offsets(tmp_path / "c")
+
+
+@pytest.mark.parametrize("entry", ["0 9223372036854775808", "2147483648 5", "1_0 5", "0", "0 1 2", "0 x"])
+def test_a_leader_epoch_that_is_none_is_refused(tmp_path: Path, entry: str) -> None:
+    (tmp_path / "e").write_text(f"0\n1\n{entry}\n")
+    with pytest.raises(MalformedCheckpoint):
+        read_epochs(tmp_path / "e")
+
+
 @pytest.mark.parametrize("line", ["a 0", "a 0 5 6", "a x 5", "a 0 y"])
 def test_a_checkpoint_with_a_wrong_entry_is_refused(tmp_path: Path, line: str) -> None:
     (tmp_path / "c").write_text(f"0\n1\n{line}\n")
