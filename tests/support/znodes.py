@@ -45,6 +45,20 @@ def children(connect: str, path: str) -> list[str]:
         return sorted(client.get_children(path))
 
 
+def tree(connect: str, root: str) -> dict[str, bytes | None]:
+    """What is at `root` and below it, by path."""
+    found: dict[str, bytes | None] = {}
+
+    def walk(path: str) -> None:
+        found[path] = client.get(path)[0] or None
+        for name in sorted(client.get_children(path)):
+            walk(f"{path}/{name}")
+
+    with looking_at(connect) as client:
+        walk(root)
+    return found
+
+
 def create_topic(connect: str, topic: str, assignment: dict[int, list[int]]) -> None:
     """As the tools did that asked ZooKeeper instead of a broker."""
     partitions = {str(partition): replicas for partition, replicas in assignment.items()}

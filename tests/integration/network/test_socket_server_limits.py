@@ -96,6 +96,27 @@ def test_too_many_new_connections_a_second_hold_back_their_listener_only() -> No
         assert sum(connection.listener_name == "CLIENTS" for connection in server.connections()) < 20
 
 
+def test_an_address_that_comes_too_often_waits_in_vain_and_others_do_not() -> None:
+    """Five a second: three seconds (ten windows) hold fifteen."""
+    with serving(Script(), quota_window_ms=300) as server:
+        server.ip_rates.limit(None, 5)
+        server.ip_rates.limit("127.0.0.9", 0)
+        served = [connect(server) for _ in range(15)]
+        assert all(client.ask(b"e") == b"e" for client in served)
+        too_much = connect(server)
+        too_much.send(b"e")
+        assert too_much.is_closed()
+        server.ip_rates.limit(None, None)
+        assert connect(server).ask(b"e") == b"e"
+
+
+def test_a_connection_that_waits_in_vain_ends_with_the_server() -> None:
+    with serving(Script()) as server:
+        server.ip_rates.limit(LOCAL, 0)
+        refused = connect(server)
+    assert refused.is_closed()
+
+
 def test_an_idle_connection_is_closed_and_a_busy_one_is_not() -> None:
     with serving(Script(), max_idle_ms=150) as server:
         idle, busy = connect(server), connect(server)

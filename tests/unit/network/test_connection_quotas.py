@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, ConnectionRates, TooManyConnections
+from kafka_zk.network.quotas import (
+    FORGET_AFTER_MS,
+    ConnectionQuotas,
+    ConnectionRate,
+    ConnectionRates,
+    IpConnectionRates,
+    TooManyConnections,
+)
 
 
 def test_an_address_may_have_its_share_and_no_more() -> None:
@@ -112,3 +119,35 @@ def test_the_brokers_own_listener_is_held_back_by_nothing_but_its_own_rate() -> 
         ConnectionRate(), {"INTERNAL": ConnectionRate(max_per_second=0)}, protected_listener="INTERNAL"
     )
     assert limited.record("INTERNAL", 10_000) == 1_000
+
+
+def test_an_address_has_the_default_rate_or_its_own() -> None:
+    rates = IpConnectionRates(num_windows=3)
+    assert not rates.is_limited
+    rates.limit(None, 1)
+    rates.limit("10.0.0.1", 2)
+    assert rates.is_limited
+    assert [rates.record("10.0.0.2", 10_000) for _ in range(3)] == [0, 0, 1000]
+    assert [rates.record("10.0.0.1", 10_000) for _ in range(5)] == [0, 0, 0, 0, 500]
+    rates.limit("10.0.0.1", None)
+    assert rates.record("10.0.0.1", 10_000) == 1000
+    rates.limit(None, None)
+    assert rates.record("10.0.0.1", 10_000) == 0
+    assert not rates.is_limited
+
+
+def test_a_connection_that_is_not_served_does_not_count() -> None:
+    rates = IpConnectionRates(num_windows=3)
+    rates.limit(None, 1)
+    for _ in range(50):
+        rates.record("10.0.0.2", 10_000)
+    assert rates.rates(10_000) == {"10.0.0.2": 1.0}
+    assert rates.record("10.0.0.2", 13_000) == 0
+
+
+def test_an_address_that_stays_away_for_an_hour_is_forgotten() -> None:
+    rates = IpConnectionRates()
+    rates.limit(None, 1)
+    rates.record("10.0.0.1", 10_000)
+    rates.record("10.0.0.2", 10_001 + FORGET_AFTER_MS)
+    assert rates.rates(10_001 + FORGET_AFTER_MS).keys() == {"10.0.0.2"}
