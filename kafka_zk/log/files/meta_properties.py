@@ -45,7 +45,8 @@ def decode(content: bytes, path: Path) -> MetaProperties:
         if stripped and stripped[0] not in "#!":
             key, _, value = stripped.partition("=")
             properties[key.strip()] = value.strip()
-    if properties.get("version") not in ("0", "1"):
+    # As in Apache: a file that names no version is of version 0, also an empty or torn one, and is written anew.
+    if properties.get("version", "0") not in ("0", "1"):
         raise MalformedMetaProperties(f"Unable to read the version from {path}: {properties.get('version')}")
     broker_id = properties.get("broker.id", properties.get("node.id"))
     digits = "0" if broker_id is None else broker_id[1:] if broker_id[:1] in ("-", "+") else broker_id

@@ -26,14 +26,15 @@ def encode(topic_id: UUID) -> bytes:
 
 
 def decode(content: bytes, path: Path) -> UUID:
-    """Raises MalformedPartitionMetadata: wrong lines, another version, the zero id."""
+    """Raises MalformedPartitionMetadata: wrong lines, no version, the zero id."""
     fields = {}
     for line in content.decode("utf-8", "replace").splitlines():
         match = _LINE.fullmatch(line)
         if match is None:
             raise MalformedPartitionMetadata(f"Malformed line in checkpoint file ({path}): {line}")
         fields[match[1]] = match[2]
-    if fields.get("version") != str(VERSION):
+    # A later version is read, too: Kafka keeps it readable for who goes back.
+    if not re.fullmatch(r"\+?[0-9]{1,9}", fields.get("version", "")):
         raise MalformedPartitionMetadata(
             f"Unrecognized version of partition metadata file ({path}): {fields.get('version')}"
         )
