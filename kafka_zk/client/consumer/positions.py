@@ -63,7 +63,9 @@ class Positions:
 
     @property
     def next_due_ms(self) -> int | None:
-        """When there is something to send again; None: nothing is in doubt."""
+        """When there is something to send again; None: nothing is in doubt, or nobody is known to ask."""
+        if not self._metadata.has_answer:
+            return None
         doubtful = (FetchState.AWAIT_RESET, FetchState.AWAIT_VALIDATION)
         due = [
             state.retry_at_ms
@@ -111,6 +113,11 @@ class Positions:
                 # Nothing was asked: the next call says so again.
                 state.retry_at_ms = 0
             raise NoOffsetForPartition(without)
+        if not self._metadata.has_answer:
+            # Nobody can be asked yet, and to try would bring a pause. The first answer ends the poll that waits for it.
+            for state in due.values():
+                state.retry_at_ms = 0
+            return
         strategies = {partition: state.strategy for partition, state in due.items() if state.strategy is not None}
 
         def found(partition: TopicPartition, offset: FoundOffset) -> None:

@@ -186,7 +186,9 @@ class ClusterMetadata:
             changed = previous.nodes != self.snapshot.nodes or previous.topics != self.snapshot.topics
             # Answers that bring nothing new are followed by longer pauses: somebody asks in vain.
             self._unchanged_count = 0 if changed else self._unchanged_count + 1
-            self._allowed_ms = now_ms + self._settings.backoff.wait_ms(self._unchanged_count)
+            # Topics that were named while this answer was under way wait no longer than those named now.
+            pause_ms = 0 if self._new_topics else self._settings.backoff.wait_ms(self._unchanged_count)
+            self._allowed_ms = now_ms + pause_ms
             self.update_count += 1
         for listener in list(self.listeners):
             listener(self.snapshot)

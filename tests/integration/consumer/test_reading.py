@@ -118,6 +118,8 @@ def test_a_wakeup_ends_the_wait_of_a_poll(consumers: Consumers, topic: MakeTopic
         consumer.poll(60)
     waker.join()
     consumer.poll(0)
+    # Where it is now has to be asked.
+    consumer.seek_to_end(consumer.assignment())
     consumer.wakeup()
     with pytest.raises(WakeupException):
         consumer.position(next(iter(consumer.assignment())))
