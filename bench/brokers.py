@@ -83,6 +83,10 @@ class Broker:
         """What our broker says of itself; the pure twin would make every figure meaningless."""
         return COMPILED_LINE in self._process.process.output()
 
+    def log(self) -> str:
+        """Everything that it has said so far."""
+        return self._process.process.output()
+
     def log_end(self, line_count: int = 30) -> str:
         """The last lines of the broker's output: why a load failed."""
         return "\n".join(self._process.process.output().splitlines()[-line_count:])

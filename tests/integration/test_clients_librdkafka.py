@@ -154,7 +154,7 @@ def test_a_compacted_topic_refuses_a_record_without_a_key(kafka: Librdkafka) -> 
     kafka.write(topic, [Written(b"value", b"key")])
 
 
-def test_a_topic_is_made_by_writing_to_it(kafka: Librdkafka) -> None:
+def test_rule_75_a_topic_is_made_by_writing_to_it(kafka: Librdkafka) -> None:
     (report,) = kafka.write("made-by-writing", [Written(b"first")])
     assert report.offset() == 0
     assert [message.value() for message in kafka.read("made-by-writing", 1)] == [b"first"]

@@ -178,7 +178,7 @@ def test_commits_of_either_kind_are_where_the_next_member_begins(kafka: Librdkaf
         kafka.leave(consumer)
 
 
-def test_metadata_travels_with_a_committed_offset(kafka: Librdkafka, numbers: str) -> None:
+def test_rule_79_metadata_travels_with_a_committed_offset(kafka: Librdkafka, numbers: str) -> None:
     consumer = kafka.consumer(group_id="with-metadata")
     note = TopicPartition(numbers, 1, 0, "f\u00fcr sp\u00e4ter", 0)
     consumer.commit(offsets=[note], asynchronous=False)

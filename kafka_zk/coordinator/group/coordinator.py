@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import gevent
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from kafka_zk.replication.partition import Partition
 
 MS_PER_MINUTE = 60_000
+REMEMBERED_GROUPS = 10_000
 log_lines = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
 
 
@@ -86,6 +88,8 @@ class GroupCoordinator:
         self._metadata_cache = metadata_cache
         self._offsets_partition_count = offsets_partition_count
         self._partition_count = config.offsets_topic_num_partitions
+        # Asked several times by each request, of the same groups.
+        self._partition_for = lru_cache(REMEMBERED_GROUPS)(partition_for)
         self._new_uuid = new_uuid
         self._is_active = False
         self._measures = GroupMeasures(metrics)
@@ -174,7 +178,7 @@ class GroupCoordinator:
 
     def partition_for(self, group_id: str) -> int:
         """The partition of __consumer_offsets that keeps the group: its leader is the coordinator."""
-        return partition_for(group_id, self._partition_count)
+        return self._partition_for(group_id, self._partition_count)
 
     def _check(self, group_id: str, *, may_be_empty: bool = False) -> ErrorCode:
         """Whether this broker answers for the group."""

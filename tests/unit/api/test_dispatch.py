@@ -139,7 +139,7 @@ def test_what_cannot_be_understood_ends_the_connection(connection: Connection, b
         dispatcher.handle(bad, connection)
 
 
-def test_an_unknown_version_of_api_versions_is_told_the_known_ones(connection: Connection) -> None:
+def test_rule_83_an_unknown_version_of_api_versions_is_told_the_known_ones(connection: Connection) -> None:
     dispatcher, _ = given(lambda request, ctx: pytest.fail("handled"))
     body = body_of(dispatcher.handle(frame(18, 99, b"\x05whatever"), connection), flexible=False)
     assert body == struct.pack(">hihhh", ErrorCode.UNSUPPORTED_VERSION, 1, 18, 0, 4)

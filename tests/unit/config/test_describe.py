@@ -89,7 +89,7 @@ def as_captured(resource: str, entry: ConfigEntry) -> str:
         ("dynamic-odd", ODD, ODD_DEFAULTS, ODD_OF_BROKER),
     ],
 )
-def test_entries_are_those_of_apache(
+def test_rule_80_entries_are_those_of_apache(
     case: str, static: dict[str, str], default: dict[str, str], broker: dict[str, str]
 ):
     config = BrokerConfig.from_properties({**BASE, **static}).with_dynamic(default=default, broker=broker)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ TP = TopicPartition("t", 0)
 GROUP = "g"
 MINUTE_MS = 60_000
 PRODUCER = Producer(7, 0)
+BYTES_A_PENDING_ID = 5_000
+"""With a group of its own, a timer, and room for Python's whims."""
 
 
 def wait(until: Callable[[], bool]) -> None:
@@ -231,7 +234,7 @@ def test_a_group_is_deleted_with_tombstones_for_all_it_had(made: Coordinated):
     assert made.coordinator.describe_group(GROUP)[1].state == "Dead"
 
 
-def test_offsets_of_a_deleted_topic_get_tombstones(made: Coordinated):
+def test_rule_62_offsets_of_a_deleted_topic_get_tombstones(made: Coordinated):
     made.lead()
     made.commit(5)
     made.coordinator.handle_deleted_partitions([TP, TopicPartition("other", 1)])
@@ -269,6 +272,26 @@ def test_the_members_of_a_coordinator_that_moves_are_told_so(made: Coordinated):
     assert not other.is_done
     made.follow(epoch=1)
     assert other.value.error is ErrorCode.NOT_COORDINATOR
+
+
+def test_ten_thousand_joins_without_an_id_take_little_memory_and_leave_nothing(tmp_path: Path):
+    """KAFKA-7610: each in a group of its own, so that a group is kept for none but an id that nobody uses."""
+    made = Coordinated(tmp_path, **{"offsets.retention.check.interval.ms": str(MINUTE_MS)})
+    made.lead()
+    tracemalloc.start()
+    for number in range(10_000):
+        join = Join(
+            "", f"m-{number}", None, "c", "/h", 10_000, 10_000, "consumer", RANGE, requires_known_member_id=True
+        )
+        assert made.coordinator.join_group(f"g-{number}", join).value.error is ErrorCode.MEMBER_ID_REQUIRED
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken < 10_000 * BYTES_A_PENDING_ID
+    assert len(made.coordinator.list_groups()[1]) == 10_000
+    made.broker.clock.advance(MINUTE_MS)
+    wait(lambda: made.coordinator.list_groups() == (ErrorCode.NONE, []))
+    assert made.records() == [], "nothing of it was worth a record"
+    made.close()
 
 
 # --- transactions ----------------------------------------------------------------------------------------------------
@@ -315,9 +338,12 @@ def test_a_transaction_begun_with_one_coordinator_ends_with_the_next(made: Coord
 def test_a_marker_that_comes_while_the_partition_loads_is_not_missed(made: Coordinated):
     made.lead()
     made.commit_in_transaction(6)
-    made.follow(epoch=1)
-    made.broker.lead(OFFSETS, epoch=2, partition_epoch=2)
-    # The coordinator's greenlet has not had its turn: what it will read ends before the marker, for all it knows.
+    partition = made.broker.partition(OFFSETS)
+    # Only of itself the coordinator hears of it, so that nothing is loaded yet when the marker comes.
+    for epoch, led, followed in ((1, [], [partition]), (2, [partition], [])):
+        partition.leader_epoch = epoch
+        made.coordinator.on_leadership_change(led, followed)
+    assert made.fetch()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     made.coordinator.handle_txn_completion(PRODUCER.producer_id, [0], is_commit=True)
     wait(lambda: made.fetch()[0] is ErrorCode.NONE)
     wait(lambda: made.fetch(stable=True) == (ErrorCode.NONE, 6))

@@ -29,7 +29,7 @@ def test_the_first_member_leads_and_learns_the_members():
     assert scene.state is GroupState.COMPLETING_REBALANCE
 
 
-def test_members_that_come_within_the_initial_delay_share_one_rebalance():
+def test_rule_56_members_that_come_within_the_initial_delay_share_one_rebalance():
     """KAFKA-4925."""
     scene = Scene(initial_delay_ms=3000)
     joins = [scene.join()]
@@ -50,7 +50,7 @@ def test_the_initial_delay_never_grows_beyond_the_rebalance_timeout():
     assert first and first[0].error is ErrorCode.NONE
 
 
-def test_a_member_without_an_id_must_come_back_with_the_one_it_is_given():
+def test_rule_55_a_member_without_an_id_must_come_back_with_the_one_it_is_given():
     """KIP-394."""
     scene = Scene()
     (answer,) = scene.join(old=False)
@@ -109,7 +109,7 @@ def test_the_protocol_that_most_members_like_best_is_chosen():
     assert [answers[0].protocol_name for answers in joins] == ["sticky"] * 3
 
 
-def test_the_group_never_outgrows_its_maximum():
+def test_rule_59_the_group_never_outgrows_its_maximum():
     """KAFKA-9844."""
     scene = Scene(initial_delay_ms=10, max_size=2)
     joins = [scene.join() for _ in range(3)]
@@ -243,7 +243,7 @@ def test_a_rebalance_sends_those_who_wait_for_an_assignment_to_join_again():
     assert waiting[0].error is ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_members_that_never_sync_are_removed_after_the_rebalance_timeout():
+def test_rule_58_members_that_never_sync_are_removed_after_the_rebalance_timeout():
     """KAFKA-12890: or the group would be completing for ever."""
     scene = Scene(initial_delay_ms=10)
     scene.join(rebalance_ms=20_000), scene.join(rebalance_ms=20_000)

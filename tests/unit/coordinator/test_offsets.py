@@ -170,7 +170,7 @@ def test_a_dead_group_has_no_offsets_to_delete():
 # --- expiry ----------------------------------------------------------------------------------------------------------
 
 
-def test_offsets_of_a_group_with_members_stay_while_they_are_read():
+def test_rule_61_offsets_of_a_group_with_members_stay_while_they_are_read():
     scene = with_offsets(Scene(initial_delay_ms=10), TP, OTHER)
     scene.stable(1, session_ms=100 * RETENTION_MS, rebalance_ms=1000)
     scene.advance(RETENTION_MS)

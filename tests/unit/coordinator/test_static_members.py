@@ -14,7 +14,7 @@ def static_group(*instances: str) -> tuple[Scene, dict[str, str]]:
     return scene, dict(scene.group.static_members)
 
 
-def test_a_restarted_member_keeps_its_assignment_without_a_rebalance():
+def test_rule_57_a_restarted_member_keeps_its_assignment_without_a_rebalance():
     scene, ids = static_group("a", "b")
     records = len(scene.log.records)
     (answer,) = scene.join(instance="b")

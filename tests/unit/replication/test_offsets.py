@@ -49,13 +49,13 @@ def led(broker: Broker) -> Broker:
     return broker
 
 
-def test_latest_and_earliest_carry_the_leader_epoch(led: Broker) -> None:
+def test_rule_85_latest_and_earliest_carry_the_leader_epoch(led: Broker) -> None:
     assert found(list_offsets(led, LATEST)) == (0, -1, 6, 4)
     assert found(list_offsets(led, EARLIEST)) == (0, -1, 0, 4)
     assert found(list_offsets(led, EARLIEST_LOCAL)) == (0, -1, 0, 4)
 
 
-def test_the_first_record_at_or_after_a_time_is_found_inside_its_batch(led: Broker) -> None:
+def test_rule_77_the_first_record_at_or_after_a_time_is_found_inside_its_batch(led: Broker) -> None:
     assert found(list_offsets(led, 0)) == (0, 1_000, 0, 4)
     assert found(list_offsets(led, 1_001)) == (0, 1_001, 1, 4)
     assert found(list_offsets(led, 1_002)) == (0, 5_000, 2, 4)

@@ -105,7 +105,7 @@ def test_a_damaged_batch_is_2(broker: Broker) -> None:
     assert answer.log_start_offset == -1
 
 
-def test_a_batch_over_max_message_bytes_is_10(tmp_path: Path) -> None:
+def test_rule_82_a_batch_over_max_message_bytes_is_10(tmp_path: Path) -> None:
     broker = Broker(tmp_path, overrides={"max.message.bytes": "200"})
     broker.lead()
     answer = answered(broker.produce(1, size_bytes=500))
@@ -113,7 +113,7 @@ def test_a_batch_over_max_message_bytes_is_10(tmp_path: Path) -> None:
     broker.close()
 
 
-def test_a_record_without_key_on_a_compacted_topic_names_the_record(tmp_path: Path) -> None:
+def test_rule_76_a_record_without_key_on_a_compacted_topic_names_the_record(tmp_path: Path) -> None:
     from kafka_zk.record import Record, build_batch
 
     broker = Broker(tmp_path, overrides={"cleanup.policy": "compact"})

@@ -9,6 +9,7 @@ Source      Kafka 3.9 GroupMetadataManager: offsetCommitKey, offsetCommitValue, 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
@@ -35,6 +36,12 @@ VALUE_VERSION = 3
 EXPIRING_OFFSET_VERSION = 1
 
 NO_TIMESTAMP = -1
+
+_new = tuple.__new__
+"""What a NamedTuple's own constructor calls, without its way there."""
+
+_PLAIN_VALUE = Struct(">hqihq")
+"""A value of version 3 without metadata, as nearly all are: version, offset, leader epoch, length, timestamp."""
 
 
 class OffsetKey(NamedTuple):
@@ -71,13 +78,37 @@ def group_key(group_id: str) -> bytes:
 def read_key(key: Buffer) -> Key:
     """What a record is about. Raises DecodeError."""
     version = payload_version(key)
-    # Versions 0 and 1 are the same on the wire. A load reads these by the million, so nothing is looked up twice.
+    # Versions 0 and 1 are the same on the wire.
     if 0 <= version <= OFFSET_KEY_VERSION:
         found = OFFSET_COMMIT_KEY.decoder(version)(key, 2)[0]
         return OffsetKey(found.group, TopicPartition(found.topic, found.partition))
     if version == GROUP_KEY_VERSION:
         return GroupKey(decode_versioned(GROUP_METADATA_KEY, key).group)
     return UnknownKey(version)
+
+
+class KeyReader:
+    """`read_key` for millions of them: the same groups and partitions come again and again.
+
+    The parts of a key that were decoded once are told apart by their bytes alone.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[bytes, str] = {}
+        self._partitions: dict[bytes, TopicPartition] = {}
+
+    def read(self, key: bytes) -> tuple[str, TopicPartition] | GroupKey | UnknownKey:
+        """Whose offset, or what else. Raises DecodeError."""
+        topic_at = 4 + int.from_bytes(key[2:4], "big")
+        group_part, partition_part = key[:topic_at], key[topic_at:]
+        group_id, partition = self._groups.get(group_part), self._partitions.get(partition_part)
+        if group_id is not None and partition is not None:
+            return group_id, partition
+        found = read_key(key)
+        if isinstance(found, OffsetKey):
+            self._groups[group_part] = found.group_id
+            return found.group_id, self._partitions.setdefault(partition_part, found.partition)
+        return found
 
 
 def offset_value(offset: OffsetAndMetadata) -> bytes:
@@ -101,6 +132,10 @@ def offset_value(offset: OffsetAndMetadata) -> bytes:
 
 def read_offset_value(value: Buffer, retention_ms: int) -> OffsetAndMetadata:
     """Raises DecodeError. A version 1 value without an expiry gets the usual one, `retention_ms` after the commit."""
+    if len(value) == _PLAIN_VALUE.size:
+        version, offset, leader_epoch, metadata_length, commit_timestamp = _PLAIN_VALUE.unpack(value)
+        if version == VALUE_VERSION and not metadata_length:
+            return _new(OffsetAndMetadata, (offset, leader_epoch, "", commit_timestamp, None))
     version = payload_version(value)
     if version == VALUE_VERSION:
         found = OFFSET_COMMIT_VALUE.decoder(version)(value, 2)[0]

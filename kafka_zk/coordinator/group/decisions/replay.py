@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple
 
 from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.member import Member
@@ -18,6 +17,7 @@ from kafka_zk.coordinator.group.decisions.offsets import Committed
 from kafka_zk.coordinator.group.decisions.records import (
     NO_TIMESTAMP,
     GroupKey,
+    KeyReader,
     OffsetKey,
     UnknownKey,
     read_group_value,
@@ -26,6 +26,7 @@ from kafka_zk.coordinator.group.decisions.records import (
 )
 from kafka_zk.coordinator.group.decisions.states import GroupState
 from kafka_zk.protocol.messages.records import GroupMetadataValue
+from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import Batch
 from kafka_zk.record.control import marker_of
 from kafka_zk.record.record import decode_records
@@ -34,11 +35,11 @@ PAUSE_AFTER = 500
 """Records decoded between two pauses: a few milliseconds."""
 
 
-class Stored(NamedTuple):
-    """The newest value of a key, and the base offset of its batch. Values are decoded only when they have won."""
+Stored = tuple[int, bytes]
+"""The base offset of a batch, and the newest value of a key in it. Values are decoded only when they have won.
 
-    batch_offset: int
-    value: bytes
+A bare tuple: there may be millions, and of those the garbage collector keeps no account.
+"""
 
 
 class LogReplay:
@@ -57,14 +58,16 @@ class LogReplay:
             return
         open_transaction = self._transactions.setdefault(header.producer_id, {}) if header.is_transactional else None
         target = self._latest if open_transaction is None else open_transaction
-        for record in decode_records(batch):
-            self.record_count += 1
-            if record.key is None:
+        base_offset = header.base_offset
+        records = decode_records(batch)
+        self.record_count += len(records)
+        for _, _, key, value, _ in records:
+            if key is None:
                 continue
-            if record.value is None:
-                target.pop(record.key, None)
+            if value is None:
+                target.pop(key, None)
             else:
-                target[record.key] = Stored(header.base_offset, record.value)
+                target[key] = (base_offset, value)
 
     def _end_transaction(self, batch: Batch) -> None:
         ended = self._transactions.pop(batch.header.producer_id, {})
@@ -73,7 +76,7 @@ class LogReplay:
             return
         for key, stored in ended.items():
             known = self._latest.get(key)
-            if known is None or known.batch_offset < stored.batch_offset:
+            if known is None or known[0] < stored[0]:
                 self._latest[key] = stored
 
     def groups(self, retention_ms: int, pause: Callable[[], None] = lambda: None) -> tuple[list[Group], Counter[int]]:
@@ -83,19 +86,27 @@ class LogReplay:
         """
         groups: dict[str, Group] = {}
         unknown: Counter[int] = Counter()
-        offsets: list[tuple[OffsetKey, Committed]] = []
+        offsets: dict[str, list[tuple[TopicPartition, Stored]]] = {}
+        keys = KeyReader()
         for count, (raw_key, stored) in enumerate(self._latest.items()):
             if not count % PAUSE_AFTER:
                 pause()
-            key = read_key(raw_key)
+            key = keys.read(raw_key)
             if isinstance(key, GroupKey):
-                groups[key.group_id] = restored_group(key.group_id, read_group_value(stored.value))
+                groups[key.group_id] = restored_group(key.group_id, read_group_value(stored[1]))
             elif isinstance(key, UnknownKey):
                 unknown[key.version] += 1
             else:
-                offsets.append((key, _committed(stored, retention_ms)))
-        for key, committed in offsets:
-            _group_of(groups, key.group_id).offsets.restore(key.partition, committed)
+                group_id, partition = key
+                offsets.setdefault(group_id, []).append((partition, stored))
+        count = 0
+        for group_id, found in offsets.items():
+            restored = _group_of(groups, group_id).offsets
+            for partition, stored in found:
+                count += 1
+                if not count % PAUSE_AFTER:
+                    pause()
+                restored.committed[partition] = _committed(stored, retention_ms)
         for producer_id, pending in self._transactions.items():
             for raw_key, stored in pending.items():
                 key = read_key(raw_key)
@@ -107,7 +118,8 @@ class LogReplay:
 
 
 def _committed(stored: Stored, retention_ms: int) -> Committed:
-    return Committed(stored.batch_offset, read_offset_value(stored.value, retention_ms))
+    batch_offset, value = stored
+    return tuple.__new__(Committed, (batch_offset, read_offset_value(value, retention_ms)))
 
 
 def _group_of(groups: dict[str, Group], group_id: str) -> Group:
