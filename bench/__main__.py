@@ -29,7 +29,7 @@ OTHERS = {
     "bench.same_directory": "the same logs recovered and compacted by both; floor: compaction, MB a second of CPU",
     "bench.compaction": "the cleaner alone; floor: MB a second of CPU",
     "bench.client_consumer": "our consumer beside confluent-kafka and kafka-python; floor: records a second",
-    "bench.groups": "heartbeats, commits and a load of groups, beside Apache; floors: a core's share, commits a second, seconds",
+    "bench.groups": "heartbeats, commits and a load of groups, beside Apache; floors: CPU, commits a second, seconds",
     "bench.dump_log": "kafka-dump-log beside Apache's; floor: its seconds",
 }
 """What else there is, each a module that knows --check."""

@@ -9,17 +9,17 @@ from __future__ import annotations
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.group import zookeeper_offsets
+from kafka_zk.api.group.refusals import Lines, answered, sort_out
 from kafka_zk.api.registry import api
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.offset_store import CommitCodes
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.errors import ErrorCode, GroupAuthorizationFailed
+from kafka_zk.protocol.errors import GroupAuthorizationFailed
 from kafka_zk.protocol.messages.offset_commit import (
     OFFSET_COMMIT_REQUEST,
     OFFSET_COMMIT_RESPONSE,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -39,35 +39,16 @@ def offset_commit(
     """Blocks while the offsets are written."""
     if not ctx.may(Operation.READ, ResourceType.GROUP, request.group_id):
         raise GroupAuthorizationFailed
-    codes: CommitCodes = {}
-    accepted: Accepted = {}
-    for topic in request.topics:
-        refusal = _refusal(topic, ctx)
-        for wanted in topic.partitions:
-            partition = TopicPartition(topic.name, wanted.partition_index)
-            if refusal is not ErrorCode.NONE:
-                codes[partition] = refusal
-            elif ctx.services.metadata_cache.partition(*partition) is None:
-                codes[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            else:
-                accepted[partition] = wanted
+    refused, accepted = sort_out(((topic.name, topic.partitions) for topic in request.topics), ctx)
     if not accepted:
-        return _response(request, codes)
+        return _response(refused, {})
     if ctx.api_version == 0:
-        codes.update(zookeeper_offsets.commit(request.group_id, accepted, ctx))
-        return _response(request, codes)
-    return _commit(request, accepted, codes, ctx)
-
-
-def _refusal(topic: OffsetCommitRequestTopic, ctx: RequestContext) -> ErrorCode:
-    """Why nothing of `topic` may be committed; NONE if that depends on the partition."""
-    if not ctx.may(Operation.READ, ResourceType.TOPIC, topic.name):
-        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    return ErrorCode.NONE
+        return _response(refused, zookeeper_offsets.commit(request.group_id, accepted, ctx))
+    return _commit(request, accepted, refused, ctx)
 
 
 def _commit(
-    request: OffsetCommitRequest, accepted: Accepted, codes: CommitCodes, ctx: RequestContext
+    request: OffsetCommitRequest, accepted: Accepted, refused: Lines, ctx: RequestContext
 ) -> Pending[OffsetCommitResponse]:
     """Blocks while the batch is written."""
     now_ms = ctx.services.clock.wall_ms()
@@ -90,23 +71,15 @@ def _commit(
         generation=request.generation_id_or_member_epoch,
         offsets=offsets,
     )
-    return committed.then(lambda found: _response(request, codes | found))
+    return committed.then(lambda codes: _response(refused, codes))
 
 
-def _response(request: OffsetCommitRequest, codes: CommitCodes) -> OffsetCommitResponse:
-    """The codes in the order of the request."""
+def _response(refused: Lines, codes: CommitCodes) -> OffsetCommitResponse:
     return OffsetCommitResponse(
-        topics=[
-            OffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetCommitResponsePartition(
-                        partition_index=wanted.partition_index,
-                        error_code=codes[TopicPartition(topic.name, wanted.partition_index)],
-                    )
-                    for wanted in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+        topics=answered(
+            refused,
+            codes,
+            lambda name, lines: OffsetCommitResponseTopic(name=name, partitions=lines),
+            lambda index, code: OffsetCommitResponsePartition(partition_index=index, error_code=code),
+        )
     )

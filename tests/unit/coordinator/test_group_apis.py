@@ -166,6 +166,17 @@ def test_offsets_are_deleted_where_they_may_be_and_each_other_says_why_not(made:
     assert (again.error_code, again.topics) == (ErrorCode.GROUP_ID_NOT_FOUND, []), "the group's code stands alone"
 
 
+def test_a_partition_that_is_named_twice_is_committed_once_and_refused_as_often_as_it_is_named(made: Coordinated):
+    lines = [
+        OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata="")
+        for offset, index in enumerate((0, 7, 0, 7))
+    ]
+    request = OffsetCommitRequest(group_id=GROUP, topics=[OffsetCommitRequestTopic(name="t", partitions=lines)])
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert codes(settled(made.broker.call(request, 2)).topics) == {"t": [(7, unknown), (7, unknown), (0, 0)]}
+    assert made.fetch() == (ErrorCode.NONE, 2), "the last line counts"
+
+
 @pytest.mark.parametrize("state", GroupState)
 @pytest.mark.parametrize("happening", Happening)
 def test_what_is_not_in_the_table_cannot_happen(state: GroupState, happening: Happening):

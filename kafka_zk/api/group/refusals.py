@@ -1,0 +1,67 @@
+"""The lines of an answer about partitions, in Kafka's order: first what the API layer refuses, then what was done.
+
+Invariants  Each line of the request that is refused has one in the answer, doubles too. What goes on to the coordinator
+            is a map: a partition that is named twice is done, and answered, once; the last line counts.
+Source      The builders of OffsetCommitResponse and OffsetDeleteResponse: addPartition, merge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol, TypeVar
+
+from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.types import TopicPartition
+
+Lines = dict[str, list[tuple[int, ErrorCode]]]
+"""Partitions and their codes by topic, in the order in which the topics first appear."""
+
+
+class WantedPartition(Protocol):
+    """One partition of a request."""
+
+    partition_index: int
+
+
+P = TypeVar("P", bound=WantedPartition)
+L = TypeVar("L")
+T = TypeVar("T")
+
+
+def sort_out(topics: Iterable[tuple[str, Iterable[P]]], ctx: RequestContext) -> tuple[Lines, dict[TopicPartition, P]]:
+    """What is refused (no READ on the topic, not in the metadata), and what goes on."""
+    refused: Lines = {}
+    accepted: dict[TopicPartition, P] = {}
+    cache = ctx.services.metadata_cache
+    for name, partitions in topics:
+        refusal = ErrorCode.NONE
+        if not ctx.may(Operation.READ, ResourceType.TOPIC, name):
+            refusal = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif cache.topic(name) is None:
+            refusal = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if refusal is not ErrorCode.NONE:
+            lines = refused.setdefault(name, [])
+            lines += [(wanted.partition_index, refusal) for wanted in partitions]
+            continue
+        for wanted in partitions:
+            partition = TopicPartition(name, wanted.partition_index)
+            if cache.partition(*partition) is None:
+                refused.setdefault(name, []).append((partition.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            else:
+                accepted[partition] = wanted
+    return refused, accepted
+
+
+def answered(
+    refused: Lines,
+    codes: Mapping[TopicPartition, ErrorCode],
+    topic: Callable[[str, list[L]], T],
+    line: Callable[[int, ErrorCode], L],
+) -> list[T]:
+    """The topics of the answer: what was refused, then `codes`."""
+    lines = {name: list(found) for name, found in refused.items()}
+    for (name, index), code in codes.items():
+        lines.setdefault(name, []).append((index, code))
+    return [topic(name, [line(index, code) for index, code in found]) for name, found in lines.items()]
