@@ -7,7 +7,7 @@ times the quota. Waits are only ever measured as "not before".
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -36,20 +36,26 @@ def broker(tmp_path_factory: pytest.TempPathFactory, zookeeper: ZooKeeperServer)
     with RawClient(running.bootstrap) as client:
         wire.create_topic(client, TOPIC)
         wire.write(client, TOPIC, [bytes(TOO_MUCH_BYTES)])
-    set_quota(running, "producer", producer_byte_rate=QUOTA)
-    set_quota(running, "silent", producer_byte_rate=QUOTA)
-    set_quota(running, "consumer", consumer_byte_rate=QUOTA)
-    set_quota(running, "lasting", producer_byte_rate=1.0)
-    set_quota(running, "probe", producer_byte_rate=1.0)
+    set_quotas(
+        running,
+        {
+            "producer": {"producer_byte_rate": QUOTA},
+            "silent": {"producer_byte_rate": QUOTA},
+            "consumer": {"consumer_byte_rate": QUOTA},
+            "lasting": {"producer_byte_rate": 1.0},
+            "probe": {"producer_byte_rate": 1.0},
+        },
+    )
     # They come one after the other: when the last one holds, all do.
     wait_until(lambda: told(running, "probe") > 0, "the quotas hold")
     yield running
     running.kill()
 
 
-def set_quota(broker: OurBroker, client_id: str, **quotas: float | None) -> None:
+def set_quotas(broker: OurBroker, quotas: Mapping[str, Mapping[str, float | None]]) -> None:
+    """By client id, in this order."""
     with AdminClient({"bootstrap.servers": broker.bootstrap}) as admin:
-        admin.alter_client_quotas({ClientQuotaEntity.of({CLIENT_ID: client_id}): quotas})
+        admin.alter_client_quotas({ClientQuotaEntity.of({CLIENT_ID: name}): wanted for name, wanted in quotas.items()})
 
 
 def produced(client: RawClient, size_bytes: int = 100) -> int:
@@ -93,7 +99,7 @@ def test_a_consumer_that_waits_gets_no_records_until_it_may_have_them(broker: Ou
     empty = fetched(broker)
     assert empty.throttle_time_ms in WAIT_MS
     assert (empty.responses, empty.error_code) == ([], ErrorCode.NONE)
-    set_quota(broker, "consumer", consumer_byte_rate=None)
+    set_quotas(broker, {"consumer": {"consumer_byte_rate": None}})
     wait_until(lambda: fetched(broker).responses, "the records come")
     _, records = wire.fetched(fetched(broker))
     assert len(records[0].value or b"") == TOO_MUCH_BYTES
