@@ -34,12 +34,7 @@ MISSING = {
         r"kafka_server_addpartitions.*",
         r"kafka_server_replicamanager_partitionswithlatetransactionscount",
     ),
-    "quotas of clients and of replication are not enforced yet": (
-        r"kafka_server_(fetch|produce|request|controllermutation)_queue_size",
-        r"kafka_server_request_exempt_request_time",
-        r"kafka_server_(leader|follower)replication_byte_rate",
-        r"kafka_server_socket_server_metrics_ip_connection_accept_throttle_time",
-    ),
+    "quotas of replication are not enforced yet": (r"kafka_server_(leader|follower)replication_byte_rate",),
     "replicas do not move between log directories yet": (r"kafka_server_replicaalterlogdirsmanager_.*",),
     "nobody authenticates yet": (r"kafka_server_socket_server_metrics_.*authentication.*",),
     "features are not updated through this broker yet": (

@@ -6,6 +6,34 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="a user's quota for any client outdoes the client's own",
+        file="kafka_zk/security/quotas/limits.py",
+        old="            ((of_user, any_client), Tags(user, client_id)),\n",
+        new="",
+        tests="tests/unit/security/test_limits.py",
+    ),
+    Mutant(
+        breaks="records that did not leave do not count against their consumer",
+        file="kafka_zk/api/throttling.py",
+        old="        if throttle_ms:\n            self._managers.take_back",
+        new="        if not throttle_ms:\n            self._managers.take_back",
+        tests="tests/unit/api/test_throttling.py -k charged",
+    ),
+    Mutant(
+        breaks="the sample that overlaps the beginning of the windows counts as long as it has values in them",
+        file="kafka_zk/metrics/windows.py",
+        old="            if sample.last_ms <= latest_old_ms:\n",
+        new="            if sample.start_ms <= latest_old_ms:\n",
+        tests="tests/unit/security/test_throttles.py -k rate",
+    ),
+    Mutant(
+        breaks="a znode of a user's last client goes with the client's quota",
+        file="kafka_zk/admin/quota_znodes.py",
+        old='        delete_entity(zk, f"users/{user}/clients")\n',
+        new="",
+        tests="tests/unit/admin/test_client_quotas.py",
+    ),
+    Mutant(
         breaks="followers shift after each round of leaders, so that replica sets differ",
         file="kafka_zk/admin/assignment.py",
         old="            shift += 1\n",
