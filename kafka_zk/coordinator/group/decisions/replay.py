@@ -86,7 +86,7 @@ class LogReplay:
         """
         groups: dict[str, Group] = {}
         unknown: Counter[int] = Counter()
-        offsets: dict[str, list[tuple[TopicPartition, Stored]]] = {}
+        offsets: dict[str, dict[TopicPartition, Committed]] = {}
         keys = KeyReader()
         for count, (raw_key, stored) in enumerate(self._latest.items()):
             if not count % PAUSE_AFTER:
@@ -98,15 +98,12 @@ class LogReplay:
                 unknown[key.version] += 1
             else:
                 group_id, partition = key
-                offsets.setdefault(group_id, []).append((partition, stored))
-        count = 0
+                found = offsets.get(group_id)
+                if found is None:
+                    found = offsets[group_id] = {}
+                found[partition] = _committed(stored, retention_ms)
         for group_id, found in offsets.items():
-            restored = _group_of(groups, group_id).offsets
-            for partition, stored in found:
-                count += 1
-                if not count % PAUSE_AFTER:
-                    pause()
-                restored.committed[partition] = _committed(stored, retention_ms)
+            _group_of(groups, group_id).offsets.committed = found
         for producer_id, pending in self._transactions.items():
             for raw_key, stored in pending.items():
                 key = read_key(raw_key)
