@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import groupby
 
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
@@ -212,18 +213,24 @@ def _response(
         if throttled is not None:
             return throttled
     session = context.answer(answered, ctx.services.clock.monotonic_ms())
-    response = FetchResponse(error_code=session.error_code, session_id=session.session_id)
+    topics: list[FetchableTopicResponse] = []
+    response = FetchResponse(error_code=session.error_code, session_id=session.session_id, responses=topics)
     if session.error_code is not ErrorCode.NONE:
         for _, read in answered:
             read.release()
         return response
     leaders = CurrentLeaders(ctx) if ctx.api_version >= LEADERS_FROM else None
+    last: FetchableTopicResponse | None = None
     for (asked, read), included in zip(answered, session.included, strict=True):
-        if included:
-            _count(ctx, params, asked, read)
-        else:
+        if not included:
             read.release()
-    response.responses = _topics(answered, session.included, ctx.api_version, leaders)
+            continue
+        _count(ctx, params, asked, read)
+        name = asked.topic or ""
+        if last is None or last.topic_id != asked.topic_id or last.topic != name:
+            last = FetchableTopicResponse(topic=name, topic_id=asked.topic_id, partitions=[])
+            topics.append(last)
+        last.partitions.append(_partition_data(asked, read, ctx.api_version, leaders))
     if leaders is not None and leaders.nodes:
         response.node_endpoints = [
             NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
@@ -235,15 +242,13 @@ def _response(
 def _throttled(
     ctx: RequestContext, params: FetchParams, context: FetchContext, answered: Sequence[Answered], local_ns: int
 ) -> FetchResponse | None:
-    """The empty answer of a consumer that has to wait, None if it has not. Its size is known only once it is made."""
+    """The empty answer of a consumer that has to wait, None if it has not."""
     quotas = ctx.services.quotas
     assert quotas is not None
     if params.is_follower:
         quotas.fetch_exempt(local_ns)
         return None
-    topics = _topics(answered, context.would_include(answered), ctx.api_version, None)
-    parts = FETCH_RESPONSE.encode_parts(FetchResponse(responses=topics), ctx.api_version)
-    throttle_ms = quotas.fetch_throttle_ms(ctx, LENGTH_BYTES + sum(part_size(part) for part in parts), local_ns)
+    throttle_ms = quotas.fetch_throttle_ms(ctx, _answer_bytes(ctx.api_version, context, answered), local_ns)
     if not throttle_ms:
         return None
     for _, read in answered:
@@ -254,20 +259,19 @@ def _throttled(
     )
 
 
-def _topics(
-    answered: Sequence[Answered], included: Sequence[bool], api_version: int, leaders: CurrentLeaders | None
-) -> list[FetchableTopicResponse]:
-    topics: list[FetchableTopicResponse] = []
-    last: FetchableTopicResponse | None = None
-    for (asked, read), belongs in zip(answered, included, strict=True):
-        if not belongs:
-            continue
-        name = asked.topic or ""
-        if last is None or last.topic_id != asked.topic_id or last.topic != name:
-            last = FetchableTopicResponse(topic=name, topic_id=asked.topic_id, partitions=[])
-            topics.append(last)
-        last.partitions.append(_partition_data(asked, read, api_version, leaders))
-    return topics
+def _answer_bytes(api_version: int, context: FetchContext, answered: Sequence[Answered]) -> int:
+    """The size of the answer that would be sent. It is known only once the answer is made."""
+    sent = [each for each, included in zip(answered, context.would_include(answered), strict=True) if included]
+    topics = [
+        FetchableTopicResponse(
+            topic=asked_of[0],
+            topic_id=asked_of[1],
+            partitions=[_partition_data(asked, read, api_version, None) for asked, read in partitions],
+        )
+        for asked_of, partitions in groupby(sent, lambda each: (each[0].topic or "", each[0].topic_id))
+    ]
+    parts = FETCH_RESPONSE.encode_parts(FetchResponse(responses=topics), api_version)
+    return LENGTH_BYTES + sum(part_size(part) for part in parts)
 
 
 def _partition_data(
