@@ -13,7 +13,8 @@ import os
 import string
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
 from uuid import UUID
 
 from kafka_zk.client.errors import KafkaException, java_name
@@ -21,6 +22,9 @@ from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError
 
 _BASE64_URL = frozenset(string.ascii_letters + string.digits + "-_")
+
+
+H = TypeVar("H", bound=Hashable)
 
 
 class JavaError(Exception):
@@ -98,8 +102,13 @@ def run_as_program(main: Callable[[], int]) -> int:
 
 def hash_order(names: Iterable[str], capacity: int = 16) -> list[str]:
     """The order in which a java.util.HashMap, made for `capacity` entries, walks over `names` put into it in turn."""
-    given = list(dict.fromkeys(names))
-    return [given[index] for index in _bucket_order([_spread(string_hash(name)) for name in given], capacity)]
+    return hash_order_by(names, string_hash, capacity=capacity)
+
+
+def hash_order_by(items: Iterable[H], hash_of: Callable[[H], int], *, capacity: int = 16) -> list[H]:
+    """The same for keys of any kind; `hash_of` is their hashCode, as an unsigned number."""
+    given = list(dict.fromkeys(items))
+    return [given[index] for index in _bucket_order([_spread(hash_of(item)) for item in given], capacity)]
 
 
 def _bucket_order(hashes: Sequence[int], capacity: int) -> list[int]:

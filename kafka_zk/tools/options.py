@@ -62,6 +62,7 @@ class Options:
         """Raises OptionError."""
         self._declared = {option.name: option for option in declared}
         self._found: dict[str, list[str]] = {}
+        self._order: list[str] = []
         self.arguments = list(arguments)
         rest = deque(self.arguments)
         while rest:
@@ -79,6 +80,7 @@ class Options:
         if option is None:
             raise _unrecognized(name)
         given = self._found.setdefault(name, [])
+        self._order.append(name)
         if not option.takes_value:
             return
         if equals:
@@ -104,6 +106,10 @@ class Options:
     def has(self, name: str) -> bool:
         assert name in self._declared, f"{name} is not declared"
         return name in self._found
+
+    def in_order(self) -> list[str]:
+        """The options as they came, those that came twice twice."""
+        return self._order
 
     def text(self, name: str) -> str | None:
         """The value of an option that may be given once; None when it was not. Raises OptionError for a second one."""

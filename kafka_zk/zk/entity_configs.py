@@ -66,6 +66,16 @@ def quota_entities(zk: ZkClient) -> list[str]:
     return paths + [f"ips/{name}" for name in entities_with_config(zk, "ips")]
 
 
+def write_entity_config_before_any_broker(zk: ZkClient, entity_path: str, overrides: Mapping[str, str]) -> None:
+    """Blocks. Replace all overrides of an entity without a look at the controller: there may never have been one."""
+    path = ConfigEntityZNode.path(entity_path)
+    data = ConfigEntityZNode.encode(overrides)
+    try:
+        zk.set(path, data)
+    except NoNode:
+        zk.create(path, data, make_parents=True)
+
+
 def write_entity_config(zk: ZkClient, entity_path: str, overrides: Mapping[str, str]) -> None:
     """Blocks. Replace all overrides of an entity. Raises ControllerMoved when there is no ZooKeeper controller."""
     path = ConfigEntityZNode.path(entity_path)

@@ -22,7 +22,6 @@ from kafka_zk.client.admin.admin_results import (
     NewTopic,
     Node,
     PartitionReassignment,
-    ResourceType,
     TopicDescription,
     TopicListing,
     topic_description,
@@ -346,76 +345,23 @@ class AdminClient:
         self, resources: Sequence[ConfigResource], *, synonyms: bool = False
     ) -> dict[ConfigResource, list[ConfigEntry]]:
         """Blocks. All configs of topics and brokers, in the order of the answer. Raises UnknownTopicOrPartition ..."""
-        from kafka_zk.protocol.messages import describe_configs as messages
+        from kafka_zk.client.admin.configs import describe_configs
 
-        if not resources:
-            return {}
+        return describe_configs(self._calls, resources, synonyms=synonyms)
 
-        def build(_: int) -> messages.DescribeConfigsRequest:
-            return messages.DescribeConfigsRequest(
-                resources=[
-                    messages.DescribeConfigsResource(
-                        resource_type=resource.type, resource_name=resource.name, configuration_keys=None
-                    )
-                    for resource in resources
-                ],
-                include_synonyms=synonyms,
-            )
+    def alter_configs(self, values: Mapping[ConfigResource, Mapping[str, str]], *, validate_only: bool = False) -> None:
+        """Blocks. Replace all that is set on topics and brokers. Raises InvalidConfig, InvalidRequest ..."""
+        from kafka_zk.client.admin.configs import alter_configs
 
-        def check(answer: messages.DescribeConfigsResponse) -> None:
-            for result in answer.results:
-                _raise_for(result.error_code, result.error_message)
-
-        node_id = _node_of(resources)
-        name = "describeConfigs" if node_id is None else "describeBrokerConfigs"
-        call = Call(name, messages.DESCRIBE_CONFIGS_REQUEST, messages.DESCRIBE_CONFIGS_RESPONSE, build, check)
-        answer = self._calls.to_node(node_id, call)
-        return {
-            ConfigResource(ResourceType(result.resource_type), result.resource_name): [
-                ConfigEntry(
-                    entry.name,
-                    entry.value,
-                    entry.config_source,
-                    entry.is_sensitive,
-                    entry.read_only,
-                    [(synonym.name, synonym.value, synonym.source) for synonym in entry.synonyms],
-                )
-                for entry in result.configs
-            ]
-            for result in answer.results
-        }
+        alter_configs(self._calls, values, validate_only=validate_only)
 
     def incremental_alter_configs(
         self, changes: Mapping[ConfigResource, Sequence[ConfigChange]], *, validate_only: bool = False
     ) -> None:
         """Blocks. Change single keys, leaving the others as they are. Raises InvalidConfig ..."""
-        from kafka_zk.protocol.messages import incremental_alter_configs as messages
+        from kafka_zk.client.admin.configs import incremental_alter_configs
 
-        def build(_: int) -> messages.IncrementalAlterConfigsRequest:
-            return messages.IncrementalAlterConfigsRequest(
-                resources=[
-                    messages.AlterConfigsResource(
-                        resource_type=resource.type,
-                        resource_name=resource.name,
-                        configs=[
-                            messages.AlterableConfig(
-                                name=change.name, config_operation=change.operation, value=change.value
-                            )
-                            for change in wanted
-                        ],
-                    )
-                    for resource, wanted in changes.items()
-                ],
-                validate_only=validate_only,
-            )
-
-        def check(answer: messages.IncrementalAlterConfigsResponse) -> None:
-            for result in answer.responses:
-                _raise_for(result.error_code, result.error_message)
-
-        request, response = messages.INCREMENTAL_ALTER_CONFIGS_REQUEST, messages.INCREMENTAL_ALTER_CONFIGS_RESPONSE
-        call = Call("incrementalAlterConfigs", request, response, build, check)
-        self._calls.to_node(_node_of(changes), call)
+        incremental_alter_configs(self._calls, changes, validate_only=validate_only)
 
     # --- quotas and credentials --------------------------------------------------------------------------------------
 
@@ -504,17 +450,6 @@ class AdminClient:
         answer = self._calls.to_any_node(call)
         nodes = [Node(broker.broker_id, broker.host, broker.port, broker.rack) for broker in answer.brokers]
         return ClusterDescription(answer.cluster_id, answer.controller_id, nodes)
-
-
-def _node_of(resources: Iterable[ConfigResource]) -> int | None:
-    """The broker that alone knows these resources; None when any broker does. Raises ValueError for a mixture."""
-    owners = {
-        int(resource.name) if resource.type is not ResourceType.TOPIC and resource.name else None
-        for resource in resources
-    }
-    if len(owners) > 1:
-        raise ValueError("one call is about one broker, or about what every broker knows")
-    return owners.pop() if owners else None
 
 
 def _raise_for(error_code: int, message: str | None) -> None:

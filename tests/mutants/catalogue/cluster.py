@@ -152,4 +152,32 @@ MUTANTS: tuple[Mutant, ...] = (
         new="end - offset",
         tests="tests/unit/coordinator/lag/test_group_lag.py -k negative",
     ),
+    Mutant(
+        breaks="a running broker is not told of values that break a rule",
+        file="kafka_zk/admin/broker_configs.py",
+        old="                check_step(self.config, now)\n",
+        new="",
+        tests="tests/unit/admin/test_broker_configs.py",
+    ),
+    Mutant(
+        breaks="the parts of a broker hear of its new configuration",
+        file="kafka_zk/admin/broker_configs.py",
+        old="            for part in self._parts if changed else ():\n",
+        new="            for part in ():\n",
+        tests="tests/unit/admin/test_broker_configs.py",
+    ),
+    Mutant(
+        breaks="threads grow to twice their number at most",
+        file="kafka_zk/config/reconfiguration.py",
+        old='    if after > before * 2:\n        raise ConfigException(f"{failed}',
+        new='    if after > before * 3:\n        raise ConfigException(f"{failed}',
+        tests="tests/unit/config/test_reconfiguration.py",
+    ),
+    Mutant(
+        breaks="an entry that a list has already is not appended again",
+        file="kafka_zk/admin/config_rules.py",
+        old="for entry in given if entry not in standing)])",
+        new="for entry in given)])",
+        tests="tests/unit/admin/test_config_rules.py",
+    ),
 )
