@@ -22,6 +22,7 @@ class FetchMetrics:
     def __init__(self, client_id: str, clock: Clock) -> None:
         self._tags = {"client-id": client_id}
         self._fetches = Sensor(clock)
+        self._throttles = Sensor(clock)
         self._sizes = Sensor(clock)
         self._records = Sensor(clock)
         self._bytes = Sensor(clock)
@@ -32,8 +33,10 @@ class FetchMetrics:
         self._max_lag = Sensor(clock)
         self._min_lead = Sensor(clock)
 
-    def note_fetch(self, latency_ms: float) -> None:
+    def note_fetch(self, latency_ms: float, throttle_ms: int) -> None:
+        """An answer after `latency_ms`, with the wait it tells."""
         self._fetches.record(latency_ms)
+        self._throttles.record(throttle_ms)
 
     def note_size(self, size_bytes: int) -> None:
         """Bytes of records in one answer."""
@@ -78,6 +81,8 @@ class FetchMetrics:
         found = {
             **name.latency("fetch-latency", self._fetches),
             **name.rate("fetch", self._fetches),
+            name("fetch-throttle-time-avg"): self._throttles.average,
+            name("fetch-throttle-time-max"): self._throttles.maximum,
             name("fetch-size-avg"): self._sizes.average,
             name("fetch-size-max"): self._sizes.maximum,
             name("records-per-request-avg"): self._records.average,

@@ -127,7 +127,7 @@ class Fetcher:
 
         def on_answer(answer: FetchResponse) -> None:
             self._in_flight.discard(node_id)
-            self._metrics.note_fetch(self._clock.monotonic_ms() - sent_ms)
+            self._metrics.note_fetch(self._clock.monotonic_ms() - sent_ms, answer.throttle_time_ms)
             answers = list(partitions_of(answer, {**session.topic_names, **names}))
             if session.on_answer(answer.error_code, answer.session_id, [each.partition for each in answers]):
                 self._take(answers, wanted, node_id)
