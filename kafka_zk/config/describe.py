@@ -8,7 +8,6 @@ Source      ConfigHelper.scala: createBrokerConfigEntry, createTopicConfigEntry,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from itertools import dropwhile
@@ -23,7 +22,6 @@ from kafka_zk.config.tables.topic import TOPIC_KEYS
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.config.values import java_text
 
-_LISTENER_KEY = re.compile(r"listener\.name\.[^.]*\.(.*)")
 _UNKNOWN_TYPE = 0
 
 _TOPIC_KEYS_IN_ORDER = (
@@ -201,8 +199,7 @@ def _synonyms(config: BrokerConfig, name: str, *, sensitive: bool) -> tuple[Conf
 def _row(name: str) -> Config | None:
     """The declaration of a key, that of the general key for a listener's own one."""
     row = BROKER_KEYS.get(name) or DYNAMIC_ONLY_KEYS.get(name) or OWN_KEYS.get(name)
-    match = _LISTENER_KEY.fullmatch(name) if row is None else None
-    return BROKER_KEYS.get(match[1]) if match else row
+    return row or BROKER_KEYS.get(synonyms_of(name, with_listener_prefix=True)[-1])
 
 
 def _chosen(available: Iterable[str], names: Iterable[str] | None) -> list[str]:

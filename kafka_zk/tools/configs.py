@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError, InvalidConfig
-from kafka_zk.tools.java_output import JavaError, run_as_program, show_warnings, stack_trace
+from kafka_zk.tools.java_output import JavaError, illegal_argument, run_as_program, show_warnings, stack_trace
 from kafka_zk.tools.kafka_configs.options import OPTIONS, Entities, check
 from kafka_zk.tools.options import VERSION_TEXT, OptionError, Options, UsageError, VersionAsked, usage_of
 
@@ -61,13 +61,14 @@ def _main(arguments: Sequence[str]) -> None:
         print("Warning: --zookeeper is deprecated and will be removed in a future version of Kafka.")
         print("Use --bootstrap-server instead to specify a broker to connect to.")
         zookeeper.run(options, found)
+    elif options.has("bootstrap-controller"):
+        raise illegal_argument("--bootstrap-controller is for clusters without ZooKeeper, which are not supported.")
     else:
         _ask_brokers(options, found)
 
 
 def _ask_brokers(options: Options, found: Entities) -> None:
     from kafka_zk.client.admin.admin_client import AdminClient
-    from kafka_zk.tools.java_output import illegal_argument
     from kafka_zk.tools.kafka_configs import bootstrap
 
     with AdminClient(_properties(options)) as admin:

@@ -38,10 +38,10 @@ def describe_configs(
         for result in answer.results:
             _raise_for(result.error_code, result.error_message)
 
-    node_id = _node_of(resources)
-    name = "describeConfigs" if node_id is None else "describeBrokerConfigs"
-    call = Call(name, describing.DESCRIBE_CONFIGS_REQUEST, describing.DESCRIBE_CONFIGS_RESPONSE, build, check)
-    answer = calls.to_node(node_id, call)
+    call = Call(
+        "describeConfigs", describing.DESCRIBE_CONFIGS_REQUEST, describing.DESCRIBE_CONFIGS_RESPONSE, build, check
+    )
+    answer = calls.to_node(_node_of(resources), call)
     return {
         ConfigResource(ResourceType(result.resource_type), result.resource_name): list(map(_entry, result.configs))
         for result in answer.results

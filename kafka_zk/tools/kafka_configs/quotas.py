@@ -57,7 +57,7 @@ def alter(found: Entities, added: Mapping[str, str], deleted: Sequence[str], adm
 
 def _check_keys(found: Entities, added: Mapping[str, str], deleted: Sequence[str]) -> None:
     of_clients = found.types[0] == CLIENTS or len(found.types) == 2
-    for verb, keys, kind in (("added", list(added), "Set"), ("deleted", list(deleted), "List")):
+    for verb, keys, kind in (("added", list(added), "Set"), ("deleted", list(deleted), "ArrayBuffer")):
         unknown = [key for key in keys if key not in _QUOTAS and key not in MECHANISMS]
         if of_clients:
             unknown += [key for key in keys if key in MECHANISMS]

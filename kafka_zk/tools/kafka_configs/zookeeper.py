@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kafka_zk.config.dynamic import check_changes, is_password, scala_set
 from kafka_zk.config.password_encoder import CIPHER, PasswordEncoder
-from kafka_zk.tools.java_output import JavaError, hash_order, illegal_argument
+from kafka_zk.tools.java_output import JavaError, hash_order, illegal_argument, print_log_line
 from kafka_zk.tools.kafka_configs.bootstrap import check_deletions
 from kafka_zk.tools.kafka_configs.changes import to_add, to_delete
 from kafka_zk.tools.kafka_configs.options import BROKERS, CLIENTS, USERS, Entities
@@ -21,6 +21,7 @@ from kafka_zk.tools.kafka_configs.scram import MECHANISMS, iterations_and_passwo
 from kafka_zk.tools.options import Options
 from kafka_zk.zk.entity_configs import (
     announce_config_change,
+    delete_entity,
     entities_with_config,
     entity_config,
     write_entity_config_before_any_broker,
@@ -31,6 +32,7 @@ from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes.names import DEFAULT_ENTITY, desanitize, sanitize
 
 CONNECTION_TIMEOUT_MS = 30_000
+WRITER = "kafka.zk.KafkaZkClient"
 _NOUNS = {USERS: "user-principal", CLIENTS: "client-id"}
 
 
@@ -91,7 +93,10 @@ def _alter(options: Options, found: Entities, zk: ZkClient) -> None:
     values |= added
     for key in deleted:
         values.pop(key, None)
-    write_entity_config_before_any_broker(zk, place, values)
+    # A user of whom nothing is left goes, unless there are clients below.
+    if values or kind != USERS or not delete_entity(zk, place):
+        print_log_line("WARN", "Setting entity configs without any checks on the controller.", WRITER)
+        write_entity_config_before_any_broker(zk, place, values)
     announce_config_change(zk, place)
     print(f"Completed updating config for entity: {_shown(path)}.")
 
@@ -136,6 +141,8 @@ def _describe(options: Options, found: Entities, zk: ZkClient) -> None:
 
 def _check_stopped(entity: Entity, zk: ZkClient, refusal: str) -> None:
     """Raise JavaError while a broker runs that the configuration is of."""
+    if entity.name is None:
+        raise illegal_argument("Error parsing broker . The broker's Entity Name must be a single integer value")
     running = live_broker_ids(zk)
     info = (
         "Broker configuration operations using ZooKeeper are only supported if the affected broker(s) are not running."
@@ -143,7 +150,7 @@ def _check_stopped(entity: Entity, zk: ZkClient, refusal: str) -> None:
     if entity.name == DEFAULT_ENTITY:
         if running:
             raise illegal_argument(f"requirement failed: {refusal} - {len(running)} brokers are running. {info}")
-    elif entity.name is not None and int(entity.name) in running:
+    elif int(entity.name) in running:
         raise illegal_argument(f"requirement failed: {refusal} - broker {int(entity.name)} is running. {info}")
 
 

@@ -85,10 +85,11 @@ def shown(after: str, kind: int, resource: str, *keys: str, until: tuple[str, in
 
 
 def stored(connect: str) -> dict[str, object]:
-    """What /config holds at the end: values by entity, the notices in their order."""
+    """What /config holds at the end: values by entity, and all notices (within a request Java's hash orders them)."""
     with looking_at(connect) as client:
         notices = sorted(client.get_children("/config/changes"))
-        found: dict[str, object] = {"notices": [client.get(f"/config/changes/{name}")[0] for name in notices]}
+        told = sorted(client.get(f"/config/changes/{name}")[0] for name in notices)
+        found: dict[str, object] = {"notices": told}
         for kind in ("topics", "brokers"):
             for name in sorted(client.get_children(f"/config/{kind}")):
                 data, stat = client.get(f"/config/{kind}/{name}")
