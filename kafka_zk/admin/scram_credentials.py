@@ -66,7 +66,9 @@ def describe_users(zk: ZkClient, users: Sequence[str]) -> Described:
             )
         else:
             found = _iterations(zk, user)
-            described[user] = found or ResourceNotFound("Attempt to describe a user credential that does not exist")
+            described[user] = found or ResourceNotFound(
+                f"Attempt to describe a user credential that does not exist: {user}"
+            )
     return described
 
 

@@ -32,7 +32,6 @@ def describe(request: DescribeClientQuotasRequest, ctx: RequestContext) -> Descr
         raise ClusterAuthorizationFailed
     wanted = QuotaFilter.of([(each.entity_type, _match(each)) for each in request.components], strict=request.strict)
     return DescribeClientQuotasResponse(
-        error_message=None,
         entries=[
             EntryData(
                 entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in names_of(entity).items()],

@@ -147,6 +147,8 @@ REFUSED = (
     alter("bytes that are not a number", one({U: "nan2"}, producer_byte_rate=float("nan"))),
     alter("without end", one({U: "inf"}, request_percentage=float("inf"))),
     alter("bytes without end", one({U: "inf2"}, producer_byte_rate=float("inf"))),
+    # Which would be different from itself.
+    alter("what is not a number, taken away", one({U: "nan"}, request_percentage=REMOVED)),
     alter("an empty entity", one({}, producer_byte_rate=1.0)),
     alter("an empty user", one({U: ""}, producer_byte_rate=1.0)),
     alter("an empty client", one({C: ""}, producer_byte_rate=1.0)),
