@@ -574,6 +574,20 @@ def test_allowing_unclean_elections_on_a_topic_elects_at_once(cluster):
     assert cluster.state("t").leader == 3
 
 
+def test_the_brokers_default_of_unclean_elections_counts_from_when_it_changes(cluster):
+    cluster.create_topic("t", {0: [2, 3]}, TOPIC_ID)
+    cluster.settle()
+    alter_partition(cluster, [2])
+    cluster.controller.use_default_unclean_election(True)
+    cluster.controller.use_default_unclean_election(False)
+    cluster.crash(2)
+    cluster.settle()
+    assert cluster.state("t").leader == -1
+    cluster.controller.use_default_unclean_election(True)
+    cluster.settle()
+    assert cluster.state("t").leader == 3
+
+
 def test_leaderships_are_rebalanced_five_seconds_after_the_election_and_then_regularly():
     cluster = FakeCluster([1, 2, 3])
     cluster.start()

@@ -74,11 +74,13 @@ class Pair:
 
     def __init__(self, path: Path) -> None:
         self.wires: list[Wire] = []
+        self.client_ids: list[str] = []
         self.leader = Broker(path / "1", broker_id=LEADER, connect=self._connect)
         self.follower = Broker(path / "2", {"replica.fetch.backoff.ms": "1"}, broker_id=FOLLOWER, connect=self._connect)
 
     def _connect(self, node: Node, client_id: str) -> Wire:
         assert client_id.startswith("broker-")
+        self.client_ids.append(client_id)
         wire = Wire(self.leader if node.id == LEADER else self.follower)
         self.wires.append(wire)
         return wire
@@ -240,6 +242,19 @@ def test_a_follower_that_is_stopped_takes_nothing_more(pair: Pair) -> None:
     pair.leader.produce(1)
     gevent.sleep(0.01)
     assert end_of(pair.followed) == 1
+
+
+def test_a_partition_goes_to_another_fetcher_when_their_number_changes(pair: Pair) -> None:
+    pair.order()
+    pair.leader.produce(1)
+    eventually(pair, lambda: end_of(pair.followed) == 1)
+    config = pair.follower.config
+    config.become(config.with_dynamic(default={}, broker={"num.replica.fetchers": "3"}))
+    pair.follower.manager.broker_config_changed()
+    pair.leader.produce(1)
+    eventually(pair, lambda: end_of(pair.followed) == 2)
+    assert pair.client_ids == ["broker-2-fetcher-0", "broker-2-fetcher-2"]
+    assert pair.wires[0].is_cut
 
 
 def test_the_log_start_follows_the_leaders(pair: Pair) -> None:
