@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kafka_zk.security.quotas.limits import CLIENTS, USERS, Entity, Limits, Tags
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "quotas" / "throttles.txt"
 
 USER, CLIENT = (USERS, "u"), (CLIENTS, "c")
 ANY_USER, ANY_CLIENT = (USERS, None), (CLIENTS, None)
@@ -30,6 +34,28 @@ def test_the_most_particular_quota_holds(strongest: int) -> None:
     entity, tags = PRECEDENCE[strongest]
     assert limits.tags("u", "c") == tags, entity
     assert limits.bound(tags) == strongest
+
+
+def of_kafka() -> list[tuple[str, str, str]]:
+    """User, client id, and for each set of quotas of PRECEDENCE (a bit each) which holds: Kafka's own answers.
+
+    Printed by tests/interop/java/Throttles.java.
+    """
+    rows = [line.split() for line in GOLDEN.read_text().splitlines() if line.startswith("Precedence")]
+    return [(*who.split(","), answers) for _, who, answers in rows]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("user", "client_id", "answers"), of_kafka())
+def test_of_any_set_of_quotas_the_same_holds_as_with_kafka(user: str, client_id: str, answers: str) -> None:
+    found = ""
+    for chosen in range(1 << len(PRECEDENCE)):
+        limits = Limits()
+        for position, (entity, _) in enumerate(PRECEDENCE):
+            if chosen >> position & 1:
+                limits.update(entity, position)
+        bound = limits.bound(limits.tags(user, client_id))
+        found += "-" if bound is None else str(bound)
+    assert found == answers
 
 
 def test_without_a_quota_there_is_no_bound() -> None:
