@@ -21,6 +21,8 @@ def address_of(name: str) -> str | None:
     except ValueError:
         pass
     try:
+        # What cannot be a name would fail in the thread that resolves, with a traceback of its own.
+        name.encode("idna")
         found = socket.getaddrinfo(name or "localhost", None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return None
