@@ -26,13 +26,13 @@ from kafka_zk.client.admin.admin_results import (
     TopicListing,
     topic_description,
 )
-from kafka_zk.client.admin.calls import Call, Calls
+from kafka_zk.client.admin.calls import Call, Calls, raise_for
 from kafka_zk.client.admin.cluster import Cluster
 from kafka_zk.client.config import ClientConfig
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.tables.admin import ADMIN_KEYS
-from kafka_zk.protocol.errors import BrokerError, ErrorCode, UnsupportedVersion, error_class_for
+from kafka_zk.protocol.errors import BrokerError, UnsupportedVersion
 from kafka_zk.protocol.messages.metadata import (
     METADATA_REQUEST,
     METADATA_RESPONSE,
@@ -111,54 +111,15 @@ class AdminClient:
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> None:
         """Blocks. Raises TopicAlreadyExists, InvalidReplicationFactor ..."""
-        from kafka_zk.protocol.messages import create_topics as messages
+        from kafka_zk.client.admin.topics import create_topics
 
-        def build(version: int) -> messages.CreateTopicsRequest:
-            if validate_only and version == 0:
-                raise UnsupportedVersion("validateOnly is not supported in version 0")
-            return messages.CreateTopicsRequest(
-                topics=[_creatable(topic) for topic in topics],
-                timeout_ms=self._request_timeout_ms,
-                validate_only=validate_only,
-            )
-
-        def check(answer: messages.CreateTopicsResponse) -> None:
-            for topic in answer.topics:
-                _raise_for(topic.error_code, topic.error_message)
-
-        def _creatable(topic: NewTopic) -> messages.CreatableTopic:
-            return messages.CreatableTopic(
-                name=topic.name,
-                num_partitions=-1 if topic.partition_count is None else topic.partition_count,
-                replication_factor=-1 if topic.replication_factor is None else topic.replication_factor,
-                assignments=[
-                    messages.CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
-                    for index, replicas in topic.assignment.items()
-                ],
-                configs=[messages.CreatableTopicConfig(name=name, value=text) for name, text in topic.configs.items()],
-            )
-
-        call = Call("createTopics", messages.CREATE_TOPICS_REQUEST, messages.CREATE_TOPICS_RESPONSE, build, check)
-        self._calls.to_controller(call)
+        create_topics(self._calls, topics, timeout_ms=self._request_timeout_ms, validate_only=validate_only)
 
     def delete_topics(self, names: Sequence[str]) -> None:
         """Blocks. Raises UnknownTopicOrPartition, TopicDeletionDisabled ..."""
-        from kafka_zk.protocol.messages import delete_topics as messages
+        from kafka_zk.client.admin.topics import delete_topics
 
-        def build(version: int) -> messages.DeleteTopicsRequest:
-            by_state = version >= 6
-            return messages.DeleteTopicsRequest(
-                topics=[messages.DeleteTopicState(name=name) for name in names] if by_state else [],
-                topic_names=[] if by_state else list(names),
-                timeout_ms=self._request_timeout_ms,
-            )
-
-        def check(answer: messages.DeleteTopicsResponse) -> None:
-            for topic in answer.responses:
-                _raise_for(topic.error_code, topic.error_message)
-
-        call = Call("deleteTopics", messages.DELETE_TOPICS_REQUEST, messages.DELETE_TOPICS_RESPONSE, build, check)
-        self._calls.to_controller(call)
+        delete_topics(self._calls, names, timeout_ms=self._request_timeout_ms)
 
     def create_partitions(
         self, counts: Mapping[str, int], assignments: Mapping[str, Sequence[Sequence[int]]] | None = None
@@ -167,33 +128,9 @@ class AdminClient:
 
         Raises InvalidPartitions, InvalidReplicaAssignment ...
         """
-        from kafka_zk.protocol.messages import create_partitions as messages
+        from kafka_zk.client.admin.topics import create_partitions
 
-        given = assignments or {}
-
-        def build(_: int) -> messages.CreatePartitionsRequest:
-            return messages.CreatePartitionsRequest(
-                topics=[
-                    messages.CreatePartitionsTopic(
-                        name=name,
-                        count=count,
-                        assignments=None
-                        if name not in given
-                        else [messages.CreatePartitionsAssignment(broker_ids=list(ids)) for ids in given[name]],
-                    )
-                    for name, count in counts.items()
-                ],
-                timeout_ms=self._request_timeout_ms,
-            )
-
-        def check(answer: messages.CreatePartitionsResponse) -> None:
-            for topic in answer.results:
-                _raise_for(topic.error_code, topic.error_message)
-
-        call = Call(
-            "createPartitions", messages.CREATE_PARTITIONS_REQUEST, messages.CREATE_PARTITIONS_RESPONSE, build, check
-        )
-        self._calls.to_controller(call)
+        create_partitions(self._calls, counts, assignments or {}, timeout_ms=self._request_timeout_ms)
 
     def _describe_topics(
         self, wanted: list[MetadataRequestTopic], timeout_ms: int | None = None
@@ -202,7 +139,7 @@ class AdminClient:
             return []
         answer = self._metadata("describeTopics", wanted, timeout_ms)
         for topic in answer.topics:
-            _raise_for(topic.error_code, None)
+            raise_for(topic.error_code, None)
         live = {broker.node_id for broker in answer.brokers}
         return [topic_description(topic, live) for topic in answer.topics]
 
@@ -418,7 +355,7 @@ class AdminClient:
             )
 
         def check(answer: messages.ListPartitionReassignmentsResponse) -> None:
-            _raise_for(answer.error_code, answer.error_message)
+            raise_for(answer.error_code, answer.error_message)
 
         call = Call(
             "listPartitionReassignments",
@@ -441,7 +378,7 @@ class AdminClient:
         from kafka_zk.protocol.messages import describe_cluster as messages
 
         def check(answer: messages.DescribeClusterResponse) -> None:
-            _raise_for(answer.error_code, answer.error_message)
+            raise_for(answer.error_code, answer.error_message)
 
         def build(_: int) -> messages.DescribeClusterRequest:
             return messages.DescribeClusterRequest()
@@ -450,8 +387,3 @@ class AdminClient:
         answer = self._calls.to_any_node(call)
         nodes = [Node(broker.broker_id, broker.host, broker.port, broker.rack) for broker in answer.brokers]
         return ClusterDescription(answer.cluster_id, answer.controller_id, nodes)
-
-
-def _raise_for(error_code: int, message: str | None) -> None:
-    if error_code != ErrorCode.NONE:
-        raise error_class_for(error_code)(message)

@@ -20,7 +20,7 @@ from kafka_zk.client.admin.cluster import Cluster, NoNode
 from kafka_zk.client.config import ClientConfig
 from kafka_zk.client.errors import DisconnectException, TimeoutException
 from kafka_zk.client.network.backoff import backoff_of
-from kafka_zk.protocol.errors import BrokerError, NotController
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, NotController, error_class_for
 from kafka_zk.protocol.message import Message
 
 Request = TypeVar("Request")
@@ -34,6 +34,12 @@ log = logging.getLogger("org.apache.kafka.clients.admin.KafkaAdminClient")
 
 def _accept(answer: object) -> None:
     """For answers that carry no error of their own."""
+
+
+def raise_for(error_code: int, message: str | None) -> None:
+    """Raise the BrokerError of a code in an answer; its own words if there are some, else the code's."""
+    if error_code != ErrorCode.NONE:
+        raise error_class_for(error_code)(message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from kafka_zk.client.admin.admin_results import ConfigChange, ConfigEntry, ConfigResource, ResourceType
-from kafka_zk.client.admin.calls import Call, Calls
-from kafka_zk.protocol.errors import ErrorCode, error_class_for
+from kafka_zk.client.admin.calls import Call, Calls, raise_for
 from kafka_zk.protocol.messages import alter_configs as replacing
 from kafka_zk.protocol.messages import describe_configs as describing
 from kafka_zk.protocol.messages import incremental_alter_configs as changing
@@ -36,7 +35,7 @@ def describe_configs(
 
     def check(answer: describing.DescribeConfigsResponse) -> None:
         for result in answer.results:
-            _raise_for(result.error_code, result.error_message)
+            raise_for(result.error_code, result.error_message)
 
     call = Call(
         "describeConfigs", describing.DESCRIBE_CONFIGS_REQUEST, describing.DESCRIBE_CONFIGS_RESPONSE, build, check
@@ -77,7 +76,7 @@ def alter_configs(calls: Calls, values: Mapping[ConfigResource, Mapping[str, str
 
     def check(answer: replacing.AlterConfigsResponse) -> None:
         for result in answer.responses:
-            _raise_for(result.error_code, result.error_message)
+            raise_for(result.error_code, result.error_message)
 
     call = Call("alterConfigs", replacing.ALTER_CONFIGS_REQUEST, replacing.ALTER_CONFIGS_RESPONSE, build, check)
     calls.to_node(_node_of(values), call)
@@ -108,7 +107,7 @@ def incremental_alter_configs(
 
     def check(answer: changing.IncrementalAlterConfigsResponse) -> None:
         for result in answer.responses:
-            _raise_for(result.error_code, result.error_message)
+            raise_for(result.error_code, result.error_message)
 
     request, response = changing.INCREMENTAL_ALTER_CONFIGS_REQUEST, changing.INCREMENTAL_ALTER_CONFIGS_RESPONSE
     calls.to_node(_node_of(changes), Call("incrementalAlterConfigs", request, response, build, check))
@@ -125,8 +124,3 @@ def _node_of(resources: Iterable[ConfigResource]) -> int | None:
     if len(owners) > 1:
         raise ValueError("one call is about one broker, or about what every broker knows")
     return owners.pop() if owners else None
-
-
-def _raise_for(error_code: int, message: str | None) -> None:
-    if error_code != ErrorCode.NONE:
-        raise error_class_for(error_code)(message)

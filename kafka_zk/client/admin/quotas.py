@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from kafka_zk.client.admin.calls import Call, Calls
-from kafka_zk.protocol.errors import ErrorCode, error_class_for
+from kafka_zk.client.admin.calls import Call, Calls, raise_for
 from kafka_zk.protocol.messages import alter_client_quotas as altering
 from kafka_zk.protocol.messages import describe_client_quotas as describing
 
@@ -74,7 +73,7 @@ def describe_client_quotas(
         )
 
     def check(answer: describing.DescribeClientQuotasResponse) -> None:
-        _raise_for(answer.error_code, answer.error_message)
+        raise_for(answer.error_code, answer.error_message)
 
     request, response = describing.DESCRIBE_CLIENT_QUOTAS_REQUEST, describing.DESCRIBE_CLIENT_QUOTAS_RESPONSE
     answer = calls.to_any_node(Call("describeClientQuotas", request, response, build, check))
@@ -105,7 +104,7 @@ def alter_client_quotas(
 
     def check(answer: altering.AlterClientQuotasResponse) -> None:
         for entry in answer.entries:
-            _raise_for(entry.error_code, entry.error_message)
+            raise_for(entry.error_code, entry.error_message)
 
     request, response = altering.ALTER_CLIENT_QUOTAS_REQUEST, altering.ALTER_CLIENT_QUOTAS_RESPONSE
     calls.to_any_node(Call("alterClientQuotas", request, response, build, check))
@@ -119,8 +118,3 @@ def _parts(entity: ClientQuotaEntity) -> Iterable[altering.EntityData]:
 def _operations(changes: Mapping[str, float | None]) -> Iterable[altering.OpData]:
     for key, value in changes.items():
         yield altering.OpData(key=key, value=0.0 if value is None else value, remove=value is None)
-
-
-def _raise_for(error_code: int, message: str | None) -> None:
-    if error_code != ErrorCode.NONE:
-        raise error_class_for(error_code)(message)

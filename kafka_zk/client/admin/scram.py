@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-from kafka_zk.client.admin.calls import Call, Calls
+from kafka_zk.client.admin.calls import Call, Calls, raise_for
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, UnacceptableCredential, error_class_for
 from kafka_zk.protocol.messages import alter_user_scram_credentials as altering
 from kafka_zk.protocol.messages import describe_user_scram_credentials as describing
@@ -78,7 +78,7 @@ def describe_user_scram_credentials(
         return describing.DescribeUserScramCredentialsRequest(users=[describing.UserName(name=user) for user in users])
 
     def check(answer: describing.DescribeUserScramCredentialsResponse) -> None:
-        _raise_for(answer.error_code, answer.error_message)
+        raise_for(answer.error_code, answer.error_message)
 
     request = describing.DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST
     response = describing.DESCRIBE_USER_SCRAM_CREDENTIALS_RESPONSE
@@ -115,7 +115,7 @@ def alter_user_scram_credentials(
 
     def check(answer: altering.AlterUserScramCredentialsResponse) -> None:
         for result in answer.results:
-            _raise_for(result.error_code, result.error_message)
+            raise_for(result.error_code, result.error_message)
 
     request = altering.ALTER_USER_SCRAM_CREDENTIALS_REQUEST
     response = altering.ALTER_USER_SCRAM_CREDENTIALS_RESPONSE
@@ -134,8 +134,3 @@ def _credentials(
         )
         for info in result.credential_infos
     ]
-
-
-def _raise_for(error_code: int, message: str | None) -> None:
-    if error_code != ErrorCode.NONE:
-        raise error_class_for(error_code)(message)

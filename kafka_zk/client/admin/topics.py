@@ -1,0 +1,100 @@
+"""Topics made, enlarged and deleted over the wire, by the controller.
+
+Role        Acts, through `Calls`. The first topic of an answer that failed is raised.
+Source      KafkaAdminClient.createTopics, deleteTopics, createPartitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kafka_zk.client.admin.admin_results import NewTopic
+from kafka_zk.client.admin.calls import Call, Calls, raise_for
+from kafka_zk.protocol.errors import UnsupportedVersion
+
+
+def create_topics(calls: Calls, topics: Sequence[NewTopic], *, timeout_ms: int, validate_only: bool) -> None:
+    """Blocks. Raises TopicAlreadyExists, InvalidReplicationFactor ..."""
+    from kafka_zk.protocol.messages import create_topics as messages
+
+    def build(version: int) -> messages.CreateTopicsRequest:
+        if validate_only and version == 0:
+            raise UnsupportedVersion("validateOnly is not supported in version 0")
+        return messages.CreateTopicsRequest(
+            topics=[_creatable(topic) for topic in topics],
+            timeout_ms=timeout_ms,
+            validate_only=validate_only,
+        )
+
+    def check(answer: messages.CreateTopicsResponse) -> None:
+        for topic in answer.topics:
+            raise_for(topic.error_code, topic.error_message)
+
+    def _creatable(topic: NewTopic) -> messages.CreatableTopic:
+        return messages.CreatableTopic(
+            name=topic.name,
+            num_partitions=-1 if topic.partition_count is None else topic.partition_count,
+            replication_factor=-1 if topic.replication_factor is None else topic.replication_factor,
+            assignments=[
+                messages.CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
+                for index, replicas in topic.assignment.items()
+            ],
+            configs=[messages.CreatableTopicConfig(name=name, value=text) for name, text in topic.configs.items()],
+        )
+
+    call = Call("createTopics", messages.CREATE_TOPICS_REQUEST, messages.CREATE_TOPICS_RESPONSE, build, check)
+    calls.to_controller(call)
+
+
+def delete_topics(calls: Calls, names: Sequence[str], *, timeout_ms: int) -> None:
+    """Blocks. Raises UnknownTopicOrPartition, TopicDeletionDisabled ..."""
+    from kafka_zk.protocol.messages import delete_topics as messages
+
+    def build(version: int) -> messages.DeleteTopicsRequest:
+        by_state = version >= 6
+        return messages.DeleteTopicsRequest(
+            topics=[messages.DeleteTopicState(name=name) for name in names] if by_state else [],
+            topic_names=[] if by_state else list(names),
+            timeout_ms=timeout_ms,
+        )
+
+    def check(answer: messages.DeleteTopicsResponse) -> None:
+        for topic in answer.responses:
+            raise_for(topic.error_code, topic.error_message)
+
+    call = Call("deleteTopics", messages.DELETE_TOPICS_REQUEST, messages.DELETE_TOPICS_RESPONSE, build, check)
+    calls.to_controller(call)
+
+
+def create_partitions(
+    calls: Calls, counts: Mapping[str, int], given: Mapping[str, Sequence[Sequence[int]]], *, timeout_ms: int
+) -> None:
+    """Blocks. Let topics grow to `counts` partitions, the new ones on brokers as `given` says, where it does.
+
+    Raises InvalidPartitions, InvalidReplicaAssignment ...
+    """
+    from kafka_zk.protocol.messages import create_partitions as messages
+
+    def build(_: int) -> messages.CreatePartitionsRequest:
+        return messages.CreatePartitionsRequest(
+            topics=[
+                messages.CreatePartitionsTopic(
+                    name=name,
+                    count=count,
+                    assignments=None
+                    if name not in given
+                    else [messages.CreatePartitionsAssignment(broker_ids=list(ids)) for ids in given[name]],
+                )
+                for name, count in counts.items()
+            ],
+            timeout_ms=timeout_ms,
+        )
+
+    def check(answer: messages.CreatePartitionsResponse) -> None:
+        for topic in answer.results:
+            raise_for(topic.error_code, topic.error_message)
+
+    call = Call(
+        "createPartitions", messages.CREATE_PARTITIONS_REQUEST, messages.CREATE_PARTITIONS_RESPONSE, build, check
+    )
+    calls.to_controller(call)
