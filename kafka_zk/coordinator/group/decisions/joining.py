@@ -27,6 +27,7 @@ from kafka_zk.coordinator.group.decisions.actions import (
 from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.member import Member, Protocols
 from kafka_zk.coordinator.group.decisions.rebalance import (
+    drop,
     keep_alive,
     maybe_prepare_rebalance,
     prepare_rebalance,
@@ -67,7 +68,7 @@ def check_session_timeout(join: Join, rules: GroupRules) -> ErrorCode:
 def join_group(group: Group, join: Join, reply: JoinReply, step: Step) -> None:
     """Decide a JoinGroup whose session timeout is in bounds."""
     if not _has_room(group, join.member_id, step):
-        group.remove(join.member_id, step)
+        drop(group, join.member_id, step)
         _refuse(ErrorCode.GROUP_MAX_SIZE_REACHED, NO_MEMBER_ID, reply, step)
     elif group.is_dead:
         _refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE, join.member_id, reply, step)
