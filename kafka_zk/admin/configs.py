@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
+from gevent.lock import RLock
+
 from kafka_zk.admin.broker_configs import BrokerConfigs
 from kafka_zk.admin.config_rules import Change, ConfigResourceType, Operation, changed, check_levels
 from kafka_zk.admin.topic_rules import check_name
@@ -61,6 +63,8 @@ class ConfigAdmin:
         self._config = broker_configs.config
         self._broker_id = broker_id
         self._loggers = loggers
+        # What stands is read, changed and written: two clients that change other keys must not undo each other.
+        self._turn = RLock()
 
     # --- what it is --------------------------------------------------------------------------------------------------
 
@@ -97,29 +101,31 @@ class ConfigAdmin:
 
     def alter_broker(self, name: str, changes: Sequence[Change], *, keep_others: bool, validate_only: bool) -> None:
         """Blocks. Change the stored values of broker `name` ("": of all brokers), or replace them all by `changes`."""
-        texts = self._broker_values(name, changes, keep_others=keep_others)
-        if validate_only:
-            return
-        whose = f"broker {int(name)}" if name else "brokers"
-        log.info("Updating %s with new configuration : %s", whose, _loggable(texts))
-        with _refusals_of(ConfigResourceType.BROKER, name):
-            stored = self._broker_configs.to_store(texts, for_all_brokers=not name)
-        self._write(_broker_path(name), stored)
+        with self._turn:
+            texts = self._broker_values(name, changes, keep_others=keep_others)
+            if validate_only:
+                return
+            whose = f"broker {int(name)}" if name else "brokers"
+            log.info("Updating %s with new configuration : %s", whose, _loggable(texts))
+            with _refusals_of(ConfigResourceType.BROKER, name):
+                stored = self._broker_configs.to_store(texts, for_all_brokers=not name)
+            self._write(_broker_path(name), stored)
 
     def alter_topic(self, topic: str, changes: Sequence[Change], *, keep_others: bool, validate_only: bool) -> None:
         """Blocks. Change the overrides of a topic, or replace them all by `changes`."""
-        if not topic:
-            raise InvalidRequest("Default topic resources are not allowed.")
-        path = entity_path(("topics", topic))
-        overrides = changed(entity_config(self._zk, path) if keep_others else {}, changes, TOPIC_KEYS)
-        if self._metadata_cache.topic(topic) is None:
-            raise UnknownTopicOrPartition(f"The topic '{topic}' does not exist.")
-        check_name(topic)
-        with _refusals_of(ConfigResourceType.TOPIC, topic):
-            validate_overrides(self._config, overrides)
-        if not validate_only:
-            log.info("Updating topic %s with new configuration : %s", topic, _loggable(overrides))
-            self._write(path, overrides)
+        with self._turn:
+            if not topic:
+                raise InvalidRequest("Default topic resources are not allowed.")
+            path = entity_path(("topics", topic))
+            overrides = changed(entity_config(self._zk, path) if keep_others else {}, changes, TOPIC_KEYS)
+            if self._metadata_cache.topic(topic) is None:
+                raise UnknownTopicOrPartition(f"The topic '{topic}' does not exist.")
+            check_name(topic)
+            with _refusals_of(ConfigResourceType.TOPIC, topic):
+                validate_overrides(self._config, overrides)
+            if not validate_only:
+                log.info("Updating topic %s with new configuration : %s", topic, _loggable(overrides))
+                self._write(path, overrides)
 
     def alter_log_levels(self, name: str, changes: Sequence[Change], *, validate_only: bool) -> None:
         """Change levels of this broker's loggers; they last until its end."""

@@ -19,6 +19,7 @@ WRAPPERS = {
     "kafka-verifiable-consumer.sh": "verifiable_consumer",
     "kafka-verifiable-producer.sh": "verifiable_producer",
     "kafka-log-doctor.sh": "log_doctor",
+    "kafka-configs.sh": "configs",
     "kafka-topics.sh": "topics",
     "zookeeper-server-start.sh": "zookeeper_start",
     "zookeeper-server-stop.sh": "zookeeper_stop",

@@ -180,4 +180,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="for entry in given)])",
         tests="tests/unit/admin/test_config_rules.py",
     ),
+    Mutant(
+        breaks="two clients that change a topic at once do not undo each other",
+        file="kafka_zk/admin/configs.py",
+        old="        with self._turn:\n            if not topic:\n",
+        new="        if self._turn:\n            if not topic:\n",
+        tests="tests/unit/admin/test_configs.py",
+    ),
 )
