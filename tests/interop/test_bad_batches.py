@@ -39,6 +39,7 @@ class Outcome(NamedTuple):
     error_code: int | None
     is_appended: bool = False
     bad_records: tuple[tuple[int, str | None], ...] = ()
+    message: str | None = None
 
 
 def is_deliberate(made: Format, bad: Bad, apache: Outcome, ours: Outcome) -> bool:
@@ -102,7 +103,7 @@ class Producer:
             return Outcome(None)
         part = answer.responses[0].partition_responses[0]
         errors = tuple((each.batch_index, each.batch_index_error_message) for each in part.record_errors)
-        return Outcome(part.error_code, part.base_offset >= 0, errors)
+        return Outcome(part.error_code, part.base_offset >= 0, errors, part.error_message)
 
 
 def differences(brokers: tuple[ApacheBroker, OurBroker], made: Format) -> list[str]:

@@ -128,6 +128,7 @@ PRODUCED = (
     ("--topic bad/name --sync", "x\n"),
     ("--topic T --producer-property max.request.size=100", f"{'long' * 100}\n"),
     ("--topic T --producer-property max.request.size=100 --sync", f"{'long' * 100}\n"),
+    ("--topic T --max-memory-bytes 1000", "x\n"),
     ("--topic T2", "without a key\n"),
     ("--topic T2 --sync", "without a key\n"),
 )

@@ -5,6 +5,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Random;
 import java.util.TreeMap;
@@ -25,13 +26,15 @@ import org.apache.kafka.common.TopicPartition;
 
 /**
  * A table of what Java's assignors do: groups that live through a few rounds of members coming and going, topics growing
- * and subscriptions changing. A line each round, in JSON. Arguments: groups for each assignor, first seed.
+ * and subscriptions changing. A line each round, in JSON. Arguments: groups for each assignor, first seed, and `racks`
+ * if members and replicas are to stand in racks.
  */
 public class Assignors {
     private static final List<String> NAMES = List.of("range", "roundrobin", "sticky", "cooperative-sticky");
 
     /** One member with the memory of its last assignment. */
     private static class Member {
+        String rack;
         String id;
         String instance;
         List<String> topics;
@@ -43,9 +46,34 @@ public class Assignors {
     public static void main(String[] args) {
         int groups = Integer.parseInt(args[0]);
         int seed = Integer.parseInt(args[1]);
+        boolean racks = args.length > 2;
         for (String name : NAMES) {
-            for (int group = 0; group < groups; group++) live(name, new Random(seed + group));
+            for (int group = 0; group < groups; group++) {
+                nodes = nodes(racks ? new Random(seed + group) : null);
+                live(name, new Random(seed + group));
+            }
         }
+    }
+
+    private static List<Node> nodes;
+
+    /** The brokers of one group's cluster: one, or some in racks, not all of which readers stand in. */
+    private static List<Node> nodes(Random random) {
+        if (random == null) return List.of(new Node(0, "localhost", 9092));
+        List<Node> nodes = new ArrayList<>();
+        for (int id = 3 + random.nextInt(4); id > 0; id--) {
+            nodes.add(new Node(id, "localhost", 9092, random.nextInt(8) == 0 ? null : "r" + random.nextInt(4)));
+        }
+        return nodes;
+    }
+
+    /** One to three of the brokers; the same at each call for one partition. */
+    private static Node[] replicas(String topic, int partition) {
+        if (nodes.size() == 1) return new Node[] {nodes.get(0)};
+        Random random = new Random(31L * topic.hashCode() + partition);
+        List<Node> shuffled = new ArrayList<>(nodes);
+        Collections.shuffle(shuffled, random);
+        return shuffled.subList(0, 1 + random.nextInt(3)).toArray(new Node[0]);
     }
 
     private static ConsumerPartitionAssignor made(String name) {
@@ -66,7 +94,13 @@ public class Assignors {
         int named = 0;
         for (int i = 1 + random.nextInt(6); i > 0; i--) members.add(member(name, named++, counts, alike, random));
         for (int generation = 1; generation <= 5; generation++) {
-            Map<String, Assignment> answer = round(name, counts, members);
+            Map<String, Assignment> answer;
+            try {
+                answer = round(name, counts, members);
+            } catch (IllegalStateException error) {
+                System.err.println("Java's leader fails: " + error.getMessage());
+                return;
+            }
             for (Member member : members) {
                 if (random.nextInt(8) == 0) continue;  // did not hear of it: its memory is a generation old
                 Assignment assignment = answer.get(member.id);
@@ -101,6 +135,7 @@ public class Assignors {
         if (random.nextInt(4) == 0) member.instance = "instance-" + (99 - number);
         member.topics = alike ? new ArrayList<>(counts.keySet()) : some(counts, random);
         member.assignor = made(name);
+        if (nodes.size() > 1 && random.nextInt(6) != 0) member.rack = "r" + random.nextInt(3);
         return member;
     }
 
@@ -117,22 +152,23 @@ public class Assignors {
             boolean cooperative = name.startsWith("cooperative");
             List<TopicPartition> owned = cooperative ? member.owned : List.of();
             ByteBuffer userData = member.assignor.subscriptionUserData(new TreeSet<>(member.topics));
-            Subscription subscription = new Subscription(member.topics, userData, owned, member.generation, Optional.empty());
+            Subscription subscription = new Subscription(member.topics, userData, owned, member.generation, Optional.ofNullable(member.rack));
             subscription.setGroupInstanceId(Optional.ofNullable(member.instance));
             subscriptions.put(member.id, subscription);
             described.add(String.format(
-                    "{\"id\":\"%s\",\"instance\":%s,\"topics\":%s,\"owned\":%s,\"generation\":%d,\"user_data\":%s}",
+                    "{\"id\":\"%s\",\"instance\":%s,\"topics\":%s,\"owned\":%s,\"generation\":%d,\"user_data\":%s%s}",
                     member.id, quoted(member.instance), strings(member.topics), partitions(owned, false),
-                    member.generation, userData == null ? "null" : quoted(hex(userData))));
+                    member.generation, userData == null ? "null" : quoted(hex(userData)),
+                    nodes.size() == 1 ? "" : ",\"rack\":" + quoted(member.rack)));
         }
-        Node node = new Node(0, "localhost", 9092);
         List<PartitionInfo> infos = new ArrayList<>();
         counts.forEach((topic, count) -> {
             for (int i = 0; i < count; i++) {
-                infos.add(new PartitionInfo(topic, i, node, new Node[] {node}, new Node[] {node}));
+                Node[] replicas = replicas(topic, i);
+                infos.add(new PartitionInfo(topic, i, replicas[0], replicas, replicas));
             }
         });
-        Cluster cluster = new Cluster("cluster", List.of(node), infos, Collections.emptySet(), Collections.emptySet());
+        Cluster cluster = new Cluster("cluster", nodes, infos, Collections.emptySet(), Collections.emptySet());
         Map<String, Assignment> answer =
                 made(name).assign(cluster, new GroupSubscription(subscriptions)).groupAssignment();
         List<String> assigned = new ArrayList<>();
@@ -140,8 +176,14 @@ public class Assignors {
                 assigned.add(quoted(id) + ":" + partitions(assignment.partitions(), true)));
         List<String> sizes = new ArrayList<>();
         counts.forEach((topic, count) -> sizes.add(quoted(topic) + ":" + count));
-        System.out.printf("{\"assignor\":\"%s\",\"counts\":{%s},\"members\":[%s],\"answer\":{%s}}%n",
-                name, String.join(",", sizes), String.join(",", described), String.join(",", assigned));
+        List<String> stand = new ArrayList<>();
+        for (PartitionInfo info : nodes.size() == 1 ? List.<PartitionInfo>of() : infos) {
+            String[] racks = Arrays.stream(info.replicas()).map(Node::rack).filter(Objects::nonNull).toArray(String[]::new);
+            stand.add(quoted(info.topic() + "-" + info.partition()) + ":" + strings(List.of(racks)));
+        }
+        System.out.printf("{\"assignor\":\"%s\",\"counts\":{%s},\"racks\":{%s},\"members\":[%s],\"answer\":{%s}}%n",
+                name, String.join(",", sizes), String.join(",", stand), String.join(",", described),
+                String.join(",", assigned));
         return answer;
     }
 
