@@ -29,7 +29,7 @@ TOPIC = "bad"
 NOW_MS = int(time.time() * 1000)
 
 
-CORRUPT_MESSAGE, UNKNOWN_SERVER_ERROR, INVALID_RECORD = 2, -1, 87
+CORRUPT_MESSAGE, UNKNOWN_SERVER_ERROR, INVALID_RECORD, NO_TRANSACTIONS = 2, -1, 87, 53
 REFUSALS = {CORRUPT_MESSAGE, UNKNOWN_SERVER_ERROR, INVALID_RECORD}
 
 
@@ -44,6 +44,8 @@ class Outcome(NamedTuple):
 
 def is_deliberate(made: Format, bad: Bad, apache: Outcome, ours: Outcome) -> bool:
     """The rows of docs/compat.md."""
+    if ours.error_code == NO_TRANSACTIONS:
+        return apache == ours._replace(message=None)
     if apache.error_code == 0 and made.magic < 2 and not apache.is_appended:
         return ours.error_code == INVALID_RECORD
     if made.codec is not Codec.NONE and bad.is_of_content:

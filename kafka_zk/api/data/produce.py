@@ -12,14 +12,13 @@ from typing import Final
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.data.current_leaders import CurrentLeaders
-from kafka_zk.api.data.produced_records import NO_TRANSACTIONS, one_batch
+from kafka_zk.api.data.produced_records import NO_TRANSACTIONS, NoBatchAtAll, one_batch
 from kafka_zk.api.registry import api
 from kafka_zk.log.unified_log import AppendInfo
 from kafka_zk.network.errors import CloseConnection
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import (
     BrokerError,
-    CorruptMessage,
     ErrorCode,
     InvalidRecord,
     InvalidTimestamp,
@@ -77,8 +76,7 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
                 if state is None or index not in state.partitions:
                     raise UnknownTopicOrPartition
                 entries.append((name, index, one_batch(data.records, api_version)))
-            except CorruptMessage:
-                # Kafka looks for transactional batches before anything else: what is no batch fails the whole request.
+            except NoBatchAtAll:
                 raise
             except BrokerError as error:
                 if refused is None:

@@ -10,9 +10,22 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from kafka_zk.protocol.errors import InvalidRecord, TransactionalIdAuthorizationFailed, UnsupportedCompressionType
+from kafka_zk.protocol.errors import (
+    CorruptMessage,
+    InvalidRecord,
+    TransactionalIdAuthorizationFailed,
+    UnsupportedCompressionType,
+)
 from kafka_zk.protocol.types import Buffer
-from kafka_zk.record.batch import ATTRIBUTES_AT, CODEC_MASK, HEADER_SIZE, LOG_OVERHEAD, TRANSACTIONAL_BIT, batches
+from kafka_zk.record.batch import (
+    ATTRIBUTES_AT,
+    CODEC_MASK,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    TRANSACTIONAL_BIT,
+    batch_size,
+    batches,
+)
 from kafka_zk.record.compression import Codec
 
 BATCHES_FROM: Final = 3
@@ -26,10 +39,14 @@ _length_and_magic: Final = Struct(">8xi4xb").unpack_from
 _LOW_ATTRIBUTES_AT: Final = ATTRIBUTES_AT + 1
 
 
+class NoBatchAtAll(CorruptMessage):
+    """What stands first cannot be a batch. Kafka looks there before it does anything: the whole request fails."""
+
+
 def one_batch(records: Buffer | None, api_version: int) -> Buffer:
     """The batch to append.
 
-    Raises InvalidRecord, CorruptMessage, UnsupportedCompressionType, and TransactionalIdAuthorizationFailed for a
+    Raises InvalidRecord, NoBatchAtAll, CorruptMessage, UnsupportedCompressionType, and TransactionalIdAuthorizationFailed for a
     transactional batch: of the fatal answers that producers know, it is the one that says "not here".
     """
     if records is None or api_version < BATCHES_FROM or len(records) < HEADER_SIZE:
@@ -49,6 +66,11 @@ def one_batch(records: Buffer | None, api_version: int) -> Buffer:
 
 def _uncommon(records: Buffer | None, api_version: int) -> Buffer:
     """Everything but one whole batch of magic 2 and nothing else."""
+    if records is not None:
+        try:
+            batch_size(records)
+        except CorruptMessage as error:
+            raise NoBatchAtAll(str(error)) from error
     found = [] if records is None else list(batches(records))
     if records is None or not found:
         raise InvalidRecord(
