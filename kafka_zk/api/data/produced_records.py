@@ -46,8 +46,8 @@ class NoBatchAtAll(CorruptMessage):
 def one_batch(records: Buffer | None, api_version: int) -> Buffer:
     """The batch to append.
 
-    Raises InvalidRecord, NoBatchAtAll, CorruptMessage, UnsupportedCompressionType, and TransactionalIdAuthorizationFailed for a
-    transactional batch: of the fatal answers that producers know, it is the one that says "not here".
+    Raises InvalidRecord, NoBatchAtAll, CorruptMessage, UnsupportedCompressionType, and for a transactional batch
+    TransactionalIdAuthorizationFailed: of the fatal answers that producers know, it is the one that says "not here".
     """
     if records is None or api_version < BATCHES_FROM or len(records) < HEADER_SIZE:
         return _uncommon(records, api_version)
