@@ -17,6 +17,7 @@ from kafka_zk.security.quotas.limits import Entity
 from kafka_zk.security.quotas.mutations import Bounded, MutationQuota
 from kafka_zk.security.quotas.overrides import QuotaKind, client_bounds
 from kafka_zk.security.quotas.usage import Sensor, Usage
+from kafka_zk.zk.znodes.names import sanitize
 
 PERCENT_PER_NS = 100.0 / 1e9
 """Of one thread, in a rate a second."""
@@ -134,5 +135,6 @@ def _tokens(sensor: Sensor, now_ms: int) -> float:
 
 
 def _tags(sensor: Sensor) -> dict[str, str]:
+    """As Kafka, which knows users by the names they have in ZooKeeper's paths."""
     user, client_id = sensor.tags
-    return {name: value for name, value in (("user", user), ("client-id", client_id)) if value}
+    return {name: value for name, value in (("user", sanitize(user)), ("client-id", client_id)) if value}

@@ -108,6 +108,12 @@ def test_metrics_stand_under_kafkas_names(given: Managers) -> None:
     assert shown.keys() == {"mutation-rate", "throttle-time", "tokens"}
 
 
+def test_users_are_shown_as_in_paths(given: Managers) -> None:
+    given.managers.update((("users", "CN=a b"),), {"producer_byte_rate": "100"})
+    given.produce("c", 10, user="CN=a b")
+    assert given.shown("Produce", user="CN%3Da%20b")
+
+
 def test_a_client_unused_for_an_hour_is_forgotten(given: Managers) -> None:
     given.managers.update(DEFAULT_CLIENT, {"producer_byte_rate": "100"})
     given.produce("gone", 10)
