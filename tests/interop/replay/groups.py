@@ -22,6 +22,12 @@ from kafka_zk.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from kafka_zk.protocol.messages.offset_delete import (
+    OFFSET_DELETE_REQUEST,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 from kafka_zk.protocol.messages.offset_fetch import (
     OFFSET_FETCH_REQUEST,
     OffsetFetchRequest,
@@ -216,6 +222,50 @@ def fetch(name: str, *, topics: dict[str, list[int]] | None, stable: bool = Fals
     return build
 
 
+def fetch_as_member(name: str, member: str, epoch: int) -> Build:
+    """Version 9 names who asks; the classic coordinator does not look at it."""
+
+    def build(world: World, version: int) -> OffsetFetchRequest:
+        wanted = OffsetFetchRequestGroup(
+            group_id=name,
+            member_id=member,
+            member_epoch=epoch,
+            topics=[OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[0])],
+        )
+        return OffsetFetchRequest(groups=[wanted])
+
+    return build
+
+
+def delete_offsets(group: str, topics: dict[str, list[int]]) -> Build:
+    def build(world: World, version: int) -> OffsetDeleteRequest:
+        return OffsetDeleteRequest(
+            group_id=group,
+            topics=[
+                OffsetDeleteRequestTopic(
+                    name=topic,
+                    partitions=[OffsetDeleteRequestPartition(partition_index=index) for index in indexes],
+                )
+                for topic, indexes in topics.items()
+            ],
+        )
+
+    return build
+
+
+def commit_doubles(group: str) -> Build:
+    """Partitions named twice: each line that is refused is answered, and of the others the last one counts."""
+
+    def build(world: World, version: int) -> OffsetCommitRequest:
+        partitions = [
+            OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata="")
+            for offset, index in enumerate((1, 7, 1, 9, 7, 1))
+        ]
+        return OffsetCommitRequest(group_id=group, topics=[OffsetCommitRequestTopic(name=TOPIC, partitions=partitions)])
+
+    return build
+
+
 def create_topic(world: World, version: int) -> CreateTopicsRequest:
     return CreateTopicsRequest(
         topics=[CreatableTopic(name=TOPIC, num_partitions=2, replication_factor=1)], timeout_ms=30_000
@@ -247,6 +297,44 @@ def delete(*groups: str) -> Build:
     return build
 
 
+STRANGE_IDS = {
+    "a space": " ",
+    "a slash and dots": "../a/b",
+    "a NUL": "a\0b",
+    "a line end": "a\nb",
+    "an emoji": "\U0001f600",
+    "right to left": "\u202eg",
+    "a quote": "'\"`;--",
+    "very long": "x" * 20_000,
+    "the smallest hash": "polygenelubricants",
+}
+
+
+def strange_join(group: str) -> Build:
+    def build(world: World, version: int) -> JoinGroupRequest:
+        return JoinGroupRequest(
+            group_id=group,
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=20_000,
+            protocol_type="consumer",
+            protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIPTION)],
+        )
+
+    return build
+
+
+def strange_commit(group: str) -> Build:
+    def build(world: World, version: int) -> OffsetCommitRequest:
+        wanted = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata=group[:50])
+        return OffsetCommitRequest(group_id=group, topics=[OffsetCommitRequestTopic(name=TOPIC, partitions=[wanted])])
+
+    return build
+
+
+def delete_fixed(group: str) -> Build:
+    return lambda world, version: DeleteGroupsRequest(groups_names=[group])
+
+
 def list_groups(states: tuple[str, ...] = (), types: tuple[str, ...] = ()) -> Build:
     def build(world: World, version: int) -> ListGroupsRequest:
         given: dict[str, Any] = {}
@@ -271,6 +359,7 @@ def story(name: str, versions: tuple[int, ...]) -> Callable[..., Exchange]:
 
 FIND, JOIN, SYNC, BEAT = FIND_COORDINATOR_REQUEST, JOIN_GROUP_REQUEST, SYNC_GROUP_REQUEST, HEARTBEAT_REQUEST
 LEAVE, COMMIT, FETCH = LEAVE_GROUP_REQUEST, OFFSET_COMMIT_REQUEST, OFFSET_FETCH_REQUEST
+FORGET = OFFSET_DELETE_REQUEST
 DESCRIBE, LIST, DELETE = DESCRIBE_GROUPS_REQUEST, LIST_GROUPS_REQUEST, DELETE_GROUPS_REQUEST
 
 one = story("one member", (0,))
@@ -340,6 +429,7 @@ EXCHANGES = (
     plain("commit of nobody", COMMIT, commit("old", offset=1)),
     plain("fetch", FETCH, fetch("old", topics={TOPIC: [0], "never-seen": [7]})),
     plain("described", DESCRIBE, describe("old")),
+    plain("offsets of what is read", FORGET, delete_offsets("old-v0", {TOPIC: [0]})),
     plain("delete while full", DELETE, lambda world, version: DeleteGroupsRequest(groups_names=["old-v1"])),
     plain("leave of a stranger", LEAVE, leave("old", member="m")),
     plain("leave", LEAVE, leave("old")),
@@ -367,6 +457,55 @@ EXCHANGES = (
     Exchange("groups: commit too much metadata", COMMIT, commit("alone", metadata="x" * 4097)),
     Exchange("groups: commit to an unknown topic", COMMIT, commit("alone", topic="never-seen")),
     Exchange("groups: commit to an unknown partition", COMMIT, commit("alone", partition=9)),
+    Exchange("groups: fetch as a stranger", FETCH, fetch_as_member("alone-v5", "m", 99), versions=(9,)),
+    Exchange("groups: commit with doubles", COMMIT, commit_doubles("doubles"), versions=(2, 8)),
+    Exchange("groups: fetch doubles", FETCH, fetch_as_member("doubles", "", -1), versions=(8,)),
+    Exchange("groups: offsets of nobody deleted", FORGET, delete_offsets("nobody", {TOPIC: [0]})),
+    Exchange("groups: offsets of the nameless deleted", FORGET, delete_offsets("", {TOPIC: [0]})),
+    Exchange(
+        "groups: offsets deleted", FORGET, delete_offsets("doubles", {TOPIC: [0, 7, 1], "never-seen": [0], "empty": []})
+    ),
+    Exchange("groups: no offsets deleted", FORGET, delete_offsets("alone-v5", {})),
+    Exchange("groups: offsets never seen deleted", FORGET, delete_offsets("alone-v5", {"never-seen": [0]})),
+    Exchange("groups: last offset deleted", FORGET, delete_offsets("alone-v6", {TOPIC: [0]})),
+    Exchange("groups: group of the last offset", DESCRIBE, describe_fixed("alone-v6")),
+    # A group that no consumer is in, and one whose subscription nobody can read.
+    one("connector joins", JOIN, join("connector", protocol_type="connect", protocols={"range": b""}), keep_member),
+    one("connector syncs", SYNC, sync("connector")),
+    one("connector's offsets", FORGET, delete_offsets("connector-v0", {TOPIC: [0]})),
+    one("mumbler joins", JOIN, join("mumbler", protocols={"range": b"?"}), keep_member),
+    one("mumbler syncs", SYNC, sync("mumbler")),
+    one("mumbler's offsets", FORGET, delete_offsets("mumbler-v0", {TOPIC: [0], "never-seen": [1]})),
+    one("reader joins", JOIN, join("reader"), keep_member),
+    one("reader while it joins", FORGET, delete_offsets("reader-v0", {TOPIC: [0]})),
+    one("reader syncs", SYNC, sync("reader")),
+    one("reader's other offsets", FORGET, delete_offsets("reader-v0", {TOPIC: [0]})),
+    *(
+        Exchange(f"groups: {what}, {name}", message, build(group), versions=(version,))
+        for name, group in STRANGE_IDS.items()
+        for what, message, build, version in (
+            ("joins", JOIN, lambda group: strange_join(group), 4),
+            ("commits", COMMIT, lambda group: strange_commit(group), 8),
+            ("fetches", FETCH, lambda group: fetch_as_member(group, "", -1), 8),
+            ("described", DESCRIBE, describe_fixed, 4),
+            ("coordinator", FIND, find, 4),
+            ("deleted", DELETE, lambda group: delete_fixed(group), 2),
+        )
+    ),
+    *(
+        Exchange(
+            f"groups: generation {generation} of {member or 'nobody'}",
+            COMMIT,
+            commit("late", generation=generation, member=member),
+            versions=(2, 8),
+        )
+        for generation in (-(2**31), -2, 0, 2**31 - 1)
+        for member in ("", "m")
+    ),
+    Exchange("groups: offset below zero", COMMIT, commit("alone", offset=-5), versions=(8,)),
+    Exchange("groups: fetch below zero", FETCH, fetch("alone", topics={TOPIC: [0]}), versions=(8,)),
+    Exchange("groups: largest metadata", COMMIT, commit("alone", metadata="\u00e9" * 4096), versions=(7,)),
+    Exchange("groups: metadata in surrogates", COMMIT, commit("alone", metadata="\U0001f600" * 2049), versions=(6,)),
     Exchange("groups: describe alone", DESCRIBE, describe("alone", operations=False)),
     Exchange("groups: delete alone", DELETE, delete("alone", "nobody")),
     Exchange("groups: fetch deleted", FETCH, fetch("alone", topics={TOPIC: [0]}), versions=(1, 5)),
