@@ -58,14 +58,7 @@ def test_java_copies_what_librdkafka_wrote_and_nothing_changes(kafka: Librdkafka
 
 
 @pytest.mark.parametrize(
-    ("assignor", "membership"),
-    [
-        ("RangeAssignor", "static"),
-        ("RoundRobinAssignor", "dynamic"),
-        ("StickyAssignor", "dynamic"),
-        ("CooperativeStickyAssignor", "dynamic"),
-        ("CooperativeStickyAssignor", "static"),
-    ],
+    ("assignor", "membership"), [("RangeAssignor", "static"), ("CooperativeStickyAssignor", "static")]
 )
 def test_java_members_share_read_and_commit(kafka: Librdkafka, assignor: str, membership: str) -> None:
     partitions, each = 6, 50

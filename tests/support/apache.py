@@ -6,7 +6,6 @@ The jars come from Maven Central through the pom in tests/interop and stay in `.
 from __future__ import annotations
 
 import functools
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +13,10 @@ from pathlib import Path
 
 from kafka_zk.zk.embedded import find_java
 from tests.support.broker import FOR_ONE_BROKER
+from tests.support.maven import APPS, CLIENTS_4, ORACLE, jars
 from tests.support.one_at_a_time import one_at_a_time
 from tests.support.processes import ChildProcess, accepts_connections, free_port
 
-PROJECT = Path(__file__).resolve().parents[2]
-CACHE = PROJECT / ".cache" / "apache-kafka"
-POM = PROJECT / "tests" / "interop" / "pom.xml"
 JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 LOG4J = """log4j.rootLogger={level}, stderr
 log4j.logger.kafka={level}
@@ -33,28 +30,32 @@ log4j.appender.stderr.Target=System.err
 @functools.cache
 def classpath() -> str:
     """Apache Kafka's jars; fetched by Maven the first time."""
+    return f"{jars(ORACLE)}/*"
+
+
+@functools.cache
+def classpath_of_clients_4() -> str:
+    """Kafka 4's Java client and nothing else of Kafka."""
+    return f"{jars(CLIENTS_4)}/*"
+
+
+@functools.cache
+def classpath_with_apps() -> str:
+    """Connect's connectors and Streams beside all of 3.9.1."""
+    return f"{classpath()}:{jars(APPS)}/*"
+
+
+@functools.cache
+def _log4j(level: str) -> Path:
+    file = ORACLE[1] / f"log4j-{level}.properties"
     with one_at_a_time("maven"):
-        stamp = CACHE / "pom.xml"
-        if not stamp.exists() or stamp.read_bytes() != POM.read_bytes():
-            _fetch()
-            shutil.copy(POM, stamp)
-        for level in ("WARN", "INFO"):
-            _write_once(CACHE / f"log4j-{level}.properties", LOG4J.format(level=level))
-    return f"{CACHE}/libs/*"
-
-
-def _fetch() -> None:
-    maven = shutil.which("mvn")
-    assert maven, "the interop tests need Maven (Debian: apt-get install maven) to fetch Apache Kafka's jars"
-    shutil.rmtree(CACHE, ignore_errors=True)
-    subprocess.run(
-        [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={CACHE}/libs"],
-        check=True,
-    )
+        _write_once(file, LOG4J.format(level=level))
+    return file
 
 
 def _write_once(file: Path, text: str) -> None:
     """Not anew where it is there: another process's Java may be reading it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
     if not file.exists() or file.read_text() != text:
         file.write_text(text)
 
@@ -64,15 +65,17 @@ def _java_launcher() -> Path:
     return find_java().launcher
 
 
-def java(main_class: str, *arguments: str, heap: str = "256m", log_level: str = "WARN") -> list[str]:
-    """The command line that runs a class of Apache's."""
+def java(
+    main_class: str, *arguments: str, heap: str = "256m", log_level: str = "WARN", class_path: str | None = None
+) -> list[str]:
+    """The command line that runs a class of Apache's; `class_path` is another class path than the oracle's."""
     return [
         str(_java_launcher()),
         f"-Xmx{heap}",
         *JVM_OPTIONS,
         "-cp",
-        classpath(),
-        f"-Dlog4j.configuration=file:{CACHE}/log4j-{log_level}.properties",
+        class_path or classpath(),
+        f"-Dlog4j.configuration=file:{_log4j(log_level)}",
         main_class,
         *arguments,
     ]

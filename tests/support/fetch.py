@@ -19,7 +19,8 @@ def main(suites: set[str]) -> None:
     except NoContainerError as reason:
         print(f"not fetched: {reason}")
     if "interop" in suites:
-        print(f"fetched: {apache.classpath()}")
+        for class_path in (apache.classpath_with_apps(), apache.classpath_of_clients_4()):
+            print(f"fetched: {class_path}")
         print(f"fetched: {len(spark.connector_jars())} jars of Spark's connector")
 
 

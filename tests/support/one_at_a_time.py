@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-CACHE = Path(__file__).resolve().parents[2] / ".cache"
+PROJECT = Path(__file__).resolve().parents[2]
+CACHE = PROJECT / ".cache"
 
 
 @contextmanager

@@ -7,8 +7,6 @@ tests/interop/spark/pom.xml and stay in `.cache/spark-connector`.
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -19,15 +17,13 @@ from kafka_zk.spark.jobs.outcome import Outcome
 from kafka_zk.spark.settings.declaration import Settings
 from kafka_zk.spark.settings.jobs import JOBS
 from kafka_zk.tools.pipeline import java_home
-from tests.support.one_at_a_time import one_at_a_time
+from tests.support.maven import SPARK_CONNECTOR, jars
 from tests.support.pipeline import FOR_SHORT_LIVES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PROJECT = Path(__file__).resolve().parents[2]
-CACHE = PROJECT / ".cache" / "spark-connector"
-POM = PROJECT / "tests" / "interop" / "spark" / "pom.xml"
 CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
@@ -55,22 +51,7 @@ def job_runner(session: SparkSession, bootstrap: str) -> RunJob:
 
 def connector_jars() -> list[Path]:
     """Spark's own connector for Kafka; fetched by Maven the first time."""
-    with one_at_a_time("maven"):
-        stamp = CACHE / "pom.xml"
-        if not stamp.exists() or stamp.read_bytes() != POM.read_bytes():
-            _fetch()
-            shutil.copy(POM, stamp)
-    return sorted((CACHE / "libs").glob("*.jar"))
-
-
-def _fetch() -> None:
-    maven = shutil.which("mvn")
-    assert maven, "the interop tests need Maven (Debian: apt-get install maven) to fetch Spark's connector"
-    shutil.rmtree(CACHE, ignore_errors=True)
-    subprocess.run(
-        [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={CACHE}/libs"],
-        check=True,
-    )
+    return sorted(jars(SPARK_CONNECTOR).glob("*.jar"))
 
 
 def start_spark(warehouse: Path, **conf: str) -> SparkSession:

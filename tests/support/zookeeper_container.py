@@ -13,8 +13,7 @@ from collections.abc import Callable
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound
 
-from tests.support.apache import PROJECT
-from tests.support.one_at_a_time import one_at_a_time
+from tests.support.one_at_a_time import PROJECT, one_at_a_time
 from tests.support.processes import free_port, wait_until
 from tests.support.zookeeper import MAX_SESSION_TIMEOUT_MS, TICK_MS, answers
 
