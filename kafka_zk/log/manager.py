@@ -360,6 +360,10 @@ class LogManager:
     def live_log_dirs(self) -> list[str]:
         return [str(data_dir.path) for data_dir in self._live()]
 
+    def logs_by_directory(self) -> list[tuple[LogDirectory, list[UnifiedLog]]]:
+        """Every directory, the offline ones too, with its logs, those being moved among them."""
+        return [(data_dir.directory, self._logs_in(data_dir, with_future=True)) for data_dir in self._dirs]
+
     def offline_log_dirs(self) -> list[str]:
         return [str(data_dir.path) for data_dir in self._dirs if data_dir.directory.is_offline]
 

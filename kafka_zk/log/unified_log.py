@@ -36,6 +36,7 @@ from kafka_zk.log.segments.segment import UNKNOWN, LogSegment
 from kafka_zk.log.state.epoch_journal import EpochJournal
 from kafka_zk.log.state.leader_epoch_cache import EpochEnd, LeaderEpochCache
 from kafka_zk.log.state.producer_journal import ProducerJournal
+from kafka_zk.log.state.producer_state import ProducerEntry
 from kafka_zk.log.turn import Turn
 from kafka_zk.protocol.causes import caused_by
 from kafka_zk.protocol.errors import CorruptMessage, InconsistentTopicId, KafkaStorageError, OffsetOutOfRange
@@ -413,6 +414,10 @@ class UnifiedLog:
             partition_metadata.write(path, topic_id, self.log_dir.disk, durable=False)
         self.log_dir.pools.sync_soon(path, self.log_dir.disk.sync_path)
         self.topic_id = topic_id
+
+    def active_producers(self) -> list[ProducerEntry]:
+        """The producers whose sequences are remembered. For reading, before the loop goes on."""
+        return list(self._state.producers.values())
 
     def remove_expired_producers(self, now_ms: int) -> None:
         self._state.remove_expired(now_ms, self.producers.expiration_ms)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.replay import alter_configs, cluster, configs, data, groups, quotas, topics
+from tests.interop.replay import alter_configs, cluster, configs, data, groups, inventory, quotas, topics
 from tests.interop.replay.scenario import Answers, Exchange, World, play
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
@@ -21,6 +21,7 @@ SCENARIOS = {
     "cluster": cluster.EXCHANGES,
     "groups": groups.EXCHANGES,
     "quotas": quotas.EXCHANGES,
+    "inventory": inventory.EXCHANGES,
 }
 
 ZNODES = {"quotas": quotas.ZNODES}

@@ -80,6 +80,11 @@ class LogDirectory:
         if self.checkpointed.get(topic_partition, 0) > recovery_point:
             self.write_recovery_points()
 
+    def room(self) -> tuple[int, int]:
+        """Blocks. Bytes of the file system below: all of them, and those that are left for us. Raises OSError."""
+        found = self.pools.run_to_end(self.pools.read, self.disk.statvfs, self.path)
+        return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+
     def must_pool(self) -> bool:
         """Whether small writes go to the pool, too. Asked only while `inline_from_ms` is not 0."""
         if self.clock.monotonic_ms() < self.inline_from_ms:

@@ -30,6 +30,7 @@ class Disk:
     fsync = staticmethod(os.fsync)
     rename = staticmethod(os.rename)
     unlink = staticmethod(os.unlink)
+    statvfs = staticmethod(os.statvfs)
 
     def sync_path(self, path: str | Path) -> None:
         """fsync a file or a directory by its path."""

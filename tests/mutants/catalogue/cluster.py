@@ -6,6 +6,20 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="a failed log directory is described by its code",
+        file="kafka_zk/api/admin/describe_log_dirs.py",
+        old="    if directory.is_offline:\n",
+        new="    if not directory.path:\n",
+        tests="tests/unit/api/test_inventory.py",
+    ),
+    Mutant(
+        breaks="a copy that is being moved lags behind the log that is served",
+        file="kafka_zk/api/admin/describe_log_dirs.py",
+        old="    if log.is_future:\n",
+        new="    if log is served:\n",
+        tests="tests/unit/api/test_inventory.py",
+    ),
+    Mutant(
         breaks="a user's quota for any client outdoes the client's own",
         file="kafka_zk/security/quotas/limits.py",
         old="            ((of_user, any_client), Tags(user, client_id)),\n",

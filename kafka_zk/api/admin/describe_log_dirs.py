@@ -1,0 +1,90 @@
+"""DescribeLogDirs (key 35, v0-4): the log directories of this broker, what is in them and what room they have left.
+
+v4 bytes of the file system (KIP-827) · v3 a code of the whole request
+Source      KafkaApis.handleDescribeLogDirsRequest, ReplicaManager.describeLogDirs, getLogEndOffsetLag.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable
+
+from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.log.directory.log_directory import LogDirectory
+from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.protocol.errors import ClusterAuthorizationFailed, ErrorCode
+from kafka_zk.protocol.messages.describe_log_dirs import (
+    DESCRIBE_LOG_DIRS_REQUEST,
+    DESCRIBE_LOG_DIRS_RESPONSE,
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication.hosted import HostedPartitions
+
+NO_LAG_KNOWN = -1
+
+log_lines = logging.getLogger("kafka.server.ReplicaManager")
+
+
+@api(DESCRIBE_LOG_DIRS_REQUEST, DESCRIBE_LOG_DIRS_RESPONSE)
+def describe_log_dirs(request: DescribeLogDirsRequest, ctx: RequestContext) -> DescribeLogDirsResponse:
+    """Blocks."""
+    if not ctx.may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
+        raise ClusterAuthorizationFailed
+    asked = None
+    if request.topics is not None:
+        asked = {TopicPartition(topic.topic, index) for topic in request.topics for index in topic.partitions}
+    hosted = ctx.services.replica_manager.hosted
+    return DescribeLogDirsResponse(
+        results=[
+            _result(directory, logs if asked is None else [log for log in logs if log.topic_partition in asked], hosted)
+            for directory, logs in ctx.services.log_manager.logs_by_directory()
+        ]
+    )
+
+
+def _result(directory: LogDirectory, logs: Collection[UnifiedLog], hosted: HostedPartitions) -> DescribeLogDirsResult:
+    """Blocks."""
+    path = str(directory.path)
+    if directory.is_offline:
+        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
+    try:
+        total_bytes, usable_bytes = directory.room()
+    except OSError:
+        log_lines.exception("Error while describing replica in dir %s", path)
+        return DescribeLogDirsResult(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, log_dir=path)
+    return DescribeLogDirsResult(
+        log_dir=path, topics=_topics(logs, hosted), total_bytes=total_bytes, usable_bytes=usable_bytes
+    )
+
+
+def _topics(logs: Iterable[UnifiedLog], hosted: HostedPartitions) -> list[DescribeLogDirsTopic]:
+    by_topic: dict[str, list[DescribeLogDirsPartition]] = {}
+    for log in logs:
+        topic, index = log.topic_partition
+        by_topic.setdefault(topic, []).append(
+            DescribeLogDirsPartition(
+                partition_index=index,
+                partition_size=log.size_bytes,
+                offset_lag=_lag(log, hosted),
+                is_future_key=log.is_future,
+            )
+        )
+    return [DescribeLogDirsTopic(name=name, partitions=partitions) for name, partitions in by_topic.items()]
+
+
+def _lag(log: UnifiedLog, hosted: HostedPartitions) -> int:
+    """How many records this copy lacks of what the partition has here (one that is moved) or is known to have."""
+    partition = hosted.find(*log.topic_partition)
+    served = None if partition is None else partition.log
+    if served is None:
+        return NO_LAG_KNOWN
+    if log.is_future:
+        return served.log_end_offset - log.log_end_offset
+    return max(served.high_watermark - log.log_end_offset, 0)

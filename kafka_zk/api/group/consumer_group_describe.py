@@ -1,0 +1,23 @@
+"""ConsumerGroupDescribe (key 69, v0): listed, and refused for each group: they all are of the classic protocol.
+
+Source      KafkaApis.handleConsumerGroupDescribe (its branch without the new coordinator).
+"""
+
+from __future__ import annotations
+
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.protocol.errors import UnsupportedVersion
+from kafka_zk.protocol.messages.consumer_group_describe import (
+    CONSUMER_GROUP_DESCRIBE_REQUEST,
+    CONSUMER_GROUP_DESCRIBE_RESPONSE,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+
+
+@api(CONSUMER_GROUP_DESCRIBE_REQUEST, CONSUMER_GROUP_DESCRIBE_RESPONSE)
+def consumer_group_describe(
+    request: ConsumerGroupDescribeRequest, ctx: RequestContext
+) -> ConsumerGroupDescribeResponse:
+    raise UnsupportedVersion
