@@ -13,13 +13,14 @@ import os
 import string
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import TypeVar
 from uuid import UUID
 
 from kafka_zk.client.errors import KafkaException, java_name
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.protocol.types import TopicPartition
 
 _BASE64_URL = frozenset(string.ascii_letters + string.digits + "-_")
 
@@ -42,6 +43,18 @@ def illegal_argument(message: str) -> JavaError:
 def execution_error(cause: BaseException) -> JavaError:
     """What Java's futures throw, with `cause` inside; raise it from that."""
     return JavaError(_headline(cause), "java.util.concurrent.ExecutionException")
+
+
+def runtime_error(cause: BaseException) -> JavaError:
+    """What Java's tools wrap checked exceptions in; raise it from `cause`."""
+    return JavaError(_headline(cause), "java.lang.RuntimeException")
+
+
+def awaited(cause: BaseException) -> JavaError:
+    """`execution_error` with its cause in place, to be told of without being raised."""
+    error = execution_error(cause)
+    error.__cause__ = cause
+    return error
 
 
 def stack_trace(error: BaseException) -> str:
@@ -77,6 +90,8 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         print_log_line("WARN" if record.levelno < logging.ERROR else "ERROR", record.getMessage(), record.name)
+        if record.exc_info is not None and record.exc_info[1] is not None:
+            print(stack_trace(record.exc_info[1]), end="", file=sys.stderr)
 
 
 def show_warnings() -> None:
@@ -119,6 +134,26 @@ def _bucket_order(hashes: Sequence[int], capacity: int) -> list[int]:
         buckets *= 2
     # Entries of one bucket stay in the order they came in; sorting is stable.
     return sorted(range(len(hashes)), key=lambda index: hashes[index] & (buckets - 1))
+
+
+def partition_order(partitions: Iterable[TopicPartition], capacity: int = 16) -> list[TopicPartition]:
+    """The same of a HashMap with partitions for keys."""
+    return hash_order_by(partitions, partition_hash, capacity=capacity)
+
+
+def partition_hash(partition: TopicPartition) -> int:
+    """TopicPartition.hashCode, as an unsigned number."""
+    return (31 * (31 + partition.partition) + string_hash(partition.topic)) & 0xFFFFFFFF
+
+
+def copied_order(names: Collection[str]) -> list[str]:
+    """The order of a HashMap of strings made as a copy of a HashMap that `names` were put into in turn."""
+    return hash_order(hash_order(names), int(len(names) / 0.75 + 1))
+
+
+def utf16_order(text: str) -> bytes:
+    """A key that sorts as String.compareTo does."""
+    return text.encode("utf-16-be", "surrogatepass")
 
 
 def signed_hash_order(names: Iterable[str]) -> list[str]:

@@ -20,6 +20,9 @@ from kafka_zk.tools.java_values import java_integer, java_long
 VERSION_TEXT = "3.9.1"
 
 
+_FOR_HELP = ("help", "version")
+
+
 class OptionError(JavaError):
     """The arguments cannot be read; the class is the one that Apache's parser throws."""
 
@@ -47,12 +50,17 @@ class VersionAsked(Exception):
 class Option:
     """One option; `takes_value` of any text, which `integer` may ask to be a number.
 
-    Where `value_is_optional`, what follows is its value unless it looks like an option itself.
+    Where `value_is_optional`, what follows is its value unless it looks like an option itself. `available_beside`
+    names the options of which one must be there too; `separator` cuts a value into several; without an option that
+    `is_required` nothing goes but help and version.
     """
 
     name: str
     takes_value: bool = False
     value_is_optional: bool = False
+    available_beside: Sequence[str] = ()
+    separator: str = ""
+    is_required: bool = False
 
 
 class Options:
@@ -73,20 +81,47 @@ class Options:
                 self._take(argument[2:], rest)
             elif argument.startswith("-") and argument != "-":
                 self._take_short(argument[1:], rest)
+        self._check_company()
+
+    def _check_company(self) -> None:
+        """Help and version are asked for whatever else is missing or out of place."""
+        if any(name in self._found for name in _FOR_HELP):
+            return
+        missing = [
+            option.name for option in self._declared.values() if option.is_required and not self.has(option.name)
+        ]
+        if missing:
+            raise OptionError(
+                f"Missing required option(s) [{', '.join(sorted(missing))}]", "MissingRequiredOptionsException"
+            )
+        forbidden = [
+            name
+            for name, option in self._declared.items()
+            if name in self._found and option.available_beside and not any(map(self.has, option.available_beside))
+        ]
+        if forbidden:
+            raise OptionError(
+                f"Option(s) [{', '.join(sorted(forbidden))}] are unavailable given other options on the command line",
+                "UnavailableOptionException",
+            )
 
     def _take(self, text: str, rest: deque[str]) -> None:
         name, equals, value = text.partition("=")
         option = self._declared.get(name)
         if option is None:
             raise _unrecognized(name)
-        given = self._found.setdefault(name, [])
+        self._found.setdefault(name, [])
         self._order.append(name)
         if not option.takes_value:
             return
         if equals:
-            given.append(value)
+            self._add(option, value)
         elif not option.value_is_optional or (rest and not _looks_like_an_option(rest[0])):
-            given.append(self._next_of(name, rest))
+            self._add(option, self._next_of(name, rest))
+
+    def _add(self, option: Option, value: str) -> None:
+        parts = [part for part in value.split(option.separator) if part] if option.separator else []
+        self._found[option.name].extend(parts or [value])
 
     def _take_short(self, text: str, rest: deque[str]) -> None:
         """One dash: the whole word may be an option; else each letter must be one, and no tool has such."""

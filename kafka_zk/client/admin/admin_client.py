@@ -137,7 +137,8 @@ class AdminClient:
     ) -> list[TopicDescription]:
         if not wanted:
             return []
-        answer = self._metadata("describeTopics", wanted, timeout_ms)
+        # Java asks for the nodes first, and that is the call it names when there are none.
+        answer = self._metadata("listNodes", wanted, timeout_ms)
         for topic in answer.topics:
             raise_for(topic.error_code, None)
         live = {broker.node_id for broker in answer.brokers}

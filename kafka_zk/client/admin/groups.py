@@ -29,6 +29,7 @@ from kafka_zk.protocol.errors import (
     BrokerError,
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
+    DecodeError,
     ErrorCode,
     UnsupportedVersion,
     error_class_for,
@@ -136,18 +137,18 @@ def _description(group: describe_groups.DescribedGroup, node: Node) -> Outcome[C
         return outcome_of(group.error_code)
     if group.protocol_type not in (PROTOCOL_TYPE, ""):
         return IllegalArgumentException(f"GroupId {group.group_id} is not a consumer group ({group.protocol_type}).")
+    try:
+        assignments = [_assignment(member.member_assignment) for member in group.members]
+    except DecodeError as error:
+        return KafkaException(f"An assignment in group {group.group_id} cannot be read: {error}")
     return ConsumerGroupDescription(
         group.group_id,
         not group.protocol_type,
         [
             MemberDescription(
-                member.member_id,
-                member.group_instance_id,
-                member.client_id,
-                member.client_host,
-                _assignment(member.member_assignment),
+                member.member_id, member.group_instance_id, member.client_id, member.client_host, assignment
             )
-            for member in group.members
+            for member, assignment in zip(group.members, assignments, strict=True)
         ],
         group.protocol_data,
         ConsumerGroupState.parse(group.group_state),
@@ -159,6 +160,8 @@ def _assignment(data: Buffer) -> list[TopicPartition]:
     """Raises DecodeError for what no consumer's leader has made."""
     if not len(data):
         return []
+    if len(data) < _ASSIGNMENT_VERSION.size:
+        raise DecodeError("there is no room for a version")
     version: int = _ASSIGNMENT_VERSION.unpack_from(data)[0]
     # Newer versions add fields at the end only.
     newest = min(version, CONSUMER_PROTOCOL_ASSIGNMENT.max_version)

@@ -1,8 +1,7 @@
 """Partitions asked of their leaders, which are looked up before, again and again until the time is over.
 
 Role        Acts, through `Calls`. Who asks something of partitions says how one leader is asked about some of them.
-Invariants  A partition that fails does not keep the answers of the others away. A topic that nobody knows may be a new
-            one that not every broker has heard of: it is waited for.
+Invariants  A partition that fails does not keep the answers of the others away.
 Source      AdminApiDriver, PartitionLeaderStrategy.
 """
 
@@ -14,8 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from kafka_zk.client.admin.calls import Calls, timed_out
-from kafka_zk.client.errors import DisconnectException, KafkaException
+from kafka_zk.client.admin.calls import Calls
+from kafka_zk.client.errors import DisconnectException, KafkaException, TimeoutException
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_class_for
 from kafka_zk.protocol.messages.metadata import MetadataResponse
 from kafka_zk.protocol.types import TopicPartition
@@ -36,13 +35,25 @@ MAY_PASS = frozenset(
         ErrorCode.UNKNOWN_LEADER_EPOCH,
     }
 )
-_WORTH_WAITING = frozenset(
-    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.BROKER_NOT_AVAILABLE}
-)
+_WORTH_WAITING = frozenset({ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.BROKER_NOT_AVAILABLE})
 _REASONS = {
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "due to topic authorization failure",
-    ErrorCode.INVALID_TOPIC_EXCEPTION: "due to invalid topic `{topic}`",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: (
+        "unknown topic error for topic {topic}",
+        "because metadata for topic `{topic}` could not be found",
+    ),
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: (
+        "authorization failure for topic {topic} in `Metadata` response",
+        "due to topic authorization failure",
+    ),
+    ErrorCode.INVALID_TOPIC_EXCEPTION: (
+        "invalid topic error for topic {topic} in `Metadata` response",
+        "due to invalid topic `{topic}`",
+    ),
 }
+_OTHER_REASON = (
+    "unexpected error for topic {topic} in `Metadata` response",
+    "due to unexpected error for topic `{topic}`",
+)
 
 Value = TypeVar("Value")
 LookUp = Callable[[Iterable[str], int], MetadataResponse]
@@ -53,11 +64,13 @@ LookUp = Callable[[Iterable[str], int], MetadataResponse]
 class LeaderCall(Generic[Value]):
     """One kind of question: `ask(leader_id, partitions, deadline_s)` blocks, and answers for partitions.
 
-    What it leaves out is asked again. Errors have been looked at: those that may pass are left out too.
+    What it leaves out is asked again. Errors have been looked at: those that may pass are left out too. With
+    `waits_for_topics` a topic that nobody knows may be a new one that not every broker has heard of.
     """
 
     name: str
     ask: Callable[[int, list[TopicPartition], float], Mapping[TopicPartition, Value | BrokerError | KafkaException]]
+    waits_for_topics: bool
 
 
 @dataclass(slots=True)
@@ -86,7 +99,7 @@ class _Driver(Generic[Value]):
             return by_leader
         for topic in metadata.topics:
             name = topic.name or ""
-            if topic.error_code not in (ErrorCode.NONE, *_WORTH_WAITING):
+            if self._is_final(topic.error_code):
                 self._fail_topic(name, error_class_for(topic.error_code).code)
             for each in topic.partitions:
                 partition = TopicPartition(name, each.partition_index)
@@ -94,10 +107,15 @@ class _Driver(Generic[Value]):
                     by_leader.setdefault(each.leader_id, []).append(partition)
         return by_leader
 
+    def _is_final(self, error_code: int) -> bool:
+        if error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return not self.call.waits_for_topics
+        return error_code != ErrorCode.NONE and error_code not in _WORTH_WAITING
+
     def _fail_topic(self, topic: str, code: ErrorCode) -> None:
-        reason = _REASONS.get(code, "due to unexpected error for topic `{topic}`").format(topic=topic)
+        received, reason = (text.format(topic=topic) for text in _REASONS.get(code, _OTHER_REASON))
         logging.getLogger("org.apache.kafka.clients.admin.internals.PartitionLeaderStrategy").error(
-            "%s", self.calls.log_text(f"Received {code.name} for topic {topic} in `Metadata` response")
+            "%s", self.calls.log_text(f"Received {received}"), exc_info=error_class_for(code)()
         )
         for partition in [each for each in self.pending if each.topic == topic]:
             text = f"Failed to fetch metadata for partition {partition} {reason}"
@@ -129,7 +147,7 @@ def ask_leaders(
         tries += 1
         left_s, wait_s = driver.deadline_s - time.monotonic(), calls.backoff.wait_ms(tries) / 1000
         if wait_s >= left_s:
-            error = timed_out(f"{call.name}(api=METADATA)", tries, left_s, wait_s)
+            error = TimeoutException(f"Timed out waiting for a node assignment. Call: {call.name}(api=METADATA)")
             driver.found.update(dict.fromkeys(driver.pending, error))
             break
         time.sleep(wait_s)

@@ -64,7 +64,7 @@ def list_offsets(
         call = Call(f"{NAME}(api=LIST_OFFSETS)", request, response, build)
         return _outcomes(calls, calls.to_node_once(leader_id, call, deadline_s))
 
-    return ask_leaders(calls, look_up, wanted, LeaderCall(NAME, ask))
+    return ask_leaders(calls, look_up, wanted, LeaderCall(NAME, ask, waits_for_topics=False))
 
 
 def _request(version: int, wanted: Mapping[TopicPartition, int], isolation_level: int) -> messages.ListOffsetsRequest:

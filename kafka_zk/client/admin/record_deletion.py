@@ -35,7 +35,7 @@ def delete_records(
         answer = calls.to_node_once(leader_id, call, deadline_s)
         return _outcomes(calls, answer)
 
-    return ask_leaders(calls, look_up, wanted, LeaderCall(NAME, ask))
+    return ask_leaders(calls, look_up, wanted, LeaderCall(NAME, ask, waits_for_topics=True))
 
 
 def _request(

@@ -26,6 +26,9 @@ MAIN_CLASSES = {
     "producer-performance": "org.apache.kafka.tools.ProducerPerformance",
     "consumer-performance": "org.apache.kafka.tools.ConsumerPerformance",
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "streams-application-reset": "org.apache.kafka.tools.StreamsResetter",
     "verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
     "verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
 }

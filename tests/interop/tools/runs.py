@@ -85,6 +85,16 @@ _CHOSEN_BY_CHANCE = (
     (re.compile(r"^\t\.\.\. \d+ more\n", re.MULTILINE), ""),
     # Apache's client connects in a thread of its own: whether and how often it says so is a race.
     (re.compile(r"^\[<time>\] WARN .* Connection to node .* could not be established.*\n", re.MULTILINE), ""),
+    # Clients of one process are counted.
+    (re.compile(r"clientId=adminclient-\d+"), "clientId=adminclient-<number>"),
+    # Which of two things a call was doing when its time was over is a race.
+    (
+        re.compile(
+            r"Call\(callName=([^,]+), deadlineMs=-?\d+, tries=\d+, nextAllowedTryMs=-?\d+\) "
+            r"timed out at -?\d+ after \d+ attempt\(s\)"
+        ),
+        r"Timed out waiting for a node assignment. Call: \1",
+    ),
     (re.compile(r"^\[<time>\] WARN .* Bootstrap broker .* disconnected .*\n", re.MULTILINE), ""),
 )
 

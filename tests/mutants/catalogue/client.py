@@ -6,6 +6,20 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="an admin looks up a coordinator again that has moved",
+        file="kafka_zk/client/admin/coordinators.py",
+        old="        if outcome is Again.LOADING:\n            return\n",
+        new="        if isinstance(outcome, Again):\n            return\n",
+        tests="tests/unit/client/admin/test_groups.py -k moved",
+    ),
+    Mutant(
+        breaks="an admin's commit that meets a rebalance comes again",
+        file="kafka_zk/client/admin/group_offsets.py",
+        old="if each.error_code == ErrorCode.REBALANCE_IN_PROGRESS:",
+        new="if each.error_code == ErrorCode.NOT_COORDINATOR:",
+        tests="tests/unit/client/admin/test_groups.py -k rebalance",
+    ),
+    Mutant(
         breaks="a cooperative leader gives nobody what another member has still",
         file="kafka_zk/client/consumer/assignors/sticky.py",
         old="            if owners.get(partition, member_id) != member_id\n",

@@ -6,6 +6,20 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="texts of more than 24 characters stand in quotation marks",
+        file="kafka_zk/tools/kafka_consumer_groups/reset_plan.py",
+        old="len(text) <= UNCHECKED_LENGTH and",
+        new="len(text) < UNCHECKED_LENGTH and",
+        tests="tests/unit/tools/consumer_groups/test_reset_plan.py",
+    ),
+    Mutant(
+        breaks="a topic that was named as input is not deleted for its name",
+        file="kafka_zk/tools/streams_reset/options.py",
+        old='topic not in options.texts("input-topics")\n        and ',
+        new="",
+        tests="tests/unit/tools/test_streams_reset.py",
+    ),
+    Mutant(
         breaks="a leader made from directories alone begins an epoch that nobody has written in",
         file="kafka_zk/tools/log_doctor/znodes.py",
         old="leader_epoch=leader.report.latest_epoch + 1",

@@ -11,6 +11,9 @@ from tests.interop.tools.goldens import Refusal, refusals, shortened
 from tests.interop.tools.runs import run_once
 
 MODULES = {
+    "consumer-groups": "kafka_consumer_groups.command",
+    "delete-records": "delete_records",
+    "streams-application-reset": "streams_reset.command",
     "console-consumer": "console_consumer.command",
     "console-producer": "console_producer.command",
     "consumer-performance": "consumer_perf.command",

@@ -93,3 +93,35 @@ def test_what_must_and_must_not_go_together_is_said_in_kafkas_words() -> None:
     with pytest.raises(UsageError, match=r'^Option combination "\[\[topic\], \[list\]\]" can'):
         given("--topic", "a", "--list", "--help").refuse_combination(("topic", "list"), "help", "")
     options.refuse_beside("count", ["list"])
+
+
+# --- what an option asks for ------------------------------------------------------------------------------------------
+
+CHOOSY = (
+    Option("id", True, is_required=True),
+    Option("describe"),
+    Option("members", available_beside=("describe",)),
+    Option("topics", True, separator=","),
+    Option("help"),
+    Option("version"),
+)
+
+
+def test_a_required_option_is_missed_before_anything_else() -> None:
+    with pytest.raises(OptionError, match=r"^Missing required option\(s\) \[id\]$"):
+        Options(CHOOSY, ["--members"])
+
+
+def test_an_option_without_its_company_is_unavailable() -> None:
+    with pytest.raises(OptionError, match=r"^Option\(s\) \[members\] are unavailable given other options"):
+        Options(CHOOSY, ["--id", "a", "--members"])
+    assert Options(CHOOSY, ["--id", "a", "--members", "--describe"]).has("members")
+
+
+@pytest.mark.parametrize("word", ["--help", "--version"])
+def test_help_needs_nothing_else(word: str) -> None:
+    assert Options(CHOOSY, [word, "--members"]).has("members")
+
+
+def test_a_separator_cuts_values_and_empty_ones_mean_nothing() -> None:
+    assert Options(CHOOSY, ["--id", "a", "--topics", "a,,b,", "--topics=c"]).texts("topics") == ["a", "b", "c"]

@@ -295,6 +295,13 @@ def test_a_group_of_another_protocol_is_no_consumer_group(broker: ScriptedBroker
     )
 
 
+@pytest.mark.parametrize("data", [b"\0", b"\0\1"])
+def test_an_assignment_that_cannot_be_read_is_an_error_of_its_group(broker: ScriptedBroker, data: bytes) -> None:
+    broker.handlers[DESCRIBE_GROUPS] = described(("m-1", None, data))
+    with admin_of(broker) as admin, pytest.raises(KafkaException, match=r"^An assignment in group g cannot be read"):
+        raise admin.describe_consumer_groups(["g"])["g"]  # type: ignore[misc]  # it is an error
+
+
 def test_all_members_are_removed_the_static_ones_by_their_instance(broker: ScriptedBroker) -> None:
     requests: list[leave_group.LeaveGroupRequest] = []
     broker.handlers[DESCRIBE_GROUPS] = described(("m-1", None, b""), ("m-2", "i", b""))

@@ -1,0 +1,13 @@
+"""How kafka-consumer-groups.sh tells of an error: on stdout, with the trace on stderr; the exit code stays 0."""
+
+from __future__ import annotations
+
+import sys
+
+from kafka_zk.tools.java_output import stack_trace
+
+
+def print_error(text: str, error: BaseException | None = None) -> None:
+    print(f"\nError: {text}")
+    if error is not None:
+        print(stack_trace(error), end="", file=sys.stderr)

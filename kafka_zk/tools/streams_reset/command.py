@@ -1,0 +1,164 @@
+"""kafka-streams-application-reset.sh: lets an application of Kafka Streams begin anew.
+
+Its input is read again from where the options say, its intermediate topics from their ends; its internal topics go.
+Source: org.apache.kafka.tools.StreamsResetter.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.tools.failures import FAILURES
+from kafka_zk.tools.java_output import (
+    JavaError,
+    awaited,
+    hash_order,
+    illegal_argument,
+    partition_order,
+    show_warnings,
+    stack_trace,
+)
+from kafka_zk.tools.options import VERSION_TEXT, Options, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.program import Shutdown, run_here
+from kafka_zk.tools.streams_reset.options import (
+    application_id,
+    bootstrap_servers,
+    is_inferred_internal_topic,
+    parsed,
+)
+
+if TYPE_CHECKING:
+    from kafka_zk.client.admin.admin_client import AdminClient
+    from kafka_zk.client.admin.group_results import MemberDescription
+
+TOOL = "streams-application-reset"
+DESCRIBE_TIMEOUT_MS = 10_000
+DRY_RUN = "----Dry run displays the actions which will be performed when running Streams Reset Tool----"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run_here(work, arguments)
+
+
+def work(arguments: Sequence[str], _: Shutdown) -> int:
+    """A signal needs no hook: a consumer that only seeks and commits leaves no group behind."""
+    try:
+        options = parsed(arguments, _about())
+    except VersionAsked:
+        print(VERSION_TEXT)
+        return 0
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        print(usage_of(TOOL), end="", file=sys.stderr)
+        return 1
+    try:
+        return _run(options)
+    except FAILURES as error:
+        trace = stack_trace(error)
+        print(f"ERROR: {trace.partition(chr(10))[0]}", file=sys.stderr)
+        print(trace, end="", file=sys.stderr)
+        return 1
+
+
+def _about() -> str:
+    return files("kafka_zk.tools").joinpath(f"{TOOL}-about.txt").read_text("utf-8")
+
+
+def _run(options: Options) -> int:
+    group = application_id(options)
+    properties = _properties(options)
+    show_warnings()
+    from kafka_zk.client.admin.admin_client import AdminClient
+
+    with AdminClient(properties) as admin:
+        _remove_members(admin, group, force=options.has("force"))
+        try:
+            all_topics = hash_order(topic.name for topic in admin.list_topics())
+        except (BrokerError, KafkaException) as error:
+            raise awaited(error) from error
+        if options.has("dry-run"):
+            print(DRY_RUN)
+        from kafka_zk.tools.streams_reset.seeking import reset_and_seek
+
+        code = reset_and_seek(options, properties, all_topics)
+        _delete_internal_topics(admin, options, all_topics)
+        return code
+
+
+def _properties(options: Options) -> dict[str, str]:
+    properties: Mapping[str, str] = {}
+    path = options.text("config-file")
+    if path is not None:
+        from kafka_zk.tools.command_config import read_command_config
+
+        properties = read_command_config(path)
+    return {**properties, "bootstrap.servers": bootstrap_servers(options)}
+
+
+def _remove_members(admin: AdminClient, group: str, *, force: bool) -> None:
+    """Blocks. Raises JavaError while the group has members, unless they may be removed."""
+    from kafka_zk.client.admin.coordinators import value_of
+
+    try:
+        members = value_of(admin.describe_consumer_groups([group], timeout_ms=DESCRIBE_TIMEOUT_MS), group).members
+        if not members:
+            return
+        if force:
+            print(f"Force deleting all active members in the group: {group}")
+            admin.remove_members_from_consumer_group(group)
+            return
+    except (BrokerError, KafkaException) as error:
+        raise awaited(error) from error
+    listed = ", ".join(map(_member_text, members))
+    raise JavaError(
+        f"Consumer group '{group}' is still active and has following members: [{listed}]. "
+        "Make sure to stop all running application instances before running the reset tool."
+        " You can use option '--force' to remove active members from the group.",
+        "java.lang.IllegalStateException",
+    )
+
+
+def _member_text(member: MemberDescription) -> str:
+    capacity = int(len(member.assignment) / 0.75) + 1
+    partitions = ",".join(map(str, partition_order(member.assignment, max(16, capacity))))
+    return (
+        f"(memberId={member.member_id}, groupInstanceId={member.group_instance_id or 'null'}, "
+        f"clientId={member.client_id}, host={member.host}, assignment=(topicPartitions={partitions}), "
+        "targetAssignment=Optional.empty)"
+    )
+
+
+def _delete_internal_topics(admin: AdminClient, options: Options, all_topics: Collection[str]) -> None:
+    """Blocks. Raises JavaError."""
+    inferred = [topic for topic in all_topics if is_inferred_internal_topic(options, topic)]
+    specified = options.texts("internal-topics")
+    if not set(specified) <= set(inferred):
+        raise illegal_argument(
+            "Invalid topic specified in the --internal-topics option. "
+            "Ensure that the topics specified are all internal topics. "
+            "Do a dry run without the --internal-topics option to see the "
+            "list of all internal topics that can be deleted."
+        )
+    topics = specified or inferred
+    print(f"Deleting {'specified' if specified else 'inferred'} internal topics [{', '.join(topics)}]")
+    if not options.has("dry-run"):
+        _delete(admin, topics)
+    print("Done.")
+
+
+def _delete(admin: AdminClient, topics: Sequence[str]) -> None:
+    has_failed = False
+    for topic in hash_order(topics, len(topics)):
+        try:
+            admin.delete_topics([topic])
+        except (BrokerError, KafkaException) as error:
+            print(f"ERROR: deleting topic {topic}", file=sys.stderr)
+            print(stack_trace(awaited(error)), end="", file=sys.stderr)
+            has_failed = True
+    if has_failed:
+        raise JavaError("Encountered an error deleting one or more topics", "java.lang.RuntimeException")
