@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.replay import alter_configs, cluster, configs, data, groups, inventory, quotas, topics
+from tests.interop.replay import (
+    alter_configs,
+    cluster,
+    configs,
+    data,
+    enforced_quotas,
+    groups,
+    inventory,
+    quotas,
+    topics,
+)
 from tests.interop.replay.scenario import Answers, Exchange, World, play
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
@@ -20,7 +30,7 @@ SCENARIOS = {
     "data": data.EXCHANGES,
     "cluster": cluster.EXCHANGES,
     "groups": groups.EXCHANGES,
-    "quotas": quotas.EXCHANGES,
+    "quotas": (*quotas.EXCHANGES, *enforced_quotas.EXCHANGES),
     "inventory": inventory.EXCHANGES,
 }
 
