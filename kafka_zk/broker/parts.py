@@ -59,8 +59,9 @@ from kafka_zk.protocol.errors import UnsupportedVersion
 from kafka_zk.replication.manager import ReplicaManager
 from kafka_zk.zk.cluster import features, report_log_dir_failure
 from kafka_zk.zk.errors import ZkError
-from kafka_zk.zk.registration import generate_broker_id
+from kafka_zk.zk.registration import generate_broker_id, update_registration
 from kafka_zk.zk.topics import topic_assignment
+from kafka_zk.zk.znodes import BrokerRegistration
 
 log = logging.getLogger("kafka.server.KafkaServer")
 
@@ -239,9 +240,11 @@ class Parts:
 
     def _register(self, generation: int | None = None) -> None:
         """Blocks. Called again, with its generation, for each new session."""
+        self._membership.register(self._registration(), generation)
+
+    def _registration(self) -> BrokerRegistration:
         now_ms = self._clock.wall_ms()
-        mine = registration(self.config, broker_id=self.broker_id, endpoints=self._endpoints, now_ms=now_ms)
-        self._membership.register(mine, generation)
+        return registration(self.config, broker_id=self.broker_id, endpoints=self._endpoints, now_ms=now_ms)
 
     def _start_coordinators(self) -> None:
         self._topic_admin = TopicAdmin(self._zk, self.config, self._metadata_cache, self._clock)
@@ -320,6 +323,7 @@ class Parts:
         tell(lambda before, now: self._log_manager.broker_config_changed(before))
         tell(lambda before, now: self._replica_manager.broker_config_changed())
         tell(lambda before, now: self._socket_server.use_limits_of(self._socket_settings()))
+        tell(self._follow_listeners)
         tell(self._follow_unclean_default)
         handlers: dict[str, EntityHandler] = {"topics": self._on_topic_overrides, "brokers": self._on_broker_overrides}
         handlers |= dict.fromkeys(QUOTA_TYPES, quotas.apply)
@@ -346,6 +350,14 @@ class Parts:
         name = entity[0][1]
         if name is None or name.strip() == str(self.broker_id):
             self._broker_configs.changed(overrides, for_all_brokers=name is None)
+
+    def _follow_listeners(self, before: BrokerConfig, now: BrokerConfig) -> None:
+        """Blocks. Open and close listeners, and tell everybody where this broker is reached."""
+        if (before.listeners, before.advertised_listeners) == (now.listeners, now.advertised_listeners):
+            return
+        self._socket_server.use_endpoints_of(self._socket_settings())
+        self._endpoints = advertised_endpoints(now, self._socket_server.bound_port)
+        update_registration(self._zk, self._registration())
 
     def _follow_unclean_default(self, before: BrokerConfig, now: BrokerConfig) -> None:
         if now.unclean_leader_election_enable != before.unclean_leader_election_enable:

@@ -121,8 +121,29 @@ class SocketServer:
             self._read_pool.kill()
         log.info("%s Shutdown completed", self._log_prefix)
 
+    def use_endpoints_of(self, settings: SocketServerSettings) -> None:
+        """Listen where `settings` say: listeners that are new open, those that are gone close with their connections.
+
+        A listener that keeps its name keeps its address. Raises NetworkError, with all that could be done done.
+        """
+        wanted = {endpoint.listener_name: endpoint for endpoint in settings.endpoints}
+        for name in self._listeners.keys() - wanted.keys():
+            log.info("%s Removing the listener %s", self._log_prefix, name)
+            gone = self._listeners.pop(name)
+            gone.close()
+            if self._shown is not None:
+                self._shown.listener_closed(gone)
+        for name in wanted.keys() - self._listeners.keys():
+            listener = self._listener(wanted[name])
+            listener.open()
+            self._listeners[name] = listener
+            listener.enable()
+            if self._shown is not None:
+                self._shown.listener_opened(listener)
+            log.info("%s Created data-plane acceptor for endpoint : %s", self._log_prefix, wanted[name])
+
     def use_limits_of(self, settings: SocketServerSettings) -> None:
-        """From now on limit connections and their rate as `settings` say; its other values count at the start only."""
+        """From now on limit connections and their rate as `settings` say."""
         quotas, rates = self.quotas, _rates(settings)
         quotas.max_connections = settings.max_connections
         quotas.max_connections_per_ip = settings.max_connections_per_ip

@@ -68,6 +68,16 @@ class SocketServerMetrics:
         metrics.gauge(_GROUP, accepted.rate, attribute="broker-connection-accept-rate")
         metrics.on_fold(self.fold)
 
+    def listener_opened(self, listener: Listener) -> None:
+        """Show one more listener."""
+        self._listeners.append(listener)
+        self._add_listener(listener)
+
+    def listener_closed(self, listener: Listener) -> None:
+        """Forget a listener that is gone."""
+        self._listeners.remove(listener)
+        self._metrics.remove_tagged(_GROUP, listener=listener.listener_name)
+
     def fold(self, now_ms: int) -> bool:
         """Once a second: rates, idleness, and new kinds of clients."""
         self._idle.sample()

@@ -17,9 +17,10 @@ from kafka_zk.client.admin.admin_results import (
     ResourceType,
 )
 from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.messages.metadata import METADATA_REQUEST, MetadataRequest
 from tests.support import wire
 from tests.support.broker import OurBroker
-from tests.support.processes import wait_until
+from tests.support.processes import accepts_connections, free_port, wait_until
 from tests.support.raw_client import RawClient
 from tests.support.znodes import as_json, looking_at
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
@@ -177,6 +178,29 @@ def test_what_another_hand_writes_into_zookeeper(scene: Scene, name: str) -> Non
     wait_until(lambda: scene.code_of(topic, 2000) is ErrorCode.MESSAGE_TOO_LARGE, "what can be used is used")
     _write(scene.connect, name, {})
     wait_until(lambda: scene.code_of(topic, 2000) is ErrorCode.NONE, "and taken back")
+
+
+def test_listeners_that_come_and_go(scene: Scene) -> None:
+    first = f"PLAINTEXT://127.0.0.1:{scene.broker.port}"
+    port = free_port()
+    two = f"{first},OTHER://127.0.0.1:{port}"
+    changes = {
+        "listeners": two,
+        "advertised.listeners": two,
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT",
+    }
+    _write(scene.connect, "0", changes)
+    wait_until(lambda: accepts_connections(port), "the new listener is open")
+
+    def addresses() -> list[int]:
+        with RawClient(f"127.0.0.1:{port}") as client:
+            answer = client.send(METADATA_REQUEST, MetadataRequest(topics=[]), 12)
+            return [broker.port for broker in answer.brokers]
+
+    wait_until(lambda: addresses() == [port], "who asks there is told to come back there")
+    _write(scene.connect, "0", {})
+    wait_until(lambda: not accepts_connections(port), "it is closed again")
+    assert scene.code_of(scene.topic("through-the-first")) is ErrorCode.NONE
 
 
 def test_what_breaks_a_rule_changes_nothing(scene: Scene) -> None:
