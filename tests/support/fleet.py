@@ -29,6 +29,15 @@ SPEAKS = {
 PATIENCE_S = 60
 
 
+class Account:
+    """What all members said together, those that are gone among them."""
+
+    def __init__(self) -> None:
+        self.reads: defaultdict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
+        """group -> how often each (partition, offset) was handed to a member."""
+        self.refusals: list[str] = []
+
+
 class Crew:
     """One process with some members."""
 
@@ -43,9 +52,7 @@ class Crew:
         self.size = sum(int(spec.split(":")[2]) for spec in specs)
         self.owned: dict[tuple[str, str], set[int]] = {}
         """(group, member) -> its partitions, once it said so."""
-        self.reads: defaultdict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
-        """group -> how often each (partition, offset) was handed to a member here."""
-        self.refusals: list[str] = []
+        self._account = fleet.account
         self._seen_bytes = 0
 
     def listen(self) -> None:
@@ -66,9 +73,9 @@ class Crew:
                 self.owned[group, member] = set(map(int, filter(None, partitions.split(","))))
             case [group, _, "read", partition, first, last]:
                 offsets = range(int(first), int(last) + 1)
-                self.reads[group].update((int(partition), offset) for offset in offsets)
+                self._account.reads[group].update((int(partition), offset) for offset in offsets)
             case [_, _, "refused", _]:
-                self.refusals.append(line)
+                self._account.refusals.append(line)
 
 
 class Fleet:
@@ -80,7 +87,7 @@ class Fleet:
         self.topic = topic
         self.partitions = partitions
         self.crews: list[Crew] = []
-        self._past: list[Crew] = []
+        self.account = Account()
         self._numbers = itertools.count(1)
         admin = AdminClient({"bootstrap.servers": bootstrap})
         admin.create_topics([NewTopic(topic, partitions, replicas)], operation_timeout=PATIENCE_S)[topic].result()
@@ -118,7 +125,6 @@ class Fleet:
     def _is_gone(self, crew: Crew) -> None:
         crew.listen()
         self.crews.remove(crew)
-        self._past.append(crew)
 
     def shares(self, group: str) -> list[set[int]]:
         """What the living members of a group own."""
@@ -142,13 +148,9 @@ class Fleet:
         return together == list(range(self.partitions)) and sizes[-1] - sizes[0] <= 1
 
     def reads(self, group: str) -> Counter[tuple[int, int]]:
-        """How often each (partition, offset) was handed to a member, whoever it was."""
+        """How often each (partition, offset) was handed to a member until now."""
         self._listen()
-        return sum((crew.reads[group] for crew in (*self._past, *self.crews)), Counter())
-
-    def refusals(self) -> list[str]:
-        self._listen()
-        return [said for crew in (*self._past, *self.crews) for said in crew.refusals]
+        return self.account.reads[group]
 
     def wait_until_all_read(self, *groups: str) -> None:
         """Every record acknowledged so far was handed to each of the groups."""
@@ -167,7 +169,7 @@ class Fleet:
         for group in groups:
             twice = sorted(place for place, count in self.reads(group).items() if count > 1)
             assert not twice, (group, len(twice), twice[:20])
-        assert not self.refusals()
+        assert not self.account.refusals
 
     def committed(self, group: str) -> list[int]:
         """The group's offset of each partition, as another client sees it; -1001 without one."""
@@ -187,7 +189,7 @@ class Fleet:
 class Writer(threading.Thread):
     """Produces numbers to all partitions in turn until it is stopped; each is there once."""
 
-    PAUSE_S = 0.02
+    PAUSE_S = 0.04
 
     def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
         super().__init__(daemon=True)

@@ -1,0 +1,187 @@
+"""Kafka Connect and Kafka Streams, 3.9.1 and unmodified, on our broker: killed like it, they go on where they were."""
+
+from __future__ import annotations
+
+import json
+import struct
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+
+from tests.support.apache import classpath_with_apps, java
+from tests.support.broker import OurBroker
+from tests.support.librdkafka import Librdkafka, Written
+from tests.support.processes import ChildProcess, free_port, wait_until
+from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
+
+STREAMS = Path(__file__).parent / "java" / "WordCount.java"
+CONNECT = "org.apache.kafka.connect.cli.ConnectDistributed"
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+LINES = ["all streams lead to kafka", "hello kafka streams", "join kafka summit", "kafka kafka"]
+
+
+@pytest.fixture(scope="module")
+def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurBroker]:
+    settings = {"group.min.session.timeout.ms": "1000"}
+    running = OurBroker(tmp_path_factory.mktemp("apps"), fresh_chroot(zookeeper, "apps"), overrides=settings).start()
+    yield running
+    running.stop()
+    assert " ERROR " not in running.process.output() and "Traceback" not in running.process.output()
+
+
+@contextmanager
+def started(process: ChildProcess) -> Iterator[ChildProcess]:
+    process.start()
+    try:
+        yield process
+    finally:
+        process.kill()
+
+
+class Worker:
+    """A worker of Connect in its distributed mode: configs, offsets and status are kept in topics of our broker."""
+
+    def __init__(self, folder: Path, broker: OurBroker) -> None:
+        self._port = free_port()
+        settings = {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "connect",
+            "key.converter": STRING,
+            "value.converter": STRING,
+            "config.storage.topic": "connect-configs",
+            "offset.storage.topic": "connect-offsets",
+            "status.storage.topic": "connect-status",
+            **{f"{topic}.storage.replication.factor": "1" for topic in ("config", "offset", "status")},
+            "offset.storage.partitions": "2",
+            "status.storage.partitions": "2",
+            "offset.flush.interval.ms": "100",
+            "session.timeout.ms": "3000",
+            "heartbeat.interval.ms": "300",
+            "rebalance.timeout.ms": "6000",
+            "scheduled.rebalance.max.delay.ms": "0",
+            "consumer.session.timeout.ms": "3000",
+            "consumer.heartbeat.interval.ms": "300",
+            "plugin.discovery": "service_load",
+            "listeners": f"HTTP://127.0.0.1:{self._port}",
+        }
+        folder.mkdir()
+        properties = folder / "connect.properties"
+        properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        self.process = ChildProcess(
+            java(CONNECT, str(properties), class_path=classpath_with_apps()), folder / "connect.log"
+        )
+
+    def ask(self, path: str, body: Any = None) -> Any:
+        """GET, or PUT of a body; None while the worker cannot answer."""
+        data = None if body is None else json.dumps(body).encode()
+        method = "GET" if body is None else "PUT"
+        address = f"http://127.0.0.1:{self._port}/{path}"
+        request = urllib.request.Request(address, data, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return json.load(answer)
+        except (URLError, OSError):  # Not listening yet, or busy with a rebalance (409), or it knows no such task yet.
+            assert self.process.is_running, self.process.output()[-3000:]
+            return None
+
+    def configure(self, name: str, **settings: str) -> None:
+        body = {key.replace("_", "."): value for key, value in settings.items()}
+        wait_until(lambda: self.ask(f"connectors/{name}/config", body) is not None, f"Connect takes {name}")
+
+    def runs(self, *names: str) -> bool:
+        states = [self.ask(f"connectors/{name}/status") for name in names]
+        return all(
+            state
+            and state["tasks"]
+            and {each["state"] for each in (state["connector"], *state["tasks"])} == {"RUNNING"}
+            for state in states
+        )
+
+
+def test_connect_carries_a_file_through_our_broker_and_goes_on_when_both_were_killed(
+    broker: OurBroker, tmp_path: Path
+) -> None:
+    source, sink = tmp_path / "source.txt", tmp_path / "sink.txt"
+    lines = [f"line {number}" for number in range(300)]
+    source.write_text("".join(f"{line}\n" for line in lines[:100]))
+    file_connectors = "org.apache.kafka.connect.file.FileStream"
+    first = Worker(tmp_path / "first", broker)
+    with started(first.process):
+        common = {"tasks_max": "1"}
+        first.configure(
+            "source", connector_class=f"{file_connectors}SourceConnector", file=str(source), topic="lines", **common
+        )
+        first.configure(
+            "sink", connector_class=f"{file_connectors}SinkConnector", file=str(sink), topics="lines", **common
+        )
+        wait_until(lambda: sink.exists() and sink.read_text().splitlines() == lines[:100], "100 lines arrive")
+        assert first.runs("source", "sink")
+        broker.kill()
+        with source.open("a") as more:
+            more.writelines(f"{line}\n" for line in lines[100:200])
+        broker.start()
+        wait_until(lambda: set(sink.read_text().splitlines()) == set(lines[:200]), "100 more arrive")
+        first.process.kill()
+    with source.open("a") as more:
+        more.writelines(f"{line}\n" for line in lines[200:])
+    second = Worker(tmp_path / "second", broker)
+    with started(second.process):  # It is told nothing: the connectors are in the topics.
+        wait_until(lambda: set(sink.read_text().splitlines()) == set(lines), "the rest arrives")
+    written = sink.read_text().splitlines()
+    assert [line for number, line in enumerate(written) if line not in written[:number]] == lines, "in their order"
+
+
+class Told:
+    """What was told of each word last; a word is always in the same partition."""
+
+    def __init__(self, kafka: Librdkafka, topic: str, partitions: int) -> None:
+        self._consumer = kafka.consumer()
+        self._consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in range(partitions)])
+        self._counts: dict[str, int] = {}
+
+    def counts(self) -> dict[str, int]:
+        for message in self._consumer.consume(100, 0.1):
+            self._counts[message.key().decode()] = struct.unpack(">q", message.value())[0]
+        return self._counts
+
+
+def expected(lines: list[str]) -> dict[str, int]:
+    words = [word for line in lines for word in line.split()]
+    return {word: words.count(word) for word in words}
+
+
+def test_streams_counts_words_and_another_instance_takes_over_what_a_killed_one_counted(
+    broker: OurBroker, kafka: Librdkafka, tmp_path: Path
+) -> None:
+    source, sink = kafka.topic(partitions=2), kafka.topic(partitions=2)
+
+    def instance(name: str) -> ChildProcess:
+        arguments = (broker.bootstrap, "word-count", source, sink, str(tmp_path / name))
+        return ChildProcess(java(str(STREAMS), *arguments, class_path=classpath_with_apps()), tmp_path / f"{name}.log")
+
+    def write() -> None:
+        for number, line in enumerate(LINES):
+            kafka.write(source, [Written(line.encode())], partition=number % 2)
+
+    told = Told(kafka, sink, 2)
+    with started(instance("first")) as first:
+        write()
+        wait_until(lambda: told.counts() == expected(LINES), "all words are counted")
+        write()
+        wait_until(lambda: told.counts() == expected(LINES * 2), "they are counted on")
+        first.kill()
+    with started(instance("second")) as second:  # It has only the changelog.
+        write()
+        # A line that was counted and not committed is counted twice.
+        wait_until(
+            lambda: all(told.counts().get(word, 0) >= count for word, count in expected(LINES * 3).items()),
+            "the second counts on",
+        )
+        assert second.stop() == 143
+        assert "state NOT_RUNNING" in second.output()
