@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 import resource
+import signal
 import socket
 import struct
 import sys
@@ -271,6 +272,8 @@ def main() -> int:
     options.add_argument("--ours-alone", action="store_true")
     options.add_argument("--check", action="store_true", help="exit 1 when a floor of docs/performance.md is missed")
     chosen = options.parse_args()
+    # Whoever ends this early, with a time limit for instance, shall not leave brokers behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 20_000), hard))
     kinds: list[Callable[[Path, str, Mapping[str, str]], Broker]] = [our_broker]
