@@ -118,6 +118,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/coordinator",
     ),
     Mutant(
+        breaks="a static member that returns is given what it had, and nobody else hears of it",
+        file="kafka_zk/coordinator/group/decisions/joining.py",
+        old="        if group.choose_protocol() == group.protocol_name:\n",
+        new="        if group.choose_protocol() != group.protocol_name:\n",
+        tests="tests/unit/coordinator/test_static_members.py",
+    ),
+    Mutant(
+        breaks="members that are read from the log are expelled unless they are heard of",
+        file="kafka_zk/coordinator/group/decisions/membership.py",
+        old="step)\n    for member in group.members.values():\n        keep_alive(member, step)\n",
+        new="step)\n",
+        tests="tests/unit/coordinator/test_group_members.py -k whole_session",
+    ),
+    Mutant(
         breaks="rule 59: a full group takes nobody in",
         file="kafka_zk/coordinator/group/decisions/joining.py",
         old="return member is not None or len(group.members) < max_size",
