@@ -12,7 +12,7 @@ from typing import Any
 from urllib.error import URLError
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from tests.support.apache import classpath_with_apps, java
 from tests.support.broker import OurBroker
@@ -127,6 +127,7 @@ def test_connect_carries_a_file_through_our_broker_and_goes_on_when_both_were_ki
             more.writelines(f"{line}\n" for line in lines[100:200])
         broker.start()
         wait_until(lambda: set(sink.read_text().splitlines()) == set(lines[:200]), "100 more arrive")
+        wait_until(lambda: is_at_the_end(broker, "connect-sink", "lines"), "the sink is in the middle of no line")
         first.process.kill()
     with source.open("a") as more:
         more.writelines(f"{line}\n" for line in lines[200:])
@@ -135,6 +136,16 @@ def test_connect_carries_a_file_through_our_broker_and_goes_on_when_both_were_ki
         wait_until(lambda: set(sink.read_text().splitlines()) == set(lines), "the rest arrives")
     written = sink.read_text().splitlines()
     assert [line for number, line in enumerate(written) if line not in written[:number]] == lines, "in their order"
+
+
+def is_at_the_end(broker: OurBroker, group: str, topic: str) -> bool:
+    """Whether the group has committed all of partition 0."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group})
+    try:
+        (found,) = consumer.committed([TopicPartition(topic, 0)], 30)
+        return bool(found.offset == consumer.get_watermark_offsets(found, 30)[1])
+    finally:
+        consumer.close()
 
 
 class Told:
