@@ -51,11 +51,12 @@ def finish(fleet: Fleet, *groups: str) -> None:
         assert fleet.committed(group) == ends, group
 
 
+@pytest.mark.parametrize("assignor", ["range", pytest.param("roundrobin", marks=pytest.mark.slow)])
 def test_clients_of_five_kinds_share_one_group_and_a_killed_broker_loses_nothing_of_it(
-    broker: OurBroker, fleet: Fleet
+    broker: OurBroker, fleet: Fleet, assignor: str
 ) -> None:
-    group = "five-kinds"
-    spec = f"{group}:range:2:"
+    group = f"five-kinds-{assignor}"
+    spec = f"{group}:{assignor}:2:"
     crews = {kind: fleet.enlist(kind, spec) for kind in (LIBRDKAFKA, KAFKA_PYTHON, AIOKAFKA, JAVA, JAVA_4)}
     fleet.wait_until_shared(group)
     for goes in (JAVA, KAFKA_PYTHON, LIBRDKAFKA):  # The first to come is the leader: the lead goes from kind to kind.
