@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
@@ -51,7 +51,10 @@ DOUBLE = ValueType("Double", parse_double)
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One option. Those that share `group` exclude one another, and one of them must be given."""
+    """One option. Those that share `group` exclude one another, and one of them must be given.
+
+    `short` is its name of one letter, behind which a value may stand without a gap.
+    """
 
     flag: str
     type: ValueType = TEXT
@@ -60,6 +63,12 @@ class Argument:
     default: Any = None
     choices: Sequence[Any] = ()
     group: str | None = None
+    short: str = ""
+
+    @property
+    def names(self) -> str:
+        """As messages name it."""
+        return f"{self.flag}/{self.short}" if self.short else self.flag
 
 
 class ArgumentError(Exception):
@@ -75,7 +84,7 @@ class HelpAsked(Exception):
 
 
 def _of(argument: Argument, message: str) -> ArgumentError:
-    return ArgumentError(f"argument {argument.flag}: {message}")
+    return ArgumentError(f"argument {argument.names}: {message}")
 
 
 @dataclass(slots=True)
@@ -106,11 +115,13 @@ class _Run:
 
 
 class ArgumentParser:
-    """The options of one program."""
+    """The options of one program; of one of its commands, where `usage` names another help text than the program's."""
 
-    def __init__(self, program: str, arguments: Sequence[Argument]) -> None:
+    def __init__(self, program: str, arguments: Sequence[Argument], usage: str = "") -> None:
         self.program = program
+        self._usage = usage or program
         self._arguments = {argument.flag: argument for argument in arguments}
+        self._shorts = {argument.short: argument.flag for argument in arguments if argument.short}
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -134,6 +145,8 @@ class ArgumentParser:
 
     def _read_option(self, run: _Run, word: str) -> None:
         flag, equals, embedded = word.partition("=")
+        if word[:2] in self._shorts and not word.startswith("--"):
+            flag, equals, embedded = self._shorts[word[:2]], word[2:], word[2:]
         argument = self._find(flag, word)
         run.index += 1
         self._check_exclusive(run, argument)
@@ -177,22 +190,22 @@ class ArgumentParser:
     def _check_exclusive(run: _Run, argument: Argument) -> None:
         for other in run.used:
             if argument.group and other.group == argument.group and other is not argument:
-                raise _of(argument, f"not allowed with argument {other.flag}")
+                raise _of(argument, f"not allowed with argument {other.names}")
 
     def _check_required(self, run: _Run) -> None:
         missing = [each for each in self._arguments.values() if each.required and each not in run.used]
         if missing:
-            raise ArgumentError(f"argument {missing[-1].flag} is required")
+            raise ArgumentError(f"argument {missing[-1].names} is required")
         groups = dict.fromkeys(each.group for each in self._arguments.values() if each.group)
         for group in groups:
             if not any(each.group == group for each in run.used):
-                flags = " ".join(each.flag for each in self._arguments.values() if each.group == group)
+                flags = " ".join(each.names for each in self._arguments.values() if each.group == group)
                 raise ArgumentError(f"one of the arguments {flags} is required")
 
     # --- telling -----------------------------------------------------------------------------------------------------
 
     def help(self) -> str:
-        return usage_of(self.program)
+        return usage_of(self._usage)
 
     def refusal(self, error: ArgumentError) -> str:
         """What stands on stderr: usage, the error, and names that were perhaps meant."""
@@ -225,10 +238,11 @@ def _converted(argument: Argument, word: str) -> Any:
 
 
 def wrapped(text: str) -> str:
-    """The text in lines of WIDTH, all but the last filled by wider gaps."""
+    """The text in lines of WIDTH, all but the last filled by wider gaps. Its last line's end takes a place, too."""
     lines, line = [], ""
-    for part in _parts(text):
-        if line and len(line) + len(part) > WIDTH:
+    parts = _parts(text)
+    for number, part in enumerate(parts, 1):
+        if line and len(line) + len(part) + (number == len(parts)) > WIDTH:
             lines.append(_filled(line))
             line = ""
         line += part
@@ -273,6 +287,29 @@ def _distance(typed: str, name: str) -> int:
 
 
 # --- the opening of a program ----------------------------------------------------------------------------------------
+
+
+def choose_command(
+    program: ArgumentParser, commands: Mapping[str, ArgumentParser], words: Sequence[str]
+) -> tuple[str, dict[str, Any]] | int:
+    """The command that the first word names, and its values; or the exit code, once help or an error is printed."""
+    parser = program
+    try:
+        if not words:
+            raise ArgumentError("too few arguments")
+        if words[0].startswith("-"):
+            program.parse(words)
+            raise ArgumentError("too few arguments")
+        if words[0] not in commands:
+            choices = ", ".join(f"'{name}'" for name in commands)
+            raise ArgumentError(f"invalid choice: '{words[0]}' (choose from {choices})")
+        parser = commands[words[0]]
+        return words[0], parser.parse(words[1:])
+    except HelpAsked:
+        print(parser.help(), end="")
+    except ArgumentError as error:
+        print(parser.refusal(error), end="", file=sys.stderr)
+    return 1
 
 
 def parse_or_tell(parser: ArgumentParser, words: Sequence[str]) -> dict[str, Any] | int:

@@ -52,9 +52,11 @@ if TYPE_CHECKING:
         GroupType,
         MemberToRemove,
     )
+    from kafka_zk.client.admin.log_dirs import LogDirDescription
     from kafka_zk.client.admin.offset_listing import Listed
     from kafka_zk.client.admin.quotas import ClientQuotaEntity, FilterComponent
     from kafka_zk.client.admin.scram import ScramCredentialInfo, ScramDeletion, ScramUpsertion
+    from kafka_zk.protocol.messages.api_versions import ApiVersion
 
 _client_numbers = itertools.count(1)
 
@@ -374,15 +376,27 @@ class AdminClient:
             for partition in topic.partitions
         }
 
-    def describe_cluster(self) -> ClusterDescription:
-        """Blocks. Id, controller and living brokers."""
+    def describe_log_dirs(self, broker_ids: Collection[int]) -> dict[int, dict[str, LogDirDescription]]:
+        """Blocks. The log directories of brokers, by broker and path. Raises ClusterAuthorizationFailed ..."""
+        from kafka_zk.client.admin.log_dirs import describe_log_dirs
+
+        return describe_log_dirs(self._calls, broker_ids)
+
+    def describe_api_versions(self) -> dict[Node, list[ApiVersion] | BrokerError | KafkaException]:
+        """Blocks. What each broker says it can be asked, or its error. Raises NoNode at once if none is there."""
+        from kafka_zk.client.admin.api_versions import describe_api_versions
+
+        return describe_api_versions(self._calls)
+
+    def describe_cluster(self, *, of_controllers: bool = False) -> ClusterDescription:
+        """Blocks. Id, controller and living brokers. Whoever is no KRaft controller refuses to describe those."""
         from kafka_zk.protocol.messages import describe_cluster as messages
 
         def check(answer: messages.DescribeClusterResponse) -> None:
             raise_for(answer.error_code, answer.error_message)
 
         def build(_: int) -> messages.DescribeClusterRequest:
-            return messages.DescribeClusterRequest()
+            return messages.DescribeClusterRequest(endpoint_type=2 if of_controllers else 1)
 
         call = Call("listNodes", messages.DESCRIBE_CLUSTER_REQUEST, messages.DESCRIBE_CLUSTER_RESPONSE, build, check)
         answer = self._calls.to_any_node(call)

@@ -99,6 +99,13 @@ class Calls:
         call.check(answer)
         return answer
 
+    def to_any_node_once(self, call: Call[Request, Response], deadline_s: float) -> Response:
+        """Blocks. The same of any broker that can be reached now. Raises NoNode, too."""
+        node_id = self._cluster.any_node(deadline_s)
+        answer = self._cluster.send(node_id, call.request, call.response, call.build, deadline_s=deadline_s)
+        call.check(answer)
+        return answer
+
     def _run(self, call: Call[Request, Response], find_node: Callable[[float], int]) -> Response:
         deadline_s = time.monotonic() + self.timeout_ms / 1000
         tries = 0

@@ -29,11 +29,12 @@ MAIN_CLASSES = {
     "consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "streams-application-reset": "org.apache.kafka.tools.StreamsResetter",
+    "cluster": "org.apache.kafka.tools.ClusterTool",
     "verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
     "verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
 }
 _GROUP_BY_CHANCE = re.compile(r"perf-consumer-\d+\) *")
-ENDS_THE_MACHINE = frozenset({"verifiable-producer", "verifiable-consumer"})
+ENDS_THE_MACHINE = frozenset({"cluster", "verifiable-producer", "verifiable-consumer"})
 
 
 @dataclass(frozen=True)

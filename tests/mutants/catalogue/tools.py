@@ -20,6 +20,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/tools/test_streams_reset.py",
     ),
     Mutant(
+        breaks="what a broker knows is not what a client of 3.9 can use",
+        file="kafka_zk/tools/broker_api_versions.py",
+        old="min(api.max_version, highest)",
+        new="highest",
+        tests="tests/unit/tools/test_small_tools.py",
+    ),
+    Mutant(
+        breaks="kafka-log-dirs shows the topics of --topic-list only",
+        file="kafka_zk/tools/log_dirs.py",
+        old="        if not topics or partition.topic in topics\n",
+        new="",
+        tests="tests/unit/tools/test_small_tools.py",
+    ),
+    Mutant(
         breaks="a leader made from directories alone begins an epoch that nobody has written in",
         file="kafka_zk/tools/log_doctor/znodes.py",
         old="leader_epoch=leader.report.latest_epoch + 1",

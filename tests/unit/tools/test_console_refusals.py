@@ -14,6 +14,7 @@ MODULES = {
     "consumer-groups": "kafka_consumer_groups.command",
     "delete-records": "delete_records",
     "streams-application-reset": "streams_reset.command",
+    "cluster": "cluster",
     "console-consumer": "console_consumer.command",
     "console-producer": "console_producer.command",
     "consumer-performance": "consumer_perf.command",

@@ -1,0 +1,76 @@
+"""kafka-cluster.sh: the id of a cluster; and brokers taken off its list, which only other clusters than ours can do.
+
+Source      org.apache.kafka.tools.ClusterTool.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_zk.tools.argparse4j import INTEGER, Argument, ArgumentParser, choose_command
+from kafka_zk.tools.failures import FAILURES
+from kafka_zk.tools.java_output import execution_error, run_as_program, show_warnings, stack_trace
+
+COMMON = (
+    Argument("--bootstrap-server", group="servers", short="-b"),
+    Argument("--bootstrap-controller", group="servers", short="-C"),
+    Argument("--config", short="-c"),
+)
+PROGRAM = ArgumentParser("kafka-cluster", (), "cluster")
+COMMANDS = {
+    "cluster-id": ArgumentParser("kafka-cluster", COMMON, "cluster-cluster-id"),
+    "unregister": ArgumentParser(
+        "kafka-cluster", (*COMMON, Argument("--id", INTEGER, required=True, short="-i")), "cluster-unregister"
+    ),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    chosen = choose_command(PROGRAM, COMMANDS, list(sys.argv[1:] if arguments is None else arguments))
+    if isinstance(chosen, int):
+        return chosen
+    command, values = chosen
+    try:
+        _run(command, values)
+    except FAILURES as error:
+        print(error, file=sys.stderr)
+        print(stack_trace(error), file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(command: str, values: Mapping[str, Any]) -> None:
+    properties = _properties(values)
+    show_warnings()
+    from kafka_zk.client.admin.admin_client import AdminClient
+
+    with AdminClient(properties) as admin:
+        try:
+            cluster_id = admin.describe_cluster(of_controllers=values["bootstrap-server"] is None).cluster_id
+        except FAILURES as error:
+            raise execution_error(error) from error
+    if command == "unregister":
+        # Brokers in ZooKeeper mode leave the list by themselves, when their sessions end.
+        print("The target cluster does not support the broker unregistration API.")
+    else:
+        print(f"Cluster ID: {cluster_id}")
+
+
+def _properties(values: Mapping[str, Any]) -> dict[str, str]:
+    properties = {}
+    if values["config"] is not None:
+        from kafka_zk.tools.command_config import read_command_config
+
+        properties = read_command_config(values["config"])
+    return {**properties, "bootstrap.servers": values["bootstrap-server"] or values["bootstrap-controller"]}
+
+
+def run() -> int:
+    """`main` as a program."""
+    return run_as_program(main)
+
+
+if __name__ == "__main__":
+    sys.exit(run())

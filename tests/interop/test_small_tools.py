@@ -1,0 +1,146 @@
+"""Tools that look at brokers: each command line answered by ours as by Apache's, on Apache's broker and on ours."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.interop.replay.scenario import World
+from tests.interop.tools.runs import comparable, differences, run_apache, run_ours
+from tests.support.apache import ApacheBroker, ToolRun
+from tests.support.broker import OurBroker
+from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
+
+# B is the broker. What is wrong by itself is asked of one broker only.
+TOOLS = {
+    "e2e_latency": "org.apache.kafka.tools.EndToEndLatency",
+    "log_dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "broker_api_versions": "kafka.admin.BrokerApiVersionsCommand",
+    "cluster": "org.apache.kafka.tools.ClusterTool",
+}
+WRONG_BY_ITSELF = {
+    "log_dirs": """
+
+--help
+--version
+--bogus
+--describe
+--bootstrap-server B
+--bootstrap-server B --topic-list t
+--bootstrap-server B --describe --broker-list
+--bootstrap-server B --describe --command-config /no/such
+--bootstrap-server B --describe --bootstrap-server B
+--bootstrap-server foo --describe
+""",
+    "broker_api_versions": """
+
+--help
+--version
+--bogus
+--command-config x
+--bootstrap-server
+--bootstrap-server foo
+--bootstrap-server ,
+--bootstrap-server B --command-config /no/such
+--bootstrap-server B --bootstrap-server B
+--bootstrap-server 127.0.0.1:1
+""",
+    "e2e_latency": """
+
+--help
+a b
+B e2e 3 2 10
+B e2e 3 0 10
+B e2e x 1 10
+B e2e 3 1 x
+B e2e 3 1 10 /no/such
+B e2e 3 1 10 /no/such more
+foo e2e 1 all 1
+""",
+}
+# Refusals of this one's parser end the virtual machine: they are in tests/golden/tools.
+WRONG_BY_ITSELF["cluster"] = """
+cluster-id -b foo
+cluster-id -b B -c /no/such
+"""
+ASKED = {
+    "e2e_latency": """
+B e2e-T 0 1 10
+B e2e-T -1 1 10
+B e2e-T 3 1 -1
+B e2e-T 3 all 10
+B e2e-T 1 1 0
+""",
+    # What the measurement above left behind.
+    "log_dirs": """
+--bootstrap-server B --describe
+--bootstrap-server B --describe --describe extra
+--bootstrap-server B --describe --topic-list e2e-theirs
+--bootstrap-server B --describe --topic-list e2e-theirs,nowhere
+--bootstrap-server B --describe --topic-list nowhere
+--bootstrap-server B --describe --topic-list ,
+--bootstrap-server B --describe --broker-list 0
+--bootstrap-server B --describe --broker-list 0,0,
+--bootstrap-server B --describe --broker-list 0,7,19,3,35
+--bootstrap-server B --describe --broker-list a
+""",
+    "cluster": """
+cluster-id --bootstrap-server B
+cluster-id --bootstrap-serv=127.0.0.1:1 -b B
+unregister -b B --id 3
+unregister --i 0 --bootstrap-s B
+""",
+    "broker_api_versions": """
+--bootstrap-server B
+--bootstrap-server B extra
+""",
+}
+_MEASURED = (
+    (re.compile(r"\b\d+\.\d+(E-?\d+)?( ms)?$", re.MULTILINE), "<time>"),
+    (re.compile(r"(\d+th|99\.9th) = \d+"), r"\1 = <time>"),
+    (re.compile(r"e2e-(theirs|ours)"), "e2e-T"),
+)
+
+
+@pytest.fixture(scope="module", params=[ApacheBroker, OurBroker])
+def broker(
+    request: pytest.FixtureRequest, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ApacheBroker | OurBroker]:
+    broker = request.param(tmp_path_factory.mktemp("broker"), fresh_chroot(zookeeper, "tools"))
+    broker.start()
+    World(broker.bootstrap).wait_until_known()
+    yield broker
+    broker.stop()
+
+
+def words(text: str, bootstrap: str, side: str) -> list[list[str]]:
+    """The command lines of a table, with the broker's address and a topic of each side's own."""
+    return [
+        [bootstrap if word == "B" else word.replace("e2e-T", f"e2e-{side}") for word in line.split()]
+        for line in text.removeprefix("\n").splitlines()
+    ]
+
+
+def plain(run: ToolRun) -> ToolRun:
+    text = comparable(run).stdout
+    for pattern, replacement in _MEASURED:
+        text = pattern.sub(replacement, text)
+    return comparable(ToolRun(run.exit_code, text, run.stderr))
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_command_line_is_answered_as_apaches_tool_answers_it(
+    tool: str, broker: ApacheBroker | OurBroker, tmp_path: Path
+) -> None:
+    text = ASKED[tool].removeprefix("\n")
+    if isinstance(broker, ApacheBroker):
+        text = WRONG_BY_ITSELF[tool].removeprefix("\n") + text
+    lines = words(text, broker.bootstrap, "ours")
+    theirs = run_apache(TOOLS[tool], words(text, broker.bootstrap, "theirs"), tmp_path)
+    ours = run_ours(importlib.import_module(f"kafka_zk.tools.{tool}").main, lines)
+    different = differences(lines, [plain(run) for run in theirs], [plain(run) for run in ours])
+    assert not different, "\n".join(different)
