@@ -390,15 +390,6 @@ class AdminClient:
 
     def describe_cluster(self, *, of_controllers: bool = False) -> ClusterDescription:
         """Blocks. Id, controller and living brokers. Whoever is no KRaft controller refuses to describe those."""
-        from kafka_zk.protocol.messages import describe_cluster as messages
+        from kafka_zk.client.admin.cluster_description import describe_cluster
 
-        def check(answer: messages.DescribeClusterResponse) -> None:
-            raise_for(answer.error_code, answer.error_message)
-
-        def build(_: int) -> messages.DescribeClusterRequest:
-            return messages.DescribeClusterRequest(endpoint_type=2 if of_controllers else 1)
-
-        call = Call("listNodes", messages.DESCRIBE_CLUSTER_REQUEST, messages.DESCRIBE_CLUSTER_RESPONSE, build, check)
-        answer = self._calls.to_any_node(call)
-        nodes = [Node(broker.broker_id, broker.host, broker.port, broker.rack) for broker in answer.brokers]
-        return ClusterDescription(answer.cluster_id, answer.controller_id, nodes)
+        return describe_cluster(self._calls, of_controllers=of_controllers)
