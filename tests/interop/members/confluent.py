@@ -40,9 +40,13 @@ def live(member: Member, told: threading.Event) -> None:
             except KafkaException as refused:
                 member.say("refused", refused.args[0].name())
 
+    closes = threading.Event()
+
     def revoked(_: Consumer, partitions: list[TopicPartition]) -> None:
         taken = {each.partition for each in partitions}
-        commit(taken, asynchronous=False)
+        # Who closes has committed. It may have left already, and librdkafka then waits for a commit for ever.
+        if not closes.is_set():
+            commit(taken, asynchronous=False)
         member.loses(taken)
 
     consumer.subscribe(
@@ -59,6 +63,7 @@ def live(member: Member, told: threading.Event) -> None:
         elif message.error() is None:
             member.was_handed(message.partition(), message.offset(), message.offset())
     commit(member.owned, asynchronous=False)
+    closes.set()
     consumer.close()
     member.say("left")
 
