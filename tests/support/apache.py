@@ -145,6 +145,10 @@ class ApacheBroker:
 
     def start(self) -> ApacheBroker:
         self.launch()
+        return self.wait_ready()
+
+    def wait_ready(self) -> ApacheBroker:
+        """Until it serves, when it was launched."""
         self.process.wait_ready(lambda: accepts_connections(self.port), "Apache Kafka accepts connections")
         return self
 

@@ -57,6 +57,10 @@ class OurBroker:
 
     def start(self) -> OurBroker:
         self.launch()
+        return self.wait_ready()
+
+    def wait_ready(self) -> OurBroker:
+        """Until it serves, when it was launched."""
         self.process.wait_ready(self._port_file.exists, "our broker serves")
         self.port = int(self._port_file.read_text())
         return self
