@@ -15,7 +15,7 @@ from tests.crash.brokers import compacting_broker_on
 from tests.crash.compacted_checks import SegmentLost
 from tests.crash.compacted_history import CompactedHistory
 from tests.crash.history import Told
-from tests.crash.life import CODECS, Run
+from tests.crash.plain_life import CODECS, Run
 from tests.unit.log.given import topic_config
 
 KEYS = [b"a", b"b", b"c", b"d"]

@@ -21,7 +21,7 @@ import pytest
 from kafka_zk.log import closing
 from kafka_zk.log.loading import directory_load
 from tests.crash.compacted_life import CompactedRun
-from tests.crash.life import Run
+from tests.crash.plain_life import Run
 
 FIRST_SEED = 50_000
 """CI shall tell what a change broke, not what chance found: that is for --full."""
