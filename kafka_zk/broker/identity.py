@@ -1,7 +1,7 @@
 """Which broker of which cluster this is: what the directories say, what the configuration says, and whether they agree.
 
 Role        Pure. Reading and writing meta.properties, and asking ZooKeeper, are the server's.
-Invariants  A broker never starts on data of another cluster or of another broker (KAFKA-7335).
+Invariants  A broker never starts on data of another cluster, of another broker (KAFKA-7335), or of KRaft.
 Source      MetaPropertiesEnsemble.verify, KafkaServer.initialLoadMetaProps and getOrGenerateBrokerId.
 """
 
@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafka_zk.log.files.meta_properties import MetaProperties
+from kafka_zk.log.files.meta_properties import VERSION, MetaProperties
 
 Found = Mapping[Path, MetaProperties | None]
 """The meta.properties files of all live log directories by their paths; None where there is none yet."""
@@ -30,6 +30,11 @@ def check_identity(found: Found, *, cluster_id: str, broker_id: int) -> None:
     for path, meta in sorted(found.items()):
         if meta is None:
             continue
+        if meta.version != VERSION:
+            raise IdentityMismatch(
+                f"Found unexpected version in {path}. ZK-based brokers that are not migrating only support version 0 "
+                "(which is implicit when the `version` field is missing)."
+            )
         if meta.cluster_id is not None and meta.cluster_id != cluster_id:
             raise IdentityMismatch(f"Invalid cluster.id in: {path}. Expected {cluster_id}, but read {meta.cluster_id}")
         if meta.broker_id is None:

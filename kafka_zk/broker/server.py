@@ -19,7 +19,6 @@ from kafka_zk.broker.parts import Parts
 from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.log.directory.data_dir import DirectoryInUse
-from kafka_zk.log.files.meta_properties import MalformedMetaProperties
 from kafka_zk.log.loading.refusals import InvalidLogDirectory
 from kafka_zk.protocol.errors import BrokerError
 
@@ -28,7 +27,6 @@ START_FAILURES = (
     IdentityMismatch,
     DirectoryInUse,
     InvalidLogDirectory,
-    MalformedMetaProperties,
     OSError,
 )
 """What prevents a start without being a bug of ours: its text tells the operator everything."""

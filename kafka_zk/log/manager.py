@@ -101,7 +101,7 @@ class LogManager:
     def lock_and_read_identities(self) -> dict[Path, MetaProperties | None]:
         """Make and lock the directories; what their meta.properties files say, by the path of the file.
 
-        Raises DirectoryInUse, MalformedMetaProperties, KafkaStorageError when no directory is usable.
+        One whose file cannot be read goes offline. Raises DirectoryInUse, KafkaStorageError when none is usable.
         """
         if len({data_dir.path.resolve() for data_dir in self._dirs}) < len(self._dirs):
             raise DirectoryInUse(f"Duplicate log directory found: {self._dir_list()}")
@@ -184,36 +184,22 @@ class LogManager:
     def _load_all(self) -> None:
         """Blocks. Every live directory at the same time; one that fails meanwhile leaves the others alone."""
         loads = [load for data_dir in self._live() if (load := self._look(data_dir)) is not None]
-        refusals: list[InvalidLogDirectory] = []
-
-        def load_one(load: DirectoryLoad) -> None:
-            try:
-                self._load(load)
-            except InvalidLogDirectory as error:
-                refusals.append(error)
-                stop_all()
-
-        def stop_all() -> None:
-            for load in loads:
-                load.stop()
-
         try:
             refuse_duplicates(loads)
         except InvalidLogDirectory as error:
-            refusals.append(error)
+            log.error("There was an error in one of the threads during logs loading: %s", error)
+            raise
         shown = list(loads)
         log_metrics.register_loads(self._metrics, shown, self._config.num_recovery_threads_per_data_dir)
-        loading = [] if refusals else [gevent.spawn(load_one, load) for load in loads]
+        loading = [gevent.spawn(self._load, load) for load in loads]
         try:
             gevent.joinall(loading)
         finally:
             # Killed while waiting: the threads use the files until they notice.
-            stop_all()
+            for load in loads:
+                load.stop()
             gevent.joinall(loading)
             shown.clear()
-        if refusals:
-            log.error("There was an error in one of the threads during logs loading: %s", refusals[0])
-            raise refusals[0]
 
     def _look(self, data_dir: DataDir) -> DirectoryLoad | None:
         """Blocks. The load of a directory, about to begin; None when it fails. From here on the marker is gone."""
@@ -229,7 +215,7 @@ class LogManager:
         return load
 
     def _load(self, load: DirectoryLoad) -> None:
-        """Blocks. Raises InvalidLogDirectory."""
+        """Blocks. One that cannot be loaded is offline."""
         data_dir = load.data_dir
         try:
             with data_dir.directory.guard(f"Error while loading log dir {data_dir.path}"):

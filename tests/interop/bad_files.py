@@ -31,7 +31,7 @@ TOPIC_ID = UUID("c16252d2-1b25-441b-8a67-579dd471df44")
 """Of a topic that is nobody's: each case has its own."""
 
 LATEST_EPOCH = 2
-END = 12
+START, END = 2, 12
 CONFIG = {
     "log.segment.bytes": "300",
     "log.index.interval.bytes": "100",
@@ -57,6 +57,10 @@ class Case(NamedTuple):
     def topic(self) -> str:
         text = f"{self.file.replace('../', 'dir ')} {self.how} {'killed' if self.killed else ''}"
         return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+    @property
+    def is_of_an_index(self) -> bool:
+        return self.file.removesuffix(names.SWAP).endswith((names.OFFSET_INDEX, names.TIME_INDEX))
 
     def apply(self, log_dir: Path) -> None:
         partition = log_dir / f"{self.topic}-0"
@@ -122,6 +126,9 @@ OF_LINES: dict[str, Damage] = {
     "no last line end": lambda content: content[:-1],
     "of a topic that is not there": lambda content: content.replace(b"1\n", b"2\n", 1) + b"elsewhere 3 7\n",
 }
+UNREADABLE = ("noise", "half", "zeros", "a huge line", "version 1", "too few", "too many", "empty lines")
+"""A checkpoint is none then. When Apache's broker notices one of the cleaner's, is up to the cleaner's thread."""
+
 OF_PARTITION_METADATA: dict[str, Damage] = {
     **OF_ANY_FILE,
     "version 1": line(0, "version: 1"),
@@ -132,6 +139,8 @@ OF_PARTITION_METADATA: dict[str, Damage] = {
 OF_META_PROPERTIES: dict[str, Damage] = {
     **OF_ANY_FILE,
     "missing": lambda _: None,
+    "version 1": lambda content: content.replace(b"version=0", b"version=1"),
+    "KRaft's": lambda content: content.replace(b"version=0", b"version=1").replace(b"broker.id", b"node.id"),
     "version 2": lambda content: content.replace(b"version=0", b"version=2"),
     "no version": lambda content: content.replace(b"version=0\n", b""),
     "another broker's": lambda content: content.replace(b"broker.id=0", b"broker.id=1"),
@@ -143,6 +152,15 @@ OF_META_PROPERTIES: dict[str, Damage] = {
 CHECKPOINTS = (names.RECOVERY_POINTS, names.LOG_START_OFFSETS, names.HIGH_WATERMARKS, names.CLEANER_OFFSETS)
 
 
+FATAL = {
+    *((names.LEADER_EPOCHS, how) for how in ("a word", "beyond 64 bits", "negative")),
+    *((f"../{names.HIGH_WATERMARKS}", how) for how in ("a word", "beyond 64 bits")),
+    (names.PARTITION_METADATA, "empty"),
+    *((f"*{names.TRANSACTION_INDEX}", how) for how in ("noise", "a huge line")),
+    *((f"../{names.META_PROPERTIES}", how) for how in ("another broker's", "another cluster's", "KRaft's")),
+}
+"""Apache's broker does not start, or, with a high watermark that is no number, leads no partition of the request."""
+
 SOUND = Case(names.PARTITION_METADATA, "sound", same)
 
 
@@ -150,9 +168,19 @@ def cases() -> Iterator[Case]:
     """What touches its own directory and no other: one start is enough for all."""
     yield SOUND
     yield SOUND._replace(killed=True)
+    yield from (case for case in every_case() if (case.file, case.how) not in FATAL)
+
+
+def of_the_whole_broker() -> Iterator[Case]:
+    """What stops Apache's broker, or more of it than its own directory: a start for each, beside a sound directory."""
+    yield from (case for case in every_case() if (case.file, case.how) in FATAL)
+
+
+def every_case() -> Iterator[Case]:
     for name in CHECKPOINTS:
         for how, damage in {**OF_ANY_FILE, **OF_LINES}.items():
-            yield Case(f"../{name}", how, damage)
+            if name != names.CLEANER_OFFSETS or how not in UNREADABLE:
+                yield Case(f"../{name}", how, damage)
         yield Case(f"../{name}", "missing", lambda _: None)
     for how, damage in {**OF_ANY_FILE, **OF_LINES}.items():
         if how != "of a topic that is not there":
@@ -160,8 +188,10 @@ def cases() -> Iterator[Case]:
     yield Case(names.LEADER_EPOCHS, "falling", line(3, "0 1"))
     yield Case(names.LEADER_EPOCHS, "missing", lambda _: None)
     yield Case(names.LEADER_EPOCHS, "noise", becomes(NOISE), killed=True)
-    for how in ("empty", "another topic's", "missing"):
-        yield Case(names.PARTITION_METADATA, how, OF_PARTITION_METADATA[how])
+    for how, damage in OF_PARTITION_METADATA.items():
+        yield Case(names.PARTITION_METADATA, how, damage)
+    for how, damage in OF_META_PROPERTIES.items():
+        yield Case(f"../{names.META_PROPERTIES}", how, damage)
     for killed in (False, True):
         for how, damage in {**OF_ANY_FILE, "flipped": flipped, "missing": lambda _: None}.items():
             for kind in (names.PRODUCER_SNAPSHOT, *names.INDEXES):
@@ -169,15 +199,6 @@ def cases() -> Iterator[Case]:
     for how, damage in {"noise": becomes(NOISE), "a huge line": becomes(b"9" * 100_000)}.items():
         yield Case(f"../{names.CLEAN_SHUTDOWN}", how, damage)
     yield from leftovers()
-
-
-def of_the_whole_broker() -> Iterator[Case]:
-    """What may stop a start: each wants one of its own, beside a directory that is sound."""
-    for how, damage in OF_PARTITION_METADATA.items():
-        if how not in ("empty", "another topic's", "missing"):
-            yield Case(names.PARTITION_METADATA, how, damage)
-    for how, damage in OF_META_PROPERTIES.items():
-        yield Case(f"../{names.META_PROPERTIES}", how, damage)
 
 
 def leftovers() -> Iterator[Case]:
@@ -212,7 +233,7 @@ def given_directory(log_dir: Path, case: Case) -> None:
     partition = TopicPartition(case.topic, 0)
     shutil.copytree(made / "t-0", log_dir / str(partition))
     for name in CHECKPOINTS:
-        offset = {names.LOG_START_OFFSETS: 2, names.CLEANER_OFFSETS: 3}.get(name, END)
+        offset = {names.LOG_START_OFFSETS: START, names.CLEANER_OFFSETS: 3}.get(name, END)
         (log_dir / name).write_bytes(encode_offsets({partition: offset}))
     partition_metadata.write(log_dir / str(partition) / names.PARTITION_METADATA, topic_id_of(case))
     meta_properties.write(log_dir / names.META_PROPERTIES, MetaProperties(0, CLUSTER_ID), NOW)
@@ -235,4 +256,6 @@ def _given_partition(folder: Path) -> None:
             )
             log.append_as_leader(memoryview(marker), leader_epoch=0, origin=Origin.COORDINATOR)
     assert log.log_end_offset == END
+    log.update_high_watermark(END)
+    log.increment_log_start_offset(START)
     log.close()

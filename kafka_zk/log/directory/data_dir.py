@@ -85,7 +85,7 @@ class DataDir:
         return self.path / names.META_PROPERTIES
 
     def write_identity(self, *, broker_id: int, cluster_id: str, now_ms: int) -> None:
-        """Write meta.properties unless it says the same already. Raises MalformedMetaProperties, OSError."""
+        """Write meta.properties unless it says the same already. Raises OSError, MalformedMetaProperties with it."""
         meta = MetaProperties(broker_id, cluster_id)
         if meta_properties.read(self.meta_path) != meta:
             meta_properties.write(self.meta_path, meta, now_ms, self.directory.disk)

@@ -148,7 +148,7 @@ def _read_identity(found: LogDir) -> None:
     try:
         found.meta = meta_properties.read(found.path / names.META_PROPERTIES)
     except MalformedMetaProperties as error:
-        found.note(IDENTITY_MALFORMED, names.META_PROPERTIES, str(error), "stops with this message")
+        found.note(IDENTITY_MALFORMED, names.META_PROPERTIES, str(error), "takes the log directory offline, or stops")
         return
     except OSError as error:
         found.note(UNREADABLE, names.META_PROPERTIES, str(error), "takes the log directory offline, or stops")

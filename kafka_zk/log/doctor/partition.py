@@ -35,8 +35,8 @@ from kafka_zk.log.doctor.partition_files import PartitionFiles, SegmentOnDisk, l
 from kafka_zk.log.doctor.prognosis import prognosis
 from kafka_zk.log.doctor.rehearsal import Rehearsal, Start, rehearse
 from kafka_zk.log.doctor.walk import Ordinary, Walked, is_zero, next_batch, walk
-from kafka_zk.log.files import names
-from kafka_zk.log.loading.refusals import InvalidLogDirectory, topic_id_of
+from kafka_zk.log.files import names, partition_metadata
+from kafka_zk.log.files.partition_metadata import MalformedPartitionMetadata
 from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import LOG_OVERHEAD
@@ -161,8 +161,8 @@ class Examination:
 
     def _check_topic_id(self) -> None:
         try:
-            self._report.topic_id = topic_id_of(self._task.directory)
-        except InvalidLogDirectory as error:
+            self._report.topic_id = partition_metadata.read(self._task.directory / names.PARTITION_METADATA)
+        except MalformedPartitionMetadata as error:
             self._notes.add(TOPIC_ID_MALFORMED, names.PARTITION_METADATA, str(error))
             return
         if self._report.topic_id is None:

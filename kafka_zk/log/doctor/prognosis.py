@@ -36,11 +36,9 @@ LEFT_ALONE = (LEFT_BY_WRITE, UNKNOWN_FILE)
 
 def prognosis(kind: Kind, file: str, files: PartitionFiles, rehearsal: Rehearsal, *, clean_stop: bool) -> str:
     """`file` is the finding's, empty for the partition."""
-    if kind is TOPIC_ID_MALFORMED:
-        return "stops with this message"
     if kind is TOPIC_ID_MISSING:
         return "takes the topic id that the controller tells, and writes it"
-    if kind is START_FAILS:
+    if kind in (START_FAILS, TOPIC_ID_MALFORMED):
         return "takes the log directory offline, or stops"
     if rehearsal.failure or kind is UNREADABLE:
         return "cannot open this partition: takes the log directory offline, or stops"

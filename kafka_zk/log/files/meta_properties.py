@@ -17,13 +17,14 @@ VERSION = 0
 MAX_DIGITS = 10
 
 
-class MalformedMetaProperties(ValueError):
-    """A meta.properties file without the properties it must have."""
+class MalformedMetaProperties(OSError):
+    """A meta.properties file that cannot be trusted: like a disk that fails, it ends the use of its directory."""
 
 
 class MetaProperties(NamedTuple):
     broker_id: int | None
     cluster_id: str | None
+    version: int = VERSION
 
 
 def encode(meta: MetaProperties, now_ms: int) -> bytes:
@@ -46,13 +47,19 @@ def decode(content: bytes, path: Path) -> MetaProperties:
             key, _, value = stripped.partition("=")
             properties[key.strip()] = value.strip()
     # As in Apache: a file that names no version is of version 0, also an empty or torn one, and is written anew.
-    if properties.get("version", "0") not in ("0", "1"):
-        raise MalformedMetaProperties(f"Unable to read the version from {path}: {properties.get('version')}")
-    broker_id = properties.get("broker.id", properties.get("node.id"))
+    version = properties.get("version", "0")
+    if version not in ("0", "1"):
+        raise MalformedMetaProperties(f"Unable to read the version from {path}: {version}")
+    for key in ("cluster.id", "node.id") if version == "1" else ():
+        if key not in properties:
+            raise MalformedMetaProperties(f"{key} was not found in {path}")
+    broker_id = properties.get("node.id" if version == "1" else "broker.id")
     digits = "0" if broker_id is None else broker_id[1:] if broker_id[:1] in ("-", "+") else broker_id
     if not (digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS):
         raise MalformedMetaProperties(f"Unable to parse broker.id from {path}: {broker_id}")
-    return MetaProperties(None if broker_id is None else int(broker_id), properties.get("cluster.id"))
+    return MetaProperties(
+        None if broker_id is None else int(broker_id), properties.get("cluster.id"), version=int(version)
+    )
 
 
 def read(path: Path) -> MetaProperties | None:

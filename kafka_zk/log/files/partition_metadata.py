@@ -17,8 +17,8 @@ VERSION = 0
 _LINE = re.compile(r"(version|topic_id):\s*(\S+)\s*")
 
 
-class MalformedPartitionMetadata(ValueError):
-    """A partition.metadata file that cannot be trusted."""
+class MalformedPartitionMetadata(OSError):
+    """A partition.metadata file that cannot be trusted: like a disk that fails, it ends the use of its directory."""
 
 
 def encode(topic_id: UUID) -> bytes:

@@ -85,7 +85,7 @@ class DirectoryLoad:
             log.info("Recovering %d logs from %s since no clean shutdown file was found", len(self.found), path)
 
     def run(self, thread_count: int) -> None:
-        """Blocks. Open them. Raises InvalidLogDirectory, LoadStopped, KafkaStorageError, OSError."""
+        """Blocks. Open them. Raises LoadStopped, KafkaStorageError, OSError."""
         self.deleted = [each.path for each in self.found if each.partition.kind is DirKind.DELETED]
         for each in self.found:
             if each.partition.kind is DirKind.STRAY:

@@ -75,6 +75,8 @@ class LogLoader:
     """The segment recovered last and where it ends."""
     _split_bases: set[int] = field(default_factory=set)
     """Of the parts of segments that this load has split."""
+    _had_snapshots: bool = False
+    """Whether producer snapshots were there, readable or not."""
 
     def load(self) -> LoadedLog:
         """Raises OSError, CorruptMessage (a directory that contradicts itself)."""
@@ -124,7 +126,8 @@ class LogLoader:
             log_start_offset=start_offset,
             end_offset=end_offset,
             now_ms=self.now_ms,
-            after_clean_stop=self.clean_stop,
+            # Without any, older brokers' logs have no producers; snapshots that cannot be read say that there may be.
+            after_clean_stop=self.clean_stop and not self._had_snapshots,
         )
         return LoadedLog(self.segments, start_offset, end_offset, recovery_point)
 
@@ -198,6 +201,7 @@ class LogLoader:
         start_offset = max(self.log_start_offset, self.segments.first.base_offset)
         self.producers.remove_stray(segment.base_offset for segment in self.segments)
         snapshots = self.producers.snapshot_offsets()
+        self._had_snapshots = bool(snapshots)
         if snapshots and not start_offset < snapshots[0] <= snapshots[-1] <= end_offset:
             return None
         if end_offset > start_offset:

@@ -17,9 +17,9 @@ from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.directory.data_dir import DataDir
 from kafka_zk.log.directory.log_directory import LogDirectory
+from kafka_zk.log.files import names, partition_metadata
 from kafka_zk.log.loading.loader import LoadedLog, LogLoader
 from kafka_zk.log.loading.new_partition import make_partition
-from kafka_zk.log.loading.refusals import topic_id_of
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.segments.segment_list import Segments
 from kafka_zk.log.state.epoch_journal import EpochJournal
@@ -97,7 +97,7 @@ class LogOpener:
 
         `sync_later` is told of files that are to be made durable, `breathe` is called every few megabytes,
         `on_progress` with how many segments are still to be recovered.
-        Raises InvalidLogDirectory, OSError.
+        Raises MalformedPartitionMetadata, OSError.
         """
         directory = data_dir.directory
         producers, epochs = self._journals(path, topic_partition, directory)
@@ -129,7 +129,7 @@ class LogOpener:
             directory=path,
             log_dir=directory,
             config=config,
-            topic_id=topic_id_of(path),
+            topic_id=partition_metadata.read(path / names.PARTITION_METADATA),
             loaded=loaded,
             producers=producers,
             epochs=epochs,

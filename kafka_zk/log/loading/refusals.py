@@ -7,11 +7,9 @@ Source      LogManager.loadLogs, LocalLog.parseTopicPartitionName.
 from __future__ import annotations
 
 from pathlib import Path
-from uuid import UUID
 
-from kafka_zk.log.files import names, partition_metadata
+from kafka_zk.log.files import names
 from kafka_zk.log.files.names import PartitionDir
-from kafka_zk.log.files.partition_metadata import MalformedPartitionMetadata
 from kafka_zk.protocol.types import TopicPartition
 
 
@@ -44,11 +42,3 @@ def second_directory(topic_partition: TopicPartition, first: Path, second: Path)
 def second_future(first: Path, second: Path) -> InvalidLogDirectory:
     """The refusal of a partition that is being moved to two directories."""
     return InvalidLogDirectory(f"Duplicate log directories found: {second}, {first}")
-
-
-def topic_id_of(directory: Path) -> UUID | None:
-    """The topic id in a partition's directory. Raises InvalidLogDirectory for a file that names none, OSError."""
-    try:
-        return partition_metadata.read(directory / names.PARTITION_METADATA)
-    except MalformedPartitionMetadata as error:
-        raise InvalidLogDirectory(str(error)) from error

@@ -13,6 +13,27 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/log/test_small_files.py",
     ),
     Mutant(
+        breaks="a partition.metadata that cannot be read takes its directory offline, not the broker",
+        file="kafka_zk/log/files/partition_metadata.py",
+        old="class MalformedPartitionMetadata(OSError)",
+        new="class MalformedPartitionMetadata(ValueError)",
+        tests="tests/unit/log/test_manager.py",
+    ),
+    Mutant(
+        breaks="a meta.properties that cannot be read takes its directory offline, not the broker",
+        file="kafka_zk/log/files/meta_properties.py",
+        old="class MalformedMetaProperties(OSError)",
+        new="class MalformedMetaProperties(ValueError)",
+        tests="tests/unit/log/test_manager.py",
+    ),
+    Mutant(
+        breaks="after a clean stop with damaged snapshots the producers come from the batches",
+        file="kafka_zk/log/loading/loader.py",
+        old="self.clean_stop and not self._had_snapshots",
+        new="self.clean_stop",
+        tests="tests/unit/log/test_clean_starts.py",
+    ),
+    Mutant(
         breaks="a log that nobody has any more keeps no file open",
         file="kafka_zk/log/files/index_file.py",
         old="is closed by nobody.\n        self.close()",

@@ -31,6 +31,11 @@ def test_data_of_another_broker_is_refused():
         check_identity({A: MINE}, cluster_id="C", broker_id=2)
 
 
+def test_data_of_kraft_are_refused():
+    with pytest.raises(IdentityMismatch, match=r"Found unexpected version in /b/meta\.properties"):
+        check_identity({A: MINE, B: MINE._replace(version=1)}, cluster_id="C", broker_id=1)
+
+
 def test_directories_of_two_brokers_are_refused_even_when_no_id_is_configured():
     with pytest.raises(IdentityMismatch, match="Stored node id 2 doesn't match previous node id 1"):
         check_identity({A: MINE, B: MINE._replace(broker_id=2)}, cluster_id="C", broker_id=-1)

@@ -55,6 +55,16 @@ def test_a_snapshot_beyond_the_end_is_not_believed(place: Place) -> None:
     assert log.append_as_leader(produced("6", producer_id=1, epoch=0, sequence=6), leader_epoch=0).first_offset == 6
 
 
+def test_producers_come_from_the_batches_when_no_snapshot_can_be_read(place: Place) -> None:
+    given_clean_log(place)
+    before = snapshots(place)
+    for path in place.partition.glob(f"*{names.PRODUCER_SNAPSHOT}"):
+        path.write_bytes(b"noise")
+    log = place.open(SMALL, clean=True, recovery_point=6)
+    assert log.producers.state.producers[1].last_sequence == 5
+    assert snapshots(place) == before
+
+
 def test_every_segment_rolls_early_by_a_jitter_of_its_own_new_or_found(tmp_path: Path) -> None:
     config = topic_config(segment_ms=1000, segment_jitter_ms=400)
 

@@ -132,6 +132,26 @@ def test_a_directory_that_is_no_partition_stops_the_start(tmp_path: Path) -> Non
         started(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [("a-0/partition.metadata", "version: 0\ntopic_id: nonsense"), ("meta.properties", "broker.id=one\n")],
+)
+def test_a_small_file_that_cannot_be_read_takes_its_directory_offline_and_no_other(
+    tmp_path: Path, file: str, content: str
+) -> None:
+    first, second, failed = tmp_path / "1", tmp_path / "2", list[str]()
+    manager = started(first, second)
+    create(manager, A, B, topic_id=ID)
+    manager.shutdown()
+    (first / file).write_text(content)
+    manager = started(first, second, on_failure=failed.append)
+    assert (failed, manager.live_log_dirs()) == ([str(first)], [str(second)])
+    assert [each.topic_partition for each in manager.all_logs()] == [B]
+    manager.shutdown()
+    assert (clean_shutdown.exists(first), clean_shutdown.exists(second)) == (file == "meta.properties", True)
+    assert (first / file).read_text() == content
+
+
 def test_a_partition_in_two_directories_stops_the_start(tmp_path: Path) -> None:
     for folder in ("1", "2"):
         (tmp_path / folder / "a-0").mkdir(parents=True)

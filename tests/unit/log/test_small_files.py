@@ -146,7 +146,7 @@ def test_meta_properties_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 
 def test_meta_properties_of_kraft_name_the_broker_node_id() -> None:
-    assert meta_properties.decode(b"version=1\nnode.id=4\ncluster.id=c\n", PATH) == MetaProperties(4, "c")
+    assert meta_properties.decode(b"version=1\nnode.id=4\ncluster.id=c\n", PATH) == MetaProperties(4, "c", version=1)
 
 
 def test_meta_properties_that_name_no_version_are_of_version_0() -> None:
@@ -154,7 +154,11 @@ def test_meta_properties_that_name_no_version_are_of_version_0() -> None:
     assert meta_properties.decode(b"broker.id=1\n", PATH) == MetaProperties(1, None)
 
 
-@pytest.mark.parametrize("content", [b"version=2\n", b"version=x\n", b"version=0\nbroker.id=one\n"])
+KRAFT = (b"version=1\nbroker.id=1\ncluster.id=c\n", b"version=1\nnode.id=1\n")
+"""Not complete."""
+
+
+@pytest.mark.parametrize("content", [b"version=2\n", b"version=x\n", b"version=0\nbroker.id=one\n", *KRAFT])
 def test_meta_properties_of_an_unknown_version_are_refused(content: bytes) -> None:
     with pytest.raises(MalformedMetaProperties):
         meta_properties.decode(content, PATH)

@@ -13,6 +13,7 @@ from kafka_zk.log.doctor import findings
 from kafka_zk.log.doctor.findings import KINDS
 from kafka_zk.log.files import names, producer_snapshot
 from kafka_zk.log.loading.refusals import InvalidLogDirectory
+from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.record.batch import CRC_AT, CRC_FROM, HEADER_SIZE
 from kafka_zk.record.compression import Codec
 from tests.unit.log.doctor.given import (
@@ -474,11 +475,22 @@ def test_a_directory_that_is_no_partition_stops_a_start_with_the_message_told(da
     assert the_start(result, "not-a-partition") == f"stops with: {refusal(data)}"
 
 
-def test_a_topic_id_that_cannot_be_read_stops_a_start_with_the_message_told(data: Path) -> None:
-    (data / "plain-0" / names.PARTITION_METADATA).write_text("version: 0\ntopic_id: nonsense")
+@pytest.mark.parametrize(
+    ("file", "content", "kind"),
+    [
+        ("plain-0/partition.metadata", "version: 0\ntopic_id: nonsense", "topic-id-malformed"),
+        ("meta.properties", "version=2\n", "identity-malformed"),
+    ],
+)
+def test_a_small_file_that_cannot_be_read_takes_the_directory_offline_as_told(
+    data: Path, caplog: pytest.LogCaptureFixture, file: str, content: str, kind: str
+) -> None:
+    (data / file).write_text(content)
     (found,) = examined(data).findings()
-    assert (found.kind.name, found.start) == ("topic-id-malformed", "stops with this message")
-    assert found.what == refusal(data)
+    assert (found.kind.name, found.start) == (kind, "takes the log directory offline, or stops")
+    with pytest.raises(KafkaStorageError):
+        started_on(data)
+    assert found.what in caplog.text
 
 
 def test_a_partition_in_two_directories_stops_a_start_with_the_message_told(data: Path, tmp_path: Path) -> None:
