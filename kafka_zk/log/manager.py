@@ -193,7 +193,7 @@ class LogManager:
         log_metrics.register_loads(self._metrics, shown, self._config.num_recovery_threads_per_data_dir)
         loading = [gevent.spawn(self._load, load) for load in loads]
         try:
-            gevent.joinall(loading)
+            gevent.joinall(loading, raise_error=True)
         finally:
             # Killed while waiting: the threads use the files until they notice.
             for load in loads:

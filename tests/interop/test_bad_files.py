@@ -54,12 +54,10 @@ OFFLINE_THERE = {
 LOST_BY_A_WRONG_INDEX = ("served", "00000000000000000012.snapshot", names.RECOVERY_POINTS, names.HIGH_WATERMARKS)
 REPLACED_BY_NOISE = (
     "served",
+    names.CLEAN_SHUTDOWN,
     "00000000000000000000.index",
     "00000000000000000000.log",
     "00000000000000000000.log.swap",
-    names.LOG_START_OFFSETS,
-    names.RECOVERY_POINTS,
-    names.HIGH_WATERMARKS,
 )
 DELIBERATE: dict[str, tuple[str, ...]] = {
     **{
@@ -85,7 +83,7 @@ DELIBERATE: dict[str, tuple[str, ...]] = {
     "txnindex-half-killed": ("00000000000000000004.txnindex",),
     # Apache's broker puts it in the place of a segment that was sound.
     "00000000000000000000-log-swap-left-over": REPLACED_BY_NOISE,
-    "00000000000000000000-log-swap-left-over-killed": (names.CLEAN_SHUTDOWN, *REPLACED_BY_NOISE),
+    "00000000000000000000-log-swap-left-over-killed": REPLACED_BY_NOISE,
 }
 """docs/compat.md has the reasons."""
 

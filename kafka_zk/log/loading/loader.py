@@ -79,7 +79,13 @@ class LogLoader:
     """Whether producer snapshots were there, readable or not."""
 
     def load(self) -> LoadedLog:
-        """Raises OSError, CorruptMessage (a directory that contradicts itself)."""
+        """Raises OSError, also for a directory that contradicts itself."""
+        try:
+            return self._load_directory()
+        except CorruptMessage as error:
+            raise OSError(f"{self.directory}: {error}") from error
+
+    def _load_directory(self) -> LoadedLog:
         if not self.clean_stop:
             forget_torn_epochs(self.epochs, self._prefix)
         files = self._scan()

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from kafka_zk.log.files import names
-from kafka_zk.log.loading.refusals import InvalidLogDirectory
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import BrokerError, KafkaStorageError
 from kafka_zk.record.batch import CRC_AT, CRC_FROM, HEADER_SIZE, batches, computed_crc
@@ -117,7 +116,7 @@ def test_a_start_on_files_of_random_bytes_loses_no_record(tmp_path: Path, kind: 
             (path / names.CLEAN_SHUTDOWN).unlink()
         manager = manager_on(path, configs={TP.topic: CONFIG})
         if kind == names.PARTITION_METADATA:
-            with pytest.raises(InvalidLogDirectory):
+            with pytest.raises(KafkaStorageError):
                 manager.startup()
             manager.release()
             continue

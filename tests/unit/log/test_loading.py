@@ -15,6 +15,7 @@ import pytest
 
 from kafka_zk.clock import SimClock
 from kafka_zk.log.closing import MANY_LOGS
+from kafka_zk.log.directory.data_dir import DataDir
 from kafka_zk.log.files import clean_shutdown, names
 from kafka_zk.log.files.checkpoint import read_offsets
 from kafka_zk.log.files.disk import Disk
@@ -25,6 +26,7 @@ from kafka_zk.log.loading.opening import LogOpener
 from kafka_zk.log.loading.refusals import InvalidLogDirectory
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.protocol.types import TopicPartition
@@ -250,18 +252,37 @@ def test_a_partition_in_two_directories_stops_the_start_with_apaches_words(
     assert f"There was an error in one of the threads during logs loading: {refused.value}" in lines_of(caplog)
 
 
-def test_a_refusal_in_one_directory_ends_the_load_of_the_others(
+def test_a_fault_of_ours_in_one_directory_ends_the_load_of_the_others_and_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = tmp_path / "1", tmp_path / "2"
     given_logs(40, first, second)
-    (first / "t-0" / names.PARTITION_METADATA).write_text("version: 0\ntopic_id: rubbish")
+    open_one = LogOpener.open
+
+    def open_or_fail(opener: LogOpener, data_dir: DataDir, path: Path, *arguments: Any, **options: Any) -> UnifiedLog:
+        assert path != first / "t-0", "a fault of ours"
+        return open_one(opener, data_dir, path, *arguments, **options)
+
+    monkeypatch.setattr(LogOpener, "open", open_or_fail)
     loads: list[DirectoryLoad] = []
     run = DirectoryLoad.run
     monkeypatch.setattr(DirectoryLoad, "run", lambda load, count: (loads.append(load), run(load, count))[1])
-    with pytest.raises(InvalidLogDirectory, match="Malformed topic id"):
+    with pytest.raises(AssertionError, match="a fault of ours"):
         start(first, second)
     assert all(load._is_stopping for load in loads)
+
+
+def test_a_swap_that_is_no_log_takes_its_directory_offline_and_touches_nothing(tmp_path: Path) -> None:
+    first, second, failed = tmp_path / "1", tmp_path / "2", list[str]()
+    given_logs(2, first, second)
+    (swap := first / "t-0" / f"{names.offset_file_name(0, names.LOG)}{names.SWAP}").write_bytes(b"noise" * 20)
+    before = {path: path.read_bytes() for path in (first / "t-0").iterdir()}
+    manager = manager_on(first, second, on_failure=failed.append)
+    manager.startup()
+    assert (failed, manager.live_log_dirs()) == ([str(first)], [str(second)])
+    manager.shutdown()
+    assert {path: path.read_bytes() for path in before} == before
+    assert swap.exists()
 
 
 def test_a_stray_directory_is_named_and_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
