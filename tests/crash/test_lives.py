@@ -56,6 +56,7 @@ FOUND = (
     ("plain", 261_278_379_682),
     ("compacted", 428),
     ("compacted-syncfs", 743_502_193_127),
+    ("compacted-syncfs", 50_027),
 )
 """Seeds that found a fault, of the log or of the checks."""
 IN_MEMORY = Path("/dev/shm")

@@ -77,6 +77,8 @@ class Flusher:
 
     def _sync_up_to(self, up_to: int, finished: list[LogSegment], snapshot: Path | None) -> None:
         log = self._log
+        # Who asked may have waited while the log was truncated.
+        up_to = min(up_to, log.log_end_offset)
         rolled, self._rolled = self._rolled, []
         before = log.recovery_point
         begun = log.segments.from_offset(before) if up_to > before else []

@@ -56,6 +56,8 @@ def truncate_to(log: UnifiedLog, offset: int) -> bool:
         log.log_end_offset = offset
         log.log_start_offset = min(offset, log.log_start_offset)
         log.recovery_point = min(offset, log.recovery_point)
+        # Once more: a flush that began while the files went would take the recovery point back up.
+        log.truncations += 1
         _rebuild(log)
         log.flusher.complete([log.active], None)
     log.log_dir.recovery_point_lowered(log.topic_partition, log.recovery_point)
@@ -79,6 +81,7 @@ def truncate_fully_and_start_at(log: UnifiedLog, offset: int) -> None:
         _sync_names(log)
         log.log_start_offset = log.log_end_offset = offset
         log.recovery_point = min(offset, log.recovery_point)
+        log.truncations += 1
         log.update_high_watermark(offset)
     log.log_dir.recovery_point_lowered(log.topic_partition, log.recovery_point)
 

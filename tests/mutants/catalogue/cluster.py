@@ -64,8 +64,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a dynamic value that is wrong is left out, and does not keep the broker from starting",
         file="kafka_zk/config/dynamic.py",
-        old='                complaints.append(f"{complaint}: {name}")\n                continue\n',
-        new='                complaints.append(f"{complaint}: {name}")\n',
+        old="        if complaint is None:\n            taken[name] = text\n        else:\n            complaints",
+        new="        taken[name] = text\n        if complaint is not None:\n            complaints",
         tests="tests/unit/config/test_dynamic.py",
     ),
     Mutant(

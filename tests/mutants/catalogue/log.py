@@ -48,6 +48,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/log/test_causes.py",
     ),
     Mutant(
+        breaks="a flush that was asked for before a truncation leaves the recovery point below the log end",
+        file="kafka_zk/log/append/flusher.py",
+        old="        up_to = min(up_to, log.log_end_offset)\n",
+        new="",
+        tests="tests/unit/log/test_unified_log.py",
+    ),
+    Mutant(
+        breaks="a flush during a truncation does not take the recovery point back up",
+        file="kafka_zk/log/removal/truncation.py",
+        old="        log.truncations += 1\n        _rebuild(log)",
+        new="        _rebuild(log)",
+        tests="tests/crash",
+    ),
+    Mutant(
         breaks="a batch that would make the segment too large rolls it first",
         file="kafka_zk/log/segments/roll.py",
         old="size_bytes > segment_bytes - append_bytes",
@@ -211,7 +225,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a clean stop completes the indexes before it syncs them",
         file="kafka_zk/log/removal/expiry.py",
-        old="segment for segment in log.segments if segment.finish() and segment.size_bytes",
+        old="segment for segment in log.segments if segment.finish()",
         new="segment for segment in log.segments if segment.size_bytes < 0",
         tests="tests/unit/log/test_power_cuts.py tests/crash",
     ),

@@ -256,6 +256,16 @@ def test_flush_messages_syncs_before_the_append_is_answered(place: Place) -> Non
     assert log.recovery_point == 2
 
 
+def test_a_flush_asked_for_before_a_truncation_vouches_for_nothing_behind_the_end(place: Place) -> None:
+    log = place.open()
+    append(log, "a", "b", "c")
+    asked_for = log.log_end_offset
+    log.truncate_to(0)
+    append(log, "d")
+    log.flusher.flush(asked_for)
+    assert log.recovery_point == log.log_end_offset == 1
+
+
 # Rolling
 
 
