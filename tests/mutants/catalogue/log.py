@@ -34,6 +34,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/log/test_clean_starts.py",
     ),
     Mutant(
+        breaks="a fault in the load of one directory ends the start",
+        file="kafka_zk/log/manager.py",
+        old="gevent.joinall(loading, raise_error=True)",
+        new="gevent.joinall(loading)",
+        tests="tests/unit/log/test_loading.py",
+    ),
+    Mutant(
         breaks="a log that nobody has any more keeps no file open",
         file="kafka_zk/log/files/index_file.py",
         old="is closed by nobody.\n        self.close()",
