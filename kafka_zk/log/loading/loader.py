@@ -79,13 +79,7 @@ class LogLoader:
     """Whether producer snapshots were there, readable or not."""
 
     def load(self) -> LoadedLog:
-        """Raises OSError, also for a directory that contradicts itself."""
-        try:
-            return self._load_directory()
-        except CorruptMessage as error:
-            raise OSError(f"{self.directory}: {error}") from error
-
-    def _load_directory(self) -> LoadedLog:
+        """Raises OSError, CorruptMessage (a directory that contradicts itself)."""
         if not self.clean_stop:
             forget_torn_epochs(self.epochs, self._prefix)
         files = self._scan()
@@ -132,7 +126,6 @@ class LogLoader:
             log_start_offset=start_offset,
             end_offset=end_offset,
             now_ms=self.now_ms,
-            # Without any, older brokers' logs have no producers; snapshots that cannot be read say that there may be.
             after_clean_stop=self.clean_stop and not self._had_snapshots,
         )
         return LoadedLog(self.segments, start_offset, end_offset, recovery_point)

@@ -25,6 +25,7 @@ from kafka_zk.log.segments.segment_list import Segments
 from kafka_zk.log.state.epoch_journal import EpochJournal
 from kafka_zk.log.state.producer_journal import ProducerJournal
 from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 
 
@@ -119,7 +120,10 @@ class LogOpener:
             sync_later=sync_later,
             on_progress=on_progress,
         )
-        loaded = loader.load()
+        try:
+            loaded = loader.load()
+        except CorruptMessage as error:  # The directory contradicts itself.
+            raise OSError(f"{path}: {error}") from error
         producers.sync_later, epochs.sync_soon = None, directory.sync_replaced_soon
         for segment in loaded.segments:
             # There may be thousands to load, and few descriptors.
