@@ -216,8 +216,11 @@ class Connection:
             may_hold_frames = frame is not None and self._handle_frames(frame)
         if self._waiting:
             self._collect_ready()
-        if self._out:
+        while self._out:
             self._flush()
+            # What got ready during a send that had to wait has woken nobody.
+            if self._waiting:
+                self._collect_ready()
         return may_hold_frames
 
     def _handle_frames(self, frame: memoryview | None) -> bool:

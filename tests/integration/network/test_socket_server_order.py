@@ -147,3 +147,16 @@ def test_requests_without_answers_do_not_hold_up_the_answers_of_others() -> None
         client = connect(server)
         client.send(b"0", b"0", b"e1", b"0", b"e2")
         assert [client.receive(), client.receive()] == [b"e1", b"e2"]
+
+
+def test_an_answer_that_gets_ready_while_others_are_being_sent_is_not_forgotten() -> None:
+    script = Script()
+    large = b"x" * 1_000_000
+    script.answers.append(answer(large))
+    with serving(script, send_buffer_bytes=4096) as server:
+        client = connect(server, receive_buffer_bytes=4096)
+        client.send(b"s", b"n")
+        script.wait_handled(2)
+        script.deferred[b"n"].complete(answer(b"late"))
+        assert client.receive() == large
+        assert client.receive() == b"late", "and no further request was needed for that"

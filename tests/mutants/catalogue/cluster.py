@@ -62,6 +62,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/integration/network/test_socket_server_slices.py -k beside",
     ),
     Mutant(
+        breaks="an answer that gets ready while others are being sent is sent, too",
+        file="kafka_zk/network/connection.py",
+        old="        while self._out:\n            self._flush()\n",
+        new="        if self._out:\n            self._flush()\n",
+        tests="tests/integration/network/test_socket_server_order.py -k forgotten",
+    ),
+    Mutant(
         breaks="a dynamic value that is wrong is left out, and does not keep the broker from starting",
         file="kafka_zk/config/dynamic.py",
         old="        if complaint is None:\n            taken[name] = text\n        else:\n            complaints",
