@@ -266,6 +266,7 @@ class Parts:
             others=self._other_brokers,
             connect=lambda node: connect_to_leader(self.config, node, f"broker-{self.broker_id}-group-lag"),
             pause=lambda: gevent.sleep(0),
+            clock=self._clock,
         ).register(self._metrics)
 
     def _other_brokers(self) -> list[Node]:

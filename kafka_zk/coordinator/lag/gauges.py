@@ -7,7 +7,8 @@ Invariants  The leader shows the lag: it alone knows where its log ends. A commi
             OffsetLag is what Apache's `--describe` prints, the high watermark less the committed offset; but never
             below zero, where a log was cut. RecordsLeft counts the records that a consumer will get; it is NaN while
             they are being counted.
-            One look shows MAX_SERIES pairs at most, and waits for other brokers for two seconds at most.
+            One look shows MAX_SERIES pairs at most, and waits for other brokers for two seconds at most. Of several
+            who look at the same time each waits for the one before: they would count the same records twice.
 Source      ConsumerGroupCommand: collectConsumerAssignment, getLag.
 """
 
@@ -18,6 +19,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from gevent.lock import BoundedSemaphore
+
+from kafka_zk.clock import Clock
 from kafka_zk.coordinator.lag.other_coordinators import Connect, GroupOffsets, committed_elsewhere
 from kafka_zk.coordinator.lag.record_counts import Pause, RecordCounts
 from kafka_zk.metadata.snapshot import Node
@@ -60,13 +64,15 @@ class GroupLag:
         others: Callable[[], list[Node]],
         connect: Connect,
         pause: Pause,
+        clock: Clock,
     ) -> None:
         self._hosted = hosted
         self._coordinated = coordinated
         self._others = others
         self._connect = connect
         self._pause = pause
-        self._counts = RecordCounts(pause)
+        self._counts = RecordCounts(pause, clock)
+        self._look = BoundedSemaphore(1)
         self._series_count = 0
         self._unanswered = 0
 
@@ -76,6 +82,11 @@ class GroupLag:
 
     def rows(self) -> Iterator[Row]:
         """Blocks. Those of one partition together, the group that is farthest behind first."""
+        with self._look:
+            yield from self._rows()
+
+    def _rows(self) -> Iterator[Row]:
+        """Blocks."""
         ways = self._ways()
         self._series_count = sum(map(len, ways.values()))
         self._counts.begin_look()
@@ -111,8 +122,9 @@ class GroupLag:
     def _add(self, ways: dict[TopicPartition, list[_Distance]], groups: Iterable[GroupOffsets]) -> None:
         """The ends are read here, after the offsets, and without a turn of others between a group's."""
         room = MAX_SERIES - sum(map(len, ways.values()))
-        count = 0
+        count = looked_at = 0
         for group_id, offsets in groups:
+            looked_at += len(offsets) + 1
             for topic_partition, offset in offsets:
                 partition = self._hosted.find(*topic_partition)
                 if partition is None or not partition.is_leader:
@@ -123,5 +135,6 @@ class GroupLag:
                     return
                 way = _Distance(offset, partition.high_watermark, group_id)
                 ways.setdefault(topic_partition, []).append(way)
-            if count % PAIRS_A_STRETCH == 0:
+            if looked_at >= PAIRS_A_STRETCH:
+                looked_at = 0
                 self._pause()

@@ -4,7 +4,8 @@ Role        Acts: reads headers, of what nobody has counted yet only. Everything
 Invariants  A count is exact, or there is none: the holes of compaction and the markers of transactions are left out.
             What was counted once is remembered by segment file, so that a cleaned segment is counted anew; a file that
             was cut since is, too. What nobody asked for in one look is forgotten after it.
-            One look reads no more than BATCHES_A_LOOK headers; what is left over is counted in the next.
+            One look reads no more than BATCHES_A_LOOK headers, and waits for the disk for DISK_MS_A_LOOK: a scrape has
+            a time limit of its own. What is left over is counted in the next. One look at a time.
 Differs from Kafka: there is nothing like it; lag there is a difference of offsets.
 """
 
@@ -14,6 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from kafka_zk.clock import Clock
 from kafka_zk.log.files.header_walk import CountedBatch, count_below, walk
 from kafka_zk.protocol.errors import BrokerError
 
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 BATCHES_A_LOOK = 50_000
 BATCHES_A_STRETCH = 256
 """Walked without a pause: half a millisecond. As far apart are the positions whose counts are remembered."""
+
+DISK_MS_A_LOOK = 1_000
+"""Of large batches each header is a read of its own: ten milliseconds where a disk has to turn."""
 
 MAX_READ_BYTES = 2**31 - 1
 
@@ -55,17 +60,24 @@ class _SegmentCounts:
         self.counts.append(self.total)
 
 
+class _DiskTimeIsOver(Exception):
+    """The disk was waited for long enough in this look."""
+
+
 class RecordCounts:
     """`pause` gives others a turn."""
 
-    def __init__(self, pause: Pause) -> None:
+    def __init__(self, pause: Pause, clock: Clock) -> None:
         self._pause = pause
+        self._clock = clock
         self._segments: dict[SegmentFile, _SegmentCounts] = {}
         self._asked: set[SegmentFile] = set()
         self._budget = 0
+        self._disk_ms_left = 0
 
     def begin_look(self) -> None:
         self._budget = BATCHES_A_LOOK
+        self._disk_ms_left = DISK_MS_A_LOOK
         self._asked = set()
 
     def end_look(self) -> None:
@@ -81,6 +93,8 @@ class RecordCounts:
             return 0
         try:
             return self._between(log, offset, up_to)
+        except _DiskTimeIsOver:
+            return None
         except (BrokerError, OSError):
             return None  # Truncated, deleted, closed or damaged while we looked: others say so.
 
@@ -155,9 +169,15 @@ class RecordCounts:
         return known
 
     def _read(self, log: UnifiedLog, piece: FileSlice, function: Callable[..., T], *arguments: int) -> T:
-        """Blocks. In a thread where the disk may have to be waited for."""
+        """Blocks. In a thread where the disk may have to be waited for. Raises _DiskTimeIsOver."""
         with log.log_dir.guard(f"Error while counting the records of {log.topic_partition}"):
             if not piece.is_cold:
                 return function(*arguments)
+            if self._disk_ms_left <= 0:
+                raise _DiskTimeIsOver
             pools = log.log_dir.pools
-            return pools.run_to_end(pools.read, function, *arguments)
+            began_ms = self._clock.monotonic_ms()
+            try:
+                return pools.run_to_end(pools.read, function, *arguments)
+            finally:
+                self._disk_ms_left -= self._clock.monotonic_ms() - began_ms

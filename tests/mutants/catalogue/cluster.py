@@ -181,6 +181,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/coordinator/lag/test_record_counts.py",
     ),
     Mutant(
+        breaks="a look at the lag waits for the disk for a second at most",
+        file="kafka_zk/coordinator/lag/record_counts.py",
+        old="            if self._disk_ms_left <= 0:\n",
+        new="            if self._disk_ms_left <= 0 and self._budget <= 0:\n",
+        tests="tests/unit/coordinator/lag/test_record_counts.py -k slow",
+    ),
+    Mutant(
         breaks="a lag is never negative",
         file="kafka_zk/coordinator/lag/gauges.py",
         old="max(end - offset, 0)",

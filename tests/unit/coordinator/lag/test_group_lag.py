@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import gevent
 import pytest
 
 from kafka_zk.coordinator.lag import gauges
@@ -68,6 +69,7 @@ class Watched:
             others=lambda: self.others,
             connect=self.other.connect,
             pause=lambda: None,
+            clock=self.broker.clock,
         )
         self.lag.register(self.broker.metrics)
         self.coordinated.lead()
@@ -185,6 +187,40 @@ def test_a_count_that_is_not_there_yet_is_no_number(watched: Watched, monkeypatc
     watched.coordinated.commit(3)
     lag, left = watched.seen()[GROUP]
     assert lag == 7 and math.isnan(left)
+
+
+def test_who_looks_while_somebody_looks_waits(watched: Watched) -> None:
+    order: list[str] = []
+    watched.others = [OTHER]
+    watched.other.committed = {"far": 4}
+    watched.broker.produce(10)
+
+    def asked() -> None:
+        order.append("asked")
+        gevent.sleep(0)
+
+    def look() -> None:
+        assert watched.seen() == {"far": (6, 6)}
+        order.append("seen")
+
+    watched.other.before = asked
+    gevent.joinall([gevent.spawn(look), gevent.spawn(look)], raise_error=True)
+    assert order == ["asked", "seen", "asked", "seen"]
+
+
+def test_groups_of_partitions_that_others_lead_do_not_hold_the_loop_either(watched: Watched) -> None:
+    pauses: list[None] = []
+    elsewhere = [(TopicPartition("elsewhere", index), 1) for index in range(gauges.PAIRS_A_STRETCH)]
+    watched.lag = GroupLag(
+        hosted=watched.broker.manager.hosted,
+        coordinated=lambda: [("first", [(TopicPartition("t", 0), 0)]), *[("g", elsewhere)] * 10],
+        others=list,
+        connect=watched.other.connect,
+        pause=lambda: pauses.append(None),
+        clock=watched.broker.clock,
+    )
+    assert watched.seen() == {"first": (0, 0)}
+    assert len(pauses) >= 10
 
 
 def test_prometheus_shows_both(watched: Watched) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_zk.clock import SimClock
 from kafka_zk.coordinator.lag import record_counts
 from kafka_zk.coordinator.lag.record_counts import RecordCounts
 from kafka_zk.log.append import rolling
@@ -95,7 +96,7 @@ class Life:
 def test_the_count_is_what_a_consumer_gets(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_counts, "BATCHES_A_STRETCH", 3)
     monkeypatch.setattr(header_walk, "WINDOW_BYTES", 200)
-    life, counts = Life(tmp_path, seed), RecordCounts(no_pause)
+    life, counts = Life(tmp_path, seed), RecordCounts(no_pause, SimClock())
     for _ in range(12):
         for _ in range(life.random.randint(1, 8)):
             life.go_on()
@@ -107,7 +108,7 @@ def test_the_count_is_what_a_consumer_gets(tmp_path: Path, seed: int, monkeypatc
 
 
 def test_an_earlier_end_counts_less_than_a_later_one(tmp_path: Path) -> None:
-    log, counts = Place(tmp_path).open(), RecordCounts(no_pause)
+    log, counts = Place(tmp_path).open(), RecordCounts(no_pause, SimClock())
     for _ in range(5):
         log.append_as_leader(produced("a", "b"), leader_epoch=0)
     counts.begin_look()
@@ -115,7 +116,7 @@ def test_an_earlier_end_counts_less_than_a_later_one(tmp_path: Path) -> None:
 
 
 def test_what_was_counted_once_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log, counts = Place(tmp_path).open(topic_config(segment_bytes=1_000)), RecordCounts(no_pause)
+    log, counts = Place(tmp_path).open(topic_config(segment_bytes=1_000)), RecordCounts(no_pause, SimClock())
     for _ in range(40):
         log.append_as_leader(produced("a" * 50), leader_epoch=0)
     log.update_high_watermark(40)
@@ -124,13 +125,13 @@ def test_what_was_counted_once_is_not_read_again(tmp_path: Path, monkeypatch: py
     log.append_as_leader(produced("a"), leader_epoch=0)
     log.update_high_watermark(41)
     assert counts_of(log, counts, [0]) == {0: 41}
-    assert counts_of(log, RecordCounts(no_pause), [0]) == {0: None}, "a look reads no more than it may"
+    assert counts_of(log, RecordCounts(no_pause, SimClock()), [0]) == {0: None}, "a look reads no more than it may"
 
 
 def test_one_look_after_the_other_counts_the_longest_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_counts, "BATCHES_A_LOOK", 10)
     monkeypatch.setattr(record_counts, "BATCHES_A_STRETCH", 4)
-    log, counts = Place(tmp_path).open(topic_config(segment_bytes=1_000)), RecordCounts(no_pause)
+    log, counts = Place(tmp_path).open(topic_config(segment_bytes=1_000)), RecordCounts(no_pause, SimClock())
     for _ in range(40):
         log.append_as_leader(produced("a" * 50), leader_epoch=0)
     log.update_high_watermark(40)
@@ -139,8 +140,26 @@ def test_one_look_after_the_other_counts_the_longest_log(tmp_path: Path, monkeyp
     assert set(looks) == {None, 40}, "a count is exact or there is none"
 
 
+def test_a_look_at_a_slow_disk_ends_and_the_next_one_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, walks = SimClock(), 0
+
+    def slow_walk(fileno: int, position: int, end: int, limit: int) -> list[header_walk.CountedBatch]:
+        nonlocal walks
+        walks += 1
+        clock.advance(record_counts.DISK_MS_A_LOOK)
+        return header_walk.walk(fileno, position, end, limit)
+
+    monkeypatch.setattr(record_counts, "walk", slow_walk)
+    log, counts = Place(tmp_path).open(topic_config(segment_bytes=1_000)), RecordCounts(no_pause, clock)
+    for _ in range(40):
+        log.append_as_leader(produced("a" * 50), leader_epoch=0)
+    log.update_high_watermark(40)
+    assert counts_of(log, counts, [0]) == {0: None} and walks == 1
+    assert [counts_of(log, counts, [0])[0] for _ in range(20)][-1] == 40
+
+
 def test_a_log_that_cannot_be_read_is_not_counted(tmp_path: Path) -> None:
-    log, counts = Place(tmp_path).open(), RecordCounts(no_pause)
+    log, counts = Place(tmp_path).open(), RecordCounts(no_pause, SimClock())
     log.append_as_leader(produced("a"), leader_epoch=0)
     log.update_high_watermark(1)
     log.close()
