@@ -295,7 +295,7 @@ def test_a_group_of_another_protocol_is_no_consumer_group(broker: ScriptedBroker
     )
 
 
-@pytest.mark.parametrize("data", [b"\0", b"\0\1"])
+@pytest.mark.parametrize("data", [b"\0", b"\0\1", b"\xff\xff\0\0\0\0"])
 def test_an_assignment_that_cannot_be_read_is_an_error_of_its_group(broker: ScriptedBroker, data: bytes) -> None:
     broker.handlers[DESCRIBE_GROUPS] = described(("m-1", None, data))
     with admin_of(broker) as admin, pytest.raises(KafkaException, match=r"^An assignment in group g cannot be read"):
