@@ -29,7 +29,10 @@ def token_throttle_ms(tokens: float, tokens_per_second: float) -> int:
 
 
 def _rounded(value: float) -> int:
-    return math.floor(value + 0.5) if value < _LONG_MAX else _LONG_MAX
+    if not abs(value) < _LONG_MAX:
+        # Also what is infinite: a bound may be as small as 1e-320, or below 0.
+        return -_LONG_MAX - 1 if value < 0 else _LONG_MAX
+    return math.floor(value + 0.5)
 
 
 def _narrowed(value: int) -> int:

@@ -160,8 +160,8 @@ class Usage:
         self._next_sweep_ms = now_ms + SWEEP_INTERVAL_MS
         oldest_ms = now_ms - FORGET_AFTER_MS
         unused = [sensor for sensor in self._sensors.values() if sensor.last_used_ms < oldest_ms]
-        if unused:
-            self._found.clear()
+        # Also where no sensor goes: many client ids that come once may share one.
+        self._found.clear()
         for sensor in unused:
             del self._sensors[sensor.tags]
             if self._watcher is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 
 import pytest
 
@@ -124,3 +125,30 @@ def test_a_client_unused_for_an_hour_is_forgotten(given: Managers) -> None:
     given.produce("here", 10)
     assert not given.shown("Produce", client_id="gone")
     assert given.shown("Produce", client_id="here")
+
+
+def test_client_ids_that_share_a_quota_in_use_are_forgotten_as_well(given: Managers) -> None:
+    class ClientId(str):
+        """A name of which one can tell whether somebody still has it."""
+
+        __slots__ = ("__weakref__",)
+
+    given.managers.update(ALICE, {"producer_byte_rate": "100"})
+    once = ClientId("once")
+    given.produce(once, 10)
+    seen = weakref.ref(once)
+    del once
+    given.clock.advance(60_001)
+    given.produce("always", 10)
+    given.clock.advance(60_001)
+    given.produce("always", 10)
+    assert seen() is None
+
+
+@pytest.mark.parametrize("bound", ["1e-320", "-1e-320", "0", "-5", "NaN", "Infinity"])
+def test_no_quota_is_too_odd_to_count_with(given: Managers, bound: str) -> None:
+    given.managers.update(DEFAULT_CLIENT, {"request_percentage": bound, "controller_mutation_rate": bound})
+    assert 0 <= given.managers.record(QuotaKind.REQUEST, "alice", "c", 90.0) <= 1000
+    mutations = given.managers.mutations("alice", "c", strict=False)
+    mutations.record(10)
+    assert mutations.throttle_ms() >= 0
