@@ -174,9 +174,13 @@ class Dispatcher:
 
         def settle(settled: Pending[Any]) -> None:
             try:
-                deferred.complete(self._late_answer(exchange, settled))
-            except CloseConnection as reason:
+                parts = self._late_answer(exchange, settled)
+            except Exception as reason:
+                # A bug of ours, too, ends this connection: not the request of another one that settles what we wait
+                # for, and nobody waits for ever.
                 deferred.fail(reason)
+            else:
+                deferred.complete(parts)
 
         pending.on_complete(settle)
         return deferred

@@ -93,7 +93,8 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> FetchResponse | Pending
         return FetchResponse(error_code=context.error_code)
     readable, refused = _split(context.wanted, params, ctx)
     reads = services.replica_manager.fetch(params, readable)
-    local_ns = 0 if services.quotas is None else time.monotonic_ns() - started_ns
+    # Not by whether there are quotas now: the first one may have come while this read.
+    local_ns = time.monotonic_ns() - started_ns if started_ns else 0
     if ctx.api_version < ZSTD_FROM:
         return answer_old_fetcher(
             ctx, readable, reads, lambda fit: _response(ctx, params, context, readable, fit, refused, local_ns)
@@ -102,7 +103,13 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> FetchResponse | Pending
         pending: Pending[FetchResponse] = Pending()
 
         def finish(done: Pending[list[PartitionRead]]) -> None:
-            pending.complete(_response(ctx, params, context, readable, done.value, refused, local_ns))
+            try:
+                response = _response(ctx, params, context, readable, done.value, refused, local_ns)
+            except Exception as error:
+                # Whoever produced what we waited for is not to learn of our bug, but our client has to.
+                pending.fail(error)
+            else:
+                pending.complete(response)
 
         reads.on_complete(finish)
         return pending

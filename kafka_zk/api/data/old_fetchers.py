@@ -62,11 +62,17 @@ def answer_old_fetcher(
     pending: Pending[FetchResponse] = Pending()
 
     def finish(done: Pending[list[PartitionRead]]) -> None:
-        to_convert = _unfit(ctx, wanted, done.value)
-        if to_convert:
+        try:
+            to_convert = _unfit(ctx, wanted, done.value)
+            response = None if to_convert else respond(done.value)
+        except Exception as error:
+            # As in `fetch`: whoever produced what we waited for is not to learn of it.
+            pending.fail(error)
+            return
+        if response is None:
             gevent.spawn(_convert_and_respond, ctx, to_convert, done.value, respond, pending)
         else:
-            pending.complete(respond(done.value))
+            pending.complete(response)
 
     if isinstance(reads, Pending):
         reads.on_complete(finish)

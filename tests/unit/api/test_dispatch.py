@@ -228,6 +228,18 @@ def test_a_quota_puts_its_delay_into_the_answer(connection: Connection) -> None:
     assert HEARTBEAT_RESPONSE.decode(body, 4).throttle_time_ms == 250
 
 
+def test_a_bug_in_a_late_answer_ends_its_connection_and_spares_whoever_settled(connection: Connection) -> None:
+    class Quota:
+        def throttle_ms(self, ctx: RequestContext, request: Any, response: Any, size: int, local_ns: int) -> int:
+            raise RuntimeError("a bug in the quotas")
+
+    pending: Pending[HeartbeatResponse] = Pending()
+    answer = given(lambda request, ctx: pending, quotas=Quota())[0].handle(heartbeat(), connection)
+    assert isinstance(answer, Deferred)
+    pending.complete(HeartbeatResponse())
+    assert isinstance(answer.error, RuntimeError)
+
+
 def test_damaged_requests_are_answered_or_end_their_connection_and_nothing_else(connection: Connection) -> None:
     """Every API fails, so every request that can still be read must find its error form."""
 

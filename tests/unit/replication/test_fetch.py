@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,6 +33,41 @@ def test_a_consumer_reads_what_is_committed(led: Broker) -> None:
     assert offsets_in(answer) == [4, 5, 6, 7, 8, 9]
     assert (answer.high_watermark, answer.last_stable_offset, answer.log_start_offset) == (10, 10, 0)
     assert answer.aborted_transactions is None
+
+
+def test_a_fetch_that_began_without_quotas_is_not_charged_for_the_time_before_it(
+    led: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    charged_ns: list[int] = []
+
+    def charge(ctx: object, size_bytes: int, local_ns: int) -> int:
+        charged_ns.append(local_ns)
+        return 0
+
+    read = led.services.replica_manager.fetch
+    quotas = SimpleNamespace(fetch_throttle_ms=charge, most_fetch_bytes=lambda ctx: 1 << 30)
+
+    def read_while_the_first_quota_comes(*how: Any) -> Any:
+        monkeypatch.setattr(led.services, "quotas", quotas)
+        return read(*how)
+
+    monkeypatch.setattr(led.services.replica_manager, "fetch", read_while_the_first_quota_comes)
+    led.fetch(4)
+    led.fetch(4)
+    assert charged_ns[0] == 0 < charged_ns[1] < 60 * 10**9
+
+
+@pytest.mark.parametrize("version", [12, 9])
+def test_a_bug_in_a_late_answer_is_told_to_the_consumer_and_not_to_the_producer(led: Broker, version: int) -> None:
+    def fail(ctx: object, size_bytes: int, local_ns: int) -> int:
+        raise RuntimeError("a bug in the quotas")
+
+    waiting = led.fetch(10, min_bytes=1, max_wait_ms=60_000, version=version)
+    assert isinstance(waiting, Pending)
+    quotas: Any = SimpleNamespace(fetch_throttle_ms=fail)
+    led.services.quotas = quotas
+    assert answered(led.produce()).error_code == ErrorCode.NONE
+    assert isinstance(waiting.error, RuntimeError)
 
 
 def test_a_read_committed_consumer_gets_a_list_of_aborted_transactions(led: Broker) -> None:
