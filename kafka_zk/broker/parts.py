@@ -36,6 +36,7 @@ from kafka_zk.broker.topic_configs import TopicConfigs
 from kafka_zk.broker.warm_up import warm_up
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.config.support import start_up_warnings
 from kafka_zk.controller.channel import socket_connect
 from kafka_zk.controller.loop import KafkaController
@@ -232,7 +233,7 @@ class Parts:
         )
         self._socket_server.start()
         self.stops.add("socket server", self._socket_server.stop)
-        self._endpoints = advertised_endpoints(self.config, self._socket_server.bound_port)
+        self._endpoints = self._reached_at(self.config)
 
     def _socket_settings(self) -> SocketServerSettings:
         descriptors = connections_for(raise_descriptor_limit())
@@ -356,9 +357,18 @@ class Parts:
         """Blocks. Open and close listeners, and tell everybody where this broker is reached."""
         if (before.listeners, before.advertised_listeners) == (now.listeners, now.advertised_listeners):
             return
-        self._socket_server.use_endpoints_of(self._socket_settings())
-        self._endpoints = advertised_endpoints(now, self._socket_server.bound_port)
-        update_registration(self._zk, self._registration())
+        try:
+            self._socket_server.use_endpoints_of(self._socket_settings())
+        finally:
+            # Where one could not be opened, too: nobody shall be sent to those that are closed.
+            reached = self._reached_at(now)
+            if any(endpoint.listener_name == now.inter_broker_listener_name for endpoint in reached):
+                self._endpoints = reached
+                update_registration(self._zk, self._registration())
+
+    def _reached_at(self, config: BrokerConfig) -> tuple[EndPoint, ...]:
+        server = self._socket_server
+        return advertised_endpoints(config, server.bound_port, server.open_listeners)
 
     def _follow_unclean_default(self, before: BrokerConfig, now: BrokerConfig) -> None:
         if now.unclean_leader_election_enable != before.unclean_leader_election_enable:

@@ -18,6 +18,7 @@ from typing import Any
 
 import gevent
 from gevent import get_hub
+from gevent import socket as cooperative
 from greenlet import greenlet
 
 from kafka_zk.config.endpoints import EndPoint
@@ -90,7 +91,10 @@ class Listener:
         self._complains_from_s = 0.0
 
     def open(self) -> None:
-        """Bind and listen. Raises NetworkError. Clients may connect from now on, and wait for `enable`."""
+        """Blocks, for a host's name. Bind and listen; clients may connect from now on, and wait for `enable`.
+
+        Raises NetworkError.
+        """
         host, port = self.endpoint.host, self.endpoint.port
         try:
             self._socket = _listening_socket(host, port, self._settings)
@@ -285,7 +289,8 @@ def _listening_socket(host: str | None, port: int, settings: SocketServerSetting
 def _addresses(host: str | None, port: int) -> Iterable[tuple[int, tuple[Any, ...]]]:
     if not host:
         return [(socket.AF_INET6, ("::", port)), (socket.AF_INET, ("0.0.0.0", port))]
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    # A listener may be added while others are served: a name that takes long to be found must not hold them up.
+    found = cooperative.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     return [(family, address) for family, _, _, _, address in found]
 
 

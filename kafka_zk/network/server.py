@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 import gevent
@@ -22,6 +22,7 @@ from gevent.threadpool import ThreadPool
 from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.connection import Connection, RequestHandler
+from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.frames import BufferPool, FrameReader
 from kafka_zk.network.listener import Listener
 from kafka_zk.network.parking import Parking, TurnTable
@@ -77,6 +78,7 @@ class SocketServer:
         self._turns = TurnTable()
         self._listeners: dict[str, Listener] = {}
         self._reaper: Any = None
+        self._processing = False
         self._stopping = False
         self._all_closed = Event()
 
@@ -98,6 +100,7 @@ class SocketServer:
 
     def enable_processing(self) -> None:
         """Accept connections and serve them."""
+        self._processing = True
         for listener in self._listeners.values():
             listener.enable()
         if self.settings.max_idle_ms >= 0:
@@ -124,7 +127,7 @@ class SocketServer:
     def use_endpoints_of(self, settings: SocketServerSettings) -> None:
         """Listen where `settings` say: listeners that are new open, those that are gone close with their connections.
 
-        A listener that keeps its name keeps its address. Raises NetworkError, with all that could be done done.
+        A listener that keeps its name keeps its address. Raises the first NetworkError once all others are open.
         """
         wanted = {endpoint.listener_name: endpoint for endpoint in settings.endpoints}
         for name in self._listeners.keys() - wanted.keys():
@@ -133,14 +136,22 @@ class SocketServer:
             gone.close()
             if self._shown is not None:
                 self._shown.listener_closed(gone)
+        failures: list[NetworkError] = []
         for name in wanted.keys() - self._listeners.keys():
             listener = self._listener(wanted[name])
-            listener.open()
+            try:
+                listener.open()
+            except NetworkError as error:
+                failures.append(error)
+                continue
             self._listeners[name] = listener
-            listener.enable()
             if self._shown is not None:
                 self._shown.listener_opened(listener)
+            if self._processing:
+                listener.enable()
             log.info("%s Created data-plane acceptor for endpoint : %s", self._log_prefix, wanted[name])
+        if failures:
+            raise failures[0]
 
     def use_limits_of(self, settings: SocketServerSettings) -> None:
         """From now on limit connections and their rate as `settings` say."""
@@ -157,6 +168,11 @@ class SocketServer:
             del self.rates.listeners[name]
         for listener in self._listeners.values():
             listener.accept_if_allowed()
+
+    @property
+    def open_listeners(self) -> Set[str]:
+        """The names of those that are bound."""
+        return self._listeners.keys()
 
     def bound_port(self, listener_name: str) -> int:
         """The port that a listener really has; raises KeyError for an unknown listener."""

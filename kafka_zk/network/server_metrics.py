@@ -49,6 +49,7 @@ class SocketServerMetrics:
         self._ip_rates = server.ip_rates
         self._software: set[tuple[str, str, str]] = set()
         self._listeners = listeners
+        self._accepted_by_gone = 0
         channel = "kafka.network:type=RequestChannel,name="
         metrics.gauge(f"{channel}RequestQueueSize", lambda: server.requests.queue_size)
         metrics.gauge(f"{channel}ResponseQueueSize", server.unanswered_count)
@@ -63,7 +64,7 @@ class SocketServerMetrics:
         metrics.gauge("kafka.network:type=Processor,name=IdlePercent", self._idle.ratio, networkProcessor=0)
         for listener in listeners:
             self._add_listener(listener)
-        accepted = RateOfTotal(lambda: sum(each.accepted_count for each in listeners), metrics.window())
+        accepted = RateOfTotal(self._accepted_count, metrics.window())
         metrics.on_fold(accepted.sample)
         metrics.gauge(_GROUP, accepted.rate, attribute="broker-connection-accept-rate")
         metrics.on_fold(self.fold)
@@ -76,7 +77,11 @@ class SocketServerMetrics:
     def listener_closed(self, listener: Listener) -> None:
         """Forget a listener that is gone."""
         self._listeners.remove(listener)
+        self._accepted_by_gone += listener.accepted_count
         self._metrics.remove_tagged(_GROUP, listener=listener.listener_name)
+
+    def _accepted_count(self) -> int:
+        return self._accepted_by_gone + sum(listener.accepted_count for listener in self._listeners)
 
     def fold(self, now_ms: int) -> bool:
         """Once a second: rates, idleness, and new kinds of clients."""

@@ -6,19 +6,26 @@ Source      KafkaServer.createBrokerInfo, EndPoint; InetAddress.getLocalHost.get
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Callable
+from collections.abc import Callable, Set
+
+from gevent import socket
 
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.zk.znodes import BrokerRegistration
 
 
-def advertised_endpoints(config: BrokerConfig, bound_port: Callable[[str], int]) -> tuple[EndPoint, ...]:
-    """The advertised listeners with real ports (`bound_port(listener name)`) and real hosts."""
+def advertised_endpoints(
+    config: BrokerConfig, bound_port: Callable[[str], int], open_listeners: Set[str]
+) -> tuple[EndPoint, ...]:
+    """Blocks, where this machine's name is asked for. The advertised listeners that are open, as others reach them.
+
+    With real ports (`bound_port(listener name)`) and real hosts.
+    """
     return tuple(
         end._replace(host=end.host or socket.getfqdn(), port=end.port or bound_port(end.listener_name))
         for end in config.advertised_listeners
+        if end.listener_name in open_listeners
     )
 
 

@@ -219,6 +219,34 @@ def test_a_port_in_use_is_a_clear_error() -> None:
             second.start()
 
 
+def test_a_listener_that_cannot_be_added_keeps_no_other_away() -> None:
+    first = EndPoint("PLAINTEXT", "PLAINTEXT", LOCAL, 0)
+    with serving(Script(), first) as server:
+        taken = [EndPoint(f"TAKEN{n}", "PLAINTEXT", LOCAL, server.bound_port("PLAINTEXT")) for n in range(3)]
+        free = [EndPoint(f"FREE{n}", "PLAINTEXT", LOCAL, 0) for n in range(3)]
+        with pytest.raises(NetworkError, match="Address already"):
+            server.use_endpoints_of(SocketServerSettings(endpoints=(first, *taken, *free)))
+        assert server.open_listeners == {"PLAINTEXT", "FREE0", "FREE1", "FREE2"}
+        assert all(connect(server, name).ask(b"e") == b"e" for name in server.open_listeners)
+
+
+def test_a_listener_added_during_the_start_serves_nobody_before_it_is_done() -> None:
+    script = Script()
+    first, added = (EndPoint(name, "PLAINTEXT", LOCAL, 0) for name in ("FIRST", "ADDED"))
+    server = SocketServer(SocketServerSettings(endpoints=(first,)), script)
+    server.start()
+    try:
+        server.use_endpoints_of(SocketServerSettings(endpoints=(first, added)))
+        client = connect(server, "ADDED")
+        client.send(b"e")
+        gevent.idle()
+        assert not script.handled
+        server.enable_processing()
+        assert client.receive() == b"e"
+    finally:
+        server.stop()
+
+
 def test_a_pending_answer_survives_the_end_of_its_connection() -> None:
     script = Script()
     with serving(script) as server:

@@ -86,3 +86,25 @@ def test_the_pauses_of_a_listener_with_too_many_new_connections_are_shown() -> N
         assert read(metrics, GROUP.removesuffix(","))["broker-connection-accept-rate"] > 0
     finally:
         server.stop()
+
+
+def test_connections_of_a_listener_that_is_gone_stay_counted_as_accepted() -> None:
+    clock = SimClock()
+    metrics = MetricsRegistry(clock)
+    stays, goes = (EndPoint(name, "PLAINTEXT", "127.0.0.1", 0) for name in ("STAYS", "GOES"))
+    server = SocketServer(SocketServerSettings(endpoints=(stays, goes)), Script(), metrics=metrics)
+    server.start()
+    server.enable_processing()
+    try:
+        clients = [Client(server.bound_port("GOES")) for _ in range(3)]
+        assert [client.ask(b"e") for client in clients] == [b"e"] * 3
+        clock.advance(1000)
+        metrics.fold()
+        server.use_endpoints_of(SocketServerSettings(endpoints=(stays,)))
+        assert all(client.is_closed() for client in clients)
+        clock.advance(1000)
+        metrics.fold()
+        assert read(metrics, GROUP.rstrip(","))["broker-connection-accept-rate"] > 0
+        assert metrics.find(f"{GROUP}listener=GOES,networkProcessor=0") is None
+    finally:
+        server.stop()
