@@ -1,7 +1,7 @@
 """Versions of the inter-broker protocol, in order, and the short names that users write.
 
 Role        Pure.
-Source      MetadataVersion.java: the enum, fromVersionString, LATEST_PRODUCTION.
+Source      MetadataVersion.java: the enum, fromVersionString, fromFeatureLevel, LATEST_PRODUCTION.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ KNOWN_VERSIONS = (
 
 _LATEST_PRODUCTION = "3.9-IV0"
 _LEVELS = {name: level for level, name in enumerate(KNOWN_VERSIONS)}
+_FIRST_WITH_A_FEATURE_LEVEL = _LEVELS["3.0-IV1"]
+_OLDEST_BOOTSTRAP = "3.3-IV0"
+
+FEATURE_NAME = "metadata.version"
+"""The feature whose levels these versions are."""
 
 
 @total_ordering
@@ -32,6 +37,12 @@ class MetadataVersion:
     def is_at_least(self, name: str) -> bool:
         """Whether this version is `name` (full, for instance "2.7-IV2") or newer."""
         return _LEVELS[self.name] >= _LEVELS[name]
+
+    @property
+    def feature_level(self) -> int:
+        """Its level as a feature, from 1; -1 for versions older than that."""
+        level = _LEVELS[self.name] - _FIRST_WITH_A_FEATURE_LEVEL + 1
+        return level if level > 0 else -1
 
     def __lt__(self, other: MetadataVersion) -> bool:
         return _LEVELS[self.name] < _LEVELS[other.name]
@@ -46,9 +57,22 @@ def find_version(text: str) -> MetadataVersion | None:
     The text is cut at dots: two parts count (three of the old 0.x line), the rest is a patch number. What is left is
     a full name, or a release, which stands for its newest version. 4.0 has no production version and no short name.
     """
-    wanted = ".".join(text.split(".")[: 3 if text.startswith("0.") else 2])
+    count = 3 if text.startswith("0.") else 2
+    # Dots at the end begin no part: they are left where they are, and nothing is found.
+    wanted = ".".join(text.split(".")[:count]) if text.rstrip(".").count(".") >= count else text
     if wanted in _LEVELS:
         return MetadataVersion(wanted)
     production = KNOWN_VERSIONS[: _LEVELS[_LATEST_PRODUCTION] + 1]
     matching = [name for name in production if name.partition("-")[0] == wanted]
     return MetadataVersion(matching[-1]) if matching else None
+
+
+def version_of_level(feature_level: int) -> MetadataVersion | None:
+    """The first version with that level; None when there is none."""
+    versions = map(MetadataVersion, KNOWN_VERSIONS)
+    return next((version for version in versions if version.feature_level == feature_level), None)
+
+
+def supported_by_tools() -> tuple[str, ...]:
+    """The versions that tools name as those one can choose from."""
+    return KNOWN_VERSIONS[_LEVELS[_OLDEST_BOOTSTRAP] : _LEVELS[_LATEST_PRODUCTION] + 1]

@@ -2,7 +2,8 @@
 
 Role        Pure. A tool declares its options and has its help as a data file; the usage is the file's first paragraph.
 Invariants  `--opt value` and `--opt=value` mean the same, unambiguous beginnings of names are accepted, the last of
-            several values counts. A value may not look like an option, but may be a negative number.
+            several values counts (but of Kind.EACH all of them). A value may not look like an option, but may be a
+            negative number.
             Of several missing options the last declared one is named, as there.
 Source      argparse4j 0.7.0: ArgumentParserImpl, TextHelper.wrap, and its suggestions of similar names.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
@@ -28,9 +29,10 @@ _FAR = 7
 
 
 class Kind(Enum):
-    """How many words an option takes."""
+    """How many words an option takes; EACH: one each time it is given, and all of them count."""
 
     ONE = auto()
+    EACH = auto()
     SOME = auto()
     FLAG = auto()
 
@@ -72,11 +74,11 @@ class Argument:
 
 
 class ArgumentError(Exception):
-    """The arguments are refused in these words."""
+    """The arguments are refused in these words; `meant` are the names that were perhaps meant."""
 
-    def __init__(self, message: str, unrecognized: str | None = None) -> None:
+    def __init__(self, message: str, meant: Sequence[str] = ()) -> None:
         super().__init__(message)
-        self.unrecognized = unrecognized
+        self.meant = meant
 
 
 class HelpAsked(Exception):
@@ -88,7 +90,7 @@ def _of(argument: Argument, message: str) -> ArgumentError:
 
 
 @dataclass(slots=True)
-class _Run:
+class Reading:
     """How far one command line was read."""
 
     words: Sequence[str]
@@ -113,6 +115,9 @@ class _Run:
         self.index += 1
         return word
 
+    def unrecognized(self) -> ArgumentError:
+        return ArgumentError(f"unrecognized arguments: '{' '.join(self.words[self.index :])}'")
+
 
 class ArgumentParser:
     """The options of one program; of one of its commands, where `usage` names another help text than the program's."""
@@ -127,7 +132,15 @@ class ArgumentParser:
 
     def parse(self, words: Sequence[str]) -> dict[str, Any]:
         """Values by the option's name without dashes. Raises ArgumentError, HelpAsked."""
-        run = _Run(words)
+        run = self.read_options(words)
+        if run.word() is not None:
+            raise run.unrecognized()
+        self.check_required(run)
+        return run.values
+
+    def read_options(self, words: Sequence[str]) -> Reading:
+        """As far as options go: up to the first word that belongs to none. Raises ArgumentError, HelpAsked."""
+        run = Reading(words)
         run.values = {
             flag[2:]: False if argument.kind is Kind.FLAG else argument.default
             for flag, argument in self._arguments.items()
@@ -139,11 +152,10 @@ class ArgumentParser:
             elif run.is_flag():
                 self._read_option(run, word)
             else:
-                raise ArgumentError(f"unrecognized arguments: '{' '.join(run.words[run.index :])}'")
-        self._check_required(run)
-        return run.values
+                break
+        return run
 
-    def _read_option(self, run: _Run, word: str) -> None:
+    def _read_option(self, run: Reading, word: str) -> None:
         flag, equals, embedded = word.partition("=")
         if word[:2] in self._shorts and not word.startswith("--"):
             flag, equals, embedded = self._shorts[word[:2]], word[2:], word[2:]
@@ -154,11 +166,13 @@ class ArgumentParser:
             if equals:
                 raise _of(argument, f"ignore implicit argument '{embedded}'")
             value: Any = True
-        elif argument.kind is Kind.ONE:
+        elif argument.kind in (Kind.ONE, Kind.EACH):
             given = embedded if equals else run.take_value()
             if given is None:
                 raise _of(argument, "expected one argument")
             value = _converted(argument, given)
+            if argument.kind is Kind.EACH:
+                value = [*(run.values[argument.flag[2:]] or ()), value]
         else:
             value = [_converted(argument, each) for each in self._several(run, embedded if equals else None)]
             if not value:
@@ -167,7 +181,7 @@ class ArgumentParser:
         run.used.append(argument)
 
     @staticmethod
-    def _several(run: _Run, embedded: str | None) -> list[str]:
+    def _several(run: Reading, embedded: str | None) -> list[str]:
         if embedded is not None:
             return [embedded]
         found = []
@@ -179,7 +193,7 @@ class ArgumentParser:
         names = [*self._arguments, "-h", "--help"]
         found = [flag] if flag in names else sorted(name for name in names if name.startswith(flag))
         if not found:
-            raise ArgumentError(f"unrecognized arguments: '{word}'", unrecognized=word)
+            raise ArgumentError(f"unrecognized arguments: '{word}'", self._meant(word))
         if len(found) > 1:
             raise ArgumentError(f"ambiguous option: {flag} could match {', '.join(found)}")
         if found[0] in ("-h", "--help"):
@@ -187,12 +201,13 @@ class ArgumentParser:
         return self._arguments[found[0]]
 
     @staticmethod
-    def _check_exclusive(run: _Run, argument: Argument) -> None:
+    def _check_exclusive(run: Reading, argument: Argument) -> None:
         for other in run.used:
             if argument.group and other.group == argument.group and other is not argument:
                 raise _of(argument, f"not allowed with argument {other.names}")
 
-    def _check_required(self, run: _Run) -> None:
+    def check_required(self, run: Reading) -> None:
+        """Raise ArgumentError unless everything was given that must be."""
         missing = [each for each in self._arguments.values() if each.required and each not in run.used]
         if missing:
             raise ArgumentError(f"argument {missing[-1].names} is required")
@@ -211,19 +226,13 @@ class ArgumentParser:
         """What stands on stderr: usage, the error, and names that were perhaps meant."""
         usage = self.help().partition("\n\n")[0]
         text = f"{usage}\n{wrapped(f'{self.program}: error: {error}')}\n"
-        meant = self._meant(error.unrecognized or "")
-        if meant:
-            text += "\nDid you mean:\n" + "".join(f"\t{flag}\n" for flag in meant)
+        if error.meant:
+            text += "\nDid you mean:\n" + "".join(f"\t{name}\n" for name in error.meant)
         return text
 
     def _meant(self, word: str) -> list[str]:
         body = word.lstrip("-")
-        if len(body) < 2:
-            return []
-        names = ["--help", *self._arguments]
-        distances = sorted((0 if name[2:].startswith(body) else _distance(body, name[2:]), name) for name in names)
-        nearest = distances[0][0]
-        return [] if nearest >= _FAR else [name for distance, name in distances if distance == nearest]
+        return nearest_names(body, ("--help", *self._arguments)) if len(body) >= 2 else []
 
 
 def _converted(argument: Argument, word: str) -> Any:
@@ -235,6 +244,14 @@ def _converted(argument: Argument, word: str) -> Any:
         choices = ",".join(map(str, argument.choices))
         raise _of(argument, f"invalid choice: '{value}' (choose from {{{choices}}})")
     return value
+
+
+def nearest_names(typed: str, names: Iterable[str]) -> list[str]:
+    """Those of `names` most like what was typed, if they are like it at all; dashes before them are no part."""
+    bare = {name: name.lstrip("-") for name in names}
+    distances = {name: 0 if text.startswith(typed) else _distance(typed, text) for name, text in bare.items()}
+    nearest = min(distances.values())
+    return [] if nearest >= _FAR else sorted(name for name, distance in distances.items() if distance == nearest)
 
 
 def wrapped(text: str) -> str:
@@ -287,29 +304,6 @@ def _distance(typed: str, name: str) -> int:
 
 
 # --- the opening of a program ----------------------------------------------------------------------------------------
-
-
-def choose_command(
-    program: ArgumentParser, commands: Mapping[str, ArgumentParser], words: Sequence[str]
-) -> tuple[str, dict[str, Any]] | int:
-    """The command that the first word names, and its values; or the exit code, once help or an error is printed."""
-    parser = program
-    try:
-        if not words:
-            raise ArgumentError("too few arguments")
-        if words[0].startswith("-"):
-            program.parse(words)
-            raise ArgumentError("too few arguments")
-        if words[0] not in commands:
-            choices = ", ".join(f"'{name}'" for name in commands)
-            raise ArgumentError(f"invalid choice: '{words[0]}' (choose from {choices})")
-        parser = commands[words[0]]
-        return words[0], parser.parse(words[1:])
-    except HelpAsked:
-        print(parser.help(), end="")
-    except ArgumentError as error:
-        print(parser.refusal(error), end="", file=sys.stderr)
-    return 1
 
 
 def parse_or_tell(parser: ArgumentParser, words: Sequence[str]) -> dict[str, Any] | int:

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_zk.tools.argparse4j import INTEGER, Argument, ArgumentParser, choose_command
+from kafka_zk.tools.argparse4j import INTEGER, Argument, ArgumentParser
 from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_output import execution_error, run_as_program, show_warnings, stack_trace
+from kafka_zk.tools.subcommands import choose_command
 
 COMMON = (
     Argument("--bootstrap-server", group="servers", short="-b"),

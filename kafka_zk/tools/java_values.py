@@ -1,7 +1,8 @@
 """Words of a command line as Java reads them: numbers, lists, regular expressions.
 
 Role        Pure.
-Source      Integer.parseInt, Long.parseLong, Double.parseDouble, String.split, java.util.regex.Pattern.
+Source      Short.parseShort, Integer.parseInt, Long.parseLong, Double.parseDouble, String.split,
+            java.util.regex.Pattern.
 """
 
 from __future__ import annotations
@@ -11,6 +12,11 @@ import re
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.values import ConfigType, parse
 from kafka_zk.tools.java_output import JavaError
+
+
+def java_short(text: str) -> int:
+    """Short.parseShort. Raises ValueError."""
+    return _whole_number(text, bits=16)
 
 
 def java_integer(text: str) -> int:

@@ -18,6 +18,7 @@ WRAPPERS = {
     "kafka-delete-records.sh": "delete_records",
     "kafka-broker-api-versions.sh": "broker_api_versions",
     "kafka-cluster.sh": "cluster",
+    "kafka-features.sh": "features",
     "kafka-log-dirs.sh": "log_dirs",
     "kafka-e2e-latency.sh": "e2e_latency",
     "kafka-get-offsets.sh": "get_offsets",

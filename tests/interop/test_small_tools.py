@@ -21,6 +21,7 @@ TOOLS = {
     "log_dirs": "org.apache.kafka.tools.LogDirsCommand",
     "broker_api_versions": "kafka.admin.BrokerApiVersionsCommand",
     "cluster": "org.apache.kafka.tools.ClusterTool",
+    "features": "org.apache.kafka.tools.FeatureCommand",
 }
 WRONG_BY_ITSELF = {
     "log_dirs": """
@@ -62,10 +63,32 @@ B e2e 3 1 10 /no/such more
 foo e2e 1 all 1
 """,
 }
-# Refusals of this one's parser end the virtual machine: they are in tests/golden/tools.
+# Refusals of these two's parser end the virtual machine: they are in tests/golden/tools.
 WRONG_BY_ITSELF["cluster"] = """
 cluster-id -b foo
 cluster-id -b B -c /no/such
+"""
+WRONG_BY_ITSELF["features"] = """
+--bootstrap-server foo describe
+--bootstrap-server= desc
+--bootstrap-server B --command-config /no/such describe
+--bootstrap-server B --bootstrap-server foo describe
+--bootstrap-server B upgrade
+--bootstrap-server B downgrade --dry-run
+--bootstrap-server B disable --unsafe
+--bootstrap-server B upgrade --metadata 9.9
+--bootstrap-server B upgrade --metadata 3.9.
+--bootstrap-server B upgrade --metadata 2.8
+--bootstrap-server B upgrade --metadata 3.3 --feature metadata.version=2
+--bootstrap-server B upgrade --feature a
+--bootstrap-server B upgrade --feature a=x
+--bootstrap-server B upgrade --feature a=32768
+--bootstrap-server B upgrade --feature a=0
+--bootstrap-server B downgrade --feature a=-1
+--bootstrap-server B upgrade --feature =1
+--bootstrap-server B upgrade --feature a=1 --feature a=1
+--bootstrap-server B disable --feature a --feature a
+--bootstrap-server B disable --feature=
 """
 ASKED = {
     "e2e_latency": """
@@ -91,8 +114,22 @@ B e2e-T 1 1 0
     "cluster": """
 cluster-id --bootstrap-server B
 cluster-id --bootstrap-serv=127.0.0.1:1 -b B
+cluster-id -C B
+cluster-i -b B
 unregister -b B --id 3
 unregister --i 0 --bootstrap-s B
+""",
+    "features": """
+--bootstrap-server B describe
+--bootstrap-server=B desc
+--bootstrap-server B upgrade --metadata 3.9
+--bootstrap-server B up --meta=3.0-IV1 --feat=b=2 --feature a=+1 --dry
+--bootstrap-server B downgrade --metadata 4.0-IV1 --feature c=32767 --feature c.=1
+--bootstrap-server B downgrade --unsafe --feature a=0
+--bootstrap-server B disable --feature metadata.version
+--bootstrap-server B disable --feature b --feature a=1 --unsafe --dry-run
+--bootstrap-controller B upgrade --feature a=1
+--bootstrap-controller B describe
 """,
     "broker_api_versions": """
 --bootstrap-server B

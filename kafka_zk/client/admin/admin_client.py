@@ -43,6 +43,7 @@ from kafka_zk.protocol.messages.metadata import (
 from kafka_zk.protocol.types import TopicPartition
 
 if TYPE_CHECKING:
+    from kafka_zk.client.admin.features import FeatureMetadata, FeatureUpdate
     from kafka_zk.client.admin.group_offsets import Committed
     from kafka_zk.client.admin.group_results import (
         CommittedOffset,
@@ -343,38 +344,9 @@ class AdminClient:
         self, partitions: Sequence[TopicPartition] | None = None
     ) -> dict[TopicPartition, PartitionReassignment]:
         """Blocks. The reassignments under way among `partitions` (None: all). Raises ClusterAuthorizationFailed ..."""
-        from kafka_zk.protocol.messages import list_partition_reassignments as messages
+        from kafka_zk.client.admin.reassignments import list_partition_reassignments
 
-        def build(_: int) -> messages.ListPartitionReassignmentsRequest:
-            by_topic: dict[str, list[int]] = {}
-            for topic, partition in partitions or ():
-                by_topic.setdefault(topic, []).append(partition)
-            wanted = [
-                messages.ListPartitionReassignmentsTopics(name=name, partition_indexes=indexes)
-                for name, indexes in by_topic.items()
-            ]
-            return messages.ListPartitionReassignmentsRequest(
-                timeout_ms=self._request_timeout_ms, topics=None if partitions is None else wanted
-            )
-
-        def check(answer: messages.ListPartitionReassignmentsResponse) -> None:
-            raise_for(answer.error_code, answer.error_message)
-
-        call = Call(
-            "listPartitionReassignments",
-            messages.LIST_PARTITION_REASSIGNMENTS_REQUEST,
-            messages.LIST_PARTITION_REASSIGNMENTS_RESPONSE,
-            build,
-            check,
-        )
-        answer = self._calls.to_controller(call)
-        return {
-            TopicPartition(topic.name, partition.partition_index): PartitionReassignment(
-                partition.replicas, partition.adding_replicas, partition.removing_replicas
-            )
-            for topic in answer.topics
-            for partition in topic.partitions
-        }
+        return list_partition_reassignments(self._calls, partitions, timeout_ms=self._request_timeout_ms)
 
     def describe_log_dirs(self, broker_ids: Collection[int]) -> dict[int, dict[str, LogDirDescription]]:
         """Blocks. The log directories of brokers, by broker and path. Raises ClusterAuthorizationFailed ..."""
@@ -393,3 +365,26 @@ class AdminClient:
         from kafka_zk.client.admin.cluster_description import describe_cluster
 
         return describe_cluster(self._calls, of_controllers=of_controllers)
+
+    def describe_features(self, *, of_controllers: bool = False) -> FeatureMetadata:
+        """Blocks. The features that one broker supports, and the levels the cluster has agreed on.
+
+        Whoever is no KRaft controller refuses to be asked as one.
+        """
+        from kafka_zk.client.admin.features import describe_features
+
+        return describe_features(self._calls, of_controllers=of_controllers)
+
+    def update_features(
+        self, updates: Mapping[str, FeatureUpdate], *, validate_only: bool = False, of_controllers: bool = False
+    ) -> dict[str, BrokerError | KafkaException | None]:
+        """Blocks. None for each feature at its new level, else its error. Raises ValueError for a blank name."""
+        from kafka_zk.client.admin.features import update_features
+
+        return update_features(
+            self._calls,
+            updates,
+            timeout_ms=self._request_timeout_ms,
+            validate_only=validate_only,
+            of_controllers=of_controllers,
+        )

@@ -1,13 +1,16 @@
 """Who belongs to a cluster, asked over the wire.
 
 Role        Acts, through `Calls`.
-Source      KafkaAdminClient.describeCluster.
+Source      KafkaAdminClient.describeCluster, AdminMetadataManager.updateFailed.
 """
 
 from __future__ import annotations
 
+import logging
+
 from kafka_zk.client.admin.admin_results import ClusterDescription, Node
 from kafka_zk.client.admin.calls import Call, Calls, raise_for
+from kafka_zk.protocol.errors import MismatchedEndpointType
 from kafka_zk.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER_REQUEST,
     DESCRIBE_CLUSTER_RESPONSE,
@@ -18,9 +21,14 @@ from kafka_zk.protocol.messages.describe_cluster import (
 BROKERS, CONTROLLERS = 1, 2
 """What an endpoint can describe."""
 
+log = logging.getLogger("org.apache.kafka.clients.admin.internals.AdminMetadataManager")
 
-def describe_cluster(calls: Calls, *, of_controllers: bool) -> ClusterDescription:
-    """Blocks. Raises MismatchedEndpointType where controllers are asked for and a broker answers."""
+
+def describe_cluster(calls: Calls, *, of_controllers: bool, call_name: str = "listNodes") -> ClusterDescription:
+    """Blocks. Raises MismatchedEndpointType where controllers are asked for and a broker answers.
+
+    `call_name` is the call that fails when time is over.
+    """
 
     def build(_: int) -> DescribeClusterRequest:
         return DescribeClusterRequest(endpoint_type=CONTROLLERS if of_controllers else BROKERS)
@@ -28,7 +36,11 @@ def describe_cluster(calls: Calls, *, of_controllers: bool) -> ClusterDescriptio
     def check(answer: DescribeClusterResponse) -> None:
         raise_for(answer.error_code, answer.error_message)
 
-    call = Call("listNodes", DESCRIBE_CLUSTER_REQUEST, DESCRIBE_CLUSTER_RESPONSE, build, check)
-    answer = calls.to_any_node(call)
+    call = Call(call_name, DESCRIBE_CLUSTER_REQUEST, DESCRIBE_CLUSTER_RESPONSE, build, check)
+    try:
+        answer = calls.to_any_node(call)
+    except MismatchedEndpointType:
+        log.warning(calls.log_text("Metadata update failed due to mismatched endpoint type error"), exc_info=True)
+        raise
     nodes = [Node(broker.broker_id, broker.host, broker.port, broker.rack) for broker in answer.brokers]
     return ClusterDescription(answer.cluster_id, answer.controller_id, nodes)

@@ -30,11 +30,12 @@ MAIN_CLASSES = {
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "streams-application-reset": "org.apache.kafka.tools.StreamsResetter",
     "cluster": "org.apache.kafka.tools.ClusterTool",
+    "features": "org.apache.kafka.tools.FeatureCommand",
     "verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
     "verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
 }
 _GROUP_BY_CHANCE = re.compile(r"perf-consumer-\d+\) *")
-ENDS_THE_MACHINE = frozenset({"cluster", "verifiable-producer", "verifiable-consumer"})
+ENDS_THE_MACHINE = frozenset({"cluster", "features", "verifiable-producer", "verifiable-consumer"})
 
 
 @dataclass(frozen=True)

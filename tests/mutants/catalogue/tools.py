@@ -27,6 +27,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/tools/test_small_tools.py",
     ),
     Mutant(
+        breaks="what a program of commands requires is missed last, after the command's own words",
+        file="kafka_zk/tools/subcommands.py",
+        old="        parser = program\n        program.check_required(run)\n        return",
+        new="        program.check_required(run)\n        return",
+        tests="tests/unit/tools/test_console_refusals.py",
+    ),
+    Mutant(
+        breaks="a feature that the controller does not answer for has failed",
+        file="kafka_zk/client/admin/features.py",
+        old="found[name] if name in found else _unanswered(name)",
+        new="found.get(name)",
+        tests="tests/unit/client/admin/test_features.py",
+    ),
+    Mutant(
         breaks="kafka-log-dirs shows the topics of --topic-list only",
         file="kafka_zk/tools/log_dirs.py",
         old="        if not topics or partition.topic in topics\n",

@@ -1,6 +1,6 @@
 import pytest
 
-from kafka_zk.config.metadata_version import MetadataVersion, find_version
+from kafka_zk.config.metadata_version import KNOWN_VERSIONS, MetadataVersion, find_version, version_of_level
 from kafka_zk.config.values import java_double
 
 
@@ -44,6 +44,8 @@ def test_doubles_are_printed_as_java_prints_them(value: float, text: str):
         ("2.1-IV1.5", "2.1-IV1"),
         ("2.1.5-IV1", "2.1-IV2"),
         ("3", None),
+        ("3.0.", None),
+        ("3.0.1.", "3.0-IV1"),
         ("3.0.x", "3.0-IV1"),
         ("", None),
         ("foo", None),
@@ -59,3 +61,10 @@ def test_versions_compare_by_age_and_not_by_text():
     assert old < new
     assert new.is_at_least("2.7-IV1")
     assert not new.is_at_least("3.0-IV0")
+
+
+def test_levels_of_the_feature_begin_with_3_0_iv1_and_have_no_gap():
+    levels = {name: MetadataVersion(name).feature_level for name in KNOWN_VERSIONS}
+    assert (levels["3.0-IV0"], levels["3.0-IV1"], levels["3.9-IV0"]) == (-1, 1, 21)
+    assert [str(version_of_level(level)) for level in range(1, 24)] == list(KNOWN_VERSIONS)[-23:]
+    assert (version_of_level(0), str(version_of_level(-1))) == (None, "0.8.0")

@@ -15,6 +15,7 @@ MODULES = {
     "delete-records": "delete_records",
     "streams-application-reset": "streams_reset.command",
     "cluster": "cluster",
+    "features": "features",
     "console-consumer": "console_consumer.command",
     "console-producer": "console_producer.command",
     "consumer-performance": "consumer_perf.command",

@@ -6,12 +6,14 @@ import json
 
 import pytest
 
+from kafka_zk.client.admin.features import FeatureMetadata, VersionRange
 from kafka_zk.client.admin.log_dirs import LogDirDescription, ReplicaInfo
 from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.protocol.messages.api_versions import ApiVersion
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.broker_api_versions import versions_text
 from kafka_zk.tools.e2e_latency import fault_of, percentiles_text
+from kafka_zk.tools.features import features_text, outcome_text
 from kafka_zk.tools.java_output import JavaError
 from kafka_zk.tools.log_dirs import as_json
 
@@ -68,3 +70,26 @@ def test_percentiles_are_whole_milliseconds_rounded_down() -> None:
     assert percentiles_text(latencies) == "Percentiles: 50th = 49, 99th = 98, 99.9th = 98"
     with pytest.raises(JavaError, match="Index 0 out of bounds for length 0"):
         percentiles_text([])
+
+
+def test_features_of_a_cluster_that_has_some_are_shown_by_name_with_their_levels() -> None:
+    supported = {"metadata.version": VersionRange(1, 21), "kraft.version": VersionRange(0, 1)}
+    found = FeatureMetadata(supported, {"metadata.version": VersionRange(20, 20)}, 53)
+    unsettled = FeatureMetadata({"metadata.version": VersionRange(1, 99)}, {}, None)
+    columns = "Feature: {}\tSupportedMinVersion: {}\tSupportedMaxVersion: {}\tFinalizedVersionLevel: {}\tEpoch: {}\n"
+    assert features_text(found) == columns.format("kraft.version", 0, 1, 0, 53) + columns.format(
+        "metadata.version", "3.0-IV1", "3.9-IV0", "3.8-IV0", 53
+    )
+    assert features_text(unsettled) == columns.format("metadata.version", "3.0-IV1", "UNKNOWN 99", "UNKNOWN 0", "-")
+
+
+@pytest.mark.parametrize(
+    ("command", "dry_run", "line"),
+    [
+        ("upgrade", False, "f was upgraded to 3."),
+        ("downgrade", True, "f can be downgraded to 3."),
+        ("disable", False, "f was disabled."),
+    ],
+)
+def test_a_change_of_a_feature_that_succeeds_is_told(command: str, dry_run: bool, line: str) -> None:
+    assert outcome_text(command, "f", 3, None, dry_run=dry_run) == line
