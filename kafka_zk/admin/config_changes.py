@@ -12,7 +12,9 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 
 from kafka_zk.clock import Clock
-from kafka_zk.config.dynamic import is_password
+from kafka_zk.config.layers import listener_key_base
+from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
+from kafka_zk.config.values import ConfigType
 from kafka_zk.protocol.errors import InvalidConfig
 from kafka_zk.zk.entity_configs import entities_with_config, entity_config, entity_configs, quota_entities
 from kafka_zk.zk.sequence_listener import SequenceListener
@@ -71,10 +73,16 @@ class ConfigChangeListener:
             log.info("Configuration of %s changed; nothing here follows it", path)
             return
         overrides = entity_config(self._zk, path)
-        shown = {name: "[hidden]" if _is_secret(name) else text for name, text in overrides.items()}
+        kind = entities[0][0]
+        shown = {name: "[hidden]" if _is_secret(kind, name) else text for name, text in overrides.items()}
         log.info("Processing override for entityPath: %s with config: %s", path, json.dumps(shown))
         handler(entities, overrides)
 
 
-def _is_secret(name: str) -> bool:
-    return is_password(name) or name.startswith("SCRAM-")
+def _is_secret(entity_type: str, name: str) -> bool:
+    """As for DescribeConfigs, a broker's key that nobody declared may be the password of a plug-in."""
+    if entity_type != "brokers":
+        return name.startswith("SCRAM-")
+    base = listener_key_base(name)
+    row = BROKER_KEYS.get(base) or DYNAMIC_ONLY_KEYS.get(base)
+    return row is None or row.type is ConfigType.PASSWORD

@@ -63,5 +63,6 @@ def iterations_of(text: str) -> int:
     """The iterations in the text of a credential. Raises ValueError for a text that is none."""
     parts = dict(part.partition("=")[::2] for part in text.split(","))
     if parts.keys() != {"salt", "stored_key", "server_key", "iterations"}:
-        raise ValueError(f"Credentials not valid: {text}")
+        # Without the text: what is wrong with it goes to the log, and its keys are secrets.
+        raise ValueError("Credentials not valid")
     return int(parts["iterations"])

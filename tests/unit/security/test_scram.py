@@ -22,7 +22,8 @@ def test_a_credential_is_that_of_the_standard() -> None:
 
 
 def test_what_is_no_credential_is_told_so() -> None:
-    with pytest.raises(ValueError, match="not valid"):
-        iterations_of("salt=x,iterations=4096")
+    with pytest.raises(ValueError, match="not valid") as refusal:
+        iterations_of("salt=x,server_key=secret,iterations=4096")
+    assert "secret" not in str(refusal.value), "it is logged"
     with pytest.raises(ValueError, match="Empty key"):
         credential_of(Mechanism.SHA_512, salt=b"", salted_password=b"", iterations=4096)
