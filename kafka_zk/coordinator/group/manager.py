@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 
 import gevent
@@ -29,6 +29,9 @@ from kafka_zk.coordinator.group.ownership import Load, Ownership
 from kafka_zk.coordinator.group.performer import Performer
 from kafka_zk.coordinator.group.store import OffsetsLog
 from kafka_zk.protocol.types import TopicPartition
+
+OFFSETS_A_TURN = 1_000
+"""Looked through for what is to be removed, before others run: about a millisecond."""
 
 log_lines = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
@@ -188,7 +191,7 @@ class GroupManager:
         """Blocks."""
         count = sum(
             self.clean_up(group, group.offsets.remove(gone.intersection(group.offsets.partitions)))
-            for group in list(self.groups.values())
+            for group in self._in_turns()
         )
         log_lines.info("[GroupMetadataManager] Removed %d offsets associated with deleted partitions", count)
 
@@ -203,13 +206,24 @@ class GroupManager:
         """Blocks. Remove offsets that nobody wanted for too long, and groups that have nothing left."""
         now_ms = self._clock.wall_ms()
         count = 0
-        for group in list(self.groups.values()):
+        for group in self._in_turns():
             expired = expired_offsets(group, now_ms=now_ms, retention_ms=self._retention_ms)
             group.offsets.expire(expired)
             count += self.clean_up(group, expired)
         self._measures.expired_offsets += count
         if count:
             log_lines.info("[GroupMetadataManager] Removed %d expired offsets", count)
+
+    def _in_turns(self) -> Iterator[Group]:
+        """Blocks between groups. Each that is still here when its turn comes."""
+        looked_at = 0
+        for group in list(self.groups.values()):
+            if looked_at >= OFFSETS_A_TURN:
+                looked_at = 0
+                gevent.sleep(0)
+            if self.groups.get(group.group_id) is group:
+                yield group
+                looked_at += 1 + len(group.offsets.committed)
 
     def clean_up(self, group: Group, removed: Sequence[TopicPartition]) -> int:
         """Blocks. Write the tombstones of `removed` offsets, and of the group if nothing holds it any longer.

@@ -14,6 +14,7 @@ from kafka_zk.coordinator.group import manager
 from kafka_zk.coordinator.group.coordinator import GroupCoordinator, Leaver
 from kafka_zk.coordinator.group.decisions.joining import Join
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
+from kafka_zk.coordinator.group.decisions.records import offset_key
 from kafka_zk.coordinator.group.decisions.syncing import Sync
 from kafka_zk.coordinator.group.offset_store import Committer
 from kafka_zk.coordinator.group.store import READ_BYTES, Producer
@@ -255,6 +256,23 @@ def test_offsets_expire_when_their_time_has_come(tmp_path: Path):
     made.broker.clock.advance(MINUTE_MS)
     wait(lambda: made.fetch() == (ErrorCode.NONE, None))
     assert made.records()[-1][1] is None
+    made.close()
+
+
+def test_a_removal_lets_others_run_and_leaves_groups_alone_that_went_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(manager, "OFFSETS_A_TURN", 1)
+    made = Coordinated(tmp_path, **{"offsets.retention.minutes": "1"})
+    made.lead()
+    for group in ("a", "b", "c"):
+        value = OffsetAndMetadata(1, 0, "", made.broker.clock.wall_ms())
+        made.coordinator.commit_offsets(group, member_id="", group_instance_id=None, generation=-1, offsets={TP: value})
+    made.broker.clock.set_wall(MINUTE_MS)
+    gevent.spawn(made.coordinator.on_leadership_change, [], [made.broker.partition(OFFSETS)])
+    made.coordinator._manager.remove_expired()
+    removed = [key for key, value in made.records() if value is None]
+    assert removed == [offset_key("a", TP)], "what another broker coordinates by then is not this one's to remove"
     made.close()
 
 
