@@ -35,6 +35,7 @@ from kafka_zk.protocol.messages.leave_group import LEAVE_GROUP_REQUEST, LEAVE_GR
 COORDINATOR_ID_BASE: Final = 2**31 - 1
 """Java's way to tell the connection to a coordinator from the one to the same broker: ids from the other end."""
 _IDLE_S: Final = 10.0
+FAILURE_PAUSE_S = 0.1
 
 log = logging.getLogger("org.apache.kafka.clients.consumer.internals.ConsumerCoordinator")
 
@@ -65,7 +66,7 @@ class CoordinatorLink:
         self._questions: deque[_Question] = deque()
         self._outcomes: deque[Callable[[], None]] = deque()
         self._thread: threading.Thread | None = None
-        self._stopping = False
+        self._stopping = threading.Event()
         self._node_id: int | None = None
         self._is_looking = False
         self._look_again_ms = 0
@@ -141,7 +142,7 @@ class CoordinatorLink:
 
     def close(self) -> None:
         """Blocks. End the thread and the connections; what has no outcome yet fails, and is delivered by nobody."""
-        self._stopping = True
+        self._stopping.set()
         self._network.wakeup()
         if self._thread is not None:
             self._thread.join()
@@ -152,13 +153,15 @@ class CoordinatorLink:
 
     def _run(self) -> None:
         try:
-            while not self._stopping:
+            while not self._stopping.is_set():
                 try:
                     self._turn()
                 except Exception as error:
                     # A bug, or memory that is at its end. Were the thread to end, the program would poll for ever and
                     # never hear why: Java raises it from poll, and starts the thread anew.
                     self._note_failure(error)
+                    # What fails at once would fail again, and fill the program's log.
+                    self._stopping.wait(FAILURE_PAUSE_S)
         finally:
             self._network.close()
 

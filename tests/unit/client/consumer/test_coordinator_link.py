@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from kafka_zk.client.consumer.group import coordinator_link
 from kafka_zk.client.consumer.group.coordinator_link import CoordinatorLink
 from kafka_zk.client.consumer.settings import GroupSettings
 from kafka_zk.client.errors import KafkaException
@@ -65,3 +66,19 @@ def test_a_fault_in_the_thread_is_raised_to_the_program_once_and_the_thread_goes
     assert not link.deliver()
     assert network.look_count == 2
     link.close()
+
+
+def test_a_thread_in_which_everything_fails_does_not_fail_without_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordinator_link, "FAILURE_PAUSE_S", PATIENCE_S)
+    network, told, polls = Network(), threading.Event(), []
+
+    def poll(timeout_s: float) -> None:
+        polls.append(timeout_s)
+        raise OSError("nothing works")
+
+    monkeypatch.setattr(network, "poll", poll)
+    link = CoordinatorLink(cast(Any, network), SETTINGS, SystemClock(), told.set)
+    link.ask(HEARTBEAT_REQUEST, HEARTBEAT_RESPONSE, lambda _: None, lambda _: None, lambda _: None)
+    assert told.wait(PATIENCE_S)
+    link.close()
+    assert len(polls) == 1
