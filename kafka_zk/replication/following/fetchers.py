@@ -76,7 +76,10 @@ class FetcherManager:
         log_lines.info("Resizing fetcher thread pool size from %d to %d", before, self._size)
         followed = [partition for fetcher in self._fetchers.values() for partition in fetcher.followed]
         self.forget(partition.topic_partition for partition in followed)
-        self.follow(followed)
+        for partition in followed:
+            # Its directory may have failed meanwhile; the others are not to wait for the controller's next order.
+            if partition.log is not None:
+                self.follow([partition])
         self.stop_idle()
 
     def stop_idle(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from kafka_zk.metadata.snapshot import Node
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.api_table import API_TABLE
+from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.replication.partition import Partition
 
 from .broker import Broker, answered, fetch_request, offsets_in
@@ -255,6 +256,32 @@ def test_a_partition_goes_to_another_fetcher_when_their_number_changes(pair: Pai
     eventually(pair, lambda: end_of(pair.followed) == 2)
     assert pair.client_ids == ["broker-2-fetcher-0", "broker-2-fetcher-2"]
     assert pair.wires[0].is_cut
+
+
+def test_a_partition_that_goes_offline_meanwhile_keeps_no_other_from_its_new_fetcher(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for broker in (pair.leader, pair.follower):
+        broker.update_metadata({"failing": {0: LEADER}, "t": {0: LEADER}}, alive=(1, 2))
+        for topic in ("failing", "t"):
+            broker.order(topic=topic, replicas=(1, 2), isr=(1, 2), leader=LEADER, epoch=0, partition_epoch=0)
+    pair.leader.produce(1)
+    eventually(pair, lambda: end_of(pair.followed) == 1)
+    failing = pair.follower.partition("failing")
+    fetchers = pair.follower.manager.fetchers
+    assert [partition.topic_partition.topic for partition in fetchers._fetchers[LEADER, 0].followed] == ["failing", "t"]
+    forget = fetchers.forget
+
+    def forget_while_a_directory_fails(gone: Iterable[TopicPartition]) -> None:
+        forget(gone)
+        failing.go_offline()
+
+    monkeypatch.setattr(fetchers, "forget", forget_while_a_directory_fails)
+    config = pair.follower.config
+    config.become(config.with_dynamic(default={}, broker={"num.replica.fetchers": "3"}))
+    pair.follower.manager.broker_config_changed()
+    pair.leader.produce(1)
+    eventually(pair, lambda: end_of(pair.followed) == 2)
 
 
 def test_the_log_start_follows_the_leaders(pair: Pair) -> None:
