@@ -160,17 +160,21 @@ class GroupCoordinator:
             topic, index = partition.topic_partition
             if topic == GROUP_METADATA_TOPIC:
                 self._manager.elected(index, partition.leader_epoch)
+        epochs: dict[int, int | None] = {}
         for partition in followed:
             topic, index = partition.topic_partition
             if topic == GROUP_METADATA_TOPIC:
-                self._manager.resigned(index, partition.leader_epoch)
+                epochs[index] = partition.leader_epoch
+        self._manager.resigned(epochs)
 
     def on_stop(self, orders: Sequence[StopOrder]) -> None:
         """After each StopReplica. Does not switch."""
+        epochs: dict[int, int | None] = {}
         for order in orders:
             topic, index = order.topic_partition
             if topic == GROUP_METADATA_TOPIC and order.delete:
-                self._manager.resigned(index, order.leader_epoch if order.leader_epoch >= 0 else None)
+                epochs[index] = order.leader_epoch if order.leader_epoch >= 0 else None
+        self._manager.resigned(epochs)
 
     def handle_deleted_partitions(self, partitions: Collection[TopicPartition]) -> None:
         """These exist no more, says the controller. Does not switch."""

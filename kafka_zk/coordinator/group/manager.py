@@ -10,8 +10,8 @@ Source      Kafka 3.9 GroupMetadataManager.
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 import gevent
@@ -105,20 +105,27 @@ class GroupManager:
             log_lines.info("[GroupMetadataManager] Scheduling loading of offsets and group metadata: %s", load)
             self._later(lambda: self._load(load))
 
-    def resigned(self, partition: int, leader_epoch: int | None) -> None:
-        """Another broker leads the partition: drop its groups at once. Does not switch."""
-        if not self.ownership.resigned(partition, leader_epoch):
-            return
-        count = self._unload_groups(partition)
-        log_lines.info("[GroupMetadataManager] Unloaded %d groups of __consumer_offsets-%d", count, partition)
+    def resigned(self, epochs: Mapping[int, int | None]) -> None:
+        """Other brokers lead these partitions since these epochs: drop their groups at once. Does not switch."""
+        news = [partition for partition, epoch in epochs.items() if self.ownership.resigned(partition, epoch)]
+        counts = self._unload_groups(news)
+        for partition in news:
+            log_lines.info(
+                "[GroupMetadataManager] Unloaded %d groups of __consumer_offsets-%d", counts[partition], partition
+            )
 
-    def _unload_groups(self, partition: int) -> int:
-        mine = [group for group in self.groups.values() if self.partition_of(group.group_id) == partition]
-        for group in mine:
-            del self.groups[group.group_id]
-            self.open_transactions.forget(group)
-            self._performer.decide(group, partial(unloaded, group))
-        return len(mine)
+    def _unload_groups(self, partitions: Collection[int]) -> Counter[int]:
+        """How many of each partition. All groups are looked at once, however many partitions go."""
+        going = frozenset(partitions)
+        counts: Counter[int] = Counter()
+        for group in list(self.groups.values()) if going else ():
+            partition = self.partition_of(group.group_id)
+            if partition in going:
+                counts[partition] += 1
+                del self.groups[group.group_id]
+                self.open_transactions.forget(group)
+                self._performer.decide(group, partial(unloaded, group))
+        return counts
 
     def _load(self, load: Load) -> None:
         """Blocks."""
@@ -139,7 +146,7 @@ class GroupManager:
             # Of any kind, our own bugs too: what never ends loading has its clients wait for ever.
             log_lines.error("[GroupMetadataManager] Error in the %s: %s", load, error, exc_info=error)
             self.ownership.failed(load)
-            self._unload_groups(load.partition)
+            self._unload_groups([load.partition])
             return
         for version, count in sorted(unknown.items()):
             log_lines.warning(

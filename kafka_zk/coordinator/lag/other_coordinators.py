@@ -23,7 +23,9 @@ LIST_GROUPS_VERSION = 0
 OFFSET_FETCH_VERSION = 8
 """The first that asks for several groups."""
 
-GROUPS_A_REQUEST = 200
+GROUPS_A_REQUEST = 50
+"""A broker makes its answer in one go, while others wait."""
+
 TIMEOUT_MS = 2_000
 
 log = logging.getLogger("kafka.coordinator.group.GroupLag")

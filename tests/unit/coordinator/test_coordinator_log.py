@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gevent
@@ -290,6 +291,18 @@ def test_the_members_of_a_coordinator_that_moves_are_told_so(made: Coordinated):
     assert not other.is_done
     made.follow(epoch=1)
     assert other.value.error is ErrorCode.NOT_COORDINATOR
+
+
+def test_however_many_partitions_move_each_group_is_looked_at_once(made: Coordinated, monkeypatch: pytest.MonkeyPatch):
+    made.lead()
+    made.commit(5)
+    looks: list[str] = []
+    groups = made.coordinator._manager
+    monkeypatch.setattr(groups, "partition_of", lambda group: looks.append(group) or 0)
+    moved: Any = [SimpleNamespace(topic_partition=TopicPartition(OFFSETS, each), leader_epoch=1) for each in range(50)]
+    made.coordinator.on_leadership_change([], moved)
+    assert looks == [GROUP] and not groups.groups
+    assert made.fetch()[0] is ErrorCode.NOT_COORDINATOR
 
 
 def test_ten_thousand_joins_without_an_id_take_little_memory_and_leave_nothing(tmp_path: Path):
