@@ -20,7 +20,13 @@ from kafka_zk.config.dynamic import check_changes, is_password, take_over, to_st
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.password_encoder import PasswordEncoder
 from kafka_zk.config.reconfiguration import changed_keys, check_step
-from kafka_zk.zk.entity_configs import announce_config_change, entity_config, write_entity_config
+from kafka_zk.zk.cluster import controller
+from kafka_zk.zk.entity_configs import (
+    announce_config_change,
+    entity_config,
+    write_entity_config,
+    write_entity_config_before_any_broker,
+)
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import entity_path
 
@@ -109,6 +115,10 @@ class BrokerConfigs:
                 changed[name] = self._encoder.encode(decoder.decode(stored[name]))
             except ConfigException:
                 log.debug("%s could not be decoded using the old secret, the new secret will be used.", name)
-        write_entity_config(zk, path, changed)
+        if controller(zk) is None:
+            # The first broker of a cluster that starts, which will elect itself once it has read this.
+            write_entity_config_before_any_broker(zk, path, changed)
+        else:
+            write_entity_config(zk, path, changed)
         announce_config_change(zk, path)
         return changed

@@ -9,6 +9,9 @@ import pytest
 
 from kafka_zk.admin.broker_configs import BrokerConfigs
 from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.zk.entity_configs import write_entity_config_before_any_broker
+from kafka_zk.zk.znodes import ControllerRegistration, ControllerZNode
+from tests.simulation.model_zookeeper import ModelZooKeeper
 
 
 class Scene:
@@ -89,3 +92,21 @@ def test_secrets_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert scene.config.originals[key] == "hidden words"
     assert key in caplog.text
     assert "hidden words" not in caplog.text
+
+
+@pytest.mark.parametrize("has_controller", [True, False])
+def test_a_new_secret_takes_over_the_passwords_of_the_old_one_also_where_no_broker_runs(has_controller: bool) -> None:
+    key = "listener.name.plaintext.sasl.jaas.config"
+    old = Scene(**{"password.encoder.secret": "old"})
+    zookeeper = ModelZooKeeper().with_kafka_paths()
+    if has_controller:
+        zookeeper.ensure("/controller", ControllerZNode.encode(ControllerRegistration(2, timestamp_ms=0)))
+    zk: Any = zookeeper.client()
+    stored = old.configs.to_store({key: "hidden words", "num.io.threads": "9"}, for_all_brokers=False)
+    write_entity_config_before_any_broker(zk, "brokers/1", stored)
+    between = Scene(**{"password.encoder.secret": "new", "password.encoder.old.secret": "old"})
+    between.configs.load(zk, 1)
+    assert between.config.originals[key] == "hidden words"
+    new = Scene(**{"password.encoder.secret": "new"})
+    new.configs.load(zk, 1)
+    assert (new.config.originals[key], new.config.num_io_threads) == ("hidden words", 9)
