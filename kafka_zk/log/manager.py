@@ -112,7 +112,9 @@ class LogManager:
                 data_dir.lock()
                 found[data_dir.meta_path] = meta_properties.read(data_dir.meta_path)
             except OSError as error:
-                data_dir.directory.fail(f"Failed to create or validate data directory {data_dir.path}", error)
+                data_dir.directory.fail(
+                    f"Failed to create or validate data directory {data_dir.path}", error, trace=False
+                )
         if not found:
             raise KafkaStorageError(
                 f"Shutdown broker because none of the specified log dirs from {self._dir_list()} "

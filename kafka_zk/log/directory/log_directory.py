@@ -92,11 +92,17 @@ class LogDirectory:
         self.inline_from_ms = 0
         return False
 
-    def fail(self, message: str, error: OSError) -> KafkaStorageError:
-        """Take the directory offline; the error that its users get, with its cause."""
+    def fail(self, message: str, error: OSError, *, trace: bool = True) -> KafkaStorageError:
+        """Take the directory offline; the error that its users get, with its cause.
+
+        `trace`: tell where it happened, too, not only what.
+        """
         if not self.is_offline:
             self.is_offline = True
-            log.error("%s", message, exc_info=error)
+            if trace:
+                log.error("%s", message, exc_info=error)
+            else:
+                log.error("%s: %s", message, error)
             self._on_failure(str(self.path))
         return caused_by(KafkaStorageError(message), error)
 
