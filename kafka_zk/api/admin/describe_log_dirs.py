@@ -65,8 +65,9 @@ def _result(directory: LogDirectory, logs: Collection[UnifiedLog], hosted: Hoste
 
 
 def _topics(logs: Iterable[UnifiedLog], hosted: HostedPartitions) -> list[DescribeLogDirsTopic]:
+    """By name and number, whichever was opened first."""
     by_topic: dict[str, list[DescribeLogDirsPartition]] = {}
-    for log in logs:
+    for log in sorted(logs, key=lambda log: log.topic_partition):
         topic, index = log.topic_partition
         by_topic.setdefault(topic, []).append(
             DescribeLogDirsPartition(
