@@ -47,7 +47,8 @@ class Run(Life):
             producer = Producers.of(self.history.batches).known.get(producer_id)
             producer_epoch, sequence, is_open = 0, 0, False
             if producer is not None:
-                producer_epoch, sequence, is_open = producer.epoch, producer.last_sequence + 1, producer.open_from >= 0
+                producer_epoch, is_open = producer.epoch, producer.open_from >= 0
+                sequence = 0 if self._is_forgotten(producer_id) else producer.last_sequence + 1
             transactional = is_open or (producer_id == 3 and chance.random() < 0.6)
             options = {"producer_id": producer_id, "epoch": producer_epoch, "sequence": sequence}
             options["transactional"] = transactional
@@ -57,6 +58,16 @@ class Run(Life):
         self.history.append(told)
         info = self._log.append_as_leader(batch, leader_epoch=self.epoch)
         assert (info.first_offset, info.last_offset) == (told.base_offset, told.last_offset)
+
+    def _is_forgotten(self, producer_id: int) -> bool:
+        """Whether all the producer sent was deleted before a start, and a marker is all that is known since.
+
+        As in Kafka, it is refused then unless it begins anew.
+        """
+        known = self._log.producers.state.producers.get(producer_id)
+        start = self._log.log_start_offset
+        sent = (each for each in self.history.batches if each.producer_id == producer_id and not each.marker)
+        return known is not None and not known.batches and all(each.last_offset < start for each in sent)
 
     def end_transaction(self) -> None:
         open_ones = [

@@ -54,6 +54,7 @@ FOUND = (
     ("plain", 396_774_754_379),
     ("plain", 268_961_363_190),
     ("plain", 261_278_379_682),
+    ("plain", 643_087_132_565),
     ("compacted", 428),
     ("compacted-syncfs", 743_502_193_127),
     ("compacted-syncfs", 50_027),
