@@ -56,6 +56,7 @@ FOUND = (
     ("plain", 261_278_379_682),
     ("plain", 643_087_132_565),
     ("compacted", 428),
+    ("compacted", 545_900_728_335),
     ("compacted-syncfs", 743_502_193_127),
     ("compacted-syncfs", 50_027),
 )

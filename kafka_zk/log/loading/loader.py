@@ -110,8 +110,9 @@ class LogLoader:
         start_offset = max(self.log_start_offset, self.segments.first.base_offset)
         if not self.clean_stop:
             bring_back_first_epochs(self.epochs, list(self.segments), start_offset)
-            # A killed process may have written it, and synced nothing.
+            # A killed process may have synced nothing: what it cut off could come back below what is appended now.
             self.epochs.is_synced = False
+            self.sync_later(self.segments.active.file.path)
         self.producers.remove_above(end_offset)
         self.producers.remove_stray(segment.base_offset for segment in self.segments)
         if self.clean_stop or self.producers.state.map_end_offset != end_offset:
