@@ -325,6 +325,7 @@ def run_parsed(parser: ArgumentParser, words: Sequence[str], body: Callable[[dic
     values = parse_or_tell(parser, words)
     if isinstance(values, int):
         return values
+    from kafka_zk.tools.endings import tell_as_thrown
     from kafka_zk.tools.failures import FAILURES
 
     try:
@@ -333,13 +334,6 @@ def run_parsed(parser: ArgumentParser, words: Sequence[str], body: Callable[[dic
         print(parser.refusal(error), end="", file=sys.stderr)
         return 1
     except FAILURES as error:
-        print(thrown_by_main(error), end="", file=sys.stderr)
+        tell_as_thrown(error)
         return 1
     return 0
-
-
-def thrown_by_main(error: BaseException) -> str:
-    """How Java tells of what its main method did not catch."""
-    from kafka_zk.tools.java_output import stack_trace
-
-    return f'Exception in thread "main" {stack_trace(error)}'

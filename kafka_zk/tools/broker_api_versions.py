@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from kafka_zk.client.errors import DisconnectException, KafkaException
 from kafka_zk.protocol.api_table import API_TABLE
-from kafka_zk.tools.argparse4j import thrown_by_main
+from kafka_zk.tools.command_config import client_properties
+from kafka_zk.tools.endings import exit_code_of, run_as_program, tell_as_thrown
 from kafka_zk.tools.failures import FAILURES
-from kafka_zk.tools.java_output import JavaError, run_as_program, show_warnings, stack_trace
-from kafka_zk.tools.options import VERSION_TEXT, Option, Options, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.java_output import JavaError, show_warnings, stack_trace
+from kafka_zk.tools.options import Option, Options
 
 if TYPE_CHECKING:
     from kafka_zk.client.admin.admin_results import Node
@@ -48,25 +49,15 @@ NOT_OF_ZOOKEEPER_MODE = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    try:
-        _run(list(sys.argv[1:] if arguments is None else arguments))
-    except VersionAsked:
-        print(VERSION_TEXT)
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        print(usage_of("broker-api-versions"), end="", file=sys.stderr)
-        return 1
-    except FAILURES as error:
-        print(thrown_by_main(error), end="", file=sys.stderr)
-        return 1
-    return 0
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    return exit_code_of(lambda: _run(words), tool="broker-api-versions", tell=tell_as_thrown)
 
 
 def _run(arguments: list[str]) -> None:
     options = Options(OPTIONS, arguments)
     options.check_help_or_version(without_arguments=ABOUT, help_text=ABOUT)
     options.require("bootstrap-server")
-    properties = _properties(options)
+    properties = client_properties(options)
     show_warnings()
     from kafka_zk.client.admin.admin_client import AdminClient
 
@@ -88,16 +79,6 @@ def _run(arguments: list[str]) -> None:
             ) from None
     for node, found in described.items():
         print(f"{_name_of(node)} -> {versions_text(found) if isinstance(found, list) else _error_text(found)}")
-
-
-def _properties(options: Options) -> dict[str, str]:
-    properties = {}
-    path = options.text("command-config")
-    if path is not None:
-        from kafka_zk.tools.command_config import read_command_config
-
-        properties = read_command_config(path)
-    return {**properties, "bootstrap.servers": options.text("bootstrap-server") or ""}
 
 
 def _name_of(node: Node) -> str:

@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_zk.tools.argparse4j import INTEGER, Argument, ArgumentParser
+from kafka_zk.tools.command_config import read_command_config
+from kafka_zk.tools.endings import exit_code_of, run_as_program
 from kafka_zk.tools.failures import FAILURES
-from kafka_zk.tools.java_output import execution_error, run_as_program, show_warnings, stack_trace
+from kafka_zk.tools.java_output import execution_error, show_warnings
 from kafka_zk.tools.subcommands import choose_command
 
 COMMON = (
@@ -30,20 +32,12 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = choose_command(PROGRAM, COMMANDS, list(sys.argv[1:] if arguments is None else arguments))
-    if isinstance(chosen, int):
-        return chosen
-    command, values = chosen
-    try:
-        _run(command, values)
-    except FAILURES as error:
-        print(error, file=sys.stderr)
-        print(stack_trace(error), file=sys.stderr)
-        return 1
-    return 0
+    return chosen if isinstance(chosen, int) else exit_code_of(lambda: _run(*chosen), tool="cluster")
 
 
 def _run(command: str, values: Mapping[str, Any]) -> None:
-    properties = _properties(values)
+    servers = values["bootstrap-server"] or values["bootstrap-controller"]
+    properties = {**read_command_config(values["config"]), "bootstrap.servers": servers}
     show_warnings()
     from kafka_zk.client.admin.admin_client import AdminClient
 
@@ -57,15 +51,6 @@ def _run(command: str, values: Mapping[str, Any]) -> None:
         print("The target cluster does not support the broker unregistration API.")
     else:
         print(f"Cluster ID: {cluster_id}")
-
-
-def _properties(values: Mapping[str, Any]) -> dict[str, str]:
-    properties = {}
-    if values["config"] is not None:
-        from kafka_zk.tools.command_config import read_command_config
-
-        properties = read_command_config(values["config"])
-    return {**properties, "bootstrap.servers": values["bootstrap-server"] or values["bootstrap-controller"]}
 
 
 def run() -> int:

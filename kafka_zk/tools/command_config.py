@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from kafka_zk.config.properties import read_file
 from kafka_zk.tools.java_output import JavaError
+from kafka_zk.tools.options import Options
 
 
-def read_command_config(path: str) -> dict[str, str]:
-    """The file's entries. Raises JavaError."""
+def client_properties(options: Options) -> dict[str, str]:
+    """What an admin tool makes its client with: --command-config, and over it --bootstrap-server.
+
+    Raises OptionError, JavaError.
+    """
+    return {
+        **read_command_config(options.text("command-config")),
+        "bootstrap.servers": options.text("bootstrap-server") or "",
+    }
+
+
+def read_command_config(path: str | None) -> dict[str, str]:
+    """The file's entries; none where no file was named. Raises JavaError."""
+    if path is None:
+        return {}
     try:
         return read_file(path)
     except FileNotFoundError as error:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from kafka_zk.client.errors import KafkaException
-from kafka_zk.config.errors import ConfigException
-from kafka_zk.protocol.errors import BrokerError, InvalidConfig
-from kafka_zk.tools.java_output import JavaError, illegal_argument, run_as_program, show_warnings, stack_trace
+from kafka_zk.protocol.errors import InvalidConfig
+from kafka_zk.tools.command_config import client_properties
+from kafka_zk.tools.endings import exit_code_of, run_as_program
+from kafka_zk.tools.java_output import JavaError, illegal_argument, show_warnings, stack_trace
 from kafka_zk.tools.kafka_configs.options import OPTIONS, Entities, check
-from kafka_zk.tools.options import VERSION_TEXT, OptionError, Options, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.options import OptionError, Options
 
 DESCRIPTION = (
     "This tool helps to manipulate and describe entity config for a topic, client, user, broker, ip or client-metrics"
@@ -27,22 +27,15 @@ _SENTENCES = ("java.lang.IllegalArgumentException", "java.lang.NumberFormatExcep
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     show_warnings()
-    try:
-        _main(given)
-    except VersionAsked:
-        print(VERSION_TEXT)
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        print(usage_of("configs"), end="", file=sys.stderr)
-        return 1
-    except (JavaError, ConfigException, KafkaException, BrokerError) as error:
+
+    def tell(error: Exception) -> None:
         if _is_told_shortly(error):
             print(error, file=sys.stderr)
         else:
             print(f"Error while executing config command with args '{' '.join(given)}'", file=sys.stderr)
             print(stack_trace(error), end="", file=sys.stderr)
-        return 1
-    return 0
+
+    return exit_code_of(lambda: _main(given), tool="configs", tell=tell)
 
 
 def _is_told_shortly(error: Exception) -> bool:
@@ -71,21 +64,10 @@ def _ask_brokers(options: Options, found: Entities) -> None:
     from kafka_zk.client.admin.admin_client import AdminClient
     from kafka_zk.tools.kafka_configs import bootstrap
 
-    with AdminClient(_properties(options)) as admin:
+    with AdminClient(client_properties(options)) as admin:
         if options.has("alter") and len(found.types) != len(found.names):
             raise illegal_argument("An entity name must be specified for every entity type")
         bootstrap.run(options, found, admin)
-
-
-def _properties(options: Options) -> dict[str, str]:
-    properties = {}
-    path = options.text("command-config")
-    if path is not None:
-        from kafka_zk.tools.command_config import read_command_config
-
-        properties = read_command_config(path)
-    properties["bootstrap.servers"] = options.text("bootstrap-server") or ""
-    return properties
 
 
 def run() -> int:

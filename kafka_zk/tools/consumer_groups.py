@@ -2,7 +2,7 @@
 
 import sys
 
-from kafka_zk.tools.java_output import run_as_program
+from kafka_zk.tools.endings import run_as_program
 from kafka_zk.tools.kafka_consumer_groups.command import main
 
 

@@ -10,17 +10,16 @@ from collections.abc import Sequence
 
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools import java_json
-from kafka_zk.tools.failures import FAILURES
+from kafka_zk.tools.command_config import client_properties
+from kafka_zk.tools.endings import exit_code_of, run_as_program
 from kafka_zk.tools.java_files import read_file
 from kafka_zk.tools.java_output import (
     JavaError,
     awaited,
     partition_order,
-    run_as_program,
     show_warnings,
-    stack_trace,
 )
-from kafka_zk.tools.options import VERSION_TEXT, Option, Options, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.options import Option, Options
 
 ABOUT = "This tool helps to delete records of the given partitions down to the specified offset."
 OPTIONS = (
@@ -31,26 +30,15 @@ VERSION = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    try:
-        _run(list(sys.argv[1:] if arguments is None else arguments))
-    except VersionAsked:
-        print(VERSION_TEXT)
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        print(usage_of("delete-records"), end="", file=sys.stderr)
-        return 1
-    except FAILURES as error:
-        print(error, file=sys.stderr)
-        print(stack_trace(error), file=sys.stderr)
-        return 1
-    return 0
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    return exit_code_of(lambda: _run(words), tool="delete-records")
 
 
 def _run(arguments: Sequence[str]) -> None:
     options = Options(OPTIONS, arguments)
     options.check_help_or_version(without_arguments=ABOUT, help_text=ABOUT)
     options.require("bootstrap-server", "offset-json-file")
-    properties = _properties(options)
+    properties = client_properties(options)
     show_warnings()
     from kafka_zk.client.admin.admin_client import AdminClient
 
@@ -65,16 +53,6 @@ def _run(arguments: Sequence[str]) -> None:
                 print(f"partition: {partition}\terror: {awaited(outcome)}")
             else:
                 print(f"partition: {partition}\tlow_watermark: {outcome}")
-
-
-def _properties(options: Options) -> dict[str, str]:
-    properties = {}
-    path = options.text("command-config")
-    if path is not None:
-        from kafka_zk.tools.command_config import read_command_config
-
-        properties = read_command_config(path)
-    return {**properties, "bootstrap.servers": options.text("bootstrap-server") or ""}
 
 
 def offsets_from(text: str) -> dict[TopicPartition, int]:

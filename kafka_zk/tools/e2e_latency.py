@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.tools.command_config import read_command_config
+from kafka_zk.tools.endings import exit_code_of, run_as_program
 from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_format import fixed, ratio
-from kafka_zk.tools.java_output import JavaError, execution_error, illegal_argument, run_as_program, show_warnings
-from kafka_zk.tools.java_output import stack_trace as trace_of
+from kafka_zk.tools.java_output import JavaError, execution_error, illegal_argument, show_warnings
 from kafka_zk.tools.java_values import java_integer
 
 if TYPE_CHECKING:
@@ -43,13 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if len(words) not in ARGUMENT_COUNTS:
         print(USAGE, file=sys.stderr)
         return 1
-    try:
-        _run(*words)
-    except FAILURES as error:
-        print(error if error.args else "null", file=sys.stderr)
-        print(trace_of(error), file=sys.stderr)
-        return 1
-    return 0
+    return exit_code_of(lambda: _run(*words), tool="e2e-latency")
 
 
 def _run(brokers: str, topic: str, count_text: str, acks: str, size_text: str, properties_file: str = "") -> None:
@@ -57,7 +52,8 @@ def _run(brokers: str, topic: str, count_text: str, acks: str, size_text: str, p
     size_bytes = _integer(size_text)
     if acks not in ("1", "all"):
         raise illegal_argument("Latency testing requires synchronous acknowledgement. Please use 1 or all")
-    properties = {**_properties(properties_file), "bootstrap.servers": brokers}
+    from_file = read_command_config(properties_file if properties_file.strip() else None)
+    properties = {**from_file, "bootstrap.servers": brokers}
     show_warnings()
     with _consumer(properties) as consumer, _producer(properties, acks) as producer:
         if topic not in consumer.list_topics():
@@ -120,14 +116,6 @@ def _integer(text: str) -> int:
         return java_integer(text)
     except ValueError as error:
         raise JavaError(str(error), "java.lang.NumberFormatException") from None
-
-
-def _properties(path: str) -> dict[str, str]:
-    if not path.strip():
-        return {}
-    from kafka_zk.tools.command_config import read_command_config
-
-    return read_command_config(path)
 
 
 def _consumer(properties: dict[str, str]) -> KafkaConsumer:

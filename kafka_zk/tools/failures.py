@@ -1,4 +1,4 @@
-"""What a tool's client may fail with, and the tool tells in Java's words.
+"""What a tool may fail with, and tells: in Java's words, or in one sentence of its own.
 
 Role        Pure.
 """
@@ -11,3 +11,7 @@ from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.tools.java_output import JavaError
 
 FAILURES = (JavaError, ConfigException, KafkaException, BrokerError)
+
+
+class Refused(Exception):
+    """The tool ends with this sentence on stderr, no trace and no usage."""

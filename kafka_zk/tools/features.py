@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from kafka_zk.config.metadata_version import FEATURE_NAME, find_version, supported_by_tools, version_of_level
 from kafka_zk.config.values import java_trim
 from kafka_zk.tools.argparse4j import Argument, ArgumentParser, Kind
-from kafka_zk.tools.failures import FAILURES
-from kafka_zk.tools.java_output import execution_error, run_as_program, show_warnings, utf16_order
+from kafka_zk.tools.command_config import read_command_config
+from kafka_zk.tools.endings import exit_code_of, run_as_program
+from kafka_zk.tools.failures import FAILURES, Refused
+from kafka_zk.tools.java_output import execution_error, show_warnings, utf16_order
 from kafka_zk.tools.java_values import java_short
 from kafka_zk.tools.subcommands import choose_command
 
@@ -43,24 +45,18 @@ COMMANDS = {
 }
 
 
-class Refused(Exception):
-    """The command ends with these words and exit code 1."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = choose_command(PROGRAM, COMMANDS, list(sys.argv[1:] if arguments is None else arguments))
-    if isinstance(chosen, int):
-        return chosen
-    try:
-        _run(*chosen)
-    except (Refused, *FAILURES) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return chosen if isinstance(chosen, int) else exit_code_of(lambda: _run(*chosen), tool="features", tell=_tell)
+
+
+def _tell(error: Exception) -> None:
+    print(error, file=sys.stderr)
 
 
 def _run(command: str, values: Mapping[str, Any]) -> None:
-    properties = _properties(values)
+    servers = values["bootstrap-controller" if values["bootstrap-server"] is None else "bootstrap-server"]
+    properties = {**read_command_config(values["command-config"]), "bootstrap.servers": servers}
     show_warnings()
     from kafka_zk.client.admin.admin_client import AdminClient
 
@@ -73,16 +69,6 @@ def _run(command: str, values: Mapping[str, Any]) -> None:
             print(features_text(found), end="")
         else:
             _update(admin, command, values)
-
-
-def _properties(values: Mapping[str, Any]) -> dict[str, str]:
-    properties = {}
-    if values["command-config"] is not None:
-        from kafka_zk.tools.command_config import read_command_config
-
-        properties = read_command_config(values["command-config"])
-    servers = values["bootstrap-server"]
-    return {**properties, "bootstrap.servers": values["bootstrap-controller"] if servers is None else servers}
 
 
 # --- describe --------------------------------------------------------------------------------------------------------

@@ -14,10 +14,12 @@ from kafka_zk.client.errors import KafkaException
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.bootstrap_option import check_bootstrap_servers
-from kafka_zk.tools.failures import FAILURES
-from kafka_zk.tools.java_output import JavaError, execution_error, run_as_program, show_warnings, stack_trace
+from kafka_zk.tools.command_config import read_command_config
+from kafka_zk.tools.endings import exit_code_of, run_as_program, tell_with_trace
+from kafka_zk.tools.failures import Refused
+from kafka_zk.tools.java_output import JavaError, execution_error, show_warnings, stack_trace
 from kafka_zk.tools.java_values import java_integer, java_long, java_split, python_pattern
-from kafka_zk.tools.options import VERSION_TEXT, Option, OptionError, Options, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.options import Option, OptionError, Options, UsageError
 
 if TYPE_CHECKING:
     from kafka_zk.client.admin.admin_client import AdminClient
@@ -42,37 +44,29 @@ OPTIONS = (
 TIMES = {"latest": -1, "earliest": -2, "max-timestamp": -3, "earliest-local": -4, "latest-tiered": -5}
 _RULE = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
 _NO_OFFSET = -1
+_SAID_FIRST = "Error occurred: "
 
 Filter = Callable[[TopicPartition], bool]
 
 
-class TerseError(Exception):
-    """A refusal that is told in one line."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    try:
-        _run(list(sys.argv[1:] if arguments is None else arguments))
-    except VersionAsked:
-        print(VERSION_TEXT)
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        print(usage_of("get-offsets"), end="", file=sys.stderr)
-        return 1
-    except TerseError as error:
-        print(f"Error occurred: {error}", file=sys.stderr)
-        return 1
-    except FAILURES as error:
-        print(f"Error occurred: {error}", file=sys.stderr)
-        print(stack_trace(error), file=sys.stderr)
-        return 1
-    return 0
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    return exit_code_of(lambda: _run(words), tool="get-offsets", tell=_tell)
+
+
+def _tell(error: Exception) -> None:
+    print(_SAID_FIRST, end="", file=sys.stderr)
+    tell_with_trace(error)
+
+
+def _refused(sentence: str) -> Refused:
+    return Refused(f"{_SAID_FIRST}{sentence}")
 
 
 def _run(arguments: list[str]) -> None:
     options = _parsed(arguments)
     if options.has("topic-partitions") and (options.has("topic") or options.has("partitions")):
-        raise TerseError("--topic-partitions cannot be used with --topic or --partitions")
+        raise _refused("--topic-partitions cannot be used with --topic or --partitions")
     time_ms = _time_ms(options.text("time"))
     wanted = _filter(options)
     properties = _properties(options)
@@ -82,7 +76,7 @@ def _run(arguments: list[str]) -> None:
     with AdminClient(properties) as admin:
         partitions = _partitions(admin, wanted, internal=not options.has("exclude-internal-topics"))
         if not partitions:
-            raise TerseError("Could not match any topic-partitions with the specified filters")
+            raise _refused("Could not match any topic-partitions with the specified filters")
         listed = admin.list_offsets(dict.fromkeys(partitions, time_ms))
     for partition, found in sorted(listed.items(), key=lambda item: str(item[0])):
         if isinstance(found, Exception):
@@ -93,14 +87,14 @@ def _run(arguments: list[str]) -> None:
 
 
 def _parsed(arguments: list[str]) -> Options:
-    """Raises UsageError, TerseError, VersionAsked."""
+    """Raises UsageError, Refused, VersionAsked."""
     if not arguments:
         raise UsageError(ABOUT)
     try:
         options = Options(OPTIONS, arguments)
         options.require_one_of("bootstrap-server", "broker-list")
     except OptionError as error:
-        raise TerseError(str(error)) from None
+        raise _refused(str(error)) from None
     options.check_help_or_version(without_arguments=ABOUT, help_text=ABOUT)
     check_bootstrap_servers(_bootstrap_servers(options))
     return options
@@ -111,13 +105,11 @@ def _bootstrap_servers(options: Options) -> str:
 
 
 def _properties(options: Options) -> dict[str, str]:
-    properties = {}
-    path = options.text("command-config")
-    if path is not None:
-        from kafka_zk.tools.command_config import read_command_config
-
-        properties = read_command_config(path)
-    return {**properties, "bootstrap.servers": _bootstrap_servers(options), "client.id": CLIENT_ID}
+    return {
+        **read_command_config(options.text("command-config")),
+        "bootstrap.servers": _bootstrap_servers(options),
+        "client.id": CLIENT_ID,
+    }
 
 
 def _partitions(admin: AdminClient, wanted: Filter, *, internal: bool) -> list[TopicPartition]:
@@ -138,7 +130,7 @@ def _partitions(admin: AdminClient, wanted: Filter, *, internal: bool) -> list[T
 
 
 def _filter(options: Options) -> Filter:
-    """What the options choose; a partition of -1 asks of the topic alone. Raises TerseError, JavaError."""
+    """What the options choose; a partition of -1 asks of the topic alone. Raises Refused, JavaError."""
     rules = options.text("topic-partitions")
     if rules is not None:
         choices = [_rule(text) for text in java_split(rules, ",")]
@@ -155,7 +147,7 @@ def _partition_set(text: str) -> frozenset[int]:
     try:
         return frozenset(map(java_integer, java_split(text, ",")))
     except ValueError:
-        raise TerseError(
+        raise _refused(
             f"--partitions expects a comma separated list of numeric partition ids, but received: {text}"
         ) from None
 
@@ -198,7 +190,7 @@ def _time_ms(text: str | None) -> int:
         return java_long(text)
     except ValueError:
         words = " / ".join(f"{number} or {name}" for name, number in TIMES.items())
-        raise TerseError(
+        raise _refused(
             f"Malformed time argument {text}. Please use {words}, or a specified long format timestamp"
         ) from None
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import logging
-import os
 import string
 import sys
 import time
@@ -67,6 +66,11 @@ def stack_trace(error: BaseException) -> str:
     return "\n".join(lines) + "\n"
 
 
+def message_of(error: BaseException) -> str:
+    """Throwable.getMessage, printed."""
+    return str(error) if error.args else "null"
+
+
 def _headline(error: BaseException) -> str:
     name = java_name(error)
     return f"{name}: {error}" if error.args else name
@@ -99,20 +103,6 @@ def show_warnings() -> None:
     logger = logging.getLogger()
     if not any(isinstance(handler, _Warnings) for handler in logger.handlers):
         logger.addHandler(_Warnings(logging.WARNING))
-
-
-def run_as_program(main: Callable[[], int]) -> int:
-    """The exit code of `main`; a reader that has gone and Ctrl-C end a tool without a word, as they end Java's."""
-    try:
-        code = main()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # What is left in the buffer would fail again when Python closes it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return 130
-    return code
 
 
 def hash_order(names: Iterable[str], capacity: int = 16) -> list[str]:

@@ -11,20 +11,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_zk.client.errors import java_name
-from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.tools.failures import FAILURES
+from kafka_zk.tools.command_config import read_command_config
+from kafka_zk.tools.endings import exit_code_of, run_as_program
+from kafka_zk.tools.failures import FAILURES, Refused
 from kafka_zk.tools.java_output import (
     JavaError,
     execution_error,
     hash_order,
     hash_order_by,
-    run_as_program,
+    partition_order,
     show_warnings,
-    stack_trace,
-    string_hash,
 )
 from kafka_zk.tools.java_values import java_integer, java_split
-from kafka_zk.tools.options import VERSION_TEXT, Option, Options, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.options import Option, Options
 
 if TYPE_CHECKING:
     from kafka_zk.client.admin.log_dirs import LogDirDescription
@@ -37,27 +36,9 @@ OPTIONS = (
 )
 
 
-class TerseError(Exception):
-    """A refusal that is told in one line."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    try:
-        _run(list(sys.argv[1:] if arguments is None else arguments))
-    except VersionAsked:
-        print(VERSION_TEXT)
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        print(usage_of("log-dirs"), end="", file=sys.stderr)
-        return 1
-    except TerseError as error:
-        print(error, file=sys.stderr)
-        return 1
-    except FAILURES as error:
-        print(error, file=sys.stderr)
-        print(stack_trace(error), file=sys.stderr)
-        return 1
-    return 0
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    return exit_code_of(lambda: _run(words), tool="log-dirs")
 
 
 def _run(arguments: list[str]) -> None:
@@ -74,7 +55,7 @@ def _run(arguments: list[str]) -> None:
             living = [node.id for node in admin.describe_cluster().nodes]
             wanted = _broker_ids(options)
             if missing := [each for each in wanted if each not in living]:
-                raise TerseError(
+                raise Refused(
                     f"ERROR: The given brokers do not exist from --broker-list: {_in_hash_order(missing)}. "
                     f"Current existent brokers: {_in_hash_order(living)}"
                 )
@@ -90,13 +71,8 @@ def _run(arguments: list[str]) -> None:
 
 
 def _properties(options: Options) -> dict[str, str]:
-    properties = {}
-    path = options.text("command-config")
-    if path is not None:
-        from kafka_zk.tools.command_config import read_command_config
-
-        properties = read_command_config(path)
-    return {"bootstrap.servers": options.text("bootstrap-server") or "", "client.id": CLIENT_ID, **properties}
+    from_file = read_command_config(options.text("command-config"))
+    return {"bootstrap.servers": options.text("bootstrap-server") or "", "client.id": CLIENT_ID, **from_file}
 
 
 def _words(options: Options, name: str) -> list[str]:
@@ -145,14 +121,9 @@ def _partitions(log_dir: LogDirDescription, topics: Collection[str]) -> list[dic
             "offsetLag": log_dir.replicas[partition].offset_lag,
             "isFuture": log_dir.replicas[partition].is_future,
         }
-        for partition in hash_order_by(log_dir.replicas, _partition_hash)
+        for partition in partition_order(log_dir.replicas)
         if not topics or partition.topic in topics
     ]
-
-
-def _partition_hash(partition: TopicPartition) -> int:
-    """TopicPartition.hashCode, as an unsigned number."""
-    return (31 * (31 + partition.partition) + string_hash(partition.topic)) & 0xFFFFFFFF
 
 
 def run() -> int:

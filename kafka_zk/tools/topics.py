@@ -10,12 +10,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from kafka_zk.client.errors import KafkaException
-from kafka_zk.config.errors import ConfigException
-from kafka_zk.protocol.errors import BrokerError
-from kafka_zk.tools.java_output import JavaError, log_error, run_as_program, show_warnings, stack_trace
+from kafka_zk.tools.command_config import client_properties
+from kafka_zk.tools.endings import exit_code_of, run_as_program
+from kafka_zk.tools.failures import FAILURES
+from kafka_zk.tools.java_output import log_error, show_warnings, stack_trace
 from kafka_zk.tools.kafka_topics.options import OPTIONS, check_for_bootstrap_server
-from kafka_zk.tools.options import VERSION_TEXT, Options, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.options import Options
 
 LOGGER = "org.apache.kafka.tools.TopicCommand"
 FAILURE_TEXT = "Error while executing topic command : "
@@ -27,18 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from kafka_zk.tools.kafka_topics.zookeeper import main as main_with_zookeeper
 
         return main_with_zookeeper(given)
-    try:
-        return _main(given)
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        print(usage_of("topics"), end="", file=sys.stderr)
-    except (JavaError, ConfigException, KafkaException) as error:
-        print(error, file=sys.stderr)
-        print(stack_trace(error), file=sys.stderr)
-    except VersionAsked:
-        print(VERSION_TEXT)
-        return 0
-    return 1
+    return exit_code_of(lambda: _main(given), tool="topics")
 
 
 def _wants_zookeeper(arguments: Sequence[str]) -> bool:
@@ -52,25 +41,14 @@ def _main(arguments: Sequence[str]) -> int:
     from kafka_zk.client.admin.admin_client import AdminClient
     from kafka_zk.tools.kafka_topics import bootstrap
 
-    with AdminClient(_properties(options)) as admin:
+    with AdminClient(client_properties(options)) as admin:
         try:
             bootstrap.run(options, admin)
-        except (JavaError, ConfigException, KafkaException, BrokerError) as error:
+        except FAILURES as error:
             print(f"{FAILURE_TEXT}{error}")
             log_error(LOGGER, stack_trace(error))
             return 1
     return 0
-
-
-def _properties(options: Options) -> dict[str, str]:
-    properties = {}
-    path = options.text("command-config")
-    if path is not None:
-        from kafka_zk.tools.command_config import read_command_config
-
-        properties = read_command_config(path)
-    properties["bootstrap.servers"] = options.text("bootstrap-server") or ""
-    return properties
 
 
 def run() -> int:

@@ -13,14 +13,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from kafka_zk.client.errors import TimeoutException
-from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.tools.argparse4j import thrown_by_main
 from kafka_zk.tools.console_consumer.formatters import Formatter
-from kafka_zk.tools.console_consumer.options import EARLIEST, LATEST, ConflictError, ConsoleConsumerOptions, parsed
+from kafka_zk.tools.console_consumer.options import EARLIEST, LATEST, ConsoleConsumerOptions, parsed
+from kafka_zk.tools.endings import exit_code_of, tell_as_thrown
 from kafka_zk.tools.failures import FAILURES
-from kafka_zk.tools.java_output import JavaError, log_error, show_warnings, stack_trace
-from kafka_zk.tools.options import VERSION_TEXT, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.java_output import log_error, show_warnings, stack_trace
 from kafka_zk.tools.program import Shutdown, binary_stdout, leave_stdout, run_here
 
 if TYPE_CHECKING:
@@ -43,21 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def work(arguments: Sequence[str], shutdown: Shutdown) -> int:
-    try:
-        options = parsed(arguments)
-    except VersionAsked:
-        print(VERSION_TEXT)
-        return 0
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        print(usage_of("console-consumer"), end="", file=sys.stderr)
-        return 1
-    except ConflictError as error:
-        print(error, file=sys.stderr)
-        return 1
-    except (JavaError, ConfigException) as error:
-        print(thrown_by_main(error), end="", file=sys.stderr)
-        return 1
+    return exit_code_of(lambda: _run(parsed(arguments), shutdown), tool="console-consumer", tell=tell_as_thrown)
+
+
+def _run(options: ConsoleConsumerOptions, shutdown: Shutdown) -> int:
     show_warnings()
     try:
         _consume(options, shutdown)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from kafka_zk.tools.command_config import read_command_config
 from kafka_zk.tools.console_consumer.formatters import DEFAULT, Formatter, deprecation_warning, find_formatter
+from kafka_zk.tools.failures import Refused
 from kafka_zk.tools.java_output import JavaError
 from kafka_zk.tools.java_values import java_long
 from kafka_zk.tools.options import Option, OptionError, Options, UsageError
@@ -43,10 +44,6 @@ _WITHOUT_VALUE = ("enable-systest-events", "from-beginning", "help", "skip-messa
 OPTIONS = (*(Option(name, True) for name in _WITH_VALUE), *(Option(name) for name in _WITHOUT_VALUE))
 
 
-class ConflictError(Exception):
-    """Two options contradict one another: one line, and no usage."""
-
-
 @dataclass(frozen=True, slots=True)
 class ConsoleConsumerOptions:
     """What one run was asked for. `offset` may be EARLIEST or LATEST; without `timeout_ms` it waits for ever."""
@@ -67,7 +64,7 @@ class ConsoleConsumerOptions:
 
 
 def parsed(arguments: Sequence[str]) -> ConsoleConsumerOptions:
-    """Raises UsageError, VersionAsked, ConflictError, and JavaError for what Apache's tool does not catch."""
+    """Raises UsageError, VersionAsked, Refused, and JavaError for what Apache's tool does not catch."""
     try:
         options = Options(OPTIONS, arguments)
     except OptionError as error:
@@ -108,8 +105,7 @@ def _check(options: Options, topic: str | None, include: str | None) -> bool:
 
 
 def _consumer_properties(options: Options, partition: int | None) -> dict[str, str]:
-    path = options.text("consumer.config")
-    from_file = read_command_config(path) if path is not None else {}
+    from_file = read_command_config(options.text("consumer.config"))
     extra = options.key_values("consumer-property")
     group = _group(options, from_file, extra, partition)
     properties = {**from_file, **extra}
@@ -147,7 +143,7 @@ def _settle_reset(options: Options, properties: dict[str, str]) -> None:
     if given is None:
         properties["auto.offset.reset"] = "earliest" if options.has("from-beginning") else "latest"
     elif options.has("from-beginning") and given != "earliest":
-        raise ConflictError(
+        raise Refused(
             f"Can't simultaneously specify --from-beginning and 'auto.offset.reset={given}', please remove one option"
         )
 
@@ -181,8 +177,7 @@ def _formatter(options: Options) -> Formatter:
     if warning is not None:
         print(warning, file=sys.stderr)
     try:
-        path = options.text("formatter-config")
-        properties = read_command_config(path) if path is not None else {}
+        properties = read_command_config(options.text("formatter-config"))
         for option in ("key-deserializer", "value-deserializer"):
             deserializer = options.text(option)
             if deserializer:

@@ -15,9 +15,9 @@ from kafka_zk.client.errors import KafkaException
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.tools.console_producer.line_reader import CLASS_NAME, LineMessageReader, LineRecord
 from kafka_zk.tools.console_producer.options import parsed, producer_properties, reader_class, reader_properties
-from kafka_zk.tools.failures import FAILURES
+from kafka_zk.tools.endings import exit_code_of
 from kafka_zk.tools.java_output import JavaError, execution_error, log_error, show_warnings, stack_trace
-from kafka_zk.tools.options import VERSION_TEXT, OptionError, Options, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.options import OptionError, Options
 from kafka_zk.tools.program import Shutdown, run_here
 
 if TYPE_CHECKING:
@@ -33,21 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def work(arguments: Sequence[str], shutdown: Shutdown) -> int:
-    try:
-        _produce(parsed(arguments), shutdown)
-    except VersionAsked:
-        print(VERSION_TEXT)
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        print(usage_of("console-producer"), end="", file=sys.stderr)
-        return 1
-    except OptionError as error:
-        print(error, file=sys.stderr)
-        return 1
-    except FAILURES as error:
-        print(stack_trace(error), end="", file=sys.stderr)
-        return 1
-    return 0
+    return exit_code_of(lambda: _produce(parsed(arguments), shutdown), tool="console-producer", tell=_tell)
+
+
+def _tell(error: Exception) -> None:
+    print(f"{error}\n" if isinstance(error, OptionError) else stack_trace(error), end="", file=sys.stderr)
 
 
 def _produce(options: Options, shutdown: Shutdown) -> None:

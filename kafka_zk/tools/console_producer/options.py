@@ -100,5 +100,4 @@ def reader_class(options: Options) -> str:
 
 
 def _file(options: Options, option: str) -> dict[str, str]:
-    path = options.text(option)
-    return read_command_config(path) if path is not None else {}
+    return read_command_config(options.text(option))

@@ -5,7 +5,6 @@ Source      org.apache.kafka.tools.ConsumerPerformance.
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -15,9 +14,8 @@ from kafka_zk.client.consumer.listener import ConsumerRebalanceListener
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.consumer_perf.options import ConsumerPerfOptions, usage
 from kafka_zk.tools.consumer_perf.statistics import Joining, Progress, header, total_text
-from kafka_zk.tools.failures import FAILURES
-from kafka_zk.tools.java_output import show_warnings, stack_trace
-from kafka_zk.tools.options import VERSION_TEXT, UsageError, VersionAsked
+from kafka_zk.tools.endings import exit_code_of
+from kafka_zk.tools.java_output import show_warnings
 from kafka_zk.tools.program import Shutdown, run_here
 
 if TYPE_CHECKING:
@@ -32,19 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def work(arguments: Sequence[str], shutdown: Shutdown) -> int:
-    try:
-        _measure(ConsumerPerfOptions(arguments), shutdown)
-    except VersionAsked:
-        print(VERSION_TEXT)
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        print(usage(), end="", file=sys.stderr)
-        return 1
-    except FAILURES as error:
-        print(error if error.args else "null", file=sys.stderr)
-        print(stack_trace(error), file=sys.stderr)
-        return 1
-    return 0
+    return exit_code_of(
+        lambda: _measure(ConsumerPerfOptions(arguments), shutdown), tool="consumer-performance", usage=usage
+    )
 
 
 def _measure(options: ConsumerPerfOptions, shutdown: Shutdown) -> None:

@@ -68,8 +68,7 @@ class ConsumerPerfOptions:
     def consumer(self) -> dict[str, str]:
         """The consumer's configuration. Raises JavaError, OptionError."""
         options = self._options
-        path = options.text("consumer.config")
-        properties = read_command_config(path) if path is not None else {}
+        properties = read_command_config(options.text("consumer.config"))
         bootstrap = options.text("bootstrap-server" if options.has("bootstrap-server") else "broker-list")
         properties |= {
             "bootstrap.servers": bootstrap or "",
@@ -108,7 +107,7 @@ class ConsumerPerfOptions:
         return DateFormat(self._options.text("date-format") or "yyyy-MM-dd HH:mm:ss:SSS")
 
 
-def usage() -> str:
+def usage(tool: str) -> str:
     """The option table; the group that would be made up is another one each time."""
     group = f"perf-consumer-{random.randrange(100_000)})"
-    return usage_of("consumer-performance").replace(_GROUP_IN_USAGE, group.ljust(len(_GROUP_IN_USAGE)))
+    return usage_of(tool).replace(_GROUP_IN_USAGE, group.ljust(len(_GROUP_IN_USAGE)))

@@ -32,7 +32,8 @@ from kafka_zk.tools.dump_log.output import Output
 from kafka_zk.tools.dump_log.report import Report
 from kafka_zk.tools.dump_log.state_files import dump_snapshot, dump_transaction_index
 from kafka_zk.tools.dump_log.text_report import TextReport
-from kafka_zk.tools.java_output import JavaError, run_as_program, stack_trace
+from kafka_zk.tools.endings import run_as_program
+from kafka_zk.tools.java_output import JavaError, stack_trace
 from kafka_zk.tools.options import VERSION_TEXT, UsageError, VersionAsked, usage_of
 
 OK, FAILED, DAMAGED = 0, 1, 2

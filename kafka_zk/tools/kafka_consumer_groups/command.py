@@ -10,12 +10,13 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kafka_zk.tools.argparse4j import thrown_by_main
+from kafka_zk.tools.command_config import client_properties
+from kafka_zk.tools.endings import exit_code_of, tell_as_thrown
 from kafka_zk.tools.failures import FAILURES
-from kafka_zk.tools.java_output import JavaError, runtime_error, show_warnings
+from kafka_zk.tools.java_output import JavaError, message_of, runtime_error, show_warnings
 from kafka_zk.tools.kafka_consumer_groups.options import parsed
 from kafka_zk.tools.kafka_consumer_groups.output import print_error
-from kafka_zk.tools.options import VERSION_TEXT, OptionError, Options, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.options import OptionError, Options, UsageError
 
 if TYPE_CHECKING:
     from kafka_zk.tools.kafka_consumer_groups.questions import Questions
@@ -25,24 +26,14 @@ _ILLEGAL_ARGUMENTS = ("java.lang.IllegalArgumentException", "java.lang.NumberFor
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    try:
-        options = parsed(list(sys.argv[1:] if arguments is None else arguments))
-        show_warnings()
-        _run(options)
-    except VersionAsked:
-        print(VERSION_TEXT)
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        print(usage_of("consumer-groups"), end="", file=sys.stderr)
-        return 1
-    except OptionError as error:
-        print(thrown_by_main(error), end="", file=sys.stderr)
-        return 1
-    return 0
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    return exit_code_of(lambda: _run(words), tool="consumer-groups", tell=tell_as_thrown)
 
 
-def _run(options: Options) -> None:
-    """Raises UsageError for what is wrong with an argument; tells of everything else itself."""
+def _run(words: Sequence[str]) -> None:
+    """Raises UsageError and OptionError for wrong words, and VersionAsked; tells of everything else itself."""
+    options = parsed(words)
+    show_warnings()
     try:
         properties = _properties(options)
         from kafka_zk.client.admin.admin_client import AdminClient
@@ -52,12 +43,8 @@ def _run(options: Options) -> None:
             _act(Questions(options, admin))
     except FAILURES as error:
         if getattr(error, "java_class", "") in _ILLEGAL_ARGUMENTS:
-            raise UsageError(_message(error)) from error
-        print_error(f"{FAILURE_TEXT} {_message(error)}", error)
-
-
-def _message(error: BaseException) -> str:
-    return str(error) if error.args else "null"
+            raise UsageError(message_of(error)) from error
+        print_error(f"{FAILURE_TEXT} {message_of(error)}", error)
 
 
 def _act(questions: Questions) -> None:
@@ -82,13 +69,9 @@ def _act(questions: Questions) -> None:
 
 def _properties(options: Options) -> dict[str, str]:
     """Raises OptionError, JavaError."""
-    properties = {}
-    path = options.text("command-config")
-    if path is not None:
-        from kafka_zk.tools.command_config import read_command_config
-
-        try:
-            properties = read_command_config(path)
-        except JavaError as error:
-            raise runtime_error(error) from error
-    return {**properties, "bootstrap.servers": options.text("bootstrap-server") or ""}
+    try:
+        return client_properties(options)
+    except OptionError:
+        raise
+    except JavaError as error:
+        raise runtime_error(error) from error

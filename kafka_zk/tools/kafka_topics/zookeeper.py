@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition, uuid_to_base64
+from kafka_zk.tools.endings import exit_code_of
 from kafka_zk.tools.java_output import JavaError, hash_order, illegal_argument, log_error, show_warnings, stack_trace
 from kafka_zk.tools.kafka_topics.options import (
     PARTITION_REPORTS,
@@ -22,7 +23,7 @@ from kafka_zk.tools.kafka_topics.options import (
     check_one_connection,
     names_matching,
 )
-from kafka_zk.tools.options import VERSION_TEXT, Options, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.options import Options
 from kafka_zk.zk.entity_configs import entity_configs
 from kafka_zk.zk.errors import ConnectionTimeout, NoNode, ZkError
 from kafka_zk.zk.registration import live_broker_ids
@@ -43,24 +44,20 @@ _OLD_NAMES = {
 
 def main(arguments: Sequence[str]) -> int:
     show_warnings()
-    try:
-        options = Options(ZOOKEEPER_OPTIONS, arguments)
-        check_one_connection(options)
-        check_for_zookeeper(options)
-        return _run(options, options.text("zookeeper") or "")
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        print(usage_of("topics-zookeeper"), end="", file=sys.stderr)
-    except (JavaError, ZkError) as error:
-        print(f'Exception in thread "main" {_trace(error)}', end="", file=sys.stderr)
-    except VersionAsked:
-        print(VERSION_TEXT)
-        return 0
-    return 1
+    return exit_code_of(
+        lambda: _run(arguments), tool="topics-zookeeper", tell=_tell_as_thrown, failures=(JavaError, ZkError)
+    )
 
 
-def _run(options: Options, connect: str) -> int:
-    zk = ZkClient(connect, session_timeout_ms=CONNECTION_TIMEOUT_MS, create_chroot=False)
+def _tell_as_thrown(error: Exception) -> None:
+    print(f'Exception in thread "main" {_trace(error)}', end="", file=sys.stderr)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    options = Options(ZOOKEEPER_OPTIONS, arguments)
+    check_one_connection(options)
+    check_for_zookeeper(options)
+    zk = ZkClient(options.text("zookeeper") or "", session_timeout_ms=CONNECTION_TIMEOUT_MS, create_chroot=False)
     try:
         zk.start()
     except ConnectionTimeout as error:

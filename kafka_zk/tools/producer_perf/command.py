@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafka_zk.tools.argparse4j import ArgumentError, run_parsed
+from kafka_zk.tools.command_config import read_command_config
 from kafka_zk.tools.java_output import show_warnings, stack_trace
 from kafka_zk.tools.producer_perf import payloads
 from kafka_zk.tools.producer_perf.options import PARSER, producer_properties
@@ -36,7 +37,7 @@ def _measure(values: Mapping[str, Any]) -> None:
     if values["producer-props"] is None and values["producer.config"] is None:
         raise ArgumentError("Either --producer-props or --producer.config must be specified.")
     from_payload_file = _payload_of_file(values)
-    properties = _properties(values)
+    properties = producer_properties(values, read_command_config(values["producer.config"]))
     show_warnings()
     from kafka_zk.client.producer.kafka_producer import KafkaProducer
 
@@ -65,15 +66,6 @@ def _payload_of_file(values: Mapping[str, Any]) -> payloads.Payload | None:
 def _payload(values: Mapping[str, Any]) -> payloads.Payload:
     size_bytes = values["record-size"]
     return payloads.monotonic() if size_bytes is None else payloads.random_letters(size_bytes)
-
-
-def _properties(values: Mapping[str, Any]) -> dict[str, str]:
-    path = values["producer.config"]
-    if path is None:
-        return producer_properties(values, {})
-    from kafka_zk.tools.command_config import read_command_config
-
-    return producer_properties(values, read_command_config(path))
 
 
 def _send_all(

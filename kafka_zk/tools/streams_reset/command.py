@@ -7,13 +7,14 @@ Source: org.apache.kafka.tools.StreamsResetter.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.protocol.errors import BrokerError
-from kafka_zk.tools.failures import FAILURES
+from kafka_zk.tools.command_config import read_command_config
+from kafka_zk.tools.endings import exit_code_of
 from kafka_zk.tools.java_output import (
     JavaError,
     awaited,
@@ -23,7 +24,7 @@ from kafka_zk.tools.java_output import (
     show_warnings,
     stack_trace,
 )
-from kafka_zk.tools.options import VERSION_TEXT, Options, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.options import Options
 from kafka_zk.tools.program import Shutdown, run_here
 from kafka_zk.tools.streams_reset.options import (
     application_id,
@@ -47,22 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def work(arguments: Sequence[str], _: Shutdown) -> int:
     """A signal needs no hook: a consumer that only seeks and commits leaves no group behind."""
-    try:
-        options = parsed(arguments, _about())
-    except VersionAsked:
-        print(VERSION_TEXT)
-        return 0
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        print(usage_of(TOOL), end="", file=sys.stderr)
-        return 1
-    try:
-        return _run(options)
-    except FAILURES as error:
-        trace = stack_trace(error)
-        print(f"ERROR: {trace.partition(chr(10))[0]}", file=sys.stderr)
-        print(trace, end="", file=sys.stderr)
-        return 1
+    return exit_code_of(lambda: _run(parsed(arguments, _about())), tool=TOOL, tell=_tell)
+
+
+def _tell(error: Exception) -> None:
+    trace = stack_trace(error)
+    print(f"ERROR: {trace.partition(chr(10))[0]}", file=sys.stderr)
+    print(trace, end="", file=sys.stderr)
 
 
 def _about() -> str:
@@ -71,7 +63,10 @@ def _about() -> str:
 
 def _run(options: Options) -> int:
     group = application_id(options)
-    properties = _properties(options)
+    properties = {
+        **read_command_config(options.text("config-file")),
+        "bootstrap.servers": bootstrap_servers(options),
+    }
     show_warnings()
     from kafka_zk.client.admin.admin_client import AdminClient
 
@@ -88,16 +83,6 @@ def _run(options: Options) -> int:
         code = reset_and_seek(options, properties, all_topics)
         _delete_internal_topics(admin, options, all_topics)
         return code
-
-
-def _properties(options: Options) -> dict[str, str]:
-    properties: Mapping[str, str] = {}
-    path = options.text("config-file")
-    if path is not None:
-        from kafka_zk.tools.command_config import read_command_config
-
-        properties = read_command_config(path)
-    return {**properties, "bootstrap.servers": bootstrap_servers(options)}
 
 
 def _remove_members(admin: AdminClient, group: str, *, force: bool) -> None:

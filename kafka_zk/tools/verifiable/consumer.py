@@ -21,6 +21,7 @@ from kafka_zk.tools.argparse4j import (
     Kind,
     run_parsed,
 )
+from kafka_zk.tools.command_config import read_command_config
 from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_output import JavaError, log_error, show_warnings, stack_trace
 from kafka_zk.tools.program import Shutdown, run_here
@@ -74,15 +75,10 @@ def _consume(values: Mapping[str, Any], shutdown: Shutdown) -> None:
 
 def consumer_properties(values: Mapping[str, Any]) -> dict[str, str]:
     """The options count before the file's properties. Raises ArgumentError for a file that cannot be read."""
-    properties = {}
-    path = values["consumer.config"]
-    if path is not None:
-        from kafka_zk.tools.command_config import read_command_config
-
-        try:
-            properties = read_command_config(path)
-        except JavaError as error:
-            raise ArgumentError(str(error)) from None
+    try:
+        properties = read_command_config(values["consumer.config"])
+    except JavaError as error:
+        raise ArgumentError(str(error)) from None
     if values["group-protocol"].lower() == "consumer":
         properties["group.protocol"] = values["group-protocol"]
         if values["group-remote-assignor"] is not None:

@@ -20,6 +20,7 @@ from kafka_zk.tools.argparse4j import (
     ArgumentParser,
     run_parsed,
 )
+from kafka_zk.tools.command_config import read_command_config
 from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_format import ratio
 from kafka_zk.tools.java_output import JavaError, show_warnings
@@ -76,13 +77,8 @@ def producer_properties(values: Mapping[str, Any]) -> dict[str, str]:
         "acks": str(values["acks"]),
         "retries": "0",
     }
-    path = values["producer.config"]
-    if path is None:
-        return given
-    from kafka_zk.tools.command_config import read_command_config
-
     try:
-        return {**given, **read_command_config(path)}
+        return {**given, **read_command_config(values["producer.config"])}
     except JavaError as error:
         raise ArgumentError(str(error)) from None
 

@@ -1,0 +1,72 @@
+"""How a run of a tool ends: what is told of it, on which stream, and the exit code.
+
+Role        Printing for all tools. What a tool does raises; here is told what it raised.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+from kafka_zk.tools.failures import FAILURES, Refused
+from kafka_zk.tools.java_output import message_of, stack_trace
+from kafka_zk.tools.options import VERSION_TEXT, UsageError, VersionAsked, usage_of
+
+
+def run_as_program(main: Callable[[], int]) -> int:
+    """The exit code of `main`; a reader that has gone and Ctrl-C end a tool without a word, as they end Java's."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is left in the buffer would fail again when Python closes it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def tell_with_trace(error: Exception) -> None:
+    """The message, the trace, and an empty line: what most of Apache's tools print themselves."""
+    print(message_of(error), file=sys.stderr)
+    print(stack_trace(error), file=sys.stderr)
+
+
+def tell_as_thrown(error: Exception) -> None:
+    """What Java prints of an exception that the main method did not catch."""
+    print(thrown_by_main(error), end="", file=sys.stderr)
+
+
+def thrown_by_main(error: BaseException) -> str:
+    """The same as text."""
+    return f'Exception in thread "main" {stack_trace(error)}'
+
+
+def exit_code_of(
+    body: Callable[[], int | None],
+    *,
+    tool: str,
+    tell: Callable[[Exception], None] = tell_with_trace,
+    usage: Callable[[str], str] = usage_of,
+    failures: tuple[type[Exception], ...] = FAILURES,
+) -> int:
+    """Blocks as long as `body`, which returns the exit code or None for 0. What it raises is told, and is a 1.
+
+    VersionAsked is no failure, but the version on stdout. UsageError is its sentence and the usage of `tool`, Refused
+    its sentence alone, and what else is of `failures` goes to `tell`.
+    """
+    try:
+        return body() or 0
+    except VersionAsked:
+        print(VERSION_TEXT)
+        return 0
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        print(usage(tool), end="", file=sys.stderr)
+    except Refused as error:
+        print(error, file=sys.stderr)
+    except failures as error:
+        tell(error)
+    return 1
