@@ -12,12 +12,13 @@ import logging
 import string
 import sys
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import TypeVar
 from uuid import UUID
 
 from kafka_zk.client.errors import KafkaException, java_name
 from kafka_zk.config.errors import ConfigException
+from kafka_zk.java_hash import SMALLEST_TABLE, in_hash_order, partition_hash, signed, spread, string_hash
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 
@@ -105,35 +106,19 @@ def show_warnings() -> None:
         logger.addHandler(_Warnings(logging.WARNING))
 
 
-def hash_order(names: Iterable[str], capacity: int = 16) -> list[str]:
+def hash_order(names: Iterable[str], capacity: int = SMALLEST_TABLE) -> list[str]:
     """The order in which a java.util.HashMap, made for `capacity` entries, walks over `names` put into it in turn."""
     return hash_order_by(names, string_hash, capacity=capacity)
 
 
-def hash_order_by(items: Iterable[H], hash_of: Callable[[H], int], *, capacity: int = 16) -> list[H]:
+def hash_order_by(items: Iterable[H], hash_of: Callable[[H], int], *, capacity: int = SMALLEST_TABLE) -> list[H]:
     """The same for keys of any kind; `hash_of` is their hashCode, as an unsigned number."""
-    given = list(dict.fromkeys(items))
-    return [given[index] for index in _bucket_order([_spread(hash_of(item)) for item in given], capacity)]
+    return in_hash_order(dict.fromkeys(items), hash_of, capacity=capacity)
 
 
-def _bucket_order(hashes: Sequence[int], capacity: int) -> list[int]:
-    buckets = 1
-    while buckets < capacity:
-        buckets *= 2
-    while len(hashes) > buckets * 0.75:
-        buckets *= 2
-    # Entries of one bucket stay in the order they came in; sorting is stable.
-    return sorted(range(len(hashes)), key=lambda index: hashes[index] & (buckets - 1))
-
-
-def partition_order(partitions: Iterable[TopicPartition], capacity: int = 16) -> list[TopicPartition]:
+def partition_order(partitions: Iterable[TopicPartition], capacity: int = SMALLEST_TABLE) -> list[TopicPartition]:
     """The same of a HashMap with partitions for keys."""
     return hash_order_by(partitions, partition_hash, capacity=capacity)
-
-
-def partition_hash(partition: TopicPartition) -> int:
-    """TopicPartition.hashCode, as an unsigned number."""
-    return (31 * (31 + partition.partition) + string_hash(partition.topic)) & 0xFFFFFFFF
 
 
 def copied_order(names: Collection[str]) -> list[str]:
@@ -148,24 +133,11 @@ def utf16_order(text: str) -> bytes:
 
 def signed_hash_order(names: Iterable[str]) -> list[str]:
     """The order in which a Scala hash map, filled one by one, walks over its keys: buckets in turn, in one by hash."""
-    hashes = {name: _spread(string_hash(name)) for name in names}
-    buckets = 16
+    hashes = {name: spread(string_hash(name)) for name in names}
+    buckets = SMALLEST_TABLE
     while len(hashes) >= buckets * 0.75:
         buckets *= 2
-    return sorted(hashes, key=lambda name: (hashes[name] & (buckets - 1), hashes[name] - (hashes[name] >> 31 << 32)))
-
-
-def _spread(value: int) -> int:
-    return value ^ (value >> 16)
-
-
-def string_hash(text: str) -> int:
-    """String.hashCode, as an unsigned number."""
-    value = 0
-    encoded = text.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(encoded[::2], encoded[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    return value
+    return sorted(hashes, key=lambda name: (hashes[name] & (buckets - 1), signed(hashes[name])))
 
 
 def java_uuid(text: str) -> UUID:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from uuid import UUID
 
+from kafka_zk.java_hash import absolute, string_hash
 from kafka_zk.protocol.errors import ErrorCode
 
 UNDEFINED = -1
@@ -116,15 +117,4 @@ def plan_for_range(*, leader_start_offset: int, leader_end_offset: int, log_end_
 
 def fetcher_id(topic: str, partition: int, num_fetchers: int) -> int:
     """Which of the fetchers from one leader takes a partition. Source: AbstractFetcherManager.getFetcherId."""
-    value = 0
-    for unit in _utf16_units(topic):
-        value = (31 * value + unit) & 0xFFFFFFFF
-    value = (31 * value + partition) & 0xFFFFFFFF
-    # Java's int: Utils.abs maps the one value without a positive twin to 0.
-    signed = value - (1 << 32) if value >= 1 << 31 else value
-    return (0 if signed == -(1 << 31) else abs(signed)) % num_fetchers
-
-
-def _utf16_units(text: str) -> list[int]:
-    data = text.encode("utf-16-be")
-    return [data[at] << 8 | data[at + 1] for at in range(0, len(data), 2)]
+    return absolute((31 * string_hash(topic) + partition) & 0xFFFFFFFF) % num_fetchers

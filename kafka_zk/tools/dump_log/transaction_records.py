@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafka_zk.java_hash import SMALLEST_TABLE, partition_hash, signed, spread
 from kafka_zk.protocol.errors import DecodeError
 from kafka_zk.protocol.messages.records import TRANSACTION_LOG_KEY, TRANSACTION_LOG_VALUE, TransactionLogValue
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.protocol.versioned import decode_versioned, payload_version
 from kafka_zk.record.types import Record
-from kafka_zk.tools.java_output import JavaError, string_hash
+from kafka_zk.tools.java_output import JavaError
 
 _STATES = (
     "Empty",
@@ -111,21 +112,12 @@ def in_order_of_hashes(topics: list[list[TopicPartition]]) -> list[TopicPartitio
     hash set itself, whose size alone decides on the room: then many may share a bucket.
     """
     found: dict[TopicPartition, int] = {}
-    buckets = 16
+    buckets = SMALLEST_TABLE
     for partitions in topics:
         while buckets < int((len(partitions) + 1) / 0.75):
             buckets *= 2
         for each in partitions:
             if len(partitions) <= _SMALL_SET and len(found) + 1 >= int(buckets * 0.75):
                 buckets *= 2
-            found[each] = _spread_hash(each)
-    return sorted(found, key=lambda each: (found[each] & (buckets - 1), _signed(found[each])))
-
-
-def _spread_hash(partition: TopicPartition) -> int:
-    value = (31 * (31 + partition.partition) + string_hash(partition.topic)) & 0xFFFFFFFF
-    return value ^ value >> 16
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 32) if value >> 31 else value
+            found[each] = spread(partition_hash(each))
+    return sorted(found, key=lambda each: (found[each] & (buckets - 1), signed(found[each])))

@@ -14,6 +14,7 @@ from kafka_zk.client.admin.admin_client import AdminClient
 from kafka_zk.client.admin.quotas import CLIENT_ID, IP, USER, ClientQuotaEntity, FilterComponent, Match
 from kafka_zk.client.admin.scram import ScramDeletion, ScramMechanism, ScramUpsertion
 from kafka_zk.config.values import java_double
+from kafka_zk.java_hash import string_hash
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
 from kafka_zk.tools.java_output import (
     execution_error,
@@ -21,7 +22,6 @@ from kafka_zk.tools.java_output import (
     hash_order_by,
     illegal_argument,
     stack_trace,
-    string_hash,
 )
 from kafka_zk.tools.java_values import parse_double
 from kafka_zk.tools.kafka_configs.bootstrap import asked, check_deletions

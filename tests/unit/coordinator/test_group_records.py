@@ -23,7 +23,7 @@ from kafka_zk.coordinator.group.decisions.records import (
 )
 from kafka_zk.coordinator.group.decisions.replay import LogReplay, restored_group
 from kafka_zk.coordinator.group.decisions.states import GroupState
-from kafka_zk.coordinator.group.placement import java_hash, partition_for
+from kafka_zk.coordinator.group.placement import partition_for
 from kafka_zk.protocol.errors import DecodeError
 from kafka_zk.protocol.messages.records import OFFSET_COMMIT_VALUE, OffsetCommitValue
 from kafka_zk.protocol.types import TopicPartition
@@ -101,11 +101,8 @@ def test_every_group_lives_in_the_partition_that_apache_chose():
                 assert not isinstance(key, UnknownKey) and partition_for(key.group_id, 3) == partition
 
 
-def test_java_hashes_utf_16_units_and_the_smallest_number_counts_as_zero():
-    assert java_hash("") == 0
-    assert java_hash("hello") == 99162322
-    assert java_hash("\N{GRINNING FACE}") == 1772899
-    assert java_hash("polygenelubricants") == -(2**31)
+def test_the_smallest_hash_counts_as_zero():
+    assert partition_for("hello", 50) == 22
     assert partition_for("polygenelubricants", 50) == 0
 
 

@@ -16,7 +16,7 @@ from kafka_zk.protocol.errors import (
     TopicAlreadyExists,
     UnknownServerError,
 )
-from kafka_zk.tools.java_output import hash_order, illegal_argument, java_uuid, log_error, stack_trace, string_hash
+from kafka_zk.tools.java_output import hash_order, illegal_argument, java_uuid, log_error, stack_trace
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,6 @@ def test_a_trace_names_every_cause() -> None:
 def test_a_log_line_has_log4js_form(capsys: pytest.CaptureFixture[str]) -> None:
     log_error("a.Logger", "text")
     assert re.fullmatch(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] ERROR text \(a\.Logger\)\n", capsys.readouterr().err)
-
-
-def test_a_strings_hash_is_javas() -> None:
-    assert string_hash("") == 0
-    assert string_hash("hello") == 99162322
-    assert string_hash("Aa") == string_hash("BB") == 2112
 
 
 def test_names_come_in_the_order_of_javas_hash_map() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from kafka_zk.client.consumer.assignors.java_order import in_hash_order, partition_hash
+from kafka_zk.java_hash import in_hash_order, partition_hash
 from kafka_zk.protocol.types import TopicPartition
 
 _Ends = tuple[str, str]

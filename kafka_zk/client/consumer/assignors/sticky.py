@@ -15,7 +15,6 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kafka_zk.client.consumer.assignors.java_order import in_hash_order, string_hash
 from kafka_zk.client.consumer.assignors.model import (
     NO_GENERATION,
     NO_REPLICA_RACKS,
@@ -27,6 +26,7 @@ from kafka_zk.client.consumer.assignors.model import (
 from kafka_zk.client.consumer.assignors.racks import NO_RACKS, Racks
 from kafka_zk.client.consumer.assignors.sticky_alike import share_alike
 from kafka_zk.client.consumer.assignors.sticky_mixed import share_mixed
+from kafka_zk.java_hash import in_hash_order, string_hash
 from kafka_zk.protocol.types import TopicPartition
 
 _INT32 = struct.Struct(">i")
