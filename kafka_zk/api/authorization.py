@@ -1,6 +1,6 @@
 """Operations and resource types as ACLs and authorizedOperations number them.
 
-Role        Pure. Handlers name what they ask `ctx.may` for with these codes.
+Role        Pure. Handlers name what they ask `ctx.may` for with these codes; most only want the refusal raised.
 Source      org.apache.kafka.common.acl.AclOperation, common.resource.ResourceType, AclEntry.supportedOperations.
 """
 
@@ -8,6 +8,12 @@ from __future__ import annotations
 
 from enum import IntEnum
 from typing import TYPE_CHECKING
+
+from kafka_zk.protocol.errors import (
+    ClusterAuthorizationFailed,
+    GroupAuthorizationFailed,
+    TopicAuthorizationFailed,
+)
 
 if TYPE_CHECKING:
     from kafka_zk.api.context import RequestContext
@@ -65,6 +71,19 @@ SUPPORTED_OPERATIONS: dict[ResourceType, tuple[Operation, ...]] = {
         Operation.IDEMPOTENT_WRITE,
     ),
 }
+
+
+_REFUSALS = {
+    ResourceType.TOPIC: TopicAuthorizationFailed,
+    ResourceType.GROUP: GroupAuthorizationFailed,
+    ResourceType.CLUSTER: ClusterAuthorizationFailed,
+}
+
+
+def authorize(ctx: RequestContext, operation: Operation, resource_type: ResourceType, name: str = CLUSTER_NAME) -> None:
+    """Raise the authorization error of a topic, a group or the cluster unless the client may do this with it."""
+    if not ctx.may(operation, resource_type, name):
+        raise _REFUSALS[resource_type]
 
 
 def authorized_operations(ctx: RequestContext, resource_type: ResourceType, name: str) -> int:

@@ -6,12 +6,12 @@ Source      KafkaApis.handleAlterClientQuotasRequest, AlterClientQuotasRequest.e
 from __future__ import annotations
 
 from kafka_zk.admin.client_quotas import alter_client_quotas
-from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.own_words import own_words
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_item
-from kafka_zk.protocol.errors import BrokerError, ClusterAuthorizationFailed
+from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS_REQUEST,
     ALTER_CLIENT_QUOTAS_RESPONSE,
@@ -25,8 +25,7 @@ from kafka_zk.protocol.messages.alter_client_quotas import (
 @api(ALTER_CLIENT_QUOTAS_REQUEST, ALTER_CLIENT_QUOTAS_RESPONSE)
 def alter(request: AlterClientQuotasRequest, ctx: RequestContext) -> AlterClientQuotasResponse:
     """Blocks."""
-    if not ctx.may(Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise ClusterAuthorizationFailed
+    authorize(ctx, Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
 
     def alter_one(entry: RequestEntryData) -> ResponseEntryData:
         changes = {operation.key: None if operation.remove else operation.value for operation in entry.ops}

@@ -6,8 +6,8 @@ Source      KafkaApis.handleAlterPartitionReassignmentsRequest; KIP-455.
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation
-from kafka_zk.api.cluster.asking_the_controller import ask, require
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
+from kafka_zk.api.cluster.asking_the_controller import ask
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.controller.events import ApiPartitionReassignment
@@ -29,7 +29,7 @@ def alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, ctx: RequestContext
 ) -> Pending[AlterPartitionReassignmentsResponse]:
     """Blocks while the controller's queue is full. A partition without replicas stops its move."""
-    require(ctx, Operation.ALTER)
+    authorize(ctx, Operation.ALTER, ResourceType.CLUSTER)
     targets = {
         TopicPartition(topic.name, wanted.partition_index): None if wanted.replicas is None else tuple(wanted.replicas)
         for topic in request.topics

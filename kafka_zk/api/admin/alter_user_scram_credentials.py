@@ -6,10 +6,10 @@ Source      KafkaApis.handleAlterUserScramCredentialsRequest.
 from __future__ import annotations
 
 from kafka_zk.admin.scram_credentials import Deletion, Upsertion, alter_credentials
-from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
-from kafka_zk.protocol.errors import BrokerError, ClusterAuthorizationFailed, NotController
+from kafka_zk.protocol.errors import BrokerError, NotController
 from kafka_zk.protocol.messages.alter_user_scram_credentials import (
     ALTER_USER_SCRAM_CREDENTIALS_REQUEST,
     ALTER_USER_SCRAM_CREDENTIALS_RESPONSE,
@@ -24,8 +24,7 @@ def alter(request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> Alt
     """Blocks."""
     if not ctx.services.controller.is_active:
         raise NotController
-    if not ctx.may(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise ClusterAuthorizationFailed
+    authorize(ctx, Operation.ALTER, ResourceType.CLUSTER)
     outcomes = alter_credentials(
         ctx.services.zk,
         [Deletion(each.name, each.mechanism) for each in request.deletions],

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Protocol, TypeVar
 
 from kafka_zk.admin.config_rules import Change, ConfigResourceType, check_changes
-from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.admin.config_authorization import authorize_configs
+from kafka_zk.api.authorization import Operation
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.own_words import own_words
 from kafka_zk.api.walk import per_item
 from kafka_zk.protocol.errors import (
     BrokerError,
-    ClusterAuthorizationFailed,
+    ErrorCode,
     InvalidRequest,
-    TopicAuthorizationFailed,
 )
 
 Resource = tuple[int, str, Sequence[Change]]
@@ -28,13 +30,37 @@ Resource = tuple[int, str, Sequence[Change]]
 _STORED = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER, ConfigResourceType.CLIENT_METRICS)
 
 
+A = TypeVar("A", covariant=True)
+
+
+class Answer(Protocol[A]):
+    """How an API tells of one resource; both do it in the same words, but in classes of their own."""
+
+    def __call__(self, *, error_code: int, error_message: str | None, resource_type: int, resource_name: str) -> A: ...
+
+
 def alter_all(
-    resources: Sequence[Resource], ctx: RequestContext, *, keep_others: bool, validate_only: bool
-) -> list[BrokerError | None]:
-    """Blocks. Alter each; its error, or None, in the request's order.
+    resources: Sequence[Resource], ctx: RequestContext, answer: Answer[A], *, keep_others: bool, validate_only: bool
+) -> list[A]:
+    """Blocks. Alter each, and answer in the request's order.
 
     `keep_others`: single keys change; else what is named replaces all that is there, and loggers are refused.
     """
+    errors = _errors(resources, ctx, keep_others=keep_others, validate_only=validate_only)
+    return [
+        answer(
+            error_code=ErrorCode.NONE if error is None else error.code,
+            error_message=None if error is None else own_words(error),
+            resource_type=kind,
+            resource_name=name,
+        )
+        for (kind, name, _), error in zip(resources, errors, strict=True)
+    ]
+
+
+def _errors(
+    resources: Sequence[Resource], ctx: RequestContext, *, keep_others: bool, validate_only: bool
+) -> list[BrokerError | None]:
     occurrences = Counter((kind, name) for kind, name, _ in resources)
     admin = ctx.services.config_admin
 
@@ -45,7 +71,7 @@ def alter_all(
             raise InvalidRequest("Each resource must appear at most once.")
         check_changes(changes)
         if kind == ConfigResourceType.BROKER_LOGGER and keep_others:
-            _authorize(resource, ctx)
+            authorize_configs(ctx, Operation.ALTER_CONFIGS, kind, name)
             admin.alter_log_levels(name, changes, validate_only=validate_only)
             return _SETTLED
         if kind == ConfigResourceType.BROKER:
@@ -56,7 +82,7 @@ def alter_all(
 
     def write(resource: Resource) -> BrokerError | None:
         kind, name, changes = resource
-        _authorize(resource, ctx)
+        authorize_configs(ctx, Operation.ALTER_CONFIGS, kind, name)
         if kind == ConfigResourceType.TOPIC:
             admin.alter_topic(name, changes, keep_others=keep_others, validate_only=validate_only)
         elif kind == ConfigResourceType.BROKER:
@@ -75,12 +101,3 @@ def alter_all(
 
 _SETTLED = BrokerError()
 """Stands for "done" among the outcomes of the first walk."""
-
-
-def _authorize(resource: Resource, ctx: RequestContext) -> None:
-    kind, name, _ = resource
-    if kind == ConfigResourceType.TOPIC:
-        if not ctx.may(Operation.ALTER_CONFIGS, ResourceType.TOPIC, name):
-            raise TopicAuthorizationFailed
-    elif not ctx.may(Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise ClusterAuthorizationFailed

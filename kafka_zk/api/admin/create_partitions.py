@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.own_words import own_words
 from kafka_zk.api.registry import api
@@ -20,7 +20,6 @@ from kafka_zk.protocol.errors import (
     InvalidRequest,
     InvalidTopicException,
     NotController,
-    TopicAuthorizationFailed,
 )
 from kafka_zk.protocol.messages.create_partitions import (
     CREATE_PARTITIONS_REQUEST,
@@ -81,8 +80,7 @@ def _check(topic: CreatePartitionsTopic, occurrences: Counter[str], ctx: Request
         raise NotController
     if occurrences[topic.name] > 1:
         raise InvalidRequest("Duplicate topic in request.")
-    if not ctx.may(Operation.ALTER, ResourceType.TOPIC, topic.name):
-        raise TopicAuthorizationFailed
+    authorize(ctx, Operation.ALTER, ResourceType.TOPIC, topic.name)
     if topic.name in term.context.topics_to_delete:
         raise InvalidTopicException("The topic is queued for deletion.")
 

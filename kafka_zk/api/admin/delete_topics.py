@@ -6,7 +6,7 @@ Source      KafkaApis.handleDeleteTopicsRequest, ZkAdminManager.deleteTopics.
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.api.throttling import mutation_quota
@@ -98,8 +98,7 @@ def _resolve(state: DeleteTopicState, ctx: RequestContext) -> str:
         raise TopicAuthorizationFailed
     if by_id:
         state.name = name
-    if not ctx.may(Operation.DELETE, ResourceType.TOPIC, name):
-        raise TopicAuthorizationFailed
+    authorize(ctx, Operation.DELETE, ResourceType.TOPIC, name)
     if cache.topic(name) is None:
         raise UnknownTopicOrPartition
     return name

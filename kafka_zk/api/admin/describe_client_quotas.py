@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from kafka_zk.admin.client_quotas import describe_client_quotas
 from kafka_zk.admin.quota_entities import ANYTHING, Anything, QuotaFilter, names_of
-from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
-from kafka_zk.protocol.errors import BrokerError, ClusterAuthorizationFailed
+from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.messages.describe_client_quotas import (
     DESCRIBE_CLIENT_QUOTAS_REQUEST,
     DESCRIBE_CLIENT_QUOTAS_RESPONSE,
@@ -28,8 +28,7 @@ EXACT, DEFAULT, SPECIFIED = range(3)
 @api(DESCRIBE_CLIENT_QUOTAS_REQUEST, DESCRIBE_CLIENT_QUOTAS_RESPONSE)
 def describe(request: DescribeClientQuotasRequest, ctx: RequestContext) -> DescribeClientQuotasResponse:
     """Blocks."""
-    if not ctx.may(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise ClusterAuthorizationFailed
+    authorize(ctx, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER)
     wanted = QuotaFilter.of([(each.entity_type, _match(each)) for each in request.components], strict=request.strict)
     return DescribeClientQuotasResponse(
         entries=[

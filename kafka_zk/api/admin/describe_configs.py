@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafka_zk.admin.configs import ConfigResourceType
-from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.admin.config_authorization import authorize_configs
+from kafka_zk.api.authorization import Operation
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_item
 from kafka_zk.config.describe import ConfigEntry, ConfigSource
 from kafka_zk.protocol.errors import (
     BrokerError,
-    ClusterAuthorizationFailed,
     ErrorCode,
     InvalidRequest,
-    TopicAuthorizationFailed,
 )
 from kafka_zk.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS_REQUEST,
@@ -42,7 +41,7 @@ def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> De
         return DescribeConfigsResponse(results=[_refused(resource, InvalidRequest()) for resource in request.resources])
 
     def describe(resource: DescribeConfigsResource) -> DescribeConfigsResult:
-        _authorize(resource, ctx)
+        authorize_configs(ctx, Operation.DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name)
         # An empty list means all keys, as no list does.
         names = resource.configuration_keys or None
         return DescribeConfigsResult(
@@ -54,14 +53,6 @@ def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> De
         )
 
     return DescribeConfigsResponse(results=per_item(request.resources, describe, _refused))
-
-
-def _authorize(resource: DescribeConfigsResource, ctx: RequestContext) -> None:
-    if resource.resource_type == ConfigResourceType.TOPIC:
-        if not ctx.may(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, resource.resource_name):
-            raise TopicAuthorizationFailed
-    elif not ctx.may(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise ClusterAuthorizationFailed
 
 
 def _configs(

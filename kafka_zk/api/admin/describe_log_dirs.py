@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable
 
-from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.unified_log import UnifiedLog
-from kafka_zk.protocol.errors import ClusterAuthorizationFailed, ErrorCode
+from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.describe_log_dirs import (
     DESCRIBE_LOG_DIRS_REQUEST,
     DESCRIBE_LOG_DIRS_RESPONSE,
@@ -35,8 +35,7 @@ log_lines = logging.getLogger("kafka.server.ReplicaManager")
 @api(DESCRIBE_LOG_DIRS_REQUEST, DESCRIBE_LOG_DIRS_RESPONSE)
 def describe_log_dirs(request: DescribeLogDirsRequest, ctx: RequestContext) -> DescribeLogDirsResponse:
     """Blocks."""
-    if not ctx.may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise ClusterAuthorizationFailed
+    authorize(ctx, Operation.DESCRIBE, ResourceType.CLUSTER)
     asked = None
     if request.topics is not None:
         asked = {TopicPartition(topic.topic, index) for topic in request.topics for index in topic.partitions}

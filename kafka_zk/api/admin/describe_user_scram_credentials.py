@@ -6,10 +6,10 @@ Source      KafkaApis.handleDescribeUserScramCredentialsRequest.
 from __future__ import annotations
 
 from kafka_zk.admin.scram_credentials import describe_everybody, describe_users
-from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
-from kafka_zk.protocol.errors import BrokerError, ClusterAuthorizationFailed
+from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.messages.describe_user_scram_credentials import (
     DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST,
     DESCRIBE_USER_SCRAM_CREDENTIALS_RESPONSE,
@@ -24,8 +24,7 @@ from kafka_zk.security.scram import Mechanism
 @api(DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST, DESCRIBE_USER_SCRAM_CREDENTIALS_RESPONSE)
 def describe(request: DescribeUserScramCredentialsRequest, ctx: RequestContext) -> DescribeUserScramCredentialsResponse:
     """Blocks."""
-    if not ctx.may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise ClusterAuthorizationFailed
+    authorize(ctx, Operation.DESCRIBE, ResourceType.CLUSTER)
     zk = ctx.services.zk
     users = [user.name for user in request.users or ()]
     described = describe_users(zk, users) if users else describe_everybody(zk)

@@ -8,9 +8,7 @@ from __future__ import annotations
 from kafka_zk.admin.config_rules import Change
 from kafka_zk.api.admin.altered_resources import alter_all
 from kafka_zk.api.context import RequestContext
-from kafka_zk.api.own_words import own_words
 from kafka_zk.api.registry import api
-from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS_REQUEST,
     INCREMENTAL_ALTER_CONFIGS_RESPONSE,
@@ -33,15 +31,8 @@ def incremental_alter_configs(
         )
         for resource in request.resources
     ]
-    errors = alter_all(resources, ctx, keep_others=True, validate_only=request.validate_only)
     return IncrementalAlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=ErrorCode.NONE if error is None else error.code,
-                error_message=None if error is None else own_words(error),
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, error in zip(request.resources, errors, strict=True)
-        ]
+        responses=alter_all(
+            resources, ctx, AlterConfigsResourceResponse, keep_others=True, validate_only=request.validate_only
+        )
     )

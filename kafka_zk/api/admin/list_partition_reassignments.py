@@ -5,8 +5,8 @@ Source      KafkaApis.handleListPartitionReassignmentsRequest; KIP-455.
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation
-from kafka_zk.api.cluster.asking_the_controller import ask, require
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
+from kafka_zk.api.cluster.asking_the_controller import ask
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.controller.decisions.assignment import ReplicaAssignment
@@ -28,7 +28,7 @@ def list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, ctx: RequestContext
 ) -> Pending[ListPartitionReassignmentsResponse]:
     """Blocks while the controller's queue is full. No list of topics means all."""
-    require(ctx, Operation.DESCRIBE)
+    authorize(ctx, Operation.DESCRIBE, ResourceType.CLUSTER)
     asked = None
     if request.topics is not None:
         asked = tuple(

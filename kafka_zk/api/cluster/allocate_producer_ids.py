@@ -5,8 +5,8 @@ Source      KafkaApis.handleAllocateProducerIdsRequest; KIP-730.
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation
-from kafka_zk.api.cluster.asking_the_controller import ask, require
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
+from kafka_zk.api.cluster.asking_the_controller import ask
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.controller.events import AllocateProducerIds
@@ -24,7 +24,7 @@ def allocate_producer_ids(
     request: AllocateProducerIdsRequest, ctx: RequestContext
 ) -> Pending[AllocateProducerIdsResponse]:
     """Blocks while the controller's queue is full."""
-    require(ctx, Operation.CLUSTER_ACTION)
+    authorize(ctx, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
     return ask(ctx, AllocateProducerIds(request.broker_id, request.broker_epoch), _response)
 
 

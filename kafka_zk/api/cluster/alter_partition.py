@@ -6,8 +6,8 @@ Source      KafkaApis.handleAlterPartitionRequest; KIP-497, KIP-704, KIP-841, KI
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation
-from kafka_zk.api.cluster.asking_the_controller import ask, require
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
+from kafka_zk.api.cluster.asking_the_controller import ask
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.controller.events import AlterPartitionReceived
@@ -23,7 +23,7 @@ from kafka_zk.protocol.messages.alter_partition import (
 @api(ALTER_PARTITION_REQUEST, ALTER_PARTITION_RESPONSE)
 def alter_partition(request: AlterPartitionRequest, ctx: RequestContext) -> Pending[AlterPartitionResponse]:
     """Blocks while the controller's queue is full."""
-    require(ctx, Operation.CLUSTER_ACTION)
+    authorize(ctx, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
     return ask(ctx, AlterPartitionReceived(request, ctx.api_version), _unchanged)
 
 

@@ -5,8 +5,8 @@ Source      KafkaApis.handleControlledShutdownRequest; KIP-380 (the broker epoch
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation
-from kafka_zk.api.cluster.asking_the_controller import ask, require
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
+from kafka_zk.api.cluster.asking_the_controller import ask
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.controller.events import ControlledShutdown
@@ -24,7 +24,7 @@ from kafka_zk.protocol.types import TopicPartition
 @api(CONTROLLED_SHUTDOWN_REQUEST, CONTROLLED_SHUTDOWN_RESPONSE)
 def controlled_shutdown(request: ControlledShutdownRequest, ctx: RequestContext) -> Pending[ControlledShutdownResponse]:
     """Blocks while the controller's queue is full."""
-    require(ctx, Operation.CLUSTER_ACTION)
+    authorize(ctx, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
     return ask(ctx, ControlledShutdown(request.broker_id, request.broker_epoch), _response)
 
 

@@ -8,7 +8,14 @@ Source      KafkaApis.handleTopicMetadataRequest, getTopicMetadata; ZkMetadataCa
 from __future__ import annotations
 
 from kafka_zk.admin.topic_rules import INTERNAL_TOPICS, check_name
-from kafka_zk.api.authorization import CLUSTER_NAME, NOT_REQUESTED, Operation, ResourceType, authorized_operations
+from kafka_zk.api.authorization import (
+    CLUSTER_NAME,
+    NOT_REQUESTED,
+    Operation,
+    ResourceType,
+    authorize,
+    authorized_operations,
+)
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.api.throttling import mutation_quota
@@ -112,8 +119,7 @@ def _asked_topic(asked: MetadataRequestTopic, request: MetadataRequest, ctx: Req
         if name is None:
             raise UnknownTopicId
         state = cache.topic(name)
-        if not ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
-            raise TopicAuthorizationFailed
+        authorize(ctx, Operation.DESCRIBE, ResourceType.TOPIC, name)
         if state is None:
             if not _is_about_to_be_known(name, ctx):
                 _create_or_refuse(name, request, ctx)

@@ -6,9 +6,9 @@ Source      Kafka 3.9 KafkaApis.isBrokerEpochStale; KIP-380 (rule 4).
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
-from kafka_zk.protocol.errors import ClusterAuthorizationFailed, StaleBrokerEpoch
+from kafka_zk.protocol.errors import StaleBrokerEpoch
 
 NO_BROKER_EPOCH = -1
 
@@ -18,7 +18,6 @@ def check_order(ctx: RequestContext, broker_epoch: int) -> None:
 
     A larger epoch than ours is fine: the controller may see our registration before we do.
     """
-    if not ctx.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise ClusterAuthorizationFailed
+    authorize(ctx, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
     if broker_epoch != NO_BROKER_EPOCH and broker_epoch < ctx.services.replica_manager.broker_epoch():
         raise StaleBrokerEpoch

@@ -6,11 +6,11 @@ Source      KafkaApis.handleDescribeGroupsRequest, GroupCoordinatorAdapter.descr
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import NOT_REQUESTED, Operation, ResourceType, authorized_operations
+from kafka_zk.api.authorization import NOT_REQUESTED, Operation, ResourceType, authorize, authorized_operations
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_item
-from kafka_zk.protocol.errors import BrokerError, ErrorCode, GroupAuthorizationFailed
+from kafka_zk.protocol.errors import BrokerError, ErrorCode
 from kafka_zk.protocol.messages.describe_groups import (
     DESCRIBE_GROUPS_REQUEST,
     DESCRIBE_GROUPS_RESPONSE,
@@ -24,8 +24,7 @@ from kafka_zk.protocol.messages.describe_groups import (
 @api(DESCRIBE_GROUPS_REQUEST, DESCRIBE_GROUPS_RESPONSE)
 def describe_groups(request: DescribeGroupsRequest, ctx: RequestContext) -> DescribeGroupsResponse:
     def describe(group_id: str) -> DescribedGroup:
-        if not ctx.may(Operation.DESCRIBE, ResourceType.GROUP, group_id):
-            raise GroupAuthorizationFailed
+        authorize(ctx, Operation.DESCRIBE, ResourceType.GROUP, group_id)
         error, group = ctx.services.group_coordinator.describe_group(group_id)
         operations = NOT_REQUESTED
         if request.include_authorized_operations and error is ErrorCode.NONE:

@@ -12,17 +12,15 @@ import logging
 from typing import NamedTuple
 
 from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
-from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.protocol.errors import (
     BrokerError,
-    ClusterAuthorizationFailed,
     CoordinatorNotAvailable,
     ErrorCode,
-    GroupAuthorizationFailed,
     InvalidRequest,
     TransactionalIdAuthorizationFailed,
     error_class_for,
@@ -96,15 +94,13 @@ def _coordinator_of(key: str, key_type: int, ctx: RequestContext) -> Node:
     if key_type == TRANSACTION:
         raise TransactionalIdAuthorizationFailed
     if key_type == SHARE and ctx.api_version >= SHARE_FROM:
-        if not ctx.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
-            raise ClusterAuthorizationFailed
+        authorize(ctx, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
         raise CoordinatorNotAvailable
     if key_type == SHARE:
         raise InvalidRequest
     if key_type != GROUP:
         raise _UnknownKeyType
-    if not ctx.may(Operation.DESCRIBE, ResourceType.GROUP, key):
-        raise GroupAuthorizationFailed
+    authorize(ctx, Operation.DESCRIBE, ResourceType.GROUP, key)
     cache = ctx.services.metadata_cache
     topic = cache.topic(GROUP_METADATA_TOPIC)
     if topic is None:

@@ -5,10 +5,9 @@ Source      KafkaApis.handleHeartbeatRequest.
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
-from kafka_zk.protocol.errors import GroupAuthorizationFailed
 from kafka_zk.protocol.messages.heartbeat import (
     HEARTBEAT_REQUEST,
     HEARTBEAT_RESPONSE,
@@ -19,8 +18,7 @@ from kafka_zk.protocol.messages.heartbeat import (
 
 @api(HEARTBEAT_REQUEST, HEARTBEAT_RESPONSE)
 def heartbeat(request: HeartbeatRequest, ctx: RequestContext) -> HeartbeatResponse:
-    if not ctx.may(Operation.READ, ResourceType.GROUP, request.group_id):
-        raise GroupAuthorizationFailed
+    authorize(ctx, Operation.READ, ResourceType.GROUP, request.group_id)
     error = ctx.services.group_coordinator.heartbeat(
         request.group_id,
         member_id=request.member_id,

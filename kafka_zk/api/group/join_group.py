@@ -6,13 +6,12 @@ Source      KafkaApis.handleJoinGroupRequest, JoinGroupRequest, JoinGroupRespons
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.coordinator.group.decisions.actions import JoinResult
 from kafka_zk.coordinator.group.decisions.joining import Join
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.errors import GroupAuthorizationFailed
 from kafka_zk.protocol.messages.join_group import (
     JOIN_GROUP_REQUEST,
     JOIN_GROUP_RESPONSE,
@@ -29,8 +28,7 @@ SKIP_ASSIGNMENT_FROM = 9
 
 @api(JOIN_GROUP_REQUEST, JOIN_GROUP_RESPONSE)
 def join_group(request: JoinGroupRequest, ctx: RequestContext) -> Pending[JoinGroupResponse]:
-    if not ctx.may(Operation.READ, ResourceType.GROUP, request.group_id):
-        raise GroupAuthorizationFailed
+    authorize(ctx, Operation.READ, ResourceType.GROUP, request.group_id)
     joined = ctx.services.group_coordinator.join_group(request.group_id, _join(request, ctx))
     return joined.then(lambda result: _response(result, ctx.api_version))
 

@@ -6,11 +6,11 @@ Source      KafkaApis.handleLeaveGroupRequest, LeaveGroupRequest.members, LeaveG
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.coordinator.group.coordinator import Leaver
-from kafka_zk.protocol.errors import ErrorCode, GroupAuthorizationFailed
+from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.leave_group import (
     LEAVE_GROUP_REQUEST,
     LEAVE_GROUP_RESPONSE,
@@ -24,8 +24,7 @@ SEVERAL_MEMBERS_FROM = 3
 
 @api(LEAVE_GROUP_REQUEST, LEAVE_GROUP_RESPONSE)
 def leave_group(request: LeaveGroupRequest, ctx: RequestContext) -> LeaveGroupResponse:
-    if not ctx.may(Operation.READ, ResourceType.GROUP, request.group_id):
-        raise GroupAuthorizationFailed
+    authorize(ctx, Operation.READ, ResourceType.GROUP, request.group_id)
     several = ctx.api_version >= SEVERAL_MEMBERS_FROM
     if several:
         leavers = [

@@ -5,11 +5,11 @@ Source      KafkaApis.handleOffsetDeleteRequest, OffsetDeleteResponse.Builder.me
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.group.refusals import answered, sort_out
 from kafka_zk.api.registry import api
-from kafka_zk.protocol.errors import ErrorCode, GroupAuthorizationFailed
+from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.offset_delete import (
     OFFSET_DELETE_REQUEST,
     OFFSET_DELETE_RESPONSE,
@@ -23,8 +23,7 @@ from kafka_zk.protocol.messages.offset_delete import (
 @api(OFFSET_DELETE_REQUEST, OFFSET_DELETE_RESPONSE)
 def offset_delete(request: OffsetDeleteRequest, ctx: RequestContext) -> OffsetDeleteResponse:
     """Blocks while tombstones are written. If the group refuses, its code stands alone."""
-    if not ctx.may(Operation.DELETE, ResourceType.GROUP, request.group_id):
-        raise GroupAuthorizationFailed
+    authorize(ctx, Operation.DELETE, ResourceType.GROUP, request.group_id)
     refused, known = sort_out(((topic.name, topic.partitions) for topic in request.topics), ctx)
     error, codes = ctx.services.group_coordinator.delete_offsets(request.group_id, known)
     if error is not ErrorCode.NONE:

@@ -6,13 +6,13 @@ Source      KafkaApis.handleSyncGroupRequest.
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import Operation, ResourceType
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.coordinator.group.decisions.actions import SyncResult
 from kafka_zk.coordinator.group.decisions.syncing import Sync
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.errors import GroupAuthorizationFailed, InconsistentGroupProtocol
+from kafka_zk.protocol.errors import InconsistentGroupProtocol
 from kafka_zk.protocol.messages.sync_group import (
     SYNC_GROUP_REQUEST,
     SYNC_GROUP_RESPONSE,
@@ -27,8 +27,7 @@ PROTOCOL_REQUIRED_FROM = 5
 def sync_group(request: SyncGroupRequest, ctx: RequestContext) -> Pending[SyncGroupResponse]:
     if ctx.api_version >= PROTOCOL_REQUIRED_FROM and (request.protocol_type is None or request.protocol_name is None):
         raise InconsistentGroupProtocol
-    if not ctx.may(Operation.READ, ResourceType.GROUP, request.group_id):
-        raise GroupAuthorizationFailed
+    authorize(ctx, Operation.READ, ResourceType.GROUP, request.group_id)
     sync = Sync(
         member_id=request.member_id,
         generation=request.generation_id,

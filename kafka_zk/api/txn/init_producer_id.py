@@ -7,12 +7,11 @@ Source      TransactionCoordinator.handleInitProducerId (its branch without a tr
 
 from __future__ import annotations
 
-from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.protocol.errors import (
     BrokerError,
-    ClusterAuthorizationFailed,
     ErrorCode,
     InvalidRequest,
     TransactionalIdAuthorizationFailed,
@@ -41,8 +40,7 @@ def init_producer_id(request: InitProducerIdRequest, ctx: RequestContext) -> Ini
 def _new_id(request: InitProducerIdRequest, ctx: RequestContext) -> int:
     if request.transactional_id is not None:
         raise TransactionalIdAuthorizationFailed
-    if not ctx.may(Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME):
-        raise ClusterAuthorizationFailed
+    authorize(ctx, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER)
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         raise InvalidRequest
     return ctx.services.producer_ids.next_producer_id()

@@ -1,0 +1,49 @@
+"""What a tool tells at its end, on which stream, with which exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kafka_zk.tools.endings import exit_code_of, tell_as_thrown, tell_with_trace, thrown_by_main
+from kafka_zk.tools.failures import Refused
+from kafka_zk.tools.java_output import JavaError
+from kafka_zk.tools.options import UsageError, VersionAsked, usage_of
+
+EXCEPTION = "java.lang.IllegalStateException"
+
+
+def raising(error: BaseException) -> Callable[[], int]:
+    def body() -> int:
+        raise error
+
+    return body
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "out", "err"),
+    [
+        (lambda: None, 0, "", ""),
+        (lambda: 7, 7, "", ""),
+        (raising(VersionAsked()), 0, "3.9.1\n", ""),
+        (raising(UsageError("So not.")), 1, "", f"So not.\n{usage_of('topics')}"),
+        (raising(Refused("Never.")), 1, "", "Never.\n"),
+        (raising(JavaError("why", EXCEPTION)), 1, "", f"why\n{EXCEPTION}: why\n\n"),
+        (raising(JavaError(None, EXCEPTION)), 1, "", f"null\n{EXCEPTION}\n\n"),
+    ],
+)
+def test_an_ending(
+    body: Callable[[], int | None], code: int, out: str, err: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code_of(body, tool="topics") == code
+    assert capsys.readouterr() == (out, err)
+
+
+def test_a_tool_may_tell_in_its_own_way_what_it_is_prepared_for(capsys: pytest.CaptureFixture[str]) -> None:
+    error = JavaError("why", EXCEPTION)
+    assert exit_code_of(raising(error), tool="topics", tell=tell_as_thrown) == 1
+    assert capsys.readouterr().err == thrown_by_main(error) == f'Exception in thread "main" {EXCEPTION}: why\n'
+    assert exit_code_of(raising(KeyError(1)), tool="topics", tell=lambda _: None, failures=(KeyError,)) == 1
+    with pytest.raises(KeyError):
+        exit_code_of(raising(KeyError(1)), tool="topics", tell=tell_with_trace)
