@@ -9,7 +9,7 @@ Source      The purgatories and callbacks of Kafka 3.9 GroupCoordinator; GroupMe
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from kafka_zk.clock import Clock
@@ -32,7 +32,7 @@ from kafka_zk.coordinator.group.decisions.membership import on_timer
 from kafka_zk.coordinator.group.decisions.records import group_key
 from kafka_zk.coordinator.group.decisions.syncing import on_group_stored
 from kafka_zk.coordinator.group.gauges import GroupMeasures
-from kafka_zk.coordinator.group.store import OffsetsLog
+from kafka_zk.coordinator.group.store import Done, KeyAndValue
 from kafka_zk.coordinator.group.timers import GroupTimers
 from kafka_zk.protocol.errors import ErrorCode
 
@@ -47,6 +47,14 @@ class Spawn(Protocol):
     def __call__(self, function: Callable[..., None], /, *arguments: object) -> object: ...
 
 
+class RecordLog(Protocol):
+    """OffsetsLog, as far as groups write to it."""
+
+    def append(self, partition: int, records: Sequence[KeyAndValue], done: Done) -> None:
+        """Blocks. Append one batch; `done` learns how it went."""
+        ...
+
+
 class Performer:
     """`partition_of(group_id)` says where a group's records go."""
 
@@ -55,7 +63,7 @@ class Performer:
         *,
         clock: Clock,
         rules: GroupRules,
-        log: OffsetsLog,
+        log: RecordLog,
         partition_of: Callable[[str], int],
         spawn: Spawn,
         measures: GroupMeasures,

@@ -4,7 +4,7 @@ Role        Acts, through the ReplicaManager. Knows nothing about groups.
 Invariants  `done` is called exactly once for each append, without switching: at once, or when the batch is committed.
             Batches carry a producer id in transactions only; those of offsets have the base sequence 0 and those of
             groups none, because Apache's have.
-Source      Kafka 3.9 GroupMetadataManager: appendForGroup, storeOffsets, cleanupGroupMetadata, doLoadGroupsAndOffsets.
+Source      Kafka 3.9 GroupMetadataManager: appendForGroup, storeOffsets, cleanupGroupMetadata.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
 from kafka_zk.clock import Clock
+from kafka_zk.coordinator.group.stored_batches import stored_batches
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.record.batch import NO_SEQUENCE, Batch, batches
+from kafka_zk.record.batch import NO_SEQUENCE, Batch
 from kafka_zk.record.builder import build_batch
 from kafka_zk.record.compression import Codec
 from kafka_zk.record.produced import Origin
@@ -26,12 +27,10 @@ from kafka_zk.record.types import Record
 from kafka_zk.replication.serving.append import AppendFailure
 
 if TYPE_CHECKING:
-    from kafka_zk.log.unified_log import AppendInfo, UnifiedLog
+    from kafka_zk.log.unified_log import AppendInfo
     from kafka_zk.replication.manager import ReplicaManager
 
 NO_ACKS = 0
-READ_BYTES = 256 * 1024
-"""Read at a time while loading: others run in between."""
 
 log_lines = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
@@ -138,21 +137,8 @@ class OffsetsLog:
         )
 
     def read(self, partition: int, is_wanted: Callable[[], bool]) -> Iterator[Batch]:
-        """Blocks between batches. All batches of the local log in order, while `is_wanted`.
-
-        Up to the log end offset, beyond the high watermark: what this leader has will be committed.
-        Raises BrokerError.
-        """
-        log = self._replica_manager.get_partition(TopicPartition(GROUP_METADATA_TOPIC, partition)).leader_log()
-        offset = log.log_start_offset
-        while is_wanted() and offset < log.log_end_offset:
-            found = batches(_read_some(log, offset))
-            before = offset
-            for batch in found:
-                offset = batch.header.next_offset
-                yield batch
-            if offset == before:
-                return  # Nothing but the end of what the cleaner left.
+        """Blocks between batches. All batches of the local log in order, while `is_wanted`. Raises BrokerError."""
+        return stored_batches(self._replica_manager, TopicPartition(GROUP_METADATA_TOPIC, partition), is_wanted)
 
 
 def _tell(done: Done, result: AppendInfo | AppendFailure) -> None:
@@ -160,18 +146,3 @@ def _tell(done: Done, result: AppendInfo | AppendFailure) -> None:
         done(result.error.code, -1)
     else:
         done(ErrorCode.NONE, result.first_offset)
-
-
-def _read_some(log: UnifiedLog, offset: int) -> bytes:
-    """Blocks. At least one whole batch from `offset` on, where there is one."""
-    result = log.read(offset, max_bytes=READ_BYTES, up_to=log.log_end_offset, min_one=True)
-    pools = log.log_dir.pools
-    data = bytearray()
-    try:
-        with log.log_dir.guard(f"Error while reading {log.topic_partition}"):
-            for piece in result.slices:
-                data += pools.run_to_end(pools.read, piece.read)
-    finally:
-        for piece in result.slices:
-            piece.release()
-    return bytes(data)

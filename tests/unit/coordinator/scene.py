@@ -63,7 +63,7 @@ class Scene:
         self.performer = Performer(
             clock=self.clock,
             rules=self.rules,
-            log=self.log,  # type: ignore[arg-type]
+            log=self.log,
             partition_of=lambda _: 0,
             spawn=lambda function, *arguments: function(*arguments),
             measures=GroupMeasures(MetricsRegistry(self.clock)),

@@ -18,7 +18,8 @@ from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.decisions.records import offset_key
 from kafka_zk.coordinator.group.decisions.syncing import Sync
 from kafka_zk.coordinator.group.offset_store import Committer
-from kafka_zk.coordinator.group.store import READ_BYTES, Producer
+from kafka_zk.coordinator.group.store import Producer
+from kafka_zk.coordinator.group.stored_batches import READ_BYTES
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import batches, decode_records

@@ -9,6 +9,7 @@ Source      Kafka 3.9 GroupMetadataManager: offsetCommitKey, offsetCommitValue, 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,6 +37,9 @@ VALUE_VERSION = 3
 EXPIRING_OFFSET_VERSION = 1
 
 NO_TIMESTAMP = -1
+
+REMEMBERED_KEYS = 4_096
+"""A consumer commits the same partitions again and again."""
 
 _new = tuple.__new__
 """What a NamedTuple's own constructor calls, without its way there."""
@@ -66,6 +70,7 @@ class UnknownKey(NamedTuple):
 Key = OffsetKey | GroupKey | UnknownKey
 
 
+@lru_cache(REMEMBERED_KEYS)
 def offset_key(group_id: str, partition: TopicPartition) -> bytes:
     key = OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition)
     return encode_versioned(OFFSET_COMMIT_KEY, key, OFFSET_KEY_VERSION)
@@ -121,6 +126,8 @@ def offset_value(offset: OffsetAndMetadata) -> bytes:
             expire_timestamp=offset.expire_timestamp,
         )
         return encode_versioned(OFFSET_COMMIT_VALUE, expiring, EXPIRING_OFFSET_VERSION)
+    if not offset.metadata:
+        return _PLAIN_VALUE.pack(VALUE_VERSION, offset.offset, offset.leader_epoch, 0, offset.commit_timestamp)
     value = OffsetCommitValue(
         offset=offset.offset,
         leader_epoch=offset.leader_epoch,
