@@ -23,12 +23,13 @@ from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log import log_metrics
+from kafka_zk.log.checkpoints import Checkpoints, for_each_dir
 from kafka_zk.log.cleaner.log_cleaner import LogCleaner
 from kafka_zk.log.closing import close_all
 from kafka_zk.log.directory.data_dir import DataDir, DirectoryInUse
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.down_converter import DownConverter
-from kafka_zk.log.files import clean_shutdown, meta_properties, names
+from kafka_zk.log.files import clean_shutdown, meta_properties
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.files.meta_properties import MetaProperties
 from kafka_zk.log.helper.process import Helper, HelperProcess
@@ -48,9 +49,6 @@ from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 log = logging.getLogger("kafka.log.LogManager")
 
 T = TypeVar("T")
-
-CHECKPOINT_SOON_MS = 200
-"""How long deletions gather before the checkpoints of their directory are written again."""
 
 
 class LogManager:
@@ -79,9 +77,10 @@ class LogManager:
         self._produce_conversions = ProduceConversions(metrics)
         self._open_segments = OpenSegments(limit=1)
         self._note_flush_ms = log_metrics.flush_timer(metrics)
+        self.checkpoints = Checkpoints(clock, self._logs_in)
         self._dirs = [DataDir(self._directory(Path(path), disk)) for path in config.log_dirs]
         for data_dir in self._dirs:
-            data_dir.directory.write_recovery_points = partial(self.checkpoint_recovery_points, data_dir)
+            data_dir.directory.write_recovery_points = partial(self.checkpoints.write_recovery_points, data_dir)
         self._opener = LogOpener(config, topic_config, clock, self._pools, chance or random.Random())
         self._topic_config = topic_config
         self._config_changes = 0
@@ -89,7 +88,6 @@ class LogManager:
         self._future_logs: dict[TopicPartition, UnifiedLog] = {}
         self._retired = RetiredLogs(clock, config.log_segment_delete_delay_ms)
         self._tasks = Periodic(clock)
-        self._to_checkpoint: set[DataDir] = set()
         self._is_locked = False
         self._metrics = metrics
         self._cleaner: LogCleaner | None = None
@@ -234,16 +232,16 @@ class LogManager:
         has_lost = any(each.recovery_point < known.get(each.topic_partition, 0) for each in (*load.live, *load.future))
         if has_lost or not data_dir.knows_recovery_points:
             # From now on there is one that promises no more than there is: the next start trusts it.
-            self._for_each_dir(self.checkpoint_recovery_points, [data_dir])
+            for_each_dir([data_dir], self.checkpoints.write_recovery_points)
         data_dir.is_loaded = True
 
     def _close_directory(self, data_dir: DataDir) -> None:
         """Blocks. The directory's part of the shutdown; one that fails meanwhile gets no marker."""
         try:
             close_all(self._logs_in(data_dir, with_future=True), data_dir, self._pools)
-            self.checkpoint_recovery_points(data_dir)
-            self.checkpoint_log_start_offsets(data_dir)
-            self._checkpoint_high_watermarks(data_dir, {})
+            self.checkpoints.write_recovery_points(data_dir)
+            self.checkpoints.write_log_start_offsets(data_dir)
+            self.checkpoints.write_high_watermarks(data_dir, {})
             if data_dir.had_clean_stop or data_dir.is_loaded:
                 with data_dir.directory.guard(f"Error while writing the clean shutdown marker of {data_dir.path}"):
                     clean_shutdown.write(data_dir.path, data_dir.directory.disk)
@@ -260,13 +258,13 @@ class LogManager:
         every(
             "kafka-recovery-point-checkpoint",
             config.log_flush_offset_checkpoint_interval_ms,
-            lambda: self._for_each_dir(self.checkpoint_recovery_points),
+            lambda: for_each_dir(self._live(), self.checkpoints.write_recovery_points),
             first_after_ms=first,
         )
         every(
             "kafka-log-start-offset-checkpoint",
             config.log_flush_start_offset_checkpoint_interval_ms,
-            lambda: self._for_each_dir(self.checkpoint_log_start_offsets),
+            lambda: for_each_dir(self._live(), self.checkpoints.write_log_start_offsets),
             first_after_ms=first,
         )
         interval_ms = config.producer_id_expiration_check_interval_ms
@@ -311,7 +309,7 @@ class LogManager:
         if self._cleaner is not None:
             self._cleaner.forget(found)
         self._retired.retire(found)
-        self._checkpoint_soon(data_dir)
+        self.checkpoints.soon(data_dir, partial(self._checkpoint_after_deletion, data_dir))
 
     def do_at_once(self, items: Iterable[T], work: Callable[[T], None]) -> None:
         """Blocks. Do `work`, which waits for the disk, for many items at the same time; see LogPools.for_each."""
@@ -319,7 +317,7 @@ class LogManager:
 
     def wait_for_syncs(self) -> None:
         """Blocks. Until what was noted so far (new partitions, leader epochs, topic ids) is on the disk for good."""
-        self._for_each_dir(DataDir.sync_names)
+        for_each_dir(self._live(), DataDir.sync_names)
         self._pools.drain()
 
     def update_topic_config(self, topic: str, config: LogConfig) -> None:
@@ -412,57 +410,17 @@ class LogManager:
         for each in self.all_logs():
             each.remove_expired_producers(self._clock.wall_ms())
 
-    def checkpoint_recovery_points(self, data_dir: DataDir) -> None:
-        """Blocks. Raises KafkaStorageError."""
-        logs = self._logs_in(data_dir, with_future=True)
-        points = {each.topic_partition: each.recovery_point for each in logs}
-        data_dir.write_checkpoint(names.RECOVERY_POINTS, points)
-        data_dir.directory.checkpointed = points
-
-    def checkpoint_log_start_offsets(self, data_dir: DataDir) -> None:
-        """Blocks. Only logs that start inside their first segment need an entry. Raises KafkaStorageError."""
-        offsets = {
-            each.topic_partition: each.log_start_offset
-            for each in self._logs_in(data_dir, with_future=False)
-            if each.log_start_offset > each.segments.first.base_offset
-        }
-        data_dir.write_checkpoint(names.LOG_START_OFFSETS, offsets)
-
     def write_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Blocks. Replace every directory's checkpoint; logs that `offsets` does not name keep what they have."""
-        for data_dir in self._live():
-            try:
-                self._checkpoint_high_watermarks(data_dir, offsets)
-            except KafkaStorageError as error:
-                log.warning("Error while writing high watermarks to %s: %s", data_dir.path, error)
+        for_each_dir(self._live(), lambda data_dir: self.checkpoints.write_high_watermarks(data_dir, offsets))
 
-    def _checkpoint_high_watermarks(self, data_dir: DataDir, offsets: Mapping[TopicPartition, int]) -> None:
-        logs = self._logs_in(data_dir, with_future=False)
-        known = {each.topic_partition: offsets.get(each.topic_partition, each.high_watermark) for each in logs}
-        data_dir.write_checkpoint(names.HIGH_WATERMARKS, known)
-
-    def _checkpoint_soon(self, data_dir: DataDir) -> None:
-        """Gather: deleting a thousand partitions must not write a thousand checkpoints."""
-        if data_dir in self._to_checkpoint:
-            return
-        self._to_checkpoint.add(data_dir)
-
-        def write() -> None:
-            self._to_checkpoint.discard(data_dir)
-            if not data_dir.directory.is_offline and self._is_locked:
-                self._for_each_dir(self.checkpoint_recovery_points, [data_dir])
-                self._for_each_dir(self.checkpoint_log_start_offsets, [data_dir])
-                if self._cleaner is not None:
-                    self._for_each_dir(self._cleaner.write_checkpoint, [data_dir])
-
-        self._clock.call_at(self._clock.monotonic_ms() + CHECKPOINT_SOON_MS, write)
-
-    def _for_each_dir(self, task: Callable[[DataDir], None], dirs: list[DataDir] | None = None) -> None:
-        for data_dir in self._live() if dirs is None else dirs:
-            try:
-                task(data_dir)
-            except KafkaStorageError as error:
-                log.warning("Checkpoint of %s failed: %s", data_dir.path, error)
+    def _checkpoint_after_deletion(self, data_dir: DataDir) -> None:
+        """Blocks. So that a partition of the same name does not begin with what is known of the deleted one."""
+        if not data_dir.directory.is_offline and self._is_locked:
+            for_each_dir([data_dir], self.checkpoints.write_recovery_points)
+            for_each_dir([data_dir], self.checkpoints.write_log_start_offsets)
+            if self._cleaner is not None:
+                for_each_dir([data_dir], self._cleaner.write_checkpoint)
 
     # Directories
 

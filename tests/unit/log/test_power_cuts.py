@@ -106,7 +106,7 @@ def test_a_segment_whose_records_were_synced_before_its_roll_is_completed(machin
     while len(log.segments) < 3:
         fill(log, 1)
         log.flush()
-    machine.manager.checkpoint_recovery_points(machine.manager._dirs[0])
+    machine.manager.checkpoints.write_recovery_points(machine.manager._dirs[0])
     end = log.log_end_offset
     machine.lose_power()
     log = machine.start()
@@ -145,7 +145,7 @@ def test_epochs_that_a_killed_process_left_are_synced_before_the_recovery_point_
     log = machine.start()
     fill(log, 6)
     log.flush()
-    machine.manager.checkpoint_recovery_points(machine.manager._dirs[0])
+    machine.manager.checkpoints.write_recovery_points(machine.manager._dirs[0])
     log.epochs.sync_soon = lambda path: None  # The background never comes to it.
     fill(log, 14)
     machine.lose_process()
@@ -220,7 +220,7 @@ def test_a_truncation_below_the_checkpointed_recovery_point_lowers_that_at_once(
     log = machine.start()
     fill(log)
     log.flush()
-    machine.manager.checkpoint_recovery_points(machine.manager._dirs[0])
+    machine.manager.checkpoints.write_recovery_points(machine.manager._dirs[0])
     assert read_offsets(machine.path / names.RECOVERY_POINTS) == {TP: 20}
     log.truncate_to(10)
     machine.lose_power()
@@ -233,7 +233,7 @@ def test_a_start_that_finds_less_than_was_checkpointed_lowers_the_checkpoint(mac
     log = machine.start()
     fill(log)
     log.flush()
-    machine.manager.checkpoint_recovery_points(machine.manager._dirs[0])
+    machine.manager.checkpoints.write_recovery_points(machine.manager._dirs[0])
     machine.lose_power()
     for path in machine.path.glob("t-0/*.log"):
         if int(path.stem) >= 10:

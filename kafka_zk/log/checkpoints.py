@@ -1,0 +1,81 @@
+"""Checkpoints: what the checkpoint files of the log directories say, from the logs as they are.
+
+Role        Acts. One for all directories of a broker; the files themselves are DataDir's.
+Source      LogManager: checkpointLogRecoveryOffsets, checkpointLogStartOffsets;
+            ReplicaManager.checkpointHighWatermarks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from kafka_zk.clock import Clock
+from kafka_zk.log.directory.data_dir import DataDir
+from kafka_zk.log.files import names
+from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.protocol.errors import KafkaStorageError
+from kafka_zk.protocol.types import TopicPartition
+
+log = logging.getLogger("kafka.log.LogManager")
+
+SOON_MS = 200
+"""How long deletions gather before the checkpoints of their directory are written again."""
+
+
+class LogsIn(Protocol):
+    """The logs of one directory, those that are being moved into it among them or not."""
+
+    def __call__(self, data_dir: DataDir, /, *, with_future: bool) -> list[UnifiedLog]: ...
+
+
+def for_each_dir(dirs: Iterable[DataDir], task: Callable[[DataDir], None]) -> None:
+    """Blocks if `task` does. One directory that fails leaves the others alone."""
+    for data_dir in dirs:
+        try:
+            task(data_dir)
+        except KafkaStorageError as error:
+            log.warning("Checkpoint of %s failed: %s", data_dir.path, error)
+
+
+class Checkpoints:
+    """All that write raise KafkaStorageError, and block."""
+
+    def __init__(self, clock: Clock, logs_in: LogsIn) -> None:
+        self._clock = clock
+        self._logs_in = logs_in
+        self._due_soon: set[DataDir] = set()
+
+    def write_recovery_points(self, data_dir: DataDir) -> None:
+        logs = self._logs_in(data_dir, with_future=True)
+        points = {each.topic_partition: each.recovery_point for each in logs}
+        data_dir.write_checkpoint(names.RECOVERY_POINTS, points)
+        data_dir.directory.checkpointed = points
+
+    def write_log_start_offsets(self, data_dir: DataDir) -> None:
+        """Only logs that start inside their first segment need an entry."""
+        offsets = {
+            each.topic_partition: each.log_start_offset
+            for each in self._logs_in(data_dir, with_future=False)
+            if each.log_start_offset > each.segments.first.base_offset
+        }
+        data_dir.write_checkpoint(names.LOG_START_OFFSETS, offsets)
+
+    def write_high_watermarks(self, data_dir: DataDir, offsets: Mapping[TopicPartition, int]) -> None:
+        """Logs that `offsets` does not name keep what they have."""
+        logs = self._logs_in(data_dir, with_future=False)
+        known = {each.topic_partition: offsets.get(each.topic_partition, each.high_watermark) for each in logs}
+        data_dir.write_checkpoint(names.HIGH_WATERMARKS, known)
+
+    def soon(self, data_dir: DataDir, write: Callable[[], None]) -> None:
+        """Gather: deleting a thousand partitions must not write a thousand checkpoints. Does not block."""
+        if data_dir in self._due_soon:
+            return
+        self._due_soon.add(data_dir)
+
+        def due() -> None:
+            self._due_soon.discard(data_dir)
+            write()
+
+        self._clock.call_at(self._clock.monotonic_ms() + SOON_MS, due)
