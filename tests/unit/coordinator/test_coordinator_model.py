@@ -5,8 +5,13 @@ in memory goes, and is loaded from the records that were stored. Nothing is dele
 it: there, as in Kafka, the records of the transaction are younger than the tombstones for those who load them.
 
 Invariants, checked after every event:
-- one assignment a generation: two answers for the same member and generation are equal, also over a move;
-- whoever waits for a coordinator that goes is answered at once, and everyone at the end: nobody waits for ever;
+- one assignment a generation: all its members were given what one leader decided, each the same each time, also over
+  a move; one member leads, and all speak the protocol that was chosen;
+- whoever waits for a coordinator that goes is answered at once, everyone else within the rebalance timeout, unless the
+  log keeps them waiting: nobody waits for ever;
+- a member that is heard of in time stays, unless it is asked to join again; a silent one goes when its session is over;
+- a static member that came back fences who had its place before;
+- who speaks for an old generation commits nothing; orders of an old leader epoch are ignored;
 - what is committed is what the log says: nothing stored is lost by a move, nothing comes back that was removed;
 - every commit that was acknowledged is in the log, and an offset never goes back unless it was deleted;
 - a stable fetch waits exactly for what an open transaction, or a commit on its way, may still change;
@@ -28,7 +33,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from kafka_zk.clock import SimClock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.coordinator.group.coordinator import CommitCodes, GroupCoordinator, Leaver
-from kafka_zk.coordinator.group.decisions.actions import JoinResult, SyncResult
 from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.joining import Join
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
@@ -44,6 +48,14 @@ from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker, marker_of
 from kafka_zk.record.record import decode_records
 from tests.unit.coordinator.memory_log import MemoryLog
+from tests.unit.coordinator.promises import (
+    AskedJoin,
+    AskedSync,
+    Tenure,
+    assert_one_assignment_a_generation,
+    assert_one_leader_a_generation,
+    assignment,
+)
 from tests.unit.coordinator.scene import RANGE
 
 OFFSETS = "__consumer_offsets"
@@ -54,6 +66,10 @@ PARTITIONS = (TopicPartition("t", 0), TopicPartition("u", 0))
 PRODUCERS = (Producer(7, 0), Producer(8, 0))
 INSTANCES = ("a", "b")
 OTHER = (("range", b"changed"), ("sticky", b"s"))
+STICKY = (("sticky", b"s"),)
+"""Not for those who speak only the first."""
+MANY = 1000
+SESSION_MS, REBALANCE_MS, DELAY_MS = 10_000, 20_000, 100
 A_LONG_TIME_MS = 3_600_000
 RETENTION_MS = 10 * 7 * 24 * A_LONG_TIME_MS
 _PURGATORY = "kafka.server:type=DelayedOperationPurgatory,name=NumDelayedOperations"
@@ -72,11 +88,11 @@ def config_of(max_size: int, delay_ms: int) -> BrokerConfig:
     )
 
 
-CONFIGS = {(size, delay): config_of(size, delay) for size in (3, 1000) for delay in (0, 100)}
+CONFIGS = {(size, delay): config_of(size, delay) for size in (3, MANY) for delay in (0, DELAY_MS)}
 
 members = st.integers(0, 6)
 groups = st.sampled_from(GROUPS)
-words = st.sampled_from([RANGE, OTHER])
+words = st.sampled_from([RANGE, RANGE, OTHER, OTHER, STICKY])
 
 
 class CoordinatorLife(RuleBasedStateMachine):
@@ -84,13 +100,22 @@ class CoordinatorLife(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.joins: list[tuple[str, Pending[JoinResult]]] = []
-        self.syncs: list[tuple[str, str, int, Pending[SyncResult]]] = []
+        self.joins: list[AskedJoin] = []
+        self.syncs: list[AskedSync] = []
+        self.waiting: list[AskedJoin | AskedSync] = []
+        """Those whose answer has not been noticed."""
         self.commits: list[tuple[str, TopicPartition, int, Pending[CommitCodes]]] = []
         self.ids: dict[str, list[str]] = {group: ["stranger"] for group in GROUPS}
         self.epochs = [0, 0]
         self.numbers = itertools.count(1)
         self.newest: dict[tuple[str, TopicPartition], int] = {}
+        self.tenures = {group: Tenure(group, 0) for group in GROUPS}
+        self.generations = dict.fromkeys(GROUPS, -1)
+        self.log_was_slow_ms = 0
+        self.heard_ms: dict[str, int] = {}
+        """Member id -> when it, or its coordinator, last gave it a session."""
+        self.safe: dict[str, tuple[Group, int]] = {}
+        """Member id -> its stable group, and when it was heard of there."""
 
     @initialize(sizes=st.sampled_from(sorted(CONFIGS)))
     def begin(self, sizes: tuple[int, int]) -> None:
@@ -139,13 +164,23 @@ class CoordinatorLife(RuleBasedStateMachine):
             group_instance_id=instance,
             client_id="c",
             client_host="/h",
-            rebalance_timeout_ms=20_000,
-            session_timeout_ms=10_000,
+            rebalance_timeout_ms=REBALANCE_MS,
+            session_timeout_ms=SESSION_MS,
             protocol_type="consumer",
             protocols=protocols,
             **how,
         )
-        self.joins.append((group, self.coordinator.join_group(group, asked)))
+        self.hear_of(member_id)
+        answer = self.coordinator.join_group(group, asked)
+        self.joins.append(AskedJoin(self.tenures[group], instance, protocols, self.now_ms, answer))
+        self.waiting.append(self.joins[-1])
+
+    @property
+    def now_ms(self) -> int:
+        return self.clock.monotonic_ms()
+
+    def hear_of(self, *member_ids: str) -> None:
+        self.heard_ms.update(dict.fromkeys(member_ids, self.now_ms))
 
     @rule(group=groups, needs_id=st.booleans(), protocols=words)
     def new_member(self, group: str, needs_id: bool, protocols: Any) -> None:
@@ -162,21 +197,33 @@ class CoordinatorLife(RuleBasedStateMachine):
 
     @rule(group=groups, pick=members, stale=st.booleans())
     def sync(self, group: str, pick: int, stale: bool) -> None:
-        self.sync_as(group, self.member(group, pick), self.generation(group) - stale)
+        member_id = self.member(group, pick)
+        self.sync_as(group, member_id, self.instance_of(group, member_id), stale=stale)
 
-    def sync_as(self, group: str, member_id: str, generation: int) -> None:
+    def sync_as(self, group: str, member_id: str, instance: str | None, *, stale: bool = False) -> None:
+        generation = self.generation(group) - stale
         found = self.group(group)
-        assignments = {} if found is None else {each: f"{each}@{next(self.numbers)}".encode() for each in found.members}
-        asked = Sync(
-            member_id, generation, group_instance_id=self.instance_of(group, member_id), assignments=assignments
-        )
-        self.syncs.append((group, member_id, generation, self.coordinator.sync_group(group, asked)))
+        number = next(self.numbers)
+        leads = found is not None and found.leader_id == member_id
+        assignments = {} if found is None else {each: assignment(each, number) for each in found.members}
+        asked = Sync(member_id, generation, group_instance_id=instance, assignments=assignments)
+        self.hear_of(member_id)
+        answer = self.coordinator.sync_group(group, asked)
+        tenure = self.tenures[group]
+        self.syncs.append(AskedSync(tenure, member_id, generation, number, leads, self.now_ms, answer))
+        self.waiting.append(self.syncs[-1])
 
-    @rule(group=groups)
-    def everyone_syncs(self, group: str) -> None:
+    @rule(group=groups, first=members)
+    def everyone_syncs(self, group: str, first: int) -> None:
+        self.some_sync(group, first, MANY)
+
+    def some_sync(self, group: str, first: int, count: int) -> None:
+        """In turn, whoever leads."""
         found = self.group(group)
-        for member_id in [] if found is None else list(found.members):
-            self.sync_as(group, member_id, self.generation(group))
+        there = [] if found is None else list(found.members.values())
+        for number in range(min(count, len(there))):
+            member = there[(first + number) % len(there)]
+            self.sync_as(group, member.member_id, member.group_instance_id)
 
     @rule(group=groups)
     def everyone_joins_again(self, group: str) -> None:
@@ -184,39 +231,90 @@ class CoordinatorLife(RuleBasedStateMachine):
         for member in [] if found is None else list(found.members.values()):
             self.join(group, member.member_id, member.group_instance_id, member.protocols)
 
+    @rule(group=groups, comes=st.integers(0, 3), first=members, syncs=st.sampled_from([0, 1, 2, MANY]))
+    def generation_begins(self, group: str, comes: int, first: int, syncs: int) -> None:
+        """As it is meant to be: chance alone brings many members together too rarely."""
+        for _ in range(comes):
+            self.join(group, "", None, RANGE)
+        self.everyone_joins_again(group)
+        self.time_passes(DELAY_MS)
+        self.some_sync(group, first, syncs)
+
     @rule(group=groups, pick=members)
     def heartbeat(self, group: str, pick: int) -> None:
         member_id = self.member(group, pick)
-        self.coordinator.heartbeat(
-            group,
-            member_id=member_id,
-            group_instance_id=self.instance_of(group, member_id),
-            generation=self.generation(group),
+        self.hear_of(member_id)
+        error = self.beat(group, member_id, self.instance_of(group, member_id))
+        found = self.group(group)
+        if error is not ErrorCode.NONE or found is None or found.state is not GroupState.STABLE:
+            return
+        if member_id not in found.pending_sync:
+            self.safe[member_id] = found, self.now_ms
+
+    def beat(self, group: str, member_id: str, instance: str | None) -> ErrorCode:
+        return self.coordinator.heartbeat(
+            group, member_id=member_id, group_instance_id=instance, generation=self.generation(group)
         )
+
+    @rule(group=groups, instance=st.sampled_from(INSTANCES), pick=members)
+    def fenced(self, group: str, instance: str, pick: int) -> None:
+        """An id that the instance does not have, be it of before, of another member or of nobody."""
+        found = self.group(group)
+        owner = None if found is None else found.static_members.get(instance)
+        member_id = self.member(group, pick)
+        if owner not in (None, member_id):
+            assert self.beat(group, member_id, instance) is ErrorCode.FENCED_INSTANCE_ID
+            self.sync_as(group, member_id, instance)
+            assert self.syncs[-1].answer.value.error is ErrorCode.FENCED_INSTANCE_ID
 
     @rule(group=groups, pick=members)
     def leave(self, group: str, pick: int) -> None:
-        member_id = self.member(group, pick)
-        self.coordinator.leave_group(group, [Leaver(member_id, self.instance_of(group, member_id), "test")])
+        self.leave_as(group, self.member(group, pick))
+
+    @rule(group=groups, picks=st.lists(members, min_size=2, max_size=4))
+    def several_leave(self, group: str, picks: list[int]) -> None:
+        """In one request: strangers, and some twice."""
+        self.leave_as(group, *(self.member(group, pick) for pick in picks))
+
+    def leave_as(self, group: str, *member_ids: str) -> None:
+        found = self.group(group)
+        there = set() if found is None else {*found.members, *found.pending_members}
+        leavers = [Leaver(each, self.instance_of(group, each), "test") for each in member_ids]
+        for each in member_ids:
+            self.safe.pop(each, None)
+        error, codes = self.coordinator.leave_group(group, leavers)
+        assert error is ErrorCode.NONE
+        for each, code in zip(member_ids, codes, strict=True):
+            assert (code is ErrorCode.NONE) == (each in there), f"{each} leaves {group}: {code}"
+            there.discard(each)
+        assert found is None or there == {*found.members, *found.pending_members}
 
     @rule(group=groups, instance=st.sampled_from(INSTANCES))
     def operator_removes(self, group: str, instance: str) -> None:
+        found = self.group(group)
+        if found is not None:
+            self.safe.pop(found.static_members.get(instance, ""), None)
         self.coordinator.leave_group(group, [Leaver("", instance, "test")])
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 
-    @rule(group=groups, pick=st.none() | members, partition=st.sampled_from(PARTITIONS))
-    def commit(self, group: str, pick: int | None, partition: TopicPartition) -> None:
+    @rule(group=groups, pick=st.none() | members, partition=st.sampled_from(PARTITIONS), stale=st.booleans())
+    def commit(self, group: str, pick: int | None, partition: TopicPartition, stale: bool) -> None:
         number = next(self.numbers)
         value = OffsetAndMetadata(number, 0, "", self.clock.wall_ms())
         member_id = "" if pick is None else self.member(group, pick)
+        generation = self.generation(group)
+        is_refused = pick is not None and stale and generation > 0
+        self.hear_of(member_id)
         answer = self.coordinator.commit_offsets(
             group,
             member_id=member_id,
             group_instance_id=self.instance_of(group, member_id),
-            generation=-1 if pick is None else self.generation(group),
+            generation=-1 if pick is None else generation - is_refused,
             offsets={partition: value},
         )
+        if is_refused:
+            assert answer.is_done and answer.value[partition] is not ErrorCode.NONE
         self.commits.append((group, partition, number, answer))
 
     @rule(group=groups, producer=st.sampled_from(PRODUCERS), partition=st.sampled_from(PARTITIONS))
@@ -291,11 +389,23 @@ class CoordinatorLife(RuleBasedStateMachine):
     def move(self, partition: int, keep_held: bool, twice: bool) -> None:
         for _ in range(1 + twice):  # The second one overtakes the load that the first one asked for.
             self.resign(partition, keep_held=keep_held)
-            mine = [group for group in GROUPS if self.coordinator.partition_for(group) == partition]
-            assert all(answer.is_done for group, answer in self.joins if group in mine), "a join still waits"
-            assert all(answer.is_done for group, _, _, answer in self.syncs if group in mine), "a sync still waits"
+            mine = self.groups_in(partition)
+            assert all(each.answer.is_done for each in self.joins if each.tenure.group in mine), "a join still waits"
+            assert all(each.answer.is_done for each in self.syncs if each.tenure.group in mine), "a sync still waits"
             self.elect(partition)
         self.settle()
+
+    @rule(partition=st.integers(0, 1), leads=st.booleans())
+    def order_of_before(self, partition: int, leads: bool) -> None:
+        """What the controller said once, and what arrives late, changes nothing."""
+        before = {group: self.group(group) for group in GROUPS}
+        led = type("Led", (), {"topic_partition": (OFFSETS, partition), "leader_epoch": self.epochs[partition] - 1})
+        self.coordinator.on_leadership_change([led] if leads else [], [] if leads else [led])  # type: ignore[list-item]
+        assert self.coordinator._manager.ownership.check(partition) is ErrorCode.NONE
+        assert {group: self.group(group) for group in GROUPS} == before
+
+    def groups_in(self, partition: int) -> list[str]:
+        return [group for group in GROUPS if self.coordinator.partition_for(group) == partition]
 
     def resign(self, partition: int, *, keep_held: bool) -> None:
         lost = self.log.lose_leadership(partition, keep_held=keep_held)
@@ -305,6 +415,9 @@ class CoordinatorLife(RuleBasedStateMachine):
             each.refuse(NotLeaderOrFollower())
 
     def elect(self, partition: int) -> None:
+        for group in self.groups_in(partition):
+            self.hear_of(*self.ids[group])
+            self.next_tenure(group)
         self.log.led.add(partition)
         self.epochs[partition] += 1
         self.coordinator.on_leadership_change([self.led(partition)], [])
@@ -323,17 +436,64 @@ class CoordinatorLife(RuleBasedStateMachine):
 
     @invariant()
     def answers_are_learned(self) -> None:
-        for group, answer in self.joins:
-            if answer.is_done and answer.value.member_id and answer.value.member_id not in self.ids[group]:
-                self.ids[group].append(answer.value.member_id)
+        for join in self.joins:
+            known = self.ids[join.tenure.group]
+            if join.answer.is_done and join.answer.value.member_id and join.answer.value.member_id not in known:
+                known.append(join.answer.value.member_id)
+        for each in [each for each in self.waiting if each.answer.is_done]:
+            self.waiting.remove(each)
+            # Its session began when it was answered: now, or a little earlier.
+            self.hear_of(each.member_id if isinstance(each, AskedSync) else each.answer.value.member_id)
+
+    @invariant()
+    def tenures_are_told_apart(self) -> None:
+        for group, before in self.generations.items():
+            self.generations[group] = now = self.generation(group)
+            if now < before:
+                self.next_tenure(group)
+
+    def next_tenure(self, group: str) -> None:
+        self.tenures[group] = Tenure(group, self.tenures[group].number + 1)
 
     @invariant()
     def one_assignment_a_generation(self) -> None:
-        seen: dict[tuple[str, int], bytes] = {}
-        for _, member_id, generation, answer in self.syncs:
-            if answer.is_done and answer.value.error is ErrorCode.NONE:
-                known = seen.setdefault((member_id, generation), answer.value.assignment)
-                assert known == answer.value.assignment, f"two assignments for {member_id} in generation {generation}"
+        assert_one_assignment_a_generation(self.syncs)
+
+    @invariant()
+    def one_leader_a_generation(self) -> None:
+        assert_one_leader_a_generation(self.joins)
+        for group in map(self.group, GROUPS):
+            if group is not None and group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+                assert all(group.protocol_name in dict(member.protocols) for member in group.members.values())
+
+    @invariant()
+    def nobody_waits_longer_than_a_rebalance_may_take(self) -> None:
+        if self.log.held:
+            self.log_was_slow_ms = self.now_ms
+        for each in self.waiting:
+            waits_ms = self.now_ms - max(each.asked_ms, self.log_was_slow_ms)
+            assert waits_ms <= REBALANCE_MS, f"{each} waits for {waits_ms} ms"
+
+    @invariant()
+    def sessions_are_kept(self) -> None:
+        for name in GROUPS:
+            group = self.group(name)
+            if group is None:
+                continue
+            for member_id in (*group.members, *group.pending_members):
+                member = group.members.get(member_id)
+                # A new one is kept until its first generation begins, also when its client is no more.
+                if member_id not in self.heard_ms or (
+                    member is not None and (member.is_new or member.outlives_silence)
+                ):
+                    self.hear_of(member_id)
+                silent_ms = self.now_ms - self.heard_ms[member_id]
+                assert silent_ms <= SESSION_MS, f"{member_id} is silent for {silent_ms} ms"
+        for member_id, (group, heard_ms) in list(self.safe.items()):
+            if self.max_size < MANY or self.group(group.group_id) is not group or self.now_ms - heard_ms >= SESSION_MS:
+                del self.safe[member_id]
+                continue
+            assert member_id in group.members, f"{member_id} is gone, {self.now_ms - heard_ms} ms after it was heard of"
 
     @invariant()
     def groups_keep_to_their_size(self) -> None:
@@ -425,8 +585,8 @@ class CoordinatorLife(RuleBasedStateMachine):
         self.log.release()
         self.clock.advance(A_LONG_TIME_MS)
         self.settle()
-        assert all(answer.is_done for _, answer in self.joins), "a join was never answered"
-        assert all(answer.is_done for _, _, _, answer in self.syncs), "a sync was never answered"
+        assert all(each.answer.is_done for each in self.joins), "a join was never answered"
+        assert all(each.answer.is_done for each in self.syncs), "a sync was never answered"
         assert all(answer.is_done for _, _, _, answer in self.commits), "a commit was never answered"
         for group in map(self.group, GROUPS):
             assert group is None or (group.state is GroupState.EMPTY and not group.members), f"{group} does not rest"
