@@ -109,6 +109,13 @@ def test_the_protocol_that_most_members_like_best_is_chosen():
     assert [answers[0].protocol_name for answers in joins] == ["sticky"] * 3
 
 
+def test_what_one_member_does_not_speak_is_not_chosen_however_many_like_it():
+    scene = Scene(initial_delay_ms=10)
+    joins = [scene.join(protocols=words) for words in ((STICKY, *RANGE), (STICKY, *RANGE), RANGE)]
+    scene.advance(100)
+    assert [answers[0].protocol_name for answers in joins] == ["range"] * 3
+
+
 def test_rule_59_the_group_never_outgrows_its_maximum():
     """KAFKA-9844."""
     scene = Scene(initial_delay_ms=10, max_size=2)
@@ -234,6 +241,33 @@ def test_an_assignment_stored_too_late_belongs_to_nobody():
     assert {member.assignment for member in scene.group.members.values()} == {b""}
 
 
+def test_a_second_assignment_of_the_leader_does_not_follow_the_first_into_the_log():
+    """Who loads the group later would give its members what those of now were not given."""
+    scene = Scene()
+    scene.join()
+    scene.advance(0)
+    scene.log.holds_back = True
+    first, second = scene.sync("m1", {"m1": b"one"}), scene.sync("m1", {"m1": b"two"})
+    assert first[0].error is ErrorCode.REBALANCE_IN_PROGRESS, "it asked again: only the last one waits"
+    scene.log.release()
+    assert second[0].assignment == b"one"
+    assert len(scene.log.records) == 1
+
+
+def test_an_assignment_of_an_older_generation_does_not_end_the_wait_for_the_newer_one():
+    scene, (leader, follower) = two_members()
+    scene.join(leader), scene.join(follower)
+    scene.log.holds_back = True
+    scene.sync(leader, {leader: b"old"})
+    scene.join(leader, protocols=(("range", b"other"),)), scene.join(follower)
+    waiting = scene.sync(follower)
+    scene.log.release()
+    assert scene.state is GroupState.COMPLETING_REBALANCE and waiting == []
+    scene.log.holds_back = False
+    scene.sync(leader, {follower: b"new"})
+    assert waiting[0].assignment == b"new"
+
+
 def test_a_rebalance_sends_those_who_wait_for_an_assignment_to_join_again():
     scene = Scene(initial_delay_ms=10)
     scene.join(), scene.join()
@@ -253,6 +287,19 @@ def test_rule_58_members_that_never_sync_are_removed_after_the_rebalance_timeout
         scene.advance(5_000)
         scene.heartbeat("m1")
     assert "m1" not in scene.group.members
+    assert scene.state is GroupState.PREPARING_REBALANCE
+
+
+def test_a_follower_that_never_syncs_is_removed_although_the_group_is_stable():
+    scene = Scene(initial_delay_ms=10)
+    scene.join(rebalance_ms=20_000), scene.join(rebalance_ms=20_000)
+    scene.advance(30)
+    scene.sync("m1", {"m1": b"one", "m2": b"two"})
+    assert scene.state is GroupState.STABLE
+    for _ in range(4):
+        scene.advance(5_000)
+        scene.heartbeat("m1"), scene.heartbeat("m2")
+    assert "m2" not in scene.group.members
     assert scene.state is GroupState.PREPARING_REBALANCE
 
 

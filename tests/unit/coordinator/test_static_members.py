@@ -62,6 +62,18 @@ def test_a_new_id_that_cannot_be_stored_is_taken_back():
     assert scene.heartbeat(ids["a"], instance="a") is ErrorCode.NONE
 
 
+def test_an_old_id_that_is_given_back_has_a_session_and_the_new_one_none():
+    scene, ids = static_group("a")
+    scene.advance(9_000)
+    scene.log.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    scene.join(instance="a")
+    assert len(scene.performer.timers) == 1
+    scene.advance(9_000)
+    assert scene.group.static_members == ids
+    scene.advance(1_000)
+    assert not scene.group.members
+
+
 def test_an_old_client_that_leads_is_not_told_so_after_a_restart():
     scene, ids = static_group("a")
     (answer,) = scene.join(instance="a")
@@ -119,3 +131,16 @@ def test_a_group_of_silent_static_members_does_not_complete_until_their_sessions
     assert scene.state is GroupState.PREPARING_REBALANCE
     scene.advance(30_000)
     assert scene.state is GroupState.EMPTY and not scene.group.members
+
+
+def test_a_rebalance_that_nobody_joined_is_over_once_the_first_of_the_silent_members_is_back():
+    scene = Scene(initial_delay_ms=10)
+    leaves, *_ = scene.stable(1, instances=("a", "b"), session_ms=300_000)
+    ids = dict(scene.group.static_members)
+    scene.leave(leaves)
+    scene.advance(20_000)
+    assert scene.state is GroupState.PREPARING_REBALANCE, "without anybody who could lead"
+    back = scene.join(ids["b"], instance="b", session_ms=300_000)
+    scene.advance(20_000)
+    assert back[0].leader_id == ids["b"], "the other one was waited for no longer, and leads no more"
+    assert set(scene.group.members) == set(ids.values()), "but it is kept until its session is over"
