@@ -29,6 +29,8 @@ PARTITIONS = 4
 GROUPS = 5
 MAY_HAPPEN = 0.1
 """Members come and go ten times as often as in the chaos of everything."""
+SESSION_MS = 1_000
+"""Shorter than most lives of the broker: longer ones would keep every group waiting for members that are gone."""
 
 
 @pytest.mark.slow
@@ -37,7 +39,8 @@ def test_members_come_and_go_for_a_minute_of_restarts(
 ) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
-    broker = OurBroker(tmp_path, zookeeper_connect).start()
+    settings = {"group.min.session.timeout.ms": str(SESSION_MS)}
+    broker = OurBroker(tmp_path, zookeeper_connect, overrides=settings).start()
     try:
         names = [f"group-{number}" for number in range(GROUPS)]
         with ClientLog(tmp_path / "clients.log") as log, account_of_failures(broker, log, *names):
@@ -50,7 +53,7 @@ def _come_and_go(broker: OurBroker, zookeeper: ZooKeeperServer, log: ClientLog, 
     with RawClient(broker.bootstrap) as client:
         wire.create_topic(client, TOPIC, PARTITIONS)
     readers = [
-        GroupReader(broker.bootstrap, TOPIC, seed + number, group=name, may_happen=MAY_HAPPEN)
+        GroupReader(broker.bootstrap, TOPIC, seed + number, group=name, may_happen=MAY_HAPPEN, session_ms=SESSION_MS)
         for number, name in enumerate(names)
     ]
     workers: list[Worker] = [*readers, IdempotentWriter(broker.bootstrap, 0, TOPIC, PARTITIONS, seed)]

@@ -29,7 +29,9 @@ class Member:
     fetched and not polled keep these from ending, no other is tried meanwhile, and the commit waits for one.
     """
 
-    def __init__(self, bootstrap: str, topic: str, group: str, name: str, committed: dict[int, int]) -> None:
+    def __init__(
+        self, bootstrap: str, topic: str, group: str, name: str, committed: dict[int, int], session_ms: int
+    ) -> None:
         self.name = name
         self.longest_s = 0.0
         """What the slowest commit or leave took."""
@@ -41,7 +43,7 @@ class Member:
         self._asked_s: float | None = None
         """When the commit was sent that has no answer yet."""
         told = {"on_commit": self._on_commit, "debug": "cgrp,protocol,broker"}
-        self._consumer = Consumer(_settings(bootstrap, group, name) | told)
+        self._consumer = Consumer(_settings(bootstrap, group, name, session_ms) | told)
         self._consumer.subscribe([topic], on_assign=self._on_assign)
 
     def read(self, *, commits: bool = True) -> int:
@@ -117,14 +119,23 @@ class Member:
 class GroupReader(Worker):
     """The members of one group, called `<group>-<number>`; three at a time at most.
 
-    What `may_happen` in a turn is that a member comes, or that one goes.
+    What `may_happen` in a turn is that a member comes, or that one goes. One that goes while the broker is away is
+    waited for by the others until its session is over, which begins anew with each start of the broker.
     """
 
     def __init__(
-        self, bootstrap: str, topic: str, seed: int, *, group: str = "chaos-group", may_happen: float = 0.01
+        self,
+        bootstrap: str,
+        topic: str,
+        seed: int,
+        *,
+        group: str = "chaos-group",
+        may_happen: float = 0.01,
+        session_ms: int = 6_000,
     ) -> None:
         super().__init__(f"reader of {group}")
         self._bootstrap, self._topic, self._group, self._may_happen = bootstrap, topic, group, may_happen
+        self._session_ms = session_ms
         self._chance = random.Random(seed)
         self._numbers = itertools.count(1)
         self._members: list[Member] = []
@@ -141,7 +152,9 @@ class GroupReader(Worker):
         happening = self._chance.random()
         if not self._members or (happening < self._may_happen and len(self._members) < 3):
             name = f"{self._group}-{next(self._numbers)}"
-            self._members.append(Member(self._bootstrap, self._topic, self._group, name, self.committed))
+            self._members.append(
+                Member(self._bootstrap, self._topic, self._group, name, self.committed, self._session_ms)
+            )
         elif happening < 2 * self._may_happen and len(self._members) > 1:
             self._part_from(self._members.pop(self._chance.randrange(len(self._members))))
         for member in self._members:
@@ -172,7 +185,7 @@ def assert_not_behind(found: dict[int, int], acknowledged: dict[int, int]) -> No
     assert not behind, f"committed offsets went back (found, acknowledged): {behind}"
 
 
-def _settings(bootstrap: str, group: str, client_id: str) -> dict[str, object]:
+def _settings(bootstrap: str, group: str, client_id: str, session_ms: int = 6_000) -> dict[str, object]:
     return {
         "bootstrap.servers": bootstrap,
         "group.id": group,
@@ -180,7 +193,8 @@ def _settings(bootstrap: str, group: str, client_id: str) -> dict[str, object]:
         "enable.auto.commit": False,
         "enable.auto.offset.store": True,
         "auto.offset.reset": "earliest",
-        "session.timeout.ms": 6000,
+        "session.timeout.ms": session_ms,
+        "heartbeat.interval.ms": session_ms // 3,
         "socket.timeout.ms": REQUEST_MS,
         "reconnect.backoff.max.ms": 200,
         "fetch.wait.max.ms": 100,
