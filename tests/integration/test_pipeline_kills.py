@@ -15,8 +15,7 @@ import pyarrow.dataset
 import pytest
 
 from tests.support.broker import OurBroker
-from tests.support.librdkafka import Librdkafka, Written
-from tests.support.pipeline import VICTIMS, PipelineJob, kill_one
+from tests.support.pipeline import VICTIMS, PipelineJob, kill_one, run_among_kills, topic_of_numbers
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 PARTITIONS, EACH = 3, 2_000
@@ -37,12 +36,7 @@ def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="module")
 def topic(broker: OurBroker) -> str:
-    clients = Librdkafka(broker.bootstrap)
-    name = clients.topic(partitions=PARTITIONS)
-    for partition in range(PARTITIONS):
-        clients.write(name, [Written(b'{"n": %d}' % n) for n in range(EACH)], partition=partition, linger_ms=20)
-    clients.close()
-    return name
+    return topic_of_numbers(broker.bootstrap, partitions=PARTITIONS, each=EACH, form=b'{"n": %d}')
 
 
 def job_of(chance: random.Random, broker: OurBroker, topic: str, folder: Path) -> PipelineJob:
@@ -90,23 +84,17 @@ def test_each_record_is_there_once_whoever_is_killed(broker: OurBroker, topic: s
     chance = random.Random(seed)
     job = job_of(chance, broker, topic, tmp_path)
     commits = tmp_path / "data" / "_checkpoint" / "commits"
-    kills, victim = 0, VICTIMS[seed % len(VICTIMS)]
-    for _ in range(RUNS):
-        job.start()
-        while kills < KILLS:
-            after = commits / str(chance.randrange(2))
-            if not job.wait_for(after.exists, f"batch {after.name} is done"):
-                break
-            # How far into the next batch it is when it is hit: chance, not a wait for anything.
-            time.sleep(chance.random())
-            kill_one(victim, job, broker, chance)
-            kills += 1
-            victim = chance.choice(VICTIMS)
-        if job.process.wait(240) == 0:
-            break
-    else:
-        raise AssertionError(f"the job did not end well in {RUNS} runs:\n{job.process.output()}")
-    assert kills, "nobody was killed"
+
+    def in_the_next_batch() -> bool:
+        after = commits / str(chance.randrange(2))
+        if not job.wait_for(after.exists, f"batch {after.name} is done"):
+            return False
+        # How far into the next batch it is when it is hit: chance, not a wait for anything.
+        time.sleep(chance.random())
+        return True
+
+    first = VICTIMS[seed % len(VICTIMS)]
+    run_among_kills(job, broker, chance, first=first, kills=KILLS, runs=RUNS, moment=in_the_next_batch)
     assert_each_record_is_there_once(tmp_path)
 
 

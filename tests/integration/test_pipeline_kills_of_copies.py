@@ -16,8 +16,8 @@ import pytest
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.spark.jobs.cluster import end_offsets
 from tests.support.broker import OurBroker
-from tests.support.librdkafka import Librdkafka, Written
-from tests.support.pipeline import VICTIMS, PipelineJob, kill_one
+from tests.support.librdkafka import Librdkafka
+from tests.support.pipeline import VICTIMS, PipelineJob, run_among_kills, topic_of_numbers
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 PARTITIONS, EACH = 3, 10_000
@@ -37,12 +37,7 @@ def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="module")
 def topic(broker: OurBroker) -> str:
-    clients = Librdkafka(broker.bootstrap)
-    name = clients.topic(partitions=PARTITIONS)
-    for partition in range(PARTITIONS):
-        clients.write(name, [Written(b"%d" % n) for n in range(EACH)], partition=partition, linger_ms=20)
-    clients.close()
-    return name
+    return topic_of_numbers(broker.bootstrap, partitions=PARTITIONS, each=EACH)
 
 
 @pytest.fixture(scope="module")
@@ -85,24 +80,19 @@ def test_each_record_is_copied_once_whoever_is_killed(
         given += ("--max-offsets-per-trigger", str(A_BATCH))
     # As these jobs are started without a master: a task that fails is not tried again.
     job = PipelineJob(tmp_path, *given, *state, master="local[2,1]")
-    victim, kills, found = VICTIMS[seed % len(VICTIMS)], 0, []
-    for _ in range(RUNS):
-        job.start()
-        while kills < KILLS:
-            before = written(broker, target)
-            after = before + chance.randrange(1, max(2, (PARTITIONS * EACH - before) // 2))
-            if not job.wait_for(grown_to(broker, target, after), f"{after} records are written"):
-                break
-            found.append((victim, written(broker, target)))
-            kill_one(victim, job, broker, chance)
-            kills += 1
-            victim = chance.choice(VICTIMS)
-        if job.process.wait(240) == 0:
-            break
-    else:
-        raise AssertionError(f"the job did not end well in {RUNS} runs:\n{job.process.output()}")
-    print(f"seed {seed}: {given[0]}, killed when so many records were written: {found}")
-    assert kills, "nobody was killed"
+    found: list[int] = []
+
+    def some_records_later() -> bool:
+        before = written(broker, target)
+        after = before + chance.randrange(1, max(2, (PARTITIONS * EACH - before) // 2))
+        if not job.wait_for(grown_to(broker, target, after), f"{after} records are written"):
+            return False
+        found.append(written(broker, target))
+        return True
+
+    first = VICTIMS[seed % len(VICTIMS)]
+    killed = run_among_kills(job, broker, chance, first=first, kills=KILLS, runs=RUNS, moment=some_records_later)
+    print(f"seed {seed}: {given[0]}, killed when so many records were written: {list(zip(killed, found, strict=True))}")
     for partition in range(PARTITIONS):
         messages = clients.read(target, EACH, partition=partition)
         assert [int(message.value() or b"") for message in messages] == list(range(EACH))

@@ -6,14 +6,16 @@ import os
 import random
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from tests.support.broker import OurBroker
+from tests.support.librdkafka import Librdkafka, Written
 from tests.support.processes import ChildProcess, wait_until
 
 VICTIMS = ("driver", "worker", "broker")
+Moment = Callable[[], bool]
 PATIENCE_S = 240
 """A JVM and Spark on a machine that has other things to do."""
 
@@ -78,6 +80,37 @@ def kill_one(victim: str, job: PipelineJob, broker: OurBroker, chance: random.Ra
     elif workers := sorted(job.python_workers()):
         with suppress(ProcessLookupError):
             os.kill(chance.choice(workers), signal.SIGKILL)
+
+
+def run_among_kills(
+    job: PipelineJob, broker: OurBroker, chance: random.Random, *, first: str, kills: int, runs: int, moment: Moment
+) -> list[str]:
+    """Blocks. Start `job` until it ends well, at most `runs` times, killing `kills` times on the way. Whom it killed.
+
+    `moment` waits until it is time for the next kill; False when the job ended before.
+    """
+    killed: list[str] = []
+    victim = first
+    for _ in range(runs):
+        job.start()
+        while len(killed) < kills and moment():
+            kill_one(victim, job, broker, chance)
+            killed.append(victim)
+            victim = chance.choice(VICTIMS)
+        if job.process.wait(PATIENCE_S) == 0:
+            assert killed, "nobody was killed"
+            return killed
+    raise AssertionError(f"the job did not end well in {runs} runs:\n{job.process.output()}")
+
+
+def topic_of_numbers(bootstrap: str, *, partitions: int, each: int, form: bytes = b"%d") -> str:
+    """A new topic with the numbers from 0 to `each` in every partition, written as `form` says. Its name."""
+    clients = Librdkafka(bootstrap)
+    name = clients.topic(partitions=partitions)
+    for partition in range(partitions):
+        clients.write(name, [Written(form % n) for n in range(each)], partition=partition, linger_ms=20)
+    clients.close()
+    return name
 
 
 def descendants(pid: int) -> list[int]:

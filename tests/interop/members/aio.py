@@ -12,7 +12,7 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import KafkaError
 
-from tests.interop.members.speech import Member, members_of
+from tests.interop.members.speech import Member, members_of, settings_of
 
 ASSIGNORS = {
     "range": RangePartitionAssignor,
@@ -27,16 +27,9 @@ class Living(ConsumerRebalanceListener):
     def __init__(self, member: Member) -> None:
         self.member = member
         self.consumer = AIOKafkaConsumer(
-            bootstrap_servers=member.bootstrap,
-            group_id=member.group,
-            client_id=member.name,
-            group_instance_id=member.instance,
+            **settings_of(member),
             partition_assignment_strategy=[ASSIGNORS[member.assignor]],
-            auto_offset_reset="earliest",
             enable_auto_commit=False,
-            session_timeout_ms=member.session_timeout_ms,
-            heartbeat_interval_ms=200,
-            fetch_max_wait_ms=100,
         )
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:

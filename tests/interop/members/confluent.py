@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from tests.interop.members.speech import Member, members_of, told_to_end
+from tests.interop.members.speech import Member, live_in_threads
 
 
 def live(member: Member, told: threading.Event) -> None:
@@ -68,14 +67,5 @@ def live(member: Member, told: threading.Event) -> None:
     member.say("left")
 
 
-def main() -> None:
-    told = told_to_end()
-    threads = [threading.Thread(target=live, args=(member, told)) for member in members_of(sys.argv[1:])]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 if __name__ == "__main__":
-    main()
+    live_in_threads(live)

@@ -5,7 +5,6 @@ Its listener may not wait for a commit; it commits by itself before it gives par
 
 from __future__ import annotations
 
-import sys
 import threading
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
@@ -14,7 +13,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from tests.interop.members.speech import Member, members_of, told_to_end
+from tests.interop.members.speech import Member, live_in_threads, settings_of
 
 ASSIGNORS = {
     "range": RangePartitionAssignor,
@@ -30,17 +29,10 @@ class Living(ConsumerRebalanceListener):
     def __init__(self, member: Member) -> None:
         self.member = member
         self.consumer = KafkaConsumer(
-            bootstrap_servers=member.bootstrap,
-            group_id=member.group,
-            client_id=member.name,
-            group_instance_id=member.instance,
+            **settings_of(member),
             partition_assignment_strategy=[ASSIGNORS[member.assignor]],
-            auto_offset_reset="earliest",
             enable_auto_commit=True,
             auto_commit_interval_ms=200,
-            session_timeout_ms=member.session_timeout_ms,
-            heartbeat_interval_ms=200,
-            fetch_max_wait_ms=100,
         )
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
@@ -61,14 +53,5 @@ class Living(ConsumerRebalanceListener):
         self.member.say("left")
 
 
-def main() -> None:
-    told = told_to_end()
-    threads = [threading.Thread(target=Living(member).live, args=(told,)) for member in members_of(sys.argv[1:])]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 if __name__ == "__main__":
-    main()
+    live_in_threads(lambda member, told: Living(member).live(told))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass
@@ -56,8 +57,26 @@ def members_of(arguments: list[str]) -> Iterator[Member]:
             yield Member(bootstrap, topic, group, assignor, f"{name}-{number}", int(session_timeout_ms), named)
 
 
-def told_to_end() -> threading.Event:
-    """Set by SIGTERM."""
+def settings_of(member: Member) -> dict[str, Any]:
+    """A consumer's settings in the words of kafka-python, which are aiokafka's too; how it commits is not in them."""
+    return {
+        "bootstrap_servers": member.bootstrap,
+        "group_id": member.group,
+        "client_id": member.name,
+        "group_instance_id": member.instance,
+        "auto_offset_reset": "earliest",
+        "session_timeout_ms": member.session_timeout_ms,
+        "heartbeat_interval_ms": 200,
+        "fetch_max_wait_ms": 100,
+    }
+
+
+def live_in_threads(live: Callable[[Member, threading.Event], None]) -> None:
+    """Blocks until every member of the arguments has lived, a thread each; SIGTERM sets what they are given."""
     told = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: told.set())
-    return told
+    threads = [threading.Thread(target=live, args=(member, told)) for member in members_of(sys.argv[1:])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

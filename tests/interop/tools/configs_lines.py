@@ -1,5 +1,8 @@
 """Command lines of kafka-configs.sh, and how Apache's answers to them were written down.
 
+`python -m tests.interop.tools.configs_lines` starts ZooKeeper and an Apache broker, runs Apache's tool again and writes
+tests/golden/tools/kafka-configs.jsonl anew.
+
 `WRONG` need no broker. `LIFE` is one life of a cluster of one broker (id 1) with the topics t1 and t2, part by part: a
 broker hears of its changes a moment later, so each part begins when it has. `STOPPED` follows when that broker is down.
 B stands for the broker, Z for ZooKeeper, F for a folder with `FILES`.
@@ -10,18 +13,30 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import time
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from kafka_zk.client.admin.admin_client import AdminClient
-from kafka_zk.client.admin.admin_results import NewTopic
+from kafka_zk.client.admin.admin_results import (
+    ConfigChange,
+    ConfigOperation,
+    ConfigResource,
+    ConfigSource,
+    NewTopic,
+    ResourceType,
+)
 from kafka_zk.tools.options import usage_of
+from tests.interop.replay.scenario import World
 from tests.interop.tools.runs import Arguments, comparable, run_apache
 from tests.support.apache import ApacheBroker, ToolRun
+from tests.support.processes import wait_until
+from tests.support.zookeeper import EmbeddedZooKeeper, fresh_chroot
 
 COMMAND = "kafka.admin.ConfigCommand"
 GOLDEN = Path(__file__).parents[2] / "golden" / "tools" / "kafka-configs.jsonl"
+MARK = "log.flush.interval.messages"
+"""A config of a broker that no command line is about."""
 SECRET = {"password.encoder.secret": "a secret of the broker"}
 FILES = {
     "topic.properties": "flush.ms=7\nsegment.bytes = 2097152\n",
@@ -268,6 +283,21 @@ def create_topics(bootstrap: str) -> None:
         admin.create_topics([NewTopic("t1", 1, 1), NewTopic("t2", 1, 1)])
 
 
+def wait_until_heard(bootstrap: str) -> None:
+    """Until broker 1 has heard of all changes before this call: it hears of them in their order, and of one more."""
+    broker = ConfigResource(ResourceType.BROKER, "1")
+    with AdminClient({"bootstrap.servers": bootstrap}) as admin:
+
+        def is_set() -> bool:
+            entries = admin.describe_configs([broker])[broker]
+            return any(each.name == MARK and each.source == ConfigSource.DYNAMIC_BROKER_CONFIG for each in entries)
+
+        admin.incremental_alter_configs({broker: [ConfigChange(MARK, ConfigOperation.SET, "1")]})
+        wait_until(is_set, f"{MARK} is set")
+        admin.incremental_alter_configs({broker: [ConfigChange(MARK, ConfigOperation.DELETE)]})
+        wait_until(lambda: not is_set(), f"{MARK} is no longer set")
+
+
 def write_golden(folder: Path, zookeeper: str) -> None:
     """Blocks for half a minute. Run Apache's tool against Apache's broker with every line."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -286,13 +316,27 @@ def write_golden(folder: Path, zookeeper: str) -> None:
         GOLDEN.write_text("\n".join(rows) + "\n")
 
     try:
-        time.sleep(2)
+        World(broker.bootstrap).wait_until_known()
         create_topics(broker.bootstrap)
         play("wrong", lines_of(WRONG, places=places))
         for number, table in enumerate(LIFE):
             play(f"life {number}", lines_of(table, "--bootstrap-server", broker.bootstrap, places=places))
-            time.sleep(1)
+            wait_until_heard(broker.bootstrap)
         play("beside", lines_of(BESIDE, "--zookeeper", zookeeper, places=places))
     finally:
         broker.stop()
     play("stopped", lines_of(STOPPED, "--zookeeper", zookeeper, places=places))
+
+
+def _write(folder: Path) -> None:
+    zookeeper = EmbeddedZooKeeper(folder / "zookeeper")
+    zookeeper.start()
+    try:
+        write_golden(folder / "lines", fresh_chroot(zookeeper, "golden"))
+    finally:
+        zookeeper.stop()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        _write(Path(scratch))
