@@ -9,11 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from kafka_zk.protocol.errors import (
-    ClusterAuthorizationFailed,
-    GroupAuthorizationFailed,
-    TopicAuthorizationFailed,
-)
+from kafka_zk.protocol.errors import ClusterAuthorizationFailed, GroupAuthorizationFailed, TopicAuthorizationFailed
 
 if TYPE_CHECKING:
     from kafka_zk.api.context import RequestContext

@@ -13,12 +13,7 @@ from kafka_zk.tools import java_json
 from kafka_zk.tools.command_config import client_properties
 from kafka_zk.tools.endings import exit_code_of, run_as_program
 from kafka_zk.tools.java_files import read_file
-from kafka_zk.tools.java_output import (
-    JavaError,
-    awaited,
-    partition_order,
-    show_warnings,
-)
+from kafka_zk.tools.java_output import JavaError, awaited, partition_order, show_warnings
 from kafka_zk.tools.options import Option, Options
 
 ABOUT = "This tool helps to delete records of the given partitions down to the specified offset."

@@ -18,11 +18,7 @@ from kafka_zk.api.authorization import Operation
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.own_words import own_words
 from kafka_zk.api.walk import per_item
-from kafka_zk.protocol.errors import (
-    BrokerError,
-    ErrorCode,
-    InvalidRequest,
-)
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRequest
 
 Resource = tuple[int, str, Sequence[Change]]
 """Type, name, and what changes."""

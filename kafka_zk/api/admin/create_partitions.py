@@ -14,13 +14,7 @@ from kafka_zk.api.registry import api
 from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.api.walk import per_item
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.errors import (
-    BrokerError,
-    ErrorCode,
-    InvalidRequest,
-    InvalidTopicException,
-    NotController,
-)
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRequest, InvalidTopicException, NotController
 from kafka_zk.protocol.messages.create_partitions import (
     CREATE_PARTITIONS_REQUEST,
     CREATE_PARTITIONS_RESPONSE,

@@ -14,11 +14,7 @@ from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_item
 from kafka_zk.config.describe import ConfigEntry, ConfigSource
-from kafka_zk.protocol.errors import (
-    BrokerError,
-    ErrorCode,
-    InvalidRequest,
-)
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRequest
 from kafka_zk.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS_REQUEST,
     DESCRIBE_CONFIGS_RESPONSE,

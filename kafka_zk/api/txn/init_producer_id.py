@@ -10,12 +10,7 @@ from __future__ import annotations
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
-from kafka_zk.protocol.errors import (
-    BrokerError,
-    ErrorCode,
-    InvalidRequest,
-    TransactionalIdAuthorizationFailed,
-)
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRequest, TransactionalIdAuthorizationFailed
 from kafka_zk.protocol.messages.init_producer_id import (
     INIT_PRODUCER_ID_REQUEST,
     INIT_PRODUCER_ID_RESPONSE,

@@ -1,0 +1,79 @@
+"""Partitions moved to other replicas, over a model ZooKeeper."""
+
+from kafka_zk.controller import events
+from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrRequest
+from kafka_zk.protocol.messages.stop_replica import StopReplicaRequest
+from kafka_zk.zk.znodes import ReassignPartitionsZNode, TopicZNode
+from tests.simulation.scenes import TOPIC_ID, alter_partition, outcome, partition_states, requests_since, start_move, tp
+
+
+def running(cluster):
+    return outcome(cluster, cluster.controller.submit(events.ListPartitionReassignments(None)))
+
+
+def test_a_move_adds_waits_for_the_isr_and_removes(cluster):
+    cluster.create_topic("t", {0: [2]}, TOPIC_ID)
+    cluster.settle()
+    mark = len(cluster.sent)
+    assert start_move(cluster, (3,)) == {tp(): None}
+    assignment = TopicZNode.decode(cluster.zookeeper.nodes[TopicZNode.path("t")].data)
+    moving = assignment.partitions[0]
+    assert (moving.replicas, moving.adding, moving.removing) == ((3, 2), (3,), (2,))
+    assert assignment.topic_id == TOPIC_ID
+    assert list(running(cluster)) == [tp()]
+    told = {to: partition_states(r)[0].is_new for to, r in requests_since(cluster, mark, LeaderAndIsrRequest)}
+    assert told == {2: False, 3: True}
+    assert (cluster.state("t").leader_epoch, cluster.state("t").partition_epoch) == (1, 1)
+
+    alter_partition(cluster, [2, 3])
+    state = cluster.state("t")
+    assert (state.leader, state.leader_epoch, state.isr, state.partition_epoch) == (3, 3, (3,), 4)
+    done = TopicZNode.decode(cluster.zookeeper.nodes[TopicZNode.path("t")].data).partitions[0]
+    assert (done.replicas, done.adding, done.removing) == ((3,), (), ())
+    assert running(cluster) == {}
+    assert (cluster.brokers[2].hosted, cluster.brokers[3].hosted) == ({}, {tp(): (3, 3)})
+    stops = [s for to, r in requests_since(cluster, mark, StopReplicaRequest) for s in partition_states(r)]
+    assert [(state.leader_epoch, state.delete_partition) for state in stops] == [(2, False), (3, True)]
+
+
+def test_a_move_can_be_cancelled(cluster):
+    cluster.create_topic("t", {0: [2]}, TOPIC_ID)
+    cluster.settle()
+    start_move(cluster, (3,))
+    assert start_move(cluster, None) == {tp(): None}
+    assert running(cluster) == {}
+    assert cluster.brokers[3].hosted == {}
+    assert cluster.state("t").isr == (2,)
+    assert start_move(cluster, None)[tp()].code == 85
+
+
+def test_a_new_controller_goes_on_with_a_move(cluster):
+    cluster.create_topic("t", {0: [2]}, TOPIC_ID)
+    cluster.settle()
+    start_move(cluster, (3,))
+    cluster.crash(1)
+    cluster.settle()
+    assert list(running(cluster)) == [tp()]
+    alter_partition(cluster, [2, 3])
+    assert (cluster.state("t").leader, cluster.state("t").isr) == (3, (3,))
+
+
+def test_the_old_tools_znode_starts_moves_and_vanishes_with_the_last_one(cluster):
+    cluster.create_topic("t", {0: [2]}, TOPIC_ID)
+    cluster.settle()
+    wish = ReassignPartitionsZNode.encode({tp(): (3,), tp("nope"): (1,)})
+    cluster.zookeeper.ensure(ReassignPartitionsZNode.PATH, wish)
+    cluster.settle()
+    node = cluster.zookeeper.nodes[ReassignPartitionsZNode.PATH]
+    assert ReassignPartitionsZNode.decode(node.data) == {tp(): (3,)}
+    alter_partition(cluster, [2, 3])
+    assert not cluster.exists(ReassignPartitionsZNode.PATH)
+
+
+def test_a_topic_is_not_deleted_while_it_is_moved(cluster):
+    cluster.create_topic("t", {0: [2]}, TOPIC_ID)
+    cluster.settle()
+    start_move(cluster, (3,))
+    cluster.delete_topic("t")
+    cluster.settle()
+    assert cluster.exists("/brokers/topics/t")
