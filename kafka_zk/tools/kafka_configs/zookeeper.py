@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 from kafka_zk.config.dynamic import check_changes, is_password, scala_set
 from kafka_zk.config.password_encoder import CIPHER, PasswordEncoder
-from kafka_zk.tools.java_output import JavaError, hash_order, illegal_argument, print_log_line
+from kafka_zk.tools.java_output import hash_order, illegal_argument, print_log_line
 from kafka_zk.tools.kafka_configs.bootstrap import check_deletions
 from kafka_zk.tools.kafka_configs.changes import to_add, to_delete
 from kafka_zk.tools.kafka_configs.options import BROKERS, CLIENTS, USERS, Entities
 from kafka_zk.tools.kafka_configs.scram import MECHANISMS, iterations_and_password_for_zookeeper, stored_credential
 from kafka_zk.tools.options import Options
+from kafka_zk.tools.zookeeper_option import connected
 from kafka_zk.zk.entity_configs import (
     announce_config_change,
     delete_entity,
@@ -26,12 +27,10 @@ from kafka_zk.zk.entity_configs import (
     entity_config,
     write_entity_config_before_any_broker,
 )
-from kafka_zk.zk.errors import ConnectionTimeout
 from kafka_zk.zk.registration import live_broker_ids
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes.names import DEFAULT_ENTITY, desanitize, sanitize
 
-CONNECTION_TIMEOUT_MS = 30_000
 WRITER = "kafka.zk.KafkaZkClient"
 _NOUNS = {USERS: "user-principal", CLIENTS: "client-id"}
 
@@ -55,18 +54,8 @@ Path = tuple[Entity, ...]
 
 def run(options: Options, found: Entities) -> None:
     """Blocks. Do what was asked. Raises what `main` prints."""
-    zk = ZkClient(options.text("zookeeper") or "", session_timeout_ms=CONNECTION_TIMEOUT_MS, create_chroot=False)
-    try:
-        zk.start()
-    except ConnectionTimeout as error:
-        raise JavaError(str(error), "kafka.zookeeper.ZooKeeperClientTimeoutException") from None
-    try:
-        if options.has("alter"):
-            _alter(options, found, zk)
-        else:
-            _describe(options, found, zk)
-    finally:
-        zk.close()
+    with connected(options) as zk:
+        (_alter if options.has("alter") else _describe)(options, found, zk)
 
 
 def _alter(options: Options, found: Entities, zk: ZkClient) -> None:

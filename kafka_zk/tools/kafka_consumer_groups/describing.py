@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kafka_zk.client.admin.group_results import (
     ConsumerGroupDescription,
@@ -49,23 +49,24 @@ def list_groups(questions: Questions) -> None:
 
 def states_from(text: str | None) -> list[ConsumerGroupState]:
     """--state's value; none for no value. Raises JavaError."""
-    if not text:
-        return []
-    found = list(dict.fromkeys(ConsumerGroupState.parse(word.strip()) for word in text.split(",")))
-    if ConsumerGroupState.UNKNOWN in found:
-        valid = ", ".join(str(state) for state in ConsumerGroupState if state is not ConsumerGroupState.UNKNOWN)
-        raise illegal_argument(f"Invalid state list '{text}'. Valid states are: {valid}")
-    return found
+    return _named(ConsumerGroupState, text, "Invalid state list '{}'. Valid states are: {}")
 
 
 def types_from(text: str | None) -> list[GroupType]:
     """--type's value; none for no value. Raises JavaError."""
+    return _named(GroupType, text, "Invalid types list '{}'. Valid types are: {}")
+
+
+Named = TypeVar("Named", ConsumerGroupState, GroupType)
+
+
+def _named(kind: type[Named], text: str | None, refusal: str) -> list[Named]:
     if not text:
         return []
-    found = list(dict.fromkeys(GroupType.parse(word.strip()) for word in text.split(",")))
-    if GroupType.UNKNOWN in found:
-        valid = ", ".join(str(each) for each in GroupType if each is not GroupType.UNKNOWN)
-        raise illegal_argument(f"Invalid types list '{text}'. Valid types are: {valid}")
+    found = list(dict.fromkeys(kind.parse(word.strip()) for word in text.split(",")))
+    if kind.UNKNOWN in found:
+        valid = ", ".join(str(each) for each in kind if each is not kind.UNKNOWN)
+        raise illegal_argument(refusal.format(text, valid))
     return found
 
 

@@ -24,8 +24,9 @@ from kafka_zk.tools.kafka_topics.options import (
     names_matching,
 )
 from kafka_zk.tools.options import Options
+from kafka_zk.tools.zookeeper_option import connected
 from kafka_zk.zk.entity_configs import entity_configs
-from kafka_zk.zk.errors import ConnectionTimeout, NoNode, ZkError
+from kafka_zk.zk.errors import NoNode, ZkError
 from kafka_zk.zk.registration import live_broker_ids
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.topics import partition_leaderships, topic_assignments, topic_names, topics_marked_for_deletion
@@ -34,7 +35,6 @@ from kafka_zk.zk.znodes.topics import NO_LEADER
 
 LOGGER = "kafka.admin.TopicCommand$"
 FAILURE_TEXT = "Error while executing topic command : "
-CONNECTION_TIMEOUT_MS = 30_000
 # 2.8 kept these two in other packages.
 _OLD_NAMES = {
     "org.apache.kafka.server.common.AdminCommandFailedException": "kafka.common.AdminCommandFailedException",
@@ -57,19 +57,13 @@ def _run(arguments: Sequence[str]) -> int:
     options = Options(ZOOKEEPER_OPTIONS, arguments)
     check_one_connection(options)
     check_for_zookeeper(options)
-    zk = ZkClient(options.text("zookeeper") or "", session_timeout_ms=CONNECTION_TIMEOUT_MS, create_chroot=False)
-    try:
-        zk.start()
-    except ConnectionTimeout as error:
-        raise JavaError(str(error), "kafka.zookeeper.ZooKeeperClientTimeoutException") from None
-    try:
-        _act(options, zk)
-    except (JavaError, ConfigException, BrokerError) as error:
-        print(f"{FAILURE_TEXT}{error}")
-        log_error(LOGGER, _trace(error))
-        return 1
-    finally:
-        zk.close()
+    with connected(options) as zk:
+        try:
+            _act(options, zk)
+        except (JavaError, ConfigException, BrokerError) as error:
+            print(f"{FAILURE_TEXT}{error}")
+            log_error(LOGGER, _trace(error))
+            return 1
     return 0
 
 
