@@ -18,7 +18,8 @@ from tests.support.metrics import Scrape, metrics_port
 from tests.support.processes import free_port, wait_until
 from tests.support.raw_client import RawClient
 from tests.support.wire import create_topic, wait_for_brokers
-from tests.support.zookeeper import ZooKeeperServer, fresh_chroot, plain_client
+from tests.support.znodes import looking_at
+from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 LISTENERS = {
     "listeners": "INTERNAL://:0,EXTERNAL://[::1]:0,CONTROLLER://localhost:0",
@@ -49,13 +50,9 @@ def broker(connect: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[O
 
 @pytest.fixture(scope="module")
 def registration(broker: OurBroker, connect: str, zookeeper: ZooKeeperServer) -> dict[str, Any]:
-    client = plain_client(zookeeper.connect)
-    try:
+    with looking_at(zookeeper.connect) as client:
         found: dict[str, Any] = json.loads(client.get(f"/{connect.partition('/')[2]}/brokers/ids/0")[0])
         return found
-    finally:
-        client.stop()
-        client.close()
 
 
 def bound_ports(broker: OurBroker) -> dict[str, int]:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import termios
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
 from typing import IO
 
 import pytest
@@ -20,7 +19,7 @@ from kafka_zk.tools.get_offsets import main as get_offsets
 from kafka_zk.tools.topics import main as topics
 from tests.interop.tools.runs import run_once
 from tests.support.broker import OurBroker
-from tests.support.processes import wait_until
+from tests.support.processes import piped, wait_until
 from tests.support.raw_client import RawClient
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
@@ -44,31 +43,6 @@ def create(broker: OurBroker, topic: str) -> str:
 
 def command(tool: str, broker: OurBroker, *words: str) -> list[str]:
     return [sys.executable, "-P", "-m", f"kafka_zk.tools.{tool}", "--bootstrap-server", broker.bootstrap, *words]
-
-
-def let_signals_through() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
-
-
-@contextmanager
-def running(words: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        words,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=let_signals_through,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            with suppress(OSError):
-                open_stream(stream).close()
 
 
 def open_stream(stream: IO[str] | None) -> IO[str]:
@@ -103,7 +77,7 @@ def consumed(broker: OurBroker, topic: str, count: int) -> list[str]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_was_typed_before_a_signal_is_sent(broker: OurBroker, number: signal.Signals) -> None:
     topic = create(broker, f"typed-{number.name}")
-    with running(command("console_producer", broker, "--topic", topic, "--timeout", "600000")) as producer:
+    with piped(command("console_producer", broker, "--topic", topic, "--timeout", "600000")) as producer:
         typed = open_stream(producer.stdin)
         # More than a batch holds, so it leaves at once and the connection stands; the others would wait ten minutes.
         typed.write(f"{LONG}\n")
@@ -128,7 +102,7 @@ def is_reading(process: subprocess.Popen[str]) -> bool:
 
 def test_a_producer_without_a_broker_ends_at_a_second_signal_at_the_latest() -> None:
     words = [sys.executable, "-P", "-m", "kafka_zk.tools.console_producer", "--bootstrap-server", "127.0.0.1:1"]
-    with running([*words, "--topic", "t"]) as producer:
+    with piped([*words, "--topic", "t"]) as producer:
         typed = open_stream(producer.stdin)
         typed.write("never\n")
         typed.flush()
@@ -145,7 +119,7 @@ def test_a_consumer_that_waits_leaves_its_group_at_a_signal(broker: OurBroker) -
     words = command("console_consumer", broker, "--topic", topic, "--group", "leaving", "--from-beginning")
     # Did it not leave, its partition would be given to another only after half an hour.
     patient = ["--consumer-property", "session.timeout.ms=1800000", "--enable-systest-events"]
-    with running([*words, *patient]) as consumer:
+    with piped([*words, *patient]) as consumer:
         out = open_stream(consumer.stdout)
         assert [out.readline(), out.readline()] == ["a\n", "b\n"]
         consumer.send_signal(signal.SIGINT)
@@ -161,7 +135,7 @@ def test_a_consumer_that_waits_leaves_its_group_at_a_signal(broker: OurBroker) -
 def test_a_consumer_whose_reader_is_gone_says_so(broker: OurBroker) -> None:
     topic = create(broker, "gone")
     assert run(command("console_producer", broker, "--topic", topic), "a\n" * 3).returncode == 0
-    with running(command("console_consumer", broker, "--topic", topic, "--from-beginning")) as consumer:
+    with piped(command("console_consumer", broker, "--topic", topic, "--from-beginning")) as consumer:
         open_stream(consumer.stdout).close()
         err = open_stream(consumer.stderr).read()
         consumer.wait(TIMEOUT_S)
@@ -177,7 +151,7 @@ def test_of_what_was_fetched_only_what_was_printed_is_committed(broker: OurBroke
 
 
 def test_a_verifiable_producer_tells_of_its_end_at_a_signal(broker: OurBroker) -> None:
-    with running(command("verifiable_producer", broker, "--topic", create(broker, "told"))) as producer:
+    with piped(command("verifiable_producer", broker, "--topic", create(broker, "told"))) as producer:
         out = open_stream(producer.stdout)
         events = [json.loads(out.readline()) for _ in range(3)]
         producer.send_signal(signal.SIGTERM)
@@ -194,7 +168,7 @@ def test_a_verifiable_producer_tells_of_its_end_at_a_signal(broker: OurBroker) -
 def test_a_verifiable_consumer_tells_of_its_end_at_a_signal(broker: OurBroker) -> None:
     topic = create(broker, "heard")
     assert run(command("verifiable_producer", broker, "--topic", topic, "--max-messages", "3")).returncode == 0
-    with running(command("verifiable_consumer", broker, "--topic", topic, "--group-id", "heard")) as consumer:
+    with piped(command("verifiable_consumer", broker, "--topic", topic, "--group-id", "heard")) as consumer:
         out = open_stream(consumer.stdout)
         while json.loads(out.readline())["name"] != "offsets_committed":
             pass
@@ -208,7 +182,7 @@ def test_a_producer_that_measures_ends_at_a_signal(broker: OurBroker) -> None:
     words = ["--topic", create(broker, "measured"), "--num-records", "10000000", "--record-size", "100"]
     # Bootstrap servers stand among the properties.
     start = [sys.executable, "-P", "-m", "kafka_zk.tools.producer_perf", *words, "--throughput", "1000"]
-    with running([*start, "--producer-props", f"bootstrap.servers={broker.bootstrap}"]) as producer:
+    with piped([*start, "--producer-props", f"bootstrap.servers={broker.bootstrap}"]) as producer:
         wait_until(lambda: end_offset(broker, "measured"), "records arrive", TIMEOUT_S)
         producer.send_signal(signal.SIGINT)
         _, err = rest_of(producer)
@@ -219,7 +193,7 @@ def test_a_consumer_that_measures_ends_at_a_signal(broker: OurBroker) -> None:
     topic = create(broker, "awaited")
     assert run(command("console_producer", broker, "--topic", topic), "a\n").returncode == 0
     more = ["--messages", "10", "--timeout", "600000", "--group", "awaiting"]
-    with running(command("consumer_perf", broker, "--topic", topic, *more)) as consumer:
+    with piped(command("consumer_perf", broker, "--topic", topic, *more)) as consumer:
         wait_until(lambda: "awaiting" in groups(broker), "it is in its group", TIMEOUT_S)
         consumer.send_signal(signal.SIGINT)
         _, err = rest_of(consumer)

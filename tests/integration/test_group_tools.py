@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import signal
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.processes import piped
 
 PATIENCE_S = 30
 RECORDS = Path(__file__).parents[1] / "golden" / "tools" / "delete-records" / "orders.json"
@@ -24,20 +25,10 @@ def test_ctrl_c_ends_a_tool_that_waits_without_a_word(tool: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(PATIENCE_S)
         words = ["--bootstrap-server", f"127.0.0.1:{silent.getsockname()[1]}", *WAITING[tool]]
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", f"kafka_zk.tools.{tool}", *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )
-        try:
+        with piped([sys.executable, "-P", "-m", f"kafka_zk.tools.{tool}", *words]) as process:
             connection, _ = silent.accept()
             with connection:
                 assert connection.recv(4), "it asks for the versions"
                 process.send_signal(signal.SIGINT)
                 _, err = process.communicate(timeout=PATIENCE_S)
-        finally:
-            process.kill()
-            process.wait()
     assert (process.returncode, err) == (128 + signal.SIGINT, "")

@@ -17,7 +17,8 @@ import pytest
 
 from kafka_zk.tools import zookeeper_shell
 from tests.support.processes import free_port
-from tests.support.zookeeper import ZooKeeperServer, fresh_chroot, plain_client
+from tests.support.znodes import looking_at
+from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 RUNS = json.loads((Path(__file__).parents[1] / "golden" / "zookeeper-shell" / "runs.json").read_text())
 
@@ -31,10 +32,8 @@ def test_every_run_prints_and_exits_as_apaches_shell(
     zookeeper: ZooKeeperServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect = fresh_chroot(zookeeper, "shell")
-    client = plain_client(zookeeper.connect)
-    client.create(connect.removeprefix(zookeeper.connect))
-    client.stop()
-    client.close()
+    with looking_at(zookeeper.connect) as client:
+        client.create(connect.removeprefix(zookeeper.connect))
     different: list[tuple[Any, Any]] = []
     for run in RUNS:
         monkeypatch.setattr("sys.stdin", io.StringIO(run["stdin"] or ""))

@@ -20,7 +20,8 @@ from tests.support.apache import ApacheBroker, run_tool
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import CODECS, PATIENCE_S, Librdkafka, Written
 from tests.support.processes import free_port, wait_until
-from tests.support.zookeeper import eventually, plain_client
+from tests.support.znodes import wait_until_unregistered
+from tests.support.zookeeper import eventually
 
 KEYS = [b"key-%d" % number for number in range(40)]
 SMALL = {"cleanup_policy": "compact", "segment_bytes": 8_000, "index_interval_bytes": 512, "segment_index_bytes": 4_000}
@@ -39,7 +40,7 @@ class House:
         self.running: list[ApacheBroker | OurBroker] = []
 
     def start(self, kind: type[ApacheBroker | OurBroker], data: Path, *, cleaner: bool) -> Librdkafka:
-        self.wait_until_gone()
+        wait_until_unregistered(self.zookeeper_connect)
         overrides = {
             **CLEANER,
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
@@ -56,13 +57,6 @@ class House:
         clients = Librdkafka(f"127.0.0.1:{self.port}")
         eventually(lambda: 0 in clients.admin.list_topics(timeout=PATIENCE_S).brokers)
         return clients
-
-    def wait_until_gone(self) -> None:
-        """Of the broker before. With its own client: librdkafka's calls block this process longer than a session."""
-        zk = plain_client(self.zookeeper_connect)
-        eventually(lambda: not zk.exists("/brokers/ids/0"))
-        zk.stop()
-        zk.close()
 
     def stop(self, clients: Librdkafka) -> None:
         clients.close()

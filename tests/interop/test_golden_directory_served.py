@@ -21,7 +21,8 @@ from confluent_kafka import OFFSET_BEGINNING, TIMESTAMP_LOG_APPEND_TIME, KafkaEr
 from tests.support.apache import ApacheBroker, run_tool
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import PATIENCE_S, Librdkafka
-from tests.support.zookeeper import eventually, plain_client
+from tests.support.znodes import looking_at, wait_until_unregistered
+from tests.support.zookeeper import eventually
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 CASES = (
@@ -56,15 +57,13 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def znodes(zookeeper_connect: str) -> str:
     """The tree as Apache left it, in a chroot."""
-    client = plain_client(zookeeper_connect)
-    for node in json.loads((GOLDEN / "18-whole-log-dir/zookeeper.json").read_text()):
-        path = node["path"]
-        if not (node["ephemeral"] or path == "/" or path.startswith("/zookeeper")):
-            client.ensure_path(path)
-            if node["data"]:
-                client.set(path, node["data"].encode())
-    client.stop()
-    client.close()
+    with looking_at(zookeeper_connect) as client:
+        for node in json.loads((GOLDEN / "18-whole-log-dir/zookeeper.json").read_text()):
+            path = node["path"]
+            if not (node["ephemeral"] or path == "/" or path.startswith("/zookeeper")):
+                client.ensure_path(path)
+                if node["data"]:
+                    client.set(path, node["data"].encode())
     return zookeeper_connect
 
 
@@ -165,10 +164,7 @@ def end(broker: ApacheBroker | OurBroker, how: str, znodes: str) -> None:
         broker.kill()
     else:
         broker.stop()
-    client = plain_client(znodes)
-    eventually(lambda: not client.exists("/brokers/ids/0"))
-    client.stop()
-    client.close()
+    wait_until_unregistered(znodes)
 
 
 def test_what_apache_left_is_served_by_ours_and_then_by_apache(

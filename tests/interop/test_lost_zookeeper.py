@@ -27,17 +27,16 @@ from tests.interop.test_golden_directory_served import (
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import PATIENCE_S, Librdkafka, Written
-from tests.support.zookeeper import eventually, plain_client
+from tests.support.znodes import looking_at
+from tests.support.zookeeper import eventually
 
 __all__ = ["data"]
 
 
 @pytest.fixture
 def zk(zookeeper_connect: str) -> Iterator[KazooClient]:
-    client = plain_client(zookeeper_connect)
-    yield client
-    client.stop()
-    client.close()
+    with looking_at(zookeeper_connect) as client:
+        yield client
 
 
 @pytest.fixture

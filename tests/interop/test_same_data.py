@@ -16,7 +16,8 @@ from tests.support.apache import ApacheBroker, run_tool
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import CODECS, PATIENCE_S, Librdkafka, Written, take
 from tests.support.processes import free_port
-from tests.support.zookeeper import eventually, plain_client
+from tests.support.znodes import wait_until_unregistered
+from tests.support.zookeeper import eventually
 
 APACHE, OURS = "Apache", "ours"
 GROUP = "goes-on"
@@ -51,12 +52,7 @@ class House:
 
     def start(self, kind: str) -> Librdkafka:
         """Its clients, once it knows itself."""
-        # The one before may have been killed: its session must be over. A client of our own for that only: librdkafka's
-        # calls hold the loop, and a session that nobody tends is lost.
-        zk = plain_client(self.zookeeper_connect)
-        eventually(lambda: not zk.exists("/brokers/ids/0"))
-        zk.stop()
-        zk.close()
+        wait_until_unregistered(self.zookeeper_connect)
         self.kinds[kind].start()
         clients = Librdkafka(self.bootstrap)
         eventually(lambda: 0 in clients.admin.list_topics(timeout=PATIENCE_S).brokers)

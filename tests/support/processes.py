@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 POLL_S = 0.02
@@ -61,6 +61,28 @@ def _ports_of(worker: str) -> Iterator[int]:
 
 
 _ports = _ports_of(os.environ.get("PYTEST_XDIST_WORKER", "gw0"))
+
+
+@contextmanager
+def piped(command: Sequence[str], *, preexec_fn: Callable[[], object] | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A program whose three streams are pipes, read and written as text; killed at the end if it still runs."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=preexec_fn,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            assert stream is not None
+            with suppress(OSError):  # a pipe with nobody at its other end
+                stream.close()
 
 
 class ChildProcess:

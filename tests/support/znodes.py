@@ -10,7 +10,7 @@ from typing import Any
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from tests.support.zookeeper import plain_client
+from tests.support.zookeeper import eventually, plain_client
 
 
 @contextmanager
@@ -22,6 +22,12 @@ def looking_at(connect: str) -> Iterator[KazooClient]:
     finally:
         client.stop()
         client.close()
+
+
+def wait_until_unregistered(connect: str, broker_id: int = 0) -> None:
+    """Blocks until the session of a broker, which may have been killed, is over."""
+    with looking_at(connect) as client:
+        eventually(lambda: not client.exists(f"/brokers/ids/{broker_id}"))
 
 
 def broker_epoch(connect: str, broker_id: int = 0) -> int | None:

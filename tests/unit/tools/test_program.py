@@ -10,11 +10,12 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import pytest
 
 from kafka_zk.tools.program import Shutdown, _exit_code, run_here
+from tests.support.processes import piped
 
 CHILD = """
 import os, signal, sys, threading
@@ -41,23 +42,8 @@ def child(body: str, *, before: str = "", ignore: bool = False) -> Iterator[subp
             signal.signal(number, signal.SIG_IGN if ignore else signal.SIG_DFL)
 
     text = CHILD.format(body=textwrap.indent(textwrap.dedent(body), " " * 8), before=textwrap.dedent(before))
-    process = subprocess.Popen(
-        [sys.executable, "-c", text],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=reset,
-    )
-    try:
+    with piped([sys.executable, "-c", text], preexec_fn=reset) as process:
         yield process
-    finally:
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            assert stream is not None
-            with suppress(OSError):  # a pipe with nobody at its other end
-                stream.close()
 
 
 def next_line(process: subprocess.Popen[str]) -> str:
