@@ -47,13 +47,19 @@ def offset_commit(
     return _commit(request, accepted, refused, ctx)
 
 
+def _expiry(now_ms: int, retention_ms: int) -> int | None:
+    """When offsets go that are to be kept so long; beyond the end of time it begins anew, as in Java's 64 bits."""
+    if retention_ms == USUAL_RETENTION:
+        return None
+    return (now_ms + retention_ms + 2**63) % 2**64 - 2**63
+
+
 def _commit(
     request: OffsetCommitRequest, accepted: Accepted, refused: Lines, ctx: RequestContext
 ) -> Pending[OffsetCommitResponse]:
     """Blocks while the batch is written."""
     now_ms = ctx.services.clock.wall_ms()
-    retention_ms = request.retention_time_ms
-    expire_timestamp = None if retention_ms == USUAL_RETENTION else now_ms + retention_ms
+    expire_timestamp = _expiry(now_ms, request.retention_time_ms)
     offsets = {
         partition: OffsetAndMetadata(
             wanted.committed_offset,

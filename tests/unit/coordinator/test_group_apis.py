@@ -129,13 +129,17 @@ def test_groups_that_may_not_be_seen_are_not_listed(made: Coordinated):
     assert made.broker.call(ListGroupsRequest(), 4).groups == []
 
 
-def test_an_old_client_keeps_its_offset_for_as_long_as_it_asks(made: Coordinated):
+@pytest.mark.parametrize(("retention_ms", "wraps"), [(1_000, 0), (2**63 - 1, 2**64), (-(2**63), 0)])
+def test_an_old_client_keeps_its_offset_for_as_long_as_it_asks(made: Coordinated, retention_ms: int, wraps: int):
+    """In 64 bits: who asks for more than there is, is told nothing, and loses the offset at the next check."""
     request = commit_request()
-    request.retention_time_ms = 1_000
-    settled(made.broker.call(request, 2))
+    request.retention_time_ms = retention_ms
+    answer = settled(made.broker.call(request, 2))
+    assert answer.topics[0].partitions[0].error_code is ErrorCode.NONE
     _, stored = made.records()[-1]
     assert stored is not None and stored[:2] == b"\0\1"
-    assert int.from_bytes(stored[-8:], "big") == made.broker.clock.wall_ms() + 1_000
+    expires_ms = int.from_bytes(stored[-8:], "big", signed=True)
+    assert expires_ms == made.broker.clock.wall_ms() + retention_ms - wraps
 
 
 def delete_request(**topics: list[int]) -> OffsetDeleteRequest:
