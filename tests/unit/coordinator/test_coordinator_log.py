@@ -34,6 +34,8 @@ TP = TopicPartition("t", 0)
 GROUP = "g"
 MINUTE_MS = 60_000
 PRODUCER = Producer(7, 0)
+BYTES_A_MEMBER = 5_000
+"""With its timer, its join that waits and the answer to it."""
 BYTES_A_PENDING_ID = 5_000
 """With a group of its own, a timer, and room for Python's whims."""
 
@@ -323,6 +325,26 @@ def test_ten_thousand_joins_without_an_id_take_little_memory_and_leave_nothing(t
     made.broker.clock.advance(MINUTE_MS)
     wait(lambda: made.coordinator.list_groups() == (ErrorCode.NONE, []))
     assert made.records() == [], "nothing of it was worth a record"
+    made.close()
+
+
+def test_thousands_of_old_members_that_are_never_heard_of_again_take_little_memory_and_leave_nothing(tmp_path: Path):
+    """Of clients before KIP-394: each join is a member, whether its client is still there or not."""
+    made = Coordinated(tmp_path, **{"offsets.retention.check.interval.ms": str(MINUTE_MS)})
+    made.lead()
+    tracemalloc.start()
+    waiting = [
+        made.coordinator.join_group(GROUP, Join("", f"m-{number}", None, "c", "/h", 10_000, 10_000, "consumer", RANGE))
+        for number in range(3_000)
+    ]
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    made.broker.clock.advance(10_000)
+    print(f"{taken / 3_000:.0f} bytes a member")
+    assert taken < 3_000 * BYTES_A_MEMBER
+    assert all(join.value.error is ErrorCode.NONE for join in waiting), "the first generation"
+    made.broker.clock.advance(MINUTE_MS)
+    wait(lambda: made.coordinator.list_groups() == (ErrorCode.NONE, []))
     made.close()
 
 

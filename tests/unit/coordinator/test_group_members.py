@@ -116,6 +116,21 @@ def test_what_one_member_does_not_speak_is_not_chosen_however_many_like_it():
     assert [answers[0].protocol_name for answers in joins] == ["range"] * 3
 
 
+def test_a_protocol_that_is_offered_twice_counts_once():
+    scene = Scene(initial_delay_ms=10)
+    joins = [scene.join(protocols=(*RANGE, STICKY, ("range", b"again"))), scene.join(protocols=RANGE)]
+    scene.advance(100)
+    assert [answers[0].protocol_name for answers in joins] == ["range"] * 2
+    assert {member.metadata for member in joins[0][0].members} == {RANGE[0][1]}
+
+
+def test_metadata_that_claim_billions_of_topics_are_not_looked_at():
+    scene = Scene()
+    joined = scene.join(protocols=(("range", b"h" * 1_000),))
+    scene.advance(0)
+    assert joined[0].error is ErrorCode.NONE and scene.group.subscribed_topics is None
+
+
 def test_rule_59_the_group_never_outgrows_its_maximum():
     """KAFKA-9844."""
     scene = Scene(initial_delay_ms=10, max_size=2)
