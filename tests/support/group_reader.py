@@ -63,6 +63,10 @@ class Member:
         """Wait for the commit that is under way, then go."""
         while self._asked_s is not None:
             self.read(commits=False)
+        # A close that meets a rebalance can hang, and all of Python with it (see tests/interop/members/confluent.py).
+        self._consumer.unsubscribe()
+        while self._consumer.poll(0.05) is not None:
+            pass
         self._within(CALL_S, f"close of {self.name}", self._consumer.close)
 
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
