@@ -37,7 +37,7 @@ class ClientConfig:
         own = tuple(f"{name}.encoding" for name in (*keys, "serializer", "deserializer"))
         unknown = sorted(name for name in properties if name not in keys and name not in own)
         if unknown:
-            log.warning("These configurations '[%s]' were supplied but are not used yet.", ", ".join(unknown))
+            log.info("These configurations '[%s]' were supplied but are not used yet.", ", ".join(unknown))
 
     def refuse_security(self) -> None:
         """Raise UnsupportedSecurity for protection that we cannot give yet."""

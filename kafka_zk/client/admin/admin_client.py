@@ -104,6 +104,9 @@ class AdminClient:
 
     def describe_topics(self, names: Sequence[str], *, timeout_ms: int | None = None) -> dict[str, TopicDescription]:
         """Blocks. Raises UnknownTopicOrPartition and the like."""
+        from kafka_zk.client.admin.topics import refuse_unnamed
+
+        refuse_unnamed(names)
         wanted = [MetadataRequestTopic(name=name) for name in names]
         return {topic.name: topic for topic in self._describe_topics(wanted, timeout_ms)}
 

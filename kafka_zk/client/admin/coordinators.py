@@ -49,17 +49,22 @@ def outcome_of(error_code: int, message: str | None = None) -> BrokerError | Aga
 
 @dataclass(frozen=True, slots=True)
 class GroupCall(Generic[Value]):
-    """One kind of question: its name, and how a coordinator is asked about groups.
+    """One kind of question: its name, the API that carries it, and how a coordinator is asked about groups.
 
     `ask(calls, coordinator, groups, deadline_s)` blocks, and answers for every group. `expected` errors are the
     caller's to tell; of others the log has a `complaint` too, in the name of Java's class `handler`.
     """
 
     name: str
+    api: str
     handler: str
     complaint: str
     ask: Callable[[Calls, Node, list[str], float], Mapping[str, Outcome[Value]]]
     expected: Collection[ErrorCode]
+
+    def step(self, api: str) -> str:
+        """What one of its requests is called in errors."""
+        return f"{self.name}(api={api})"
 
 
 @dataclass(slots=True)
@@ -75,7 +80,7 @@ class _Driver(Generic[Value]):
 
     def look_up(self) -> None:
         """Blocks. Find coordinators for the groups that have none."""
-        name = f"{self.call.name}(api=FIND_COORDINATOR)"
+        name = self.call.step("FIND_COORDINATOR")
         wanted, self.unmapped = self.unmapped, []
         left_ms = int((self.deadline_s - time.monotonic()) * 1000)
         try:
@@ -132,9 +137,9 @@ class _Driver(Generic[Value]):
 
     def give_up(self, tries: int, left_s: float, wait_s: float) -> None:
         """The time is over."""
-        error = timed_out(self.call.name, tries, left_s, wait_s)
-        for group in self.pending():
-            self.found[group] = error
+        for api, groups in (("FIND_COORDINATOR", self.unmapped), (self.call.api, self.mapped)):
+            error = timed_out(self.call.step(api), tries, left_s, wait_s)
+            self.found.update(dict.fromkeys(groups, error))
 
 
 def ask_coordinators(

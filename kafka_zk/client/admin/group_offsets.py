@@ -54,6 +54,7 @@ def list_group_offsets(calls: Calls, groups: Collection[str]) -> dict[str, Commi
     """Blocks. Every offset that each group has committed, in the order of the answer."""
     call = GroupCall(
         "offsetFetch",
+        "OFFSET_FETCH",
         "ListConsumerGroupOffsetsHandler",
         "`OffsetFetch` request for group id {group} failed due to unexpected error {error}",
         _fetch,
@@ -123,7 +124,7 @@ def alter_group_offsets(calls: Calls, group: str, offsets: Mapping[TopicPartitio
 
     if not offsets:
         return {}
-    call = GroupCall("offsetCommit", _COMMIT_HANDLER, "", ask, frozenset(ErrorCode))
+    call = GroupCall("offsetCommit", "OFFSET_COMMIT", _COMMIT_HANDLER, "", ask, frozenset(ErrorCode))
     answers = ask_coordinators(calls, [group], call)
     return value_of(answers, group)
 
@@ -193,6 +194,7 @@ def delete_group_offsets(calls: Calls, group: str, partitions: Collection[TopicP
 
     call = GroupCall(
         "offsetDelete",
+        "OFFSET_DELETE",
         "DeleteConsumerGroupOffsetsHandler",
         "`OffsetDelete` request for group id {group} failed due to unexpected error {error}.",
         ask,

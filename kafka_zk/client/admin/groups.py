@@ -110,6 +110,7 @@ def describe_consumer_groups(
     """Blocks. A group that does not exist is DEAD; one that is of another protocol is an error."""
     call = GroupCall(
         "describeConsumerGroups",
+        "DESCRIBE_GROUPS",
         "DescribeConsumerGroupsHandler",
         "`DescribeGroups` request for group id {group} failed due to unexpected error {error}.",
         _describe,
@@ -178,6 +179,7 @@ def delete_consumer_groups(calls: Calls, groups: Collection[str]) -> dict[str, B
     """Blocks. None for a group that is gone, NonEmptyGroup for one that has members, GroupIdNotFound ..."""
     call = GroupCall(
         "deleteConsumerGroups",
+        "DELETE_GROUPS",
         "DeleteConsumerGroupsHandler",
         "`DeleteConsumerGroups` request for group id {group} failed due to unexpected error {error}",
         _delete,
@@ -237,6 +239,7 @@ def remove_members(calls: Calls, group: str, members: Sequence[MemberToRemove] |
 
     call = GroupCall(
         "leaveGroup",
+        "LEAVE_GROUP",
         "RemoveMembersFromConsumerGroupHandler",
         "`LeaveGroup` request for group id {group} failed due to unexpected error {error}",
         ask,

@@ -6,15 +6,22 @@ Source      KafkaAdminClient.createTopics, deleteTopics, createPartitions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kafka_zk.client.admin.admin_results import NewTopic
 from kafka_zk.client.admin.calls import Call, Calls, raise_for
-from kafka_zk.protocol.errors import UnsupportedVersion
+from kafka_zk.protocol.errors import InvalidTopicException, UnsupportedVersion
+
+
+def refuse_unnamed(names: Iterable[str]) -> None:
+    """Raise InvalidTopicException for a name that no request can carry; nobody is asked."""
+    if not all(names):
+        raise InvalidTopicException("The given topic name '' cannot be represented in a request.")
 
 
 def create_topics(calls: Calls, topics: Sequence[NewTopic], *, timeout_ms: int, validate_only: bool) -> None:
     """Blocks. Raises TopicAlreadyExists, InvalidReplicationFactor ..."""
+    refuse_unnamed(topic.name for topic in topics)
     from kafka_zk.protocol.messages import create_topics as messages
 
     def build(version: int) -> messages.CreateTopicsRequest:
@@ -48,6 +55,7 @@ def create_topics(calls: Calls, topics: Sequence[NewTopic], *, timeout_ms: int, 
 
 def delete_topics(calls: Calls, names: Sequence[str], *, timeout_ms: int) -> None:
     """Blocks. Raises UnknownTopicOrPartition, TopicDeletionDisabled ..."""
+    refuse_unnamed(names)
     from kafka_zk.protocol.messages import delete_topics as messages
 
     def build(version: int) -> messages.DeleteTopicsRequest:

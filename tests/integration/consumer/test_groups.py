@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Mapping
@@ -261,5 +262,6 @@ def test_wrong_settings_are_refused(consumers: Consumers, words: str, wrong: dic
 
 
 def test_settings_that_mean_nothing_are_named(consumers: Consumers, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     consumers(no_such_key="1")
     assert "These configurations '[no.such.key]' were supplied but are not used yet." in caplog.text

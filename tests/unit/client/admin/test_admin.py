@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import socket
 from typing import Any
 
@@ -12,7 +13,7 @@ from kafka_zk.client.admin.admin_client import AdminClient
 from kafka_zk.client.admin.admin_results import ConfigResource, NewTopic, ResourceType
 from kafka_zk.client.errors import KafkaException, TimeoutException, UnsupportedSecurity
 from kafka_zk.config.errors import ConfigException
-from kafka_zk.protocol.errors import ErrorCode, TopicAlreadyExists, UnsupportedVersion
+from kafka_zk.protocol.errors import ErrorCode, InvalidTopicException, TopicAlreadyExists, UnsupportedVersion
 from kafka_zk.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
 from kafka_zk.protocol.messages.metadata import (
     MetadataResponse,
@@ -107,6 +108,15 @@ def creating(*error_codes: ErrorCode) -> Handler:
     return lambda *_: CreateTopicsResponse(topics=[CreatableTopicResult(name="a", error_code=next(codes))])
 
 
+def test_a_topic_without_a_name_is_asked_of_nobody() -> None:
+    with AdminClient({"bootstrap.servers": "127.0.0.1:1"}) as admin:
+        for ask in (admin.describe_topics, admin.delete_topics):
+            with pytest.raises(InvalidTopicException, match=r"^The given topic name '' cannot be represented"):
+                ask(["t", ""])
+        with pytest.raises(InvalidTopicException):
+            admin.create_topics([NewTopic("", 1, 1)])
+
+
 def test_a_moved_controller_is_looked_for_again() -> None:
     with ScriptedBroker({}, versions=VERSIONS) as broker:
         broker.handlers[METADATA_KEY] = lambda *_: metadata_of(broker)
@@ -187,9 +197,10 @@ def test_protection_that_cannot_be_given_is_refused_in_a_sentence() -> None:
         AdminClient({"bootstrap.servers": "127.0.0.1:1", "security.protocol": "SASL_SSL"})
 
 
-def test_a_wrong_value_is_refused_and_an_unknown_name_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wrong_value_is_refused_and_an_unknown_name_told_of(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(ConfigException, match=r"^Invalid value x for configuration retries"):
         AdminClient({"bootstrap.servers": "127.0.0.1:1", "retries": "x"})
+    caplog.set_level(logging.INFO, "org.apache.kafka.clients")
     AdminClient({"bootstrap.servers": "127.0.0.1:1", "no.such": "1"}).close()
     assert caplog.messages == ["These configurations '[no.such]' were supplied but are not used yet."]
 

@@ -169,7 +169,15 @@ def test_a_coordinator_that_is_nowhere_is_waited_for_until_the_time_is_over(brok
     with admin_of(broker) as admin:
         answer = admin.delete_consumer_groups(["a"], timeout_ms=50)["a"]
     assert isinstance(answer, TimeoutException)
+    assert str(answer).startswith("Call(callName=deleteConsumerGroups(api=FIND_COORDINATOR), ")
     assert asked(broker, FIND_COORDINATOR) > 2
+
+
+def test_a_coordinator_that_goes_on_loading_is_asked_until_the_time_is_over(broker: ScriptedBroker) -> None:
+    broker.handlers[DELETE_GROUPS] = deleting({"a": ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
+    with admin_of(broker) as admin:
+        answer = admin.delete_consumer_groups(["a"], timeout_ms=50)["a"]
+    assert str(answer).startswith("Call(callName=deleteConsumerGroups(api=DELETE_GROUPS), ")
 
 
 def test_an_error_nobody_expects_is_logged(broker: ScriptedBroker, caplog: pytest.LogCaptureFixture) -> None:
