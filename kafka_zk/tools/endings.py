@@ -5,23 +5,30 @@ Role        Printing for all tools. What a tool does raises; here is told what i
 
 from __future__ import annotations
 
-import os
+import errno
 import sys
 from collections.abc import Callable
 
 from kafka_zk.tools.failures import FAILURES, Refused
 from kafka_zk.tools.java_output import message_of, stack_trace
 from kafka_zk.tools.options import VERSION_TEXT, UsageError, VersionAsked, usage_of
+from kafka_zk.tools.program import leave_stdout, open_closed_streams
+
+_CANNOT_BE_PRINTED = (errno.EPIPE, errno.ENOSPC)
 
 
 def run_as_program(main: Callable[[], int]) -> int:
-    """The exit code of `main`; a reader that has gone and Ctrl-C end a tool without a word, as they end Java's."""
+    """The exit code of `main`; a reader that has gone, a full disk, a closed stream and Ctrl-C are passed over in
+    silence, as Java passes over them."""
+    open_closed_streams()
     try:
         code = main()
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        if error.errno not in _CANNOT_BE_PRINTED:
+            raise
         # What is left in the buffer would fail again when Python closes it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        leave_stdout()
         return 0
     except KeyboardInterrupt:
         return 130

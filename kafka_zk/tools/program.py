@@ -65,6 +65,7 @@ def run_here(main: Main, arguments: Sequence[str] | None) -> int:
 
 def run_program(load: Callable[[], Main]) -> int:
     """Run what `load` imports, as a program with the process's arguments. Leaves the process, never returns."""
+    open_closed_streams()
     ignored = {number for number in SIGNALS if signal.getsignal(number) is signal.SIG_IGN}
     for number in SIGNALS:
         if number not in ignored:
@@ -135,6 +136,13 @@ class _TextAsBinary(io.RawIOBase):
     def write(self, data: Any, /) -> int:
         sys.stdout.write(bytes(data).decode("utf-8", "replace"))
         return len(data)
+
+
+def open_closed_streams() -> None:
+    """Where a shell has closed them (`>&-`), what is printed goes nowhere, and no connection gets their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (for as long as the process lives)
 
 
 def leave_stdout() -> None:
