@@ -11,12 +11,14 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.command_config import read_command_config
 from kafka_zk.tools.endings import exit_code_of, run_as_program
 from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_format import fixed, ratio
-from kafka_zk.tools.java_output import JavaError, execution_error, illegal_argument, show_warnings
+from kafka_zk.tools.java_output import JavaError, awaited, execution_error, illegal_argument, show_warnings
 from kafka_zk.tools.java_values import java_integer
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ def _measure(consumer: KafkaConsumer, producer: KafkaProducer, topic: str, count
     for number in range(count):
         message = bytes(letters.randrange(26) + 65 for _ in range(size_bytes))
         begin_ns = time.perf_counter_ns()
-        producer.send(topic, value=message).result()
+        _send(producer, topic, message)
         records = list(consumer.poll(POLL_TIMEOUT_MS / 1000))
         elapsed_ns = time.perf_counter_ns() - begin_ns
         fault = fault_of([record.value for record in records], message)
@@ -88,6 +90,14 @@ def _measure(consumer: KafkaConsumer, producer: KafkaProducer, topic: str, count
         latencies_ns.append(elapsed_ns)
     print(f"Avg latency: {fixed(ratio(float(sum(latencies_ns)), float(count)) / 1000 / 1000, 4)} ms")
     print(percentiles_text(latencies_ns))
+
+
+def _send(producer: KafkaProducer, topic: str, message: bytes) -> None:
+    """Blocks. Raises JavaError, an ExecutionException."""
+    try:
+        producer.send(topic, value=message).result()
+    except (BrokerError, KafkaException) as error:
+        raise awaited(error) from error
 
 
 def fault_of(read: Sequence[bytes | None], sent: bytes) -> str | None:

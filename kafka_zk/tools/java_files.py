@@ -16,9 +16,9 @@ _CLASSES = {
 
 
 def read_file(path: str) -> str:
-    """The file's text. Raises JavaError, an IOException with its reason as the cause."""
+    """The file's text, its line ends as they are. Raises JavaError, an IOException with its reason as the cause."""
     try:
-        return Path(path).read_text("utf-8", "replace")
+        return Path(path).read_bytes().decode("utf-8", "replace")
     except OSError as error:
         name = _CLASSES.get(type(error))
         reason = JavaError(error.strerror, "java.io.IOException") if name is None else JavaError(path, name)

@@ -29,6 +29,12 @@ def java_long(text: str) -> int:
     return _whole_number(text, bits=64)
 
 
+def lowest_bits(value: int, bits: int) -> int:
+    """What an integer of that size keeps of a sum that is too large for it: an overflow tells nobody."""
+    half = 1 << (bits - 1)
+    return ((value + half) & ((1 << bits) - 1)) - half
+
+
 def _whole_number(text: str, *, bits: int) -> int:
     digits = text[1:] if text[:1] in ("+", "-") else text
     limit = 1 << (bits - 1)

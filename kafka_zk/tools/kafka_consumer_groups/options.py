@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
+from kafka_zk.tools.java_values import lowest_bits
 from kafka_zk.tools.options import Option, Options, UsageError
 
 ABOUT = (
@@ -137,4 +138,4 @@ def timeout_ms(options: Options) -> int:
     """--timeout as an int of Java, which a long is cut to. Raises OptionError."""
     given = options.long("timeout")
     value = DEFAULT_TIMEOUT_MS if given is None else given
-    return ((value + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
+    return lowest_bits(value, 32)

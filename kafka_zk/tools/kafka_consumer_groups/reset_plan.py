@@ -7,12 +7,13 @@ Source      ConsumerGroupCommand.parseResetPlan, CsvUtils; Jackson's CsvMapper.
 from __future__ import annotations
 
 import csv
+import io
 import sys
 from collections.abc import Sequence
 
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.java_files import read_file
-from kafka_zk.tools.java_output import JavaError, runtime_error, stack_trace
+from kafka_zk.tools.java_output import JavaError, illegal_argument, runtime_error, stack_trace
 from kafka_zk.tools.java_values import java_integer, java_long, java_split
 from kafka_zk.tools.options import Options
 
@@ -40,7 +41,7 @@ def _quoted(text: str) -> str:
 
 
 def read_plan(options: Options) -> Plan:
-    """The plan in --from-file's file. Raises JavaError, a RuntimeException."""
+    """The plan in --from-file's file. Raises JavaError: a RuntimeException, an illegal argument."""
     path = options.text("from-file")
     assert path is not None, "the option was given"
     try:
@@ -60,6 +61,8 @@ def read_plan(options: Options) -> Plan:
         except JavaError as error:
             raise runtime_error(error) from error
         group, topic, partition, offset = values
+        if int(offset) < 0:
+            raise illegal_argument("Invalid negative offset")
         plan.setdefault(str(group), {})[TopicPartition(str(topic), int(partition))] = int(offset)
     return plan
 
@@ -83,7 +86,8 @@ def _record(line: str, columns: Sequence[str]) -> list[str | int]:
             f"No content to map due to end-of-input\n at {_SOURCE}; line: UNKNOWN, column: UNKNOWN]",
             "com.fasterxml.jackson.databind.exc.MismatchedInputException",
         )
-    words = next(csv.reader([line]), [])
+    # A line of the file ends at "\n" only; what stands behind another end in it is a row that nobody reads.
+    words = next(csv.reader(io.StringIO(line, newline="")), [])
     found: list[str | int] = []
     start = 1
     for index, column in enumerate(columns):

@@ -24,6 +24,7 @@ from kafka_zk.tools.java_output import (
     runtime_error,
 )
 from kafka_zk.tools.java_times import before, parse_date_time, parse_duration
+from kafka_zk.tools.java_values import lowest_bits
 from kafka_zk.tools.kafka_consumer_groups.options import SCENARIOS
 from kafka_zk.tools.kafka_consumer_groups.output import print_error
 from kafka_zk.tools.kafka_consumer_groups.questions import Questions, offsets_only, topic_partitions, wrapped
@@ -140,7 +141,7 @@ def _shift_by(questions: Questions, group: str, partitions: Sequence[TopicPartit
             raise illegal_argument(
                 f"Cannot shift offset for partition {partition} since there is no current committed offset"
             )
-        return committed[partition].offset + shift
+        return lowest_bits(committed[partition].offset + shift, 64)
 
     return _within_the_log(questions, _once_each(partitions, shifted))
 

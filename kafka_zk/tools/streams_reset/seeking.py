@@ -15,7 +15,7 @@ from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.java_files import read_file
 from kafka_zk.tools.java_output import JavaError, hash_order, partition_order
 from kafka_zk.tools.java_times import before, parse_date_time, parse_duration
-from kafka_zk.tools.java_values import java_integer, java_long, java_split
+from kafka_zk.tools.java_values import java_integer, java_long, java_split, lowest_bits
 from kafka_zk.tools.options import Options
 from kafka_zk.tools.streams_reset.options import application_id
 
@@ -124,7 +124,7 @@ def _to_latest(options: Options, consumer: KafkaConsumer, partitions: Sequence[T
 def _shift_by(options: Options, consumer: KafkaConsumer, partitions: Sequence[TopicPartition]) -> None:
     shift = options.long("shift-by")
     assert shift is not None, "the option was given"
-    wanted = {partition: consumer.position(partition) + shift for partition in partitions}
+    wanted = {partition: lowest_bits(consumer.position(partition) + shift, 64) for partition in partitions}
     _seek_within(consumer, partitions, {partition: wanted[partition] for partition in _sized_order(partitions)})
 
 

@@ -86,6 +86,7 @@ GROUPS = """
 --reset-offsets --group idle --topic orders --to-offset x --dry-run
 --reset-offsets --group idle --topic orders --shift-by 1 --dry-run
 --reset-offsets --group idle --topic orders:0,1 --shift-by 1 --dry-run
+--reset-offsets --group idle --topic orders:0,1 --shift-by 9223372036854775807 --dry-run
 --reset-offsets --group idle --topic orders:3,0 --shift-by -100 --dry-run
 --reset-offsets --group idle --topic orders:0 --topic payments --to-latest --dry-run
 --reset-offsets --group idle --topic orders:0 --topic orders --to-offset 4 --dry-run
@@ -95,6 +96,7 @@ GROUPS = """
 --reset-offsets --group idle --topic nope --to-earliest --dry-run
 --reset-offsets --group idle --topic orders:x --to-earliest --dry-run
 --reset-offsets --group idle --topic orders: --to-earliest --dry-run
+--reset-offsets --group idle --topic "" --to-earliest --dry-run
 --reset-offsets --group idle --topic orders:1:2 --to-earliest --dry-run
 --reset-offsets --group idle --topic orders --to-datetime 2020-09-13T12:28:00.000 --dry-run
 --reset-offsets --group idle --topic orders --to-datetime 2020-09-13T12:28:00.000Z --dry-run
@@ -125,6 +127,9 @@ GROUPS = """
 --reset-offsets --group idle --from-file P/short.csv --dry-run
 --reset-offsets --group idle --from-file P/quoted.csv --dry-run
 --reset-offsets --group idle --from-file P/long.csv --dry-run
+--reset-offsets --group idle --from-file P/negative.csv --dry-run
+--reset-offsets --group idle --from-file P/line-ends.csv --dry-run
+--reset-offsets --group idle --from-file P/old-line-ends.csv --dry-run
 --reset-offsets --group idle --from-file P/another-group.csv --dry-run
 --reset-offsets --group idle --from-file P/empty.csv --dry-run
 --reset-offsets --group idle --from-file P/nope.csv --dry-run
@@ -155,6 +160,7 @@ GROUPS = """
 --delete-offsets --group workers --topic orders:0
 --delete-offsets --group joining --topic orders:0
 --delete-offsets --group spare --topic orders:x
+--delete-offsets --group spare --topic ""
 --delete-offsets --group spare --topic orders:1:2
 --delete-offsets --group spare --group fresh --topic orders
 --describe --group fresh
@@ -184,12 +190,14 @@ STREAMS = """
 --application-id app1 --input-topics orders --to-latest --dry-run
 --application-id app1 --input-topics orders --shift-by 1 --dry-run
 --application-id app1 --input-topics orders --shift-by -3 --dry-run
+--application-id app1 --input-topics orders --shift-by 9223372036854775807 --dry-run
 --application-id app1 --input-topics orders --to-datetime 2020-09-13T12:28:00.000 --dry-run
 --application-id app1 --input-topics orders --to-datetime 2020-09-13 --dry-run
 --application-id app1 --input-topics orders --by-duration P1D --dry-run
 --application-id app1 --input-topics orders --by-duration PX --dry-run
 --application-id app1 --input-topics orders --from-file P/whole.csv --dry-run
 --application-id app1 --input-topics orders --from-file P/single.csv --dry-run
+--application-id app1 --input-topics orders --from-file P/line-ends.csv --dry-run
 --application-id app1 --input-topics orders --from-file P/several.csv --dry-run
 --application-id app1 --input-topics orders --from-file P/another-group.csv --dry-run
 --application-id app1 --input-topics orders --from-file P/bad-partition.csv --dry-run
@@ -279,6 +287,16 @@ _BY_CHANCE = (
 )
 
 
+_MEMBERS = re.compile(r"^(GROUP +CONSUMER-ID .*\n)((?:(?!GROUP ).+\n)+)", re.MULTILINE)
+_LISTED_MEMBERS = re.compile(r"(?<=following members: \[)\(memberId=.*\)(?=\]\.)")
+
+
+def _in_order(text: str) -> str:
+    """Members by name: Apache's broker keeps them in a hash map by their ids, which are made by chance."""
+    text = _MEMBERS.sub(lambda match: match[1] + "".join(sorted(match[2].splitlines(keepends=True))), text)
+    return _LISTED_MEMBERS.sub(lambda match: ", ".join(sorted(re.split(r", (?=\(memberId=)", match[0]))), text)
+
+
 def masked(run: ToolRun) -> ToolRun:
     """The run without what differs between two clusters."""
     plain = comparable(run)
@@ -286,7 +304,7 @@ def masked(run: ToolRun) -> ToolRun:
     def mask(text: str) -> str:
         for pattern, replacement in _BY_CHANCE:
             text = pattern.sub(replacement, text)
-        return text
+        return _in_order(text)
 
     return ToolRun(plain.exit_code, mask(plain.stdout), mask(plain.stderr))
 

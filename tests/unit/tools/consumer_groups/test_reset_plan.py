@@ -38,6 +38,12 @@ def test_a_number_that_is_none_is_refused_with_its_place(tmp_path: Path) -> None
         plan(tmp_path, "t,0,5\nt,x,6\n", "g")
 
 
+def test_a_negative_offset_is_no_argument(tmp_path: Path) -> None:
+    with pytest.raises(JavaError, match=r"^Invalid negative offset$") as refused:
+        plan(tmp_path, "t,0,5\nt,1,-6\n", "g")
+    assert refused.value.java_class == "java.lang.IllegalArgumentException"
+
+
 @pytest.mark.parametrize(
     ("group", "topic", "expected"),
     [
