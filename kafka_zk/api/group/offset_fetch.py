@@ -7,7 +7,7 @@ Source      KafkaApis.handleOffsetFetchRequest, OffsetFetchRequest.groups, Offse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from kafka_zk.api.authorization import Operation, ResourceType
@@ -94,13 +94,24 @@ def _wanted(request: OffsetFetchRequest, api_version: int) -> Iterator[_Wanted]:
         for group in request.groups:
             topics = group.topics
             yield _Wanted(
-                group.group_id, None if topics is None else [(topic.name, topic.partition_indexes) for topic in topics]
+                group.group_id,
+                None if topics is None else _once((topic.name, topic.partition_indexes) for topic in topics),
             )
     else:
         single = request.topics
         yield _Wanted(
-            request.group_id, None if single is None else [(topic.name, topic.partition_indexes) for topic in single]
+            request.group_id,
+            None if single is None else _once((topic.name, topic.partition_indexes) for topic in single),
         )
+
+
+def _once(topics: Iterable[tuple[str, list[int]]]) -> list[tuple[str, list[int]]]:
+    """Each partition is answered once, however often it is asked for; of a topic without any nothing is said."""
+    wanted: dict[str, dict[int, None]] = {}
+    for name, indexes in topics:
+        if indexes:
+            wanted.setdefault(name, {}).update(dict.fromkeys(indexes))
+    return [(name, list(indexes)) for name, indexes in wanted.items()]
 
 
 def _fetch(wanted: _Wanted, require_stable: bool, ctx: RequestContext) -> _Answer:

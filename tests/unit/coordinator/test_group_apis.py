@@ -122,6 +122,15 @@ def test_topics_that_may_not_be_seen_are_refused_or_left_out(made: Coordinated):
     assert made.broker.call(OffsetFetchRequest(group_id=GROUP, topics=None), 2).topics == []
 
 
+def test_each_partition_is_answered_once_however_often_it_is_asked_for(made: Coordinated):
+    settled(made.broker.call(commit_request(), 2))
+    asked = [("t", [0, 1, 0]), ("u", []), ("t", [1])]
+    topics = [OffsetFetchRequestTopic(name=name, partition_indexes=indexes) for name, indexes in asked]
+    answer = made.broker.call(OffsetFetchRequest(group_id=GROUP, topics=topics), 2)
+    found = [(topic.name, [line.partition_index for line in topic.partitions]) for topic in answer.topics]
+    assert found == [("t", [0, 1])]
+
+
 def test_groups_that_may_not_be_seen_are_not_listed(made: Coordinated):
     settled(made.broker.call(commit_request(), 2))
     assert [group.group_id for group in made.broker.call(ListGroupsRequest(), 4).groups] == [GROUP]
