@@ -202,6 +202,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/coordinator/test_ownership.py",
     ),
     Mutant(
+        breaks="a group that was left before its first assignment leaves no record behind",
+        file="kafka_zk/coordinator/group/manager.py",
+        old="            if group.generation > 0:\n                keys.append(group_key",
+        new="            if group.generation > 1:\n                keys.append(group_key",
+        tests="tests/unit/coordinator/test_coordinator_log.py -k left_before",
+    ),
+    Mutant(
         breaks="the loop converts only a little for old fetchers",
         file="kafka_zk/api/data/old_fetchers.py",
         old="sum(each.piece.size_bytes for each in to_convert) > INLINE_BYTES",

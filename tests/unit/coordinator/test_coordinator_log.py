@@ -15,7 +15,7 @@ from kafka_zk.coordinator.group import manager
 from kafka_zk.coordinator.group.coordinator import GroupCoordinator, Leaver
 from kafka_zk.coordinator.group.decisions.joining import Join
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
-from kafka_zk.coordinator.group.decisions.records import offset_key
+from kafka_zk.coordinator.group.decisions.records import group_key, offset_key
 from kafka_zk.coordinator.group.decisions.syncing import Sync
 from kafka_zk.coordinator.group.offset_store import Committer
 from kafka_zk.coordinator.group.store import Producer
@@ -261,6 +261,18 @@ def test_offsets_expire_when_their_time_has_come(tmp_path: Path):
     wait(lambda: made.fetch() == (ErrorCode.NONE, None))
     assert made.records()[-1][1] is None
     made.close()
+
+
+def test_a_group_that_was_left_before_its_first_assignment_leaves_no_record_behind(made: Coordinated):
+    made.lead()
+    made.coordinator.join_group(GROUP, Join("", "m", None, "c", "/h", 10_000, 10_000, "consumer", RANGE))
+    made.coordinator.leave_group(GROUP, [Leaver("m", None, "")])
+    made.broker.clock.advance(10_000)
+    wait(lambda: len(made.records()) == 1)
+    assert made.coordinator.describe_group(GROUP)[1].state == "Empty"
+    made.coordinator._manager.remove_expired()
+    assert made.records()[-1] == (group_key(GROUP), None)
+    assert made.coordinator.list_groups()[1] == []
 
 
 def test_a_removal_lets_others_run_and_leaves_groups_alone_that_went_meanwhile(
