@@ -9,6 +9,7 @@ import pytest
 
 from tests.interop.replay import (
     alter_configs,
+    bad_groups,
     cluster,
     configs,
     data,
@@ -29,7 +30,7 @@ SCENARIOS = {
     "alter configs": alter_configs.EXCHANGES,
     "data": data.EXCHANGES,
     "cluster": cluster.EXCHANGES,
-    "groups": groups.EXCHANGES,
+    "groups": (*groups.EXCHANGES, *bad_groups.EXCHANGES),
     "quotas": (*quotas.EXCHANGES, *enforced_quotas.EXCHANGES),
     "inventory": inventory.EXCHANGES,
 }

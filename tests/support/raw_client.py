@@ -60,12 +60,13 @@ class RawClient:
         return API_TABLE[key].response.decode(frame, version, position)
 
     def post(self, message: Message[Any], request: Any, version: int) -> int:
-        """Send one request without waiting; its correlation id."""
+        """Send one request, or the bytes of its body, without waiting; its correlation id."""
         key = message.api_key
         assert key is not None
         correlation_id = next(self._correlation_ids)
         header = encode_request_header(key, version, correlation_id, self._client_id)
-        self.send_frame(header + bytes(message.encode(request, version)))
+        body = request if isinstance(request, bytes) else bytes(message.encode(request, version))
+        self.send_frame(header + body)
         return correlation_id
 
     def send_frame(self, frame: bytes) -> None:
