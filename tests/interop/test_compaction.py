@@ -1,6 +1,7 @@
 """One data directory, compacted by Apache Kafka 3.9.1 and by us: the same files, but for the time of the cleaning.
 
-Delete horizons are the time of the cleaning plus delete.retention.ms, and a batch that has one has a crc of its own.
+Delete horizons are the time of the cleaning plus delete.retention.ms. A batch that has one counts the times of its
+records from it: it has a crc of its own, and compressed it may be a few bytes larger or smaller.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ SMALL = {"cleanup_policy": "compact", "segment_bytes": 8_000, "index_interval_by
 CLEANER = {"log.cleaner.min.cleanable.ratio": "0.01", "log.cleaner.backoff.ms": "200"}
 GROUPS = 4
 _HORIZON = re.compile(r"(deleteHorizonMs: OptionalLong\[)\d+(\].*crc: )\d+")
+_BATCH = re.compile(
+    r"(?P<start>baseOffset: .*) position: (?P<position>\d+) (?P<time>.*) size: (?P<size>\d+) (?P<end>.*)"
+)
+_POSITION = re.compile(r"(?<=position: )\d+")
 
 
 class House:
@@ -151,7 +156,30 @@ def dumped(partition: Path) -> dict[str, str]:
         for part in text.split("Dumping ./")[1:]:
             name, _, rest = part.partition("\n")
             found[name] = rest
+    for name in [name for name in found if name.endswith(names.LOG)]:
+        positions, found[name] = without_chance(found[name])
+        index = name.removesuffix(names.LOG) + names.OFFSET_INDEX
+        if index in found:
+            found[index] = _POSITION.sub(lambda each, of=positions: str(of[int(each[0])]), found[index])
     return found
+
+
+def without_chance(log: str) -> tuple[dict[int, int], str]:
+    """A dumped log as if compressed batches with a delete horizon took no room: its positions then, and its text."""
+    positions: dict[int, int] = {}
+    left_out = 0
+
+    def shown(batch: re.Match[str]) -> str:
+        nonlocal left_out
+        position, size = int(batch["position"]), batch["size"]
+        positions[position] = position - left_out
+        if "OptionalLong[" in batch["start"] and "compresscodec: none" not in batch["end"]:
+            left_out += int(size)
+            size = "*"
+        return f"{batch['start']} position: {positions[position]} {batch['time']} size: {size} {batch['end']}"
+
+    text = _BATCH.sub(shown, log)
+    return positions, text
 
 
 def read_committed(clients: Librdkafka, topic: str) -> list[tuple[object, ...]]:
