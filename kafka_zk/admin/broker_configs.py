@@ -29,6 +29,7 @@ from kafka_zk.zk.entity_configs import (
 )
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import entity_path
+from kafka_zk.zk.znodes.properties_order import in_properties_order
 
 log = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
@@ -85,7 +86,8 @@ class BrokerConfigs:
 
     def check(self, texts: Mapping[str, str], *, for_all_brokers: bool) -> None:
         """Raise ConfigException, with Kafka's words, unless these may be all values of that layer."""
-        check_changes(texts, for_all_brokers=for_all_brokers)
+        # Of several that are wrong, Kafka names the first of its own order.
+        check_changes(in_properties_order(texts), for_all_brokers=for_all_brokers)
         check_step(self.config, self._with(texts, for_all_brokers=for_all_brokers))
 
     def readable(self, stored: Mapping[str, str], *, for_all_brokers: bool) -> dict[str, str]:

@@ -16,6 +16,7 @@ from kafka_zk.config.declaration import Config, UpdateMode
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.layers import PER_LISTENER, listener_key_base
 from kafka_zk.config.password_encoder import PasswordEncoder
+from kafka_zk.config.support import check_loadable
 from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from kafka_zk.config.values import ConfigType
 
@@ -56,12 +57,11 @@ def check_changes(texts: Mapping[str, str], *, for_all_brokers: bool) -> None:
         why = "These security configs can be dynamically updated only per-listener using the listener prefix"
         raise ConfigException(f"{why}: HashSet({', '.join(unprefixed)})")
     for name, text in texts.items():
-        row = _dynamic_row(name)
-        if row is not None:
-            row.parse(text)
+        _check_value(name, text)
     if for_all_brokers:
         _refuse(
-            filter(_is_of_one_broker, texts),
+            # Those of listeners stand behind the others.
+            sorted(filter(_is_of_one_broker, texts), key=lambda name: listener_key_base(name) != name),
             "Cannot update these configs at default cluster level, broker id must be specified",
         )
 
@@ -155,13 +155,18 @@ def _dynamic_row(name: str) -> Config | None:
     return None if row is None or row.update_mode is UpdateMode.READ_ONLY else row
 
 
-def _complaint(name: str, text: str, *, for_all_brokers: bool) -> str | None:
+def _check_value(name: str, text: str) -> None:
+    """Raises ConfigException."""
     row = _dynamic_row(name)
     if row is not None:
-        try:
-            row.parse(text)
-        except ConfigException as error:
-            return f"A dynamic config in ZooKeeper is invalid and ignored ({error})"
+        check_loadable(row, row.parse(text))
+
+
+def _complaint(name: str, text: str, *, for_all_brokers: bool) -> str | None:
+    try:
+        _check_value(name, text)
+    except ConfigException as error:
+        return f"A dynamic config in ZooKeeper is invalid and ignored ({error})"
     if _is_fixed(name):
         return "A config that is not dynamic stands in ZooKeeper and is ignored"
     if name in ONLY_OF_LISTENERS:

@@ -17,6 +17,7 @@ from kafka_zk.config.dynamic import ONLY_OF_LISTENERS, scala_set
 from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.config.errors import ConfigException, invalid_value
 from kafka_zk.config.layers import PER_LISTENER, listener_key
+from kafka_zk.config.support import check_loadable
 from kafka_zk.config.tables.broker import BROKER_KEYS
 from kafka_zk.config.tables.topic import TOPIC_KEYS
 
@@ -61,6 +62,7 @@ def check_step(old: BrokerConfig, new: BrokerConfig) -> None:
         return
     try:
         for listener in old.listeners:
+            _check_own_keys_of(listener, new)
             _check_limits_of(listener, old, new)
         for keys, check in _PARTS:
             if not changed.isdisjoint(keys):
@@ -69,6 +71,15 @@ def check_step(old: BrokerConfig, new: BrokerConfig) -> None:
         # The nesting is Kafka's: it hands its own exception on as the wrong value.
         cause = f"org.apache.kafka.common.config.ConfigException: {error}"
         raise ConfigException(f"Invalid value {cause} for configuration Invalid dynamic configuration") from error
+
+
+def _check_own_keys_of(listener: EndPoint, new: BrokerConfig) -> None:
+    """Every key that stands for this listener must have a value of its kind, also one that no listener reads."""
+    prefix = listener_key(listener.listener_name, "")
+    for name, text in new.originals.items():
+        row = BROKER_KEYS.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
+        if row is not None:
+            check_loadable(row, row.parse(text))
 
 
 def _check_limits_of(listener: EndPoint, old: BrokerConfig, new: BrokerConfig) -> None:

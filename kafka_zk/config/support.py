@@ -14,7 +14,7 @@ from kafka_zk.config.errors import UnsupportedConfig, invalid_value
 from kafka_zk.config.layers import PER_LISTENER, listener_key, listener_key_base
 from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from kafka_zk.config.validators import between
-from kafka_zk.config.values import ConfigType
+from kafka_zk.config.values import ConfigType, ConfigValue
 
 if TYPE_CHECKING:
     from kafka_zk.config.broker import BrokerConfig
@@ -90,12 +90,16 @@ def check_supported(config: BrokerConfig) -> None:
                 "only PLAINTEXT listeners are."
             )
     for name, row in BROKER_KEYS.items():
-        value = config.values[name]
-        if row.type is ConfigType.CLASS and value is not None and value != row.default:
-            raise invalid_value(name, config.originals.get(name), f"Class {value} could not be found.")
+        check_loadable(row, config.values[name])
     selector = config.replica_selector_class
     if selector and selector not in _REPLICA_SELECTORS:
         raise invalid_value("replica.selector.class", selector, f"Class {selector} could not be found.")
+
+
+def check_loadable(row: Config, value: ConfigValue) -> None:
+    """Raise ConfigException for a Java class: there are none here but those that Kafka takes by default."""
+    if row.type is ConfigType.CLASS and value is not None and value != row.default:
+        raise invalid_value(row.name, value, f"Class {value} could not be found.")
 
 
 def start_up_warnings(config: BrokerConfig) -> list[str]:

@@ -67,7 +67,8 @@ def change(name: str, *resources: Resource, validate_only: bool = False) -> Exch
 
 def shown(after: str, kind: int, resource: str, *keys: str, until: tuple[str, int] | None = None) -> Exchange:
     """What DescribeConfigs shows then; `until` a key has a source, because brokers hear of their changes later."""
-    exchange = describe(f"after {after}", (kind, resource, list(keys)), include_synonyms=True)
+    wanted = (kind, resource, list(keys))
+    exchange = describe(f"after {after}", wanted, include_synonyms=True, include_documentation=True)
 
     def build(world: World, version: int) -> DescribeConfigsRequest:
         request = exchange.build(world, version)
@@ -81,7 +82,7 @@ def shown(after: str, kind: int, resource: str, *keys: str, until: tuple[str, in
             wait_until(has_come, f"{until} is shown after {after}")
         return request
 
-    return Exchange(exchange.name, exchange.message, build, [4], ignore=exchange.ignore)
+    return Exchange(exchange.name, exchange.message, build, [4])
 
 
 def stored(connect: str) -> dict[str, object]:
@@ -251,7 +252,8 @@ BROKERS = (
     replace("too many background threads", (BROKER, "", [("background.threads", "50")])),
     replace("too many network threads", (BROKER, "0", [("num.network.threads", "50")])),
     replace("a listener's network threads", (BROKER, "0", [(PREFIXED + "num.network.threads", "50")])),
-    replace("two network threads", (BROKER, "0", [("num.network.threads", "2")])),
+    # Only looked at: Apache closes the connections of the thread that goes, which may be the one that asks.
+    replace("two network threads", (BROKER, "0", [("num.network.threads", "2")]), validate_only=True),
     replace("other listeners, none of them advertised", (BROKER, "0", [("listeners", "OTHER://127.0.0.1:0")])),
     replace("a listener without protocol", (BROKER, "0", [("advertised.listeners", "OTHER://127.0.0.1:0")])),
     replace("no listeners", (BROKER, "0", [("listeners", "")])),

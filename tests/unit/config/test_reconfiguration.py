@@ -29,6 +29,13 @@ JAAS = "listener.name.plaintext.sasl.jaas.config"
         ({JAAS: "x"}, True, f"broker id must be specified: Set({JAAS})"),
         ({"listener.name.plaintext.max.connections": "x"}, True, "Invalid value x for configuration max.connections"),
         ({"log.cleaner.min.cleanable.ratio": "2"}, False, "Invalid value 2.0 for configuration"),
+        ({"principal.builder.class": "x"}, True, "x for configuration principal.builder.class: Class x could not be"),
+        ({"listener.name.a.principal.builder.class": "x"}, False, "principal.builder.class: Class x could not be"),
+        (
+            dict.fromkeys(("listeners", JAAS, "listener.security.protocol.map"), "x"),
+            True,
+            f"specified: Set(listeners, listener.security.protocol.map, {JAAS})",
+        ),
     ],
 )
 def test_what_may_not_change(texts: dict[str, str], for_all: bool, said: str) -> None:
@@ -75,6 +82,10 @@ def test_what_may_change(texts: dict[str, str], for_all: bool) -> None:
         ),
         ({"listener.name.plaintext.max.connections": "0"}, "Invalid max.connections 0"),
         (
+            {"listener.name.plaintext.connections.max.idle.ms": "x"},
+            "Invalid value x for configuration connections.max.idle.ms: Not a number of type LONG",
+        ),
+        (
             {"metric.reporters": "no.such.Reporter"},
             (
                 "Validation of dynamic config update of Set(metric.reporters) failed with class "
@@ -90,7 +101,16 @@ def test_steps_that_a_part_cannot_make(texts: dict[str, str], said: str) -> None
     assert str(raised.value) == NESTED.format(said)
 
 
-@pytest.mark.parametrize("texts", [{"num.io.threads": "16"}, {"num.io.threads": "4"}, {"log.cleaner.threads": "2"}, {}])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"num.io.threads": "16"},
+        {"num.io.threads": "4"},
+        {"log.cleaner.threads": "2"},
+        {"listener.name.a.num.network.threads": "x"},
+        {},
+    ],
+)
 def test_steps_that_all_can_make(texts: dict[str, str]) -> None:
     check_step(STATIC, STATIC.with_dynamic(default={}, broker=texts))
 
