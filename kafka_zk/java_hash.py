@@ -60,3 +60,15 @@ def in_hash_order(items: Iterable[T], hash_of: Callable[[T], int], *, capacity: 
         size *= 2
     # Entries of one bucket stay in the order they came in; sorting is stable.
     return sorted(given, key=lambda item: spread(hash_of(item)) & (size - 1))
+
+
+def in_scala_order(items: Iterable[T], hash_of: Callable[[T], int]) -> list[T]:
+    """`items`, all different, as a mutable map of Scala walks over them that they were put into one by one.
+
+    Source: scala.collection.mutable.HashMap, which keeps a bucket sorted by what it made of the hash codes.
+    """
+    hashes = [(spread(hash_of(item)), item) for item in items]
+    size = SMALLEST_TABLE
+    while len(hashes) >= size * 3 // 4:
+        size *= 2
+    return [item for _, item in sorted(hashes, key=lambda each: (each[0] & (size - 1), signed(each[0])))]

@@ -28,6 +28,7 @@ from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.describe import ConfigEntry, describe_topic
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.topic import validate_overrides
+from kafka_zk.java_hash import in_scala_order, string_hash
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.protocol.errors import (
     BrokerError,
@@ -127,7 +128,7 @@ class TopicAdmin:
             topic_id=topic_id,
             partition_count=len(assignment),
             replication_factor=len(next(iter(assignment.values()))),
-            configs=describe_topic(self._config, overrides),
+            configs=in_scala_order(describe_topic(self._config, overrides), lambda entry: string_hash(entry.name)),
         )
 
     def auto_create(self, name: str, before_change: BeforeChange = lambda count: None) -> None:

@@ -24,46 +24,6 @@ from kafka_zk.config.values import java_text
 
 _UNKNOWN_TYPE = 0
 
-_TOPIC_KEYS_IN_ORDER = (
-    "compression.type",
-    "remote.log.delete.on.disable",
-    "leader.replication.throttled.replicas",
-    "remote.storage.enable",
-    "message.downconversion.enable",
-    "min.insync.replicas",
-    "segment.jitter.ms",
-    "remote.log.copy.disable",
-    "local.retention.ms",
-    "cleanup.policy",
-    "flush.ms",
-    "follower.replication.throttled.replicas",
-    "compression.lz4.level",
-    "segment.bytes",
-    "retention.ms",
-    "compression.gzip.level",
-    "flush.messages",
-    "compression.zstd.level",
-    "message.format.version",
-    "max.compaction.lag.ms",
-    "file.delete.delay.ms",
-    "max.message.bytes",
-    "min.compaction.lag.ms",
-    "message.timestamp.type",
-    "local.retention.bytes",
-    "preallocate",
-    "min.cleanable.dirty.ratio",
-    "index.interval.bytes",
-    "unclean.leader.election.enable",
-    "retention.bytes",
-    "delete.retention.ms",
-    "message.timestamp.after.max.ms",
-    "message.timestamp.before.max.ms",
-    "segment.ms",
-    "message.timestamp.difference.max.ms",
-    "segment.index.bytes",
-)
-"""The order of a Java hash map in which Apache lists a topic's keys: its tools print them as they come."""
-
 
 class ConfigSource(IntEnum):
     """Where a value comes from, as the wire says it."""
@@ -100,7 +60,7 @@ class ConfigEntry(NamedTuple):
 
 
 def describe_broker(config: BrokerConfig, names: Iterable[str] | None = None) -> list[ConfigEntry]:
-    """Every key of the broker, or those in `names`, sorted: the declared ones and what else the user set."""
+    """Every key of the broker, or those in `names`: the declared ones and what else the user set."""
     shown = [name for name, row in BROKER_KEYS.items() if not row.internal]
     shown += [name for name in config.originals if name not in BROKER_KEYS]
     return [_broker_entry(config, name) for name in _chosen(shown, names)]
@@ -124,14 +84,9 @@ def describe_broker_defaults(config: BrokerConfig, names: Iterable[str] | None =
 def describe_topic(
     config: BrokerConfig, overrides: Mapping[str, str], names: Iterable[str] | None = None
 ) -> list[ConfigEntry]:
-    """Every key of a topic with `overrides`, or those in `names`, in Apache's order."""
+    """Every key of a topic with `overrides`, or those in `names`."""
     topic = LogConfig.from_overrides(config, overrides)
-    wanted = None if names is None else set(names)
-    return [
-        _topic_entry(config, topic, TOPIC_KEYS[name])
-        for name in _TOPIC_KEYS_IN_ORDER
-        if wanted is None or name in wanted
-    ]
+    return [_topic_entry(config, topic, TOPIC_KEYS[name]) for name in _chosen(TOPIC_KEYS, names)]
 
 
 def _topic_entry(config: BrokerConfig, topic: LogConfig, row: Config) -> ConfigEntry:
@@ -162,6 +117,8 @@ def _broker_entry(config: BrokerConfig, name: str) -> ConfigEntry:
     else:
         value = config.originals[name]
     exact = BROKER_KEYS.get(name)
+    # Kafka has no words for a listener's own key, though it knows its type.
+    documented = exact or OWN_KEYS.get(name)
     return ConfigEntry(
         name=name,
         value=value,
@@ -169,7 +126,7 @@ def _broker_entry(config: BrokerConfig, name: str) -> ConfigEntry:
         read_only=exact is None or exact.update_mode is UpdateMode.READ_ONLY,
         sensitive=sensitive,
         type_code=_UNKNOWN_TYPE if row is None else row.type.value,
-        documentation=None if row is None else row.doc,
+        documentation=None if documented is None else documented.doc,
         synonyms=synonyms,
     )
 
@@ -204,4 +161,4 @@ def _row(name: str) -> Config | None:
 
 def _chosen(available: Iterable[str], names: Iterable[str] | None) -> list[str]:
     wanted = None if names is None else set(names)
-    return sorted(name for name in available if wanted is None or name in wanted)
+    return [name for name in available if wanted is None or name in wanted]

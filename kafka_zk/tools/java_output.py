@@ -18,7 +18,7 @@ from uuid import UUID
 
 from kafka_zk.client.errors import KafkaException, java_name
 from kafka_zk.config.errors import ConfigException
-from kafka_zk.java_hash import SMALLEST_TABLE, in_hash_order, partition_hash, signed, spread, string_hash
+from kafka_zk.java_hash import SMALLEST_TABLE, in_hash_order, partition_hash, string_hash
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 
@@ -129,15 +129,6 @@ def copied_order(names: Collection[str]) -> list[str]:
 def utf16_order(text: str) -> bytes:
     """A key that sorts as String.compareTo does."""
     return text.encode("utf-16-be", "surrogatepass")
-
-
-def signed_hash_order(names: Iterable[str]) -> list[str]:
-    """The order in which a Scala hash map, filled one by one, walks over its keys: buckets in turn, in one by hash."""
-    hashes = {name: spread(string_hash(name)) for name in names}
-    buckets = SMALLEST_TABLE
-    while len(hashes) >= buckets * 0.75:
-        buckets *= 2
-    return sorted(hashes, key=lambda name: (hashes[name] & (buckets - 1), signed(hashes[name])))
 
 
 def java_uuid(text: str) -> UUID:

@@ -18,6 +18,7 @@ from tests.interop.replay import (
     inventory,
     quotas,
     topics,
+    tried_values,
 )
 from tests.interop.replay.scenario import Answers, Exchange, World, play
 from tests.support.apache import ApacheBroker
@@ -27,7 +28,7 @@ from tests.support.zookeeper import ZooKeeperServer
 SCENARIOS = {
     "topics": topics.EXCHANGES,
     "configs": configs.EXCHANGES,
-    "alter configs": alter_configs.EXCHANGES,
+    "alter configs": (*tried_values.EXCHANGES, *alter_configs.EXCHANGES),
     "data": data.EXCHANGES,
     "cluster": cluster.EXCHANGES,
     "groups": (*groups.EXCHANGES, *bad_groups.EXCHANGES),
@@ -39,7 +40,7 @@ ZNODES = {"quotas": quotas.ZNODES}
 """What a scenario leaves in ZooKeeper, which must be equal too."""
 
 
-OVERRIDES = {"alter configs": alter_configs.SECRET}
+OVERRIDES = {"alter configs": alter_configs.SECRET, "configs": configs.STATIC}
 STORED = {"alter configs": alter_configs.stored}
 """What the exchanges left in ZooKeeper must be equal, too."""
 
@@ -55,7 +56,8 @@ def answers(
         connect = f"{zookeeper.connect}/{folder.name}-{name}"
         broker = kind(folder / name, connect, overrides=OVERRIDES.get(request.param)).start()
         try:
-            sides.append(play(World(broker.bootstrap), SCENARIOS[request.param]))
+            own = {connect: "<zookeeper>", str(broker.log_dir): "<log dir>"}
+            sides.append(play(World(broker.bootstrap, own), SCENARIOS[request.param]))
             if request.param in STORED:
                 sides[-1]["stored", 0] = STORED[request.param](connect)
         finally:

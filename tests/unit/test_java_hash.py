@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_zk.java_hash import absolute, in_hash_order, partition_hash, signed, spread, string_hash
+from kafka_zk.config.tables.topic import TOPIC_KEYS
+from kafka_zk.java_hash import absolute, in_hash_order, in_scala_order, partition_hash, signed, spread, string_hash
 from kafka_zk.protocol.types import TopicPartition
 
 OF_JAVA = {
@@ -94,3 +95,18 @@ def walked(hashes: list[int], capacity: int) -> list[int]:
 def test_the_order_is_that_of_a_table_filled_one_by_one(hashes: list[int], capacity: int) -> None:
     indexes = list(range(len(hashes)))
     assert in_hash_order(indexes, hashes.__getitem__, capacity=capacity) == walked(hashes, capacity)
+
+
+def test_a_topics_keys_come_as_apache_lists_them() -> None:
+    """From answers of Kafka 3.9.1: the first of its 36 keys, and where four of them come."""
+    first = [
+        "compression.type",
+        "remote.log.delete.on.disable",
+        "leader.replication.throttled.replicas",
+        "remote.storage.enable",
+    ]
+    some = ["cleanup.policy", "flush.ms", "segment.bytes", "retention.ms"]
+    listed = in_scala_order(TOPIC_KEYS, string_hash)
+    assert listed[:4] == first
+    assert [name for name in listed if name in some] == some
+    assert sorted(listed) == sorted(TOPIC_KEYS)

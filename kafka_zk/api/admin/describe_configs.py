@@ -14,6 +14,7 @@ from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_item
 from kafka_zk.config.describe import ConfigEntry, ConfigSource
+from kafka_zk.java_hash import in_scala_order, string_hash
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRequest
 from kafka_zk.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS_REQUEST,
@@ -56,14 +57,15 @@ def _configs(
 ) -> Iterable[DescribeConfigsResourceResult]:
     admin = ctx.services.config_admin
     if resource.resource_type == ConfigResourceType.BROKER_LOGGER:
-        for logger, level in admin.log_levels(resource.resource_name, names).items():
-            yield _log_level(logger, level)
+        levels = admin.log_levels(resource.resource_name, names)
+        for logger in in_scala_order(levels, string_hash):
+            yield _log_level(logger, levels[logger])
     elif resource.resource_type != ConfigResourceType.CLIENT_METRICS:
         if resource.resource_type == ConfigResourceType.TOPIC:
             entries = admin.describe_topic(resource.resource_name, names)
         else:
             entries = admin.describe_broker(resource.resource_name, names)
-        for entry in entries:
+        for entry in in_scala_order(entries, lambda entry: string_hash(entry.name)):
             yield _config(entry, request)
     elif not resource.resource_name:
         raise InvalidRequest("Client metrics subscription name must not be empty")
@@ -95,7 +97,7 @@ def _log_level(logger: str, level: str) -> DescribeConfigsResourceResult:
         value=level,
         config_source=ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG,
         config_type=UNKNOWN_TYPE,
-        documentation=None,
+        documentation="",
     )
 
 

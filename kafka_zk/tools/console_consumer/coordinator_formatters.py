@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kafka_zk.java_hash import in_scala_order, string_hash
 from kafka_zk.protocol.errors import DecodeError
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.records import (
@@ -28,7 +29,7 @@ from kafka_zk.protocol.versioned import decode_versioned, payload_version
 from kafka_zk.tools.console_consumer.formatters import DEPRECATED, PACKAGE, Formatter
 from kafka_zk.tools.dump_log.kafka_json import json_text, to_json
 from kafka_zk.tools.dump_log.transaction_records import in_order_of_hashes, partitions_of, state_name
-from kafka_zk.tools.java_output import JavaError, signed_hash_order
+from kafka_zk.tools.java_output import JavaError
 
 if TYPE_CHECKING:
     from kafka_zk.client.consumer.records import ConsumerRecord
@@ -127,7 +128,7 @@ def _offset_text(_: Any, data: bytes) -> str:
 def _group_text(key: Any, data: bytes) -> str:
     value: GroupMetadataValue = _known(GROUP_METADATA_VALUE, data, "group metadata")
     members = {member.member_id: _member_text(member, value.protocol) for member in value.members}
-    listed = ", ".join(f"{name} -> {members[name]}" for name in signed_hash_order(members))
+    listed = ", ".join(f"{name} -> {members[name]}" for name in in_scala_order(members, string_hash))
     return (
         f"GroupMetadata(groupId={key.group}, generation={value.generation}, protocolType=Some({value.protocol_type}), "
         f"currentState={'Stable' if members else 'Empty'}, members=HashMap({listed}))"

@@ -16,7 +16,18 @@ from kafka_zk.protocol.messages.describe_configs import (
 from tests.interop.replay.scenario import Exchange, World
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS = 2, 4, 8, 16
-OWN_WORDS = {"documentation": "our own words, not Kafka's"}
+STATIC = {
+    # Of what a test sets for the sake of memory, both sides must tell the same.
+    "log.cleaner.dedupe.buffer.size": "16777216",
+    "log.retention.hours": "24",
+    "log.roll.ms": "5000000",
+    "ssl.key.password": "secret",
+    "listener.name.plaintext.max.connections": "1000",
+    "listener.name.plaintext.ssl.key.password": "secret",
+    "my.plugin.key": "1",
+}
+"""Both brokers are started with it."""
+LOGGER = "kafka.server.KafkaApis"
 
 
 def describe(name: str, *resources: tuple[int, str, list[str] | None], **flags: bool) -> Exchange:
@@ -30,7 +41,7 @@ def describe(name: str, *resources: tuple[int, str, list[str] | None], **flags: 
             **given,
         )
 
-    return Exchange(f"configs: {name}", DESCRIBE_CONFIGS_REQUEST, build, ignore=OWN_WORDS)
+    return Exchange(f"configs: {name}", DESCRIBE_CONFIGS_REQUEST, build)
 
 
 EXCHANGES = (
@@ -66,6 +77,14 @@ EXCHANGES = (
         (BROKER, "0", ["log.retention.ms", "broker.id", "ssl.key.password"]),
         include_synonyms=True,
     ),
+    describe("all of a topic", (TOPIC, "described", None), include_synonyms=True, include_documentation=True),
+    describe("all of a broker", (BROKER, "0", None)),
+    describe(
+        "all of a broker and whence it comes", (BROKER, "0", None), include_synonyms=True, include_documentation=True
+    ),
+    describe("a logger", (BROKER_LOGGER, "0", [LOGGER]), include_synonyms=True),
+    describe("a logger in words", (BROKER_LOGGER, "0", [LOGGER]), include_documentation=True),
+    describe("a logger that is not there", (BROKER_LOGGER, "0", ["no.such.logger"])),
     describe("the defaults of all brokers", (BROKER, "", None)),
     describe("another broker", (BROKER, "7", None)),
     describe("no broker id", (BROKER, "seven", None)),

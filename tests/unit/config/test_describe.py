@@ -103,16 +103,22 @@ def test_rule_80_entries_are_those_of_apache(
 
 def test_only_the_wanted_keys_are_described():
     config = BrokerConfig.from_properties(BASE)
-    assert [entry.name for entry in describe_broker(config, ["log.dirs", "nope", "broker.id"])] == [
+    assert {entry.name for entry in describe_broker(config, ["log.dirs", "nope", "broker.id"])} == {
         "broker.id",
         "log.dirs",
-    ]
+    }
     assert [entry.name for entry in describe_topic(config, {}, ["retention.ms"])] == ["retention.ms"]
 
 
 def test_no_secret_leaves_through_a_description():
     config = BrokerConfig.from_properties({**BASE, "ssl.keystore.password": "s3cret", "my.password": "s3cret"})
     assert "s3cret" not in repr(describe_broker(config))
+
+
+def test_a_listeners_own_key_has_a_type_and_no_documentation():
+    config = BrokerConfig.from_properties({**BASE, "listener.name.plaintext.max.connections": "7"})
+    (entry,) = describe_broker(config, ["listener.name.plaintext.max.connections"])
+    assert (entry.type_code, entry.documentation) == (ConfigType.INT.value, None)
 
 
 def test_every_key_has_documentation():
