@@ -155,10 +155,11 @@ class Cleaning:
             state.chunk_bytes = self._settings.chunk_bytes
             state.position = segment.offset_index.lookup(start).position
             while state.position < segment.size_bytes and not state.is_full:
-                read_bytes = state.read_bytes
+                read_bytes, chunk_bytes = state.read_bytes, state.chunk_bytes
                 state = self._stretch(
                     segment, map_stretch, table.descriptor, rules, _opened(segment), self._source(segment), state
                 )
+                _tell_of_growth(chunk_bytes, state.chunk_bytes)
                 self._rest_after(state.read_bytes - read_bytes)
             if state.is_full:
                 log_lines.debug(
@@ -232,6 +233,7 @@ class Cleaning:
         state.transactions.expect(self._aborted(segment.base_offset, following.base_offset))
         stats = self.stats
         while state.position < segment.size_bytes:
+            chunk_bytes = state.chunk_bytes
             state, entries, aborted, counts = self._stretch(
                 segment,
                 filter_stretch,
@@ -242,6 +244,7 @@ class Cleaning:
                 _opened(cleaned),
                 state,
             )
+            _tell_of_growth(chunk_bytes, state.chunk_bytes)
             self._take_in(cleaned, state, entries)
             for entry in aborted:
                 cleaned.transaction_index.append(entry)
@@ -362,6 +365,14 @@ class Cleaning:
             f"lastStableOffset={log.last_stable_offset}, logStartOffset={log.log_start_offset}, "
             f"logEndOffset={log.log_end_offset})"
         )
+
+
+def _tell_of_growth(before_bytes: int, now_bytes: int) -> None:
+    """The helper doubled its buffer until a batch fitted: a line for each time, as Kafka writes them."""
+    while before_bytes < now_bytes:
+        grown_bytes = min(2 * before_bytes, now_bytes)
+        log_lines.info("Growing cleaner I/O buffers from %d bytes to %d bytes.", before_bytes, grown_bytes)
+        before_bytes = grown_bytes
 
 
 def _opened(segment: LogSegment) -> Descriptor:

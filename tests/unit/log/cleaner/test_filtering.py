@@ -123,7 +123,8 @@ def test_a_full_table_cleans_as_far_as_it_reaches(place: Place) -> None:
     }
 
 
-def test_reads_grow_for_a_batch_that_is_larger(place: Place) -> None:
+def test_reads_grow_for_a_batch_that_is_larger(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     log = place.open(CONFIG)
     for number in range(3):
         log.append_as_leader(produced("v" * 5000, f"{number}", keys=[b"large", b"small"]), leader_epoch=0)
@@ -133,6 +134,7 @@ def test_reads_grow_for_a_batch_that_is_larger(place: Place) -> None:
     assert keys_and_values(log) == [(b"large", b"v" * 5000), (b"small", b"2")]
     assert cleaning.stats.read_count == 6
     assert cleaning.stats.written_count == 2
+    assert "Growing cleaner I/O buffers from 32 bytes to 64 bytes." in caplog.messages
 
 
 def test_segments_with_offsets_out_of_reach_are_split(place: Place) -> None:
