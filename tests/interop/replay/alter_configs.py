@@ -244,6 +244,7 @@ BROKERS = (
     replace("no cleaner", (BROKER, "0", [("log.cleaner.threads", "0")])),
     replace("too many cleaners", (BROKER, "0", [("log.cleaner.threads", "7")])),
     replace("two cleaners", (BROKER, "0", [("log.cleaner.threads", "2")])),
+    shown("two cleaners", BROKER, "0", "log.cleaner.threads", until=("log.cleaner.threads", 2)),
     replace("too many threads", (BROKER, "0", [(THREADS, "100")])),
     replace("too few threads", (BROKER, "0", [(THREADS, "1")])),
     replace("no threads", (BROKER, "0", [(THREADS, "0")])),
