@@ -22,6 +22,8 @@ from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 STREAMS = Path(__file__).parent / "java" / "WordCount.java"
 CONNECT = "org.apache.kafka.connect.cli.ConnectDistributed"
+STANDALONE = "org.apache.kafka.connect.cli.ConnectStandalone"
+FILE_CONNECTORS = "org.apache.kafka.connect.file.FileStream"
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 LINES = ["all streams lead to kafka", "hello kafka streams", "join kafka summit", "kafka kafka"]
 
@@ -44,19 +46,23 @@ def started(process: ChildProcess) -> Iterator[ChildProcess]:
         process.kill()
 
 
+def written(path: Path, settings: dict[str, str]) -> Path:
+    path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    return path
+
+
 class Worker:
     """A worker of Connect in its distributed mode: configs, offsets and status are kept in topics of our broker."""
 
-    def __init__(self, folder: Path, broker: OurBroker) -> None:
+    def __init__(self, folder: Path, broker: OurBroker, group: str = "connect") -> None:
         self._port = free_port()
+        self.id = f"127.0.0.1:{self._port}"
         settings = {
             "bootstrap.servers": broker.bootstrap,
-            "group.id": "connect",
+            "group.id": group,
             "key.converter": STRING,
             "value.converter": STRING,
-            "config.storage.topic": "connect-configs",
-            "offset.storage.topic": "connect-offsets",
-            "status.storage.topic": "connect-status",
+            **{f"{kind}.storage.topic": f"{group}-{kind}s" for kind in ("config", "offset", "status")},
             **{f"{topic}.storage.replication.factor": "1" for topic in ("config", "offset", "status")},
             "offset.storage.partitions": "2",
             "status.storage.partitions": "2",
@@ -71,8 +77,7 @@ class Worker:
             "listeners": f"HTTP://127.0.0.1:{self._port}",
         }
         folder.mkdir()
-        properties = folder / "connect.properties"
-        properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        properties = written(folder / "connect.properties", settings)
         self.process = ChildProcess(
             java(CONNECT, str(properties), class_path=classpath_with_apps()), folder / "connect.log"
         )
@@ -94,6 +99,16 @@ class Worker:
         body = {key.replace("_", "."): value for key, value in settings.items()}
         wait_until(lambda: self.ask(f"connectors/{name}/config", body) is not None, f"Connect takes {name}")
 
+    def tasks(self, *names: str) -> dict[str, str]:
+        """Which worker runs the only task of each connector; nothing of one that does not run."""
+        states = {name: self.ask(f"connectors/{name}/status") for name in names}
+        return {
+            name: task["worker_id"]
+            for name, state in states.items()
+            for task in (state or {"tasks": ()})["tasks"]
+            if task["state"] == "RUNNING"
+        }
+
     def runs(self, *names: str) -> bool:
         states = [self.ask(f"connectors/{name}/status") for name in names]
         return all(
@@ -110,17 +125,16 @@ def test_connect_carries_a_file_through_our_broker_and_goes_on_when_both_were_ki
     source, sink = tmp_path / "source.txt", tmp_path / "sink.txt"
     lines = [f"line {number}" for number in range(300)]
     source.write_text("".join(f"{line}\n" for line in lines[:100]))
-    file_connectors = "org.apache.kafka.connect.file.FileStream"
     first = Worker(tmp_path / "first", broker)
     with started(first.process):
         common = {"tasks_max": "1"}
         first.configure(
-            "source", connector_class=f"{file_connectors}SourceConnector", file=str(source), topic="lines", **common
+            "source", connector_class=f"{FILE_CONNECTORS}SourceConnector", file=str(source), topic="lines", **common
         )
         first.configure(
-            "sink", connector_class=f"{file_connectors}SinkConnector", file=str(sink), topics="lines", **common
+            "sink", connector_class=f"{FILE_CONNECTORS}SinkConnector", file=str(sink), topics="lines", **common
         )
-        wait_until(lambda: sink.exists() and sink.read_text().splitlines() == lines[:100], "100 lines arrive")
+        wait_until(lambda: lines_of(sink) == lines[:100], "100 lines arrive")
         assert first.runs("source", "sink")
         broker.kill()
         with source.open("a") as more:
@@ -136,6 +150,77 @@ def test_connect_carries_a_file_through_our_broker_and_goes_on_when_both_were_ki
         wait_until(lambda: set(sink.read_text().splitlines()) == set(lines), "the rest arrives")
     written = sink.read_text().splitlines()
     assert [line for number, line in enumerate(written) if line not in written[:number]] == lines, "in their order"
+
+
+@pytest.mark.slow
+def test_another_worker_takes_over_the_tasks_of_one_that_is_killed(broker: OurBroker, tmp_path: Path) -> None:
+    source, sink = tmp_path / "source.txt", tmp_path / "sink.txt"
+    lines = [f"line {number}" for number in range(200)]
+    source.write_text("".join(f"{line}\n" for line in lines[:100]))
+    names = ("taken-source", "taken-sink")
+    common = {"tasks_max": "1"}
+    workers = [Worker(tmp_path / name, broker, group="taken") for name in ("first", "second")]
+    with started(workers[0].process), started(workers[1].process):
+        asked, _ = workers
+        asked.configure(
+            names[0], connector_class=f"{FILE_CONNECTORS}SourceConnector", file=str(source), topic="taken", **common
+        )
+        asked.configure(
+            names[1], connector_class=f"{FILE_CONNECTORS}SinkConnector", file=str(sink), topics="taken", **common
+        )
+        both = {worker.id for worker in workers}
+        wait_until(lambda: set(asked.tasks(*names).values()) == both, "each worker runs a task")
+        wait_until(
+            lambda: sink.exists() and sink.read_text().splitlines() == lines[:100], "100 lines arrive, once each"
+        )
+        victim = next(worker for worker in workers if worker.id == asked.tasks(*names)["taken-sink"])
+        (other,) = set(workers) - {victim}
+        victim.process.kill()
+        with source.open("a") as more:
+            more.writelines(f"{line}\n" for line in lines[100:])
+        wait_until(lambda: other.tasks(*names) == dict.fromkeys(names, other.id), "the other runs both tasks")
+        wait_until(lambda: set(sink.read_text().splitlines()) == set(lines), "the rest arrives")
+    arrived = sink.read_text().splitlines()
+    assert list(dict.fromkeys(arrived)) == lines, "in their order"
+
+
+@pytest.mark.slow
+def test_connect_standalone_carries_each_line_once_over_a_stop_and_a_start(broker: OurBroker, tmp_path: Path) -> None:
+    source, sink = tmp_path / "source.txt", tmp_path / "sink.txt"
+    lines = [f"line {number}" for number in range(200)]
+    worker = {
+        "bootstrap.servers": broker.bootstrap,
+        "key.converter": STRING,
+        "value.converter": STRING,
+        "offset.storage.file.filename": str(tmp_path / "offsets"),
+        "offset.flush.interval.ms": "100",
+        "plugin.discovery": "service_load",
+        "listeners": f"HTTP://127.0.0.1:{free_port()}",
+    }
+    connectors = [
+        {"name": "alone-source", "connector.class": f"{FILE_CONNECTORS}SourceConnector", "topic": "alone"},
+        {"name": "alone-sink", "connector.class": f"{FILE_CONNECTORS}SinkConnector", "topics": "alone"},
+    ]
+    paths = [written(tmp_path / "worker.properties", worker)]
+    for connector, file in zip(connectors, (source, sink), strict=True):
+        paths.append(written(tmp_path / f"{connector['name']}.properties", {**connector, "file": str(file)}))
+    for count in (100, 200):
+        with source.open("a") as more:
+            more.writelines(f"{line}\n" for line in lines[count - 100 : count])
+        process = ChildProcess(
+            java(STANDALONE, *map(str, paths), class_path=classpath_with_apps()), tmp_path / f"{count}.log"
+        )
+        with started(process):
+            process.wait_ready(
+                lambda count=count: sink.exists() and len(sink.read_text().splitlines()) >= count,
+                f"{count} lines arrive",
+            )
+            assert process.stop() == 143
+    assert lines_of(sink) == lines
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
 
 
 def is_at_the_end(broker: OurBroker, group: str, topic: str) -> bool:
