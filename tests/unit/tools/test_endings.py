@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -47,3 +49,33 @@ def test_a_tool_may_tell_in_its_own_way_what_it_is_prepared_for(capsys: pytest.C
     assert exit_code_of(raising(KeyError(1)), tool="topics", tell=lambda _: None, failures=(KeyError,)) == 1
     with pytest.raises(KeyError):
         exit_code_of(raising(KeyError(1)), tool="topics", tell=tell_with_trace)
+
+
+PRINTING = """
+import sys
+from kafka_zk.tools.endings import run_as_program
+def main():
+    print("a" * 100_000)
+    print("b", file=sys.stderr)
+    return 0
+sys.exit(run_as_program(main))
+"""
+
+
+@pytest.mark.parametrize("where", [">&-", "2>&-", ">&- 2>&- <&-", ">/dev/full", "| true"])
+def test_a_tool_that_cannot_print_ends_as_if_it_could(where: str) -> None:
+    shell = f'"$0" -c "$1" {where}; echo "${{PIPESTATUS[0]}}" >&9'
+    done = subprocess.run(
+        ["bash", "-c", f"exec 9>&1; {shell}", sys.executable, PRINTING], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "0"
+    assert done.stderr in ("", "b\n")
+
+
+@pytest.mark.parametrize(("thrown", "is_told"), [("KeyboardInterrupt", False), ("ZeroDivisionError", True)])
+def test_ctrl_c_is_not_told_of_while_a_tool_is_imported(thrown: str, is_told: bool) -> None:
+    """The list of arguments is what `python -m` shows while it looks for the module."""
+    program = f"import sys; sys.argv = ['-m']; import kafka_zk.tools; raise {thrown}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert (thrown in done.stderr) == bool(done.stderr) == is_told
