@@ -43,7 +43,10 @@ def _run(command: str, values: Mapping[str, Any]) -> None:
 
     with AdminClient(properties) as admin:
         try:
-            cluster_id = admin.describe_cluster(of_controllers=values["bootstrap-server"] is None).cluster_id
+            cluster_id = admin.describe_cluster(
+                of_controllers=values["bootstrap-server"] is None,
+                call_name="unregisterBroker" if command == "unregister" else "listNodes",
+            ).cluster_id
         except FAILURES as error:
             raise execution_error(error) from error
     if command == "unregister":

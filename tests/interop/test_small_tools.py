@@ -67,11 +67,14 @@ foo e2e 1 all 1
 WRONG_BY_ITSELF["cluster"] = """
 cluster-id -b foo
 cluster-id -b B -c /no/such
+cluster-id -b 127.0.0.1:1 -c tests/golden/tools/delete-records/impatient.properties
+unregister -b 127.0.0.1:1 --id 1 -c tests/golden/tools/delete-records/impatient.properties
 """
 WRONG_BY_ITSELF["features"] = """
 --bootstrap-server foo describe
 --bootstrap-server= desc
 --bootstrap-server B --command-config /no/such describe
+--bootstrap-server 127.0.0.1:1 --command-config tests/golden/tools/delete-records/impatient.properties describe
 --bootstrap-server B --bootstrap-server foo describe
 --bootstrap-server B upgrade
 --bootstrap-server B downgrade --dry-run
@@ -97,6 +100,7 @@ B e2e-T -1 1 10
 B e2e-T 3 1 -1
 B e2e-T 3 all 10
 B e2e-T 1 1 0
+B e2e-T 1 1 1048577
 """,
     # What the measurement above left behind.
     "log_dirs": """

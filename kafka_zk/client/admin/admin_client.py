@@ -363,11 +363,14 @@ class AdminClient:
 
         return describe_api_versions(self._calls)
 
-    def describe_cluster(self, *, of_controllers: bool = False) -> ClusterDescription:
-        """Blocks. Id, controller and living brokers. Whoever is no KRaft controller refuses to describe those."""
+    def describe_cluster(self, *, of_controllers: bool = False, call_name: str = "listNodes") -> ClusterDescription:
+        """Blocks. Id, controller and living brokers. Whoever is no KRaft controller refuses to describe those.
+
+        `call_name` is the call that fails when time is over.
+        """
         from kafka_zk.client.admin.cluster_description import describe_cluster
 
-        return describe_cluster(self._calls, of_controllers=of_controllers)
+        return describe_cluster(self._calls, of_controllers=of_controllers, call_name=call_name)
 
     def describe_features(self, *, of_controllers: bool = False) -> FeatureMetadata:
         """Blocks. The features that one broker supports, and the levels the cluster has agreed on.
