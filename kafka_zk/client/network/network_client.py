@@ -38,6 +38,8 @@ Request = TypeVar("Request")
 Response = TypeVar("Response")
 
 CLOSED = "The client was closed."
+LONGEST_SELECT_S = 3600.0
+"""epoll takes 2**31 - 1 ms at most. Whoever waits longer calls again."""
 
 log = logging.getLogger("org.apache.kafka.clients.NetworkClient")
 
@@ -124,7 +126,7 @@ class NetworkClient:
         for connection in list(self._connections.values()):
             connection.advance(now_ms)
             due_ms = min(due_ms, connection.next_due_ms(now_ms))
-        wait_s = 0.0 if self._outcomes else max(0.0, min(timeout_s, (due_ms - now_ms) / 1000))
+        wait_s = 0.0 if self._outcomes else max(0.0, min(timeout_s, (due_ms - now_ms) / 1000, LONGEST_SELECT_S))
         events = self._selector.select(wait_s)
         now_ms = self._clock.monotonic_ms()
         for key, mask in events:

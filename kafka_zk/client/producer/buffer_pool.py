@@ -13,6 +13,7 @@ from collections import deque
 
 from kafka_zk.client.errors import IllegalArgumentException, KafkaException
 from kafka_zk.client.producer.errors import BufferExhaustedException
+from kafka_zk.client.waits import waitable
 
 
 class _Waiter:
@@ -76,7 +77,7 @@ class BufferPool:
                         f"{max_block_ms} ms. Total memory: {self.total_bytes} bytes. "
                         f"Available memory: {self.available_bytes} bytes. Poolable size: {size_bytes} bytes"
                     )
-                mine.condition.wait(left_s)
+                mine.condition.wait(waitable(left_s))
             self.available_bytes -= size_bytes
         finally:
             self.wait_time_ns += time.monotonic_ns() - began_ns

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from kafka_zk.client.errors import TimeoutException
+from kafka_zk.client.waits import waitable
 
 NO_OFFSET: Final = -1
 NO_TIMESTAMP: Final = -1
@@ -54,7 +55,7 @@ class BatchResult:
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Blocks. Whether the outcome, or the split, is there."""
-        return self._done.wait(timeout_s)
+        return self._done.wait(None if timeout_s is None else waitable(timeout_s))
 
     def settle(self) -> None:
         """The outcome is complete: let those who wait have it."""

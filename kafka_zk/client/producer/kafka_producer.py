@@ -33,6 +33,7 @@ from kafka_zk.client.producer.record_size import size_upper_bound
 from kafka_zk.client.producer.sender import Sender
 from kafka_zk.client.producer.settings import producer_settings
 from kafka_zk.client.serialization import Serialize, class_named, serializer_of
+from kafka_zk.client.waits import waitable
 from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.tables.producer import PRODUCER_KEYS
@@ -221,7 +222,7 @@ class KafkaProducer:
             self._sender.force_close()
             return
         self._sender.close()
-        thread.join(timeout_s)
+        thread.join(None if timeout_s is None else waitable(timeout_s))
         if thread.is_alive():
             self._sender.force_close()
             thread.join()
@@ -325,7 +326,7 @@ class KafkaProducer:
                     self._metadata.request_update()
                 is_new = False
                 self._client.wakeup()
-                self._metadata_changed.wait(left_s)
+                self._metadata_changed.wait(waitable(left_s))
 
     def _missing(self, topic: str, partition: int | None, count: int | None) -> str:
         waited_ms = self._settings.max_block_ms

@@ -109,11 +109,11 @@ def _idempotent(config: ClientConfig) -> bool:
 def _delivery_timeout_ms(config: ClientConfig) -> int:
     """At least linger and one request; raised to that if nobody asked for less."""
     given_ms = config.integer("delivery.timeout.ms")
-    least_ms = config.integer("linger.ms") + config.integer("request.timeout.ms")
-    if given_ms >= min(least_ms, 2**31 - 1):
+    least_ms = min(config.integer("linger.ms") + config.integer("request.timeout.ms"), 2**31 - 1)
+    if given_ms >= least_ms:
         return given_ms
     if config.given("delivery.timeout.ms") is not None:
         raise ConfigException("delivery.timeout.ms should be equal to or larger than linger.ms + request.timeout.ms")
     log.warning("delivery.timeout.ms should be equal to or larger than linger.ms + request.timeout.ms. "
                 "Setting it to %s.", least_ms)  # fmt: skip
-    return min(least_ms, 2**31 - 1)
+    return least_ms

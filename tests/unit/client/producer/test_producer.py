@@ -27,6 +27,8 @@ from kafka_zk.client.producer.kafka_producer import KafkaProducer
 from kafka_zk.client.producer.produce_calls import ProduceOutcome, errors_of, send_batches
 from kafka_zk.client.producer.producer_batch import ProducerBatch
 from kafka_zk.config.errors import ConfigException
+from kafka_zk.config.tables.producer import PRODUCER_KEYS
+from kafka_zk.config.values import ConfigType
 from kafka_zk.protocol.errors import ErrorCode, InvalidRecord, InvalidTopicException, MessageTooLarge, is_retriable
 from kafka_zk.protocol.messages.produce import BatchIndexAndErrorMessage, PartitionProduceResponse
 from kafka_zk.protocol.types import TopicPartition
@@ -271,6 +273,17 @@ def test_a_record_larger_than_a_request_may_be_fails_at_once(broker: TakingBroke
         "The message is 1086 bytes when serialized which is larger than 1000, "
         "which is the value of the max.request.size configuration."
     )
+
+
+def test_every_time_may_be_for_ever(broker: TakingBroker, produce: Produce) -> None:
+    numbers = {ConfigType.INT: 2**31 - 1, ConfigType.LONG: 2**63 - 1}
+    times = [key for key in PRODUCER_KEYS.values() if key.name.endswith(".ms")]
+    for_ever = {key.name.replace(".", "_"): numbers[key.type] for key in times}
+    producer = produce(broker, buffer_memory=4000, batch_size=2000, **for_ever)
+    futures = [producer.send("t", b"x" * 1000) for _ in range(10)]
+    producer.flush(2**60)
+    assert [future.result(2**60).offset for future in futures] == list(range(10))
+    producer.close(2**60)
 
 
 def test_a_topic_that_never_comes_fails_after_max_block(broker: TakingBroker, produce: Produce) -> None:
