@@ -68,7 +68,10 @@ def _answer(channel: socket.socket, result: object, error: Exception | None) -> 
             pickle.loads(pickle.dumps(error))  # some are only found out over there
     except Exception as unsendable:
         # Pickle raises what it likes.
-        packed = Packed((None, RuntimeError(f"{result if error is None else error!r} cannot be sent: {unsendable!r}")))
+        failure = RuntimeError(f"{result if error is None else error!r} cannot be sent: {unsendable!r}")
+        for note in getattr(error, "__notes__", ()):
+            failure.add_note(note)
+        packed = Packed((None, failure))
     with suppress(OSError):  # the broker is gone
         packed.send(channel, _never)
 

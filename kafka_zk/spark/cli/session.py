@@ -39,13 +39,19 @@ ONE_TRY = frozenset(("ingest", "restore", "mirror"))
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
+def jvm_option(text: str) -> str:
+    """One option among those that Spark parts at blanks: quoted, as its launcher reads it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
 def start_session(job: str, settings: Settings, scratch: Path) -> SparkSession:
     """Blocks for the seconds that a JVM needs. `scratch` takes a package made for the workers, and on this machine
     alone what the JVM keeps for the time of its life."""
     given = job_conf(job, settings.mapping("conf"))
     master = settings.text("master")
     if _is_local(master):
-        given = {JVM_OPTIONS: f"{DEFAULTS[JVM_OPTIONS]} -Djava.io.tmpdir={scratch}"} | given
+        given = {JVM_OPTIONS: f"{DEFAULTS[JVM_OPTIONS]} {jvm_option(f'-Djava.io.tmpdir={scratch}')}"} | given
     package = _package(settings, master, scratch)
     if package is not None:
         # What plans a read runs beside the driver with the workers' Python, which has no kafka_zk of its own.
