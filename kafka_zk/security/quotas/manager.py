@@ -59,6 +59,8 @@ class QuotaManagers:
         }
         self._exempt_time = SampledStat(num_samples=num_samples, window_ms=window_ms)
         self._show()
+        # Also when the last quota is gone, and nobody counts any more.
+        metrics.on_fold(self._forget_unused)
 
     @property
     def is_configured(self) -> bool:
@@ -100,6 +102,12 @@ class QuotaManagers:
             lambda: self._exempt_time.rate(self._clock.monotonic_ms()),
             attribute="exempt-request-time",
         )
+
+    def _forget_unused(self, now_ms: int) -> bool:
+        """False, as a folder that has no more."""
+        for usage in self._usages.values():
+            usage.forget_unused(now_ms)
+        return False
 
     def _muted(self, usage: Usage) -> int:
         return usage.throttled_count(self._clock.monotonic_ms())

@@ -19,7 +19,7 @@ from kafka_zk.security.quotas.throttle import rate_throttle_ms, token_throttle_m
 from kafka_zk.security.quotas.token_bucket import TokenBucket
 
 FORGET_AFTER_MS = 3600 * 1000
-SWEEP_INTERVAL_MS = 60 * 1000
+SWEEP_INTERVAL_MS = 30 * 1000
 
 
 class Sensor:
@@ -83,8 +83,6 @@ class Usage:
         if sensor is None:
             sensor = self._found[user, client_id] = self._of(self.limits.tags(user, client_id))
         sensor.last_used_ms = now_ms
-        if now_ms >= self._next_sweep_ms:
-            self._forget_unused(now_ms)
         return sensor
 
     def record(self, user: str, client_id: str, value: float, now_ms: int) -> int:
@@ -138,6 +136,20 @@ class Usage:
             heapq.heappop(self._ends_ms)
         return len(self._ends_ms)
 
+    def forget_unused(self, now_ms: int) -> None:
+        """To be called now and then, whether or not there are quotas any more."""
+        if now_ms < self._next_sweep_ms:
+            return
+        self._next_sweep_ms = now_ms + SWEEP_INTERVAL_MS
+        oldest_ms = now_ms - FORGET_AFTER_MS
+        unused = [sensor for sensor in self._sensors.values() if sensor.last_used_ms < oldest_ms]
+        # Also where no sensor goes: many client ids that come once may share one.
+        self._found.clear()
+        for sensor in unused:
+            del self._sensors[sensor.tags]
+            if self._watcher is not None:
+                self._watcher.vanished(sensor)
+
     def __len__(self) -> int:
         """How many sensors there are."""
         return len(self._sensors)
@@ -155,14 +167,3 @@ class Usage:
             if self._watcher is not None:
                 self._watcher.appeared(sensor)
         return sensor
-
-    def _forget_unused(self, now_ms: int) -> None:
-        self._next_sweep_ms = now_ms + SWEEP_INTERVAL_MS
-        oldest_ms = now_ms - FORGET_AFTER_MS
-        unused = [sensor for sensor in self._sensors.values() if sensor.last_used_ms < oldest_ms]
-        # Also where no sensor goes: many client ids that come once may share one.
-        self._found.clear()
-        for sensor in unused:
-            del self._sensors[sensor.tags]
-            if self._watcher is not None:
-                self._watcher.vanished(sensor)

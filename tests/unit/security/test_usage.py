@@ -12,7 +12,7 @@ from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.protocol.errors import InvalidConfig
 from kafka_zk.security.quotas.manager import QuotaManagers
 from kafka_zk.security.quotas.overrides import QuotaKind
-from kafka_zk.security.quotas.usage import FORGET_AFTER_MS
+from kafka_zk.security.quotas.usage import FORGET_AFTER_MS, SWEEP_INTERVAL_MS
 
 DEFAULT_CLIENT = (("clients", None),)
 ALICE = (("users", "alice"),)
@@ -120,11 +120,21 @@ def test_a_client_unused_for_an_hour_is_forgotten(given: Managers) -> None:
     given.produce("gone", 10)
     given.clock.advance(FORGET_AFTER_MS - 1)
     given.produce("here", 10)
+    given.metrics.fold_some()
     assert given.shown("Produce", client_id="gone")
-    given.clock.advance(60_001)
-    given.produce("here", 10)
+    given.clock.advance(SWEEP_INTERVAL_MS)
+    given.metrics.fold_some()
     assert not given.shown("Produce", client_id="gone")
     assert given.shown("Produce", client_id="here")
+
+
+def test_a_client_is_forgotten_when_nobody_has_a_quota_any_more(given: Managers) -> None:
+    given.managers.update(DEFAULT_CLIENT, {"producer_byte_rate": "100"})
+    given.produce("gone", 10)
+    given.managers.update(DEFAULT_CLIENT, {})
+    given.clock.advance(FORGET_AFTER_MS + SWEEP_INTERVAL_MS)
+    given.metrics.fold_some()
+    assert not given.shown("Produce", client_id="gone")
 
 
 def test_client_ids_that_share_a_quota_in_use_are_forgotten_as_well(given: Managers) -> None:
@@ -138,10 +148,9 @@ def test_client_ids_that_share_a_quota_in_use_are_forgotten_as_well(given: Manag
     given.produce(once, 10)
     seen = weakref.ref(once)
     del once
-    given.clock.advance(60_001)
+    given.clock.advance(SWEEP_INTERVAL_MS)
     given.produce("always", 10)
-    given.clock.advance(60_001)
-    given.produce("always", 10)
+    given.metrics.fold_some()
     assert seen() is None
 
 
