@@ -7,10 +7,10 @@ Source      ZkAdminManager.alterClientQuotas, describeClientQuotas; DynamicConfi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kafka_zk.admin.quota_entities import Names, QuotaFilter, entity_of
-from kafka_zk.admin.quota_znodes import change_overrides, overrides_of
+from kafka_zk.admin.quota_znodes import change_overrides
 from kafka_zk.config.values import ConfigType, java_double
 from kafka_zk.protocol.errors import BrokerError, InvalidRequest
 from kafka_zk.security.quotas.addresses import address_of
@@ -18,7 +18,7 @@ from kafka_zk.security.quotas.limits import Entity
 from kafka_zk.security.quotas.overrides import CLIENT_KEYS, CONNECTION_RATE, QuotaKey
 from kafka_zk.zk.entity_configs import entity_configs, quota_entities
 from kafka_zk.zk.session import ZkClient
-from kafka_zk.zk.znodes import entities_of
+from kafka_zk.zk.znodes import entities_of, sanitize
 
 _OF_CLIENTS = {key.name: key for key in CLIENT_KEYS.values()}
 _OF_IPS = {CONNECTION_RATE.name: CONNECTION_RATE}
@@ -40,24 +40,26 @@ def describe_client_quotas(zk: ZkClient, wanted: QuotaFilter) -> dict[Entity, di
 
 
 def alter_client_quotas(
-    zk: ZkClient, names: Names, changes: Mapping[str, float | None], *, validate_only: bool = False
+    zk: ZkClient, names: Names, changes: Sequence[tuple[str, float | None]], *, validate_only: bool = False
 ) -> None:
-    """Blocks. Set quotas of one entity, or take them away (None). Raises InvalidRequest."""
+    """Blocks. Set quotas of one entity, or take them away (None), one after the other. Raises InvalidRequest."""
     entity = entity_of(names)
     entity_type, name = entity[0]
     if entity_type == "ips" and name is not None and address_of(name) is None:
-        raise InvalidRequest(f"{name} is not a valid IP or resolvable host.")
+        raise InvalidRequest(f"{sanitize(name)} is not a valid IP or resolvable host.")
     keys = _keys_of(entity)
-    overrides = overrides_of(zk, entity)
-    for key, value in changes.items():
-        if value is None:
-            overrides.pop(key, None)
-        elif key in keys:
-            overrides[key] = _text(keys[key], value)
-        else:
-            raise InvalidRequest(f"Invalid configuration key {key}")
-    if not validate_only:
-        change_overrides(zk, entity, overrides)
+
+    def change(overrides: dict[str, str]) -> dict[str, str] | None:
+        for key, value in changes:
+            if value is None:
+                overrides.pop(key, None)
+            elif key in keys:
+                overrides[key] = _text(keys[key], value)
+            else:
+                raise InvalidRequest(f"Invalid configuration key {key}")
+        return None if validate_only else overrides
+
+    change_overrides(zk, entity, change)
 
 
 def _keys_of(entity: Entity) -> Mapping[str, QuotaKey]:

@@ -2,7 +2,8 @@
 
 Role        Acts: reads and writes the overrides in ZooKeeper, and the loggers of this process. What it writes it
             announces; that is how it reaches this broker, too.
-Invariants  Nothing is written before everything of that resource was checked.
+Invariants  Nothing is written before everything of that resource was checked. Two clients that change other keys at
+            the same moment do not undo each other.
 Source      ConfigHelper.describeConfigs; ConfigAdminManager, ZkAdminManager.alterConfigs, incrementalAlterConfigs.
 """
 
@@ -13,8 +14,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
-
-from gevent.lock import RLock
 
 from kafka_zk.admin.broker_configs import BrokerConfigs
 from kafka_zk.admin.config_rules import Change, ConfigResourceType, Operation, changed, check_levels
@@ -27,7 +26,8 @@ from kafka_zk.config.tables.topic import TOPIC_KEYS
 from kafka_zk.config.topic import validate_overrides
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.protocol.errors import InvalidConfig, InvalidRequest, UnknownTopicOrPartition
-from kafka_zk.zk.entity_configs import announce_config_change, entity_config, write_entity_config
+from kafka_zk.zk import entity_configs
+from kafka_zk.zk.entity_configs import entity_config
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import entity_path
 
@@ -63,8 +63,6 @@ class ConfigAdmin:
         self._config = broker_configs.config
         self._broker_id = broker_id
         self._loggers = loggers
-        # What stands is read, changed and written: two clients that change other keys must not undo each other.
-        self._turn = RLock()
 
     # --- what it is --------------------------------------------------------------------------------------------------
 
@@ -97,35 +95,43 @@ class ConfigAdmin:
 
     def check_broker(self, name: str, changes: Sequence[Change], *, keep_others: bool) -> None:
         """Blocks. Raise InvalidRequest unless the configuration of broker `name` ("": of all brokers) may become so."""
-        self._broker_values(name, changes, keep_others=keep_others)
+        self._check_node(name)
+        stored = entity_config(self._zk, _broker_path(name)) if keep_others else {}
+        self._broker_values(name, changes, stored)
 
     def alter_broker(self, name: str, changes: Sequence[Change], *, keep_others: bool, validate_only: bool) -> None:
         """Blocks. Change the stored values of broker `name` ("": of all brokers), or replace them all by `changes`."""
-        with self._turn:
-            texts = self._broker_values(name, changes, keep_others=keep_others)
+        self._check_node(name)
+
+        def change(stored: dict[str, str]) -> dict[str, str] | None:
+            texts = self._broker_values(name, changes, stored)
             if validate_only:
-                return
+                return None
             whose = f"broker {int(name)}" if name else "brokers"
             log.info("Updating %s with new configuration : %s", whose, _loggable(texts))
             with _refusals_of(ConfigResourceType.BROKER, name):
-                stored = self._broker_configs.to_store(texts, for_all_brokers=not name)
-            self._write(_broker_path(name), stored)
+                return self._broker_configs.to_store(texts, for_all_brokers=not name)
+
+        self._change(_broker_path(name), change, keep_others=keep_others)
 
     def alter_topic(self, topic: str, changes: Sequence[Change], *, keep_others: bool, validate_only: bool) -> None:
         """Blocks. Change the overrides of a topic, or replace them all by `changes`."""
-        with self._turn:
-            if not topic:
-                raise InvalidRequest("Default topic resources are not allowed.")
-            path = entity_path(("topics", topic))
-            overrides = changed(entity_config(self._zk, path) if keep_others else {}, changes, TOPIC_KEYS)
+        if not topic:
+            raise InvalidRequest("Default topic resources are not allowed.")
+
+        def change(stored: dict[str, str]) -> dict[str, str] | None:
+            overrides = changed(stored, changes, TOPIC_KEYS)
             if self._metadata_cache.topic(topic) is None:
                 raise UnknownTopicOrPartition(f"The topic '{topic}' does not exist.")
             check_name(topic)
             with _refusals_of(ConfigResourceType.TOPIC, topic):
                 validate_overrides(self._config, overrides)
-            if not validate_only:
-                log.info("Updating topic %s with new configuration : %s", topic, _loggable(overrides))
-                self._write(path, overrides)
+            if validate_only:
+                return None
+            log.info("Updating topic %s with new configuration : %s", topic, _loggable(overrides))
+            return overrides
+
+        self._change(entity_path(("topics", topic)), change, keep_others=keep_others)
 
     def alter_log_levels(self, name: str, changes: Sequence[Change], *, validate_only: bool) -> None:
         """Change levels of this broker's loggers; they last until its end."""
@@ -141,18 +147,13 @@ class ConfigAdmin:
                 log.info("Unset the log level of %s", logger)
                 self._loggers.unset(logger)
 
-    def _broker_values(self, name: str, changes: Sequence[Change], *, keep_others: bool) -> dict[str, str]:
-        """Blocks. All values of that layer after `changes`, checked."""
+    def _broker_values(self, name: str, changes: Sequence[Change], stored: Mapping[str, str]) -> dict[str, str]:
+        """All values of the layer of broker `name` after `changes` of those that are stored, checked."""
         for_all_brokers = not name
-        if name:
-            self._check_own_id(name, "Node", ",")
         for change in changes:
             if change.operation not in set(Operation):
                 raise InvalidRequest(f"Unknown operations type {change.operation}")
-        standing = {}
-        if keep_others:
-            stored = entity_config(self._zk, _broker_path(name))
-            standing = self._broker_configs.readable(stored, for_all_brokers=for_all_brokers)
+        standing = self._broker_configs.readable(stored, for_all_brokers=for_all_brokers)
         texts = changed(standing, changes, BROKER_KEYS)
         try:
             self._broker_configs.check(texts, for_all_brokers=for_all_brokers)
@@ -160,9 +161,20 @@ class ConfigAdmin:
             raise InvalidRequest(str(error)) from error
         return texts
 
-    def _write(self, path: str, values: Mapping[str, str]) -> None:
-        write_entity_config(self._zk, path, values)
-        announce_config_change(self._zk, path)
+    def _change(self, path: str, change: entity_configs.Change, *, keep_others: bool) -> None:
+        """Blocks. Write what `change` makes of what stands, or of nothing, and announce it."""
+        if keep_others:
+            entity_configs.change_entity_config(self._zk, path, change)
+            return
+        # What stands is not even looked at: it may be what cannot be read.
+        wanted = change({})
+        if wanted is not None:
+            entity_configs.write_entity_config(self._zk, path, wanted)
+            entity_configs.announce_config_change(self._zk, path)
+
+    def _check_node(self, name: str) -> None:
+        if name:
+            self._check_own_id(name, "Node", ",")
 
     def _check_own_logger_id(self, name: str) -> None:
         if _broker_id(name, "Node") != self._broker_id:

@@ -2,6 +2,7 @@
 
 Role        Acts: writes the config, or removes a znode that is left without one, and tells every broker.
 Invariants  No znode stays that holds nothing and has no children (KAFKA-14285).
+            Two changes at the same moment are both made, as long as they are of different keys.
 Source      AdminZkClient.changeEntityConfig, fetchAllEntityConfigs, fetchAllChildEntityConfigs.
 """
 
@@ -12,12 +13,15 @@ from collections.abc import Mapping
 
 from kafka_zk.security.quotas.limits import Entity
 from kafka_zk.zk.entity_configs import (
-    announce_config_change,
+    Change,
+    change_entity_config,
     delete_entity,
     entities_with_config,
     entity_config,
-    write_entity_config,
+    replace_entity_config,
+    stored_configs,
 )
+from kafka_zk.zk.errors import BadVersion
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import entity_path
 
@@ -29,24 +33,48 @@ def overrides_of(zk: ZkClient, entity: Entity) -> dict[str, str]:
     return entity_config(zk, entity_path(*entity))
 
 
-def change_overrides(zk: ZkClient, entity: Entity, overrides: Mapping[str, str]) -> None:
-    """Blocks. Replace the overrides of an entity, and have every broker read them. Raises ControllerMoved."""
-    path = entity_path(*entity)
-    if overrides or not _remove(zk, path):
-        write_entity_config(zk, path, overrides)
-    announce_config_change(zk, path)
+def change_overrides(zk: ZkClient, entity: Entity, change: Change) -> None:
+    """Blocks. Replace the overrides of an entity by what `change` makes of them, and have every broker read them.
+
+    Raises what `change` raises, and ControllerMoved.
+    """
+    change_entity_config(zk, entity_path(*entity), change, replace=_replace)
 
 
-def _remove(zk: ZkClient, path: str) -> bool:
-    """Blocks. Delete an entity's znode and those above it that are left empty; whether it is gone."""
-    if entities_with_config(zk, path):
-        return False
-    if not delete_entity(zk, path):
-        return False
+def _replace(zk: ZkClient, path: str, overrides: Mapping[str, str], zk_version: int | None) -> bool:
+    """Blocks. Write the overrides, or remove a znode without any; False if it is not that version any more."""
+    if overrides or entities_with_config(zk, path):
+        was_that = replace_entity_config(zk, path, overrides, zk_version)
+        if was_that and not overrides:
+            # The last client of this user may have gone meanwhile, and left the user alone for its quotas.
+            _remove_if_empty(zk, path)
+        return was_that
+    if zk_version is not None:
+        try:
+            if not delete_entity(zk, path, zk_version):
+                # A client of this user has just got a quota.
+                return replace_entity_config(zk, path, overrides, zk_version)
+        except BadVersion:
+            return False
+    _remove_empty_parents(zk, path)
+    log.info("Deleting zk path /config/%s since its configs are empty", path)
+    return True
+
+
+def _remove_empty_parents(zk: ZkClient, path: str) -> None:
+    """Blocks. Of the last client of a user: the znode that holds clients, and that of a user without quotas."""
     user, _, client = path.removeprefix("users/").partition("/clients/")
     if client and not entities_with_config(zk, f"users/{user}/clients"):
         delete_entity(zk, f"users/{user}/clients")
-        if not entity_config(zk, f"users/{user}") and not entities_with_config(zk, f"users/{user}"):
-            delete_entity(zk, f"users/{user}")
-    log.info("Deleting zk path /config/%s since its configs are empty", path)
-    return True
+        _remove_if_empty(zk, f"users/{user}")
+
+
+def _remove_if_empty(zk: ZkClient, path: str) -> None:
+    """Blocks."""
+    stored = stored_configs(zk, [path])[path]
+    if stored.zk_version is None or stored.overrides or entities_with_config(zk, path):
+        return
+    try:
+        delete_entity(zk, path, stored.zk_version)
+    except BadVersion:
+        log.debug("/config/%s has just got a config", path)

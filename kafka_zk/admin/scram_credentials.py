@@ -121,19 +121,20 @@ def _refusals(deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]) ->
 def _alter_one(
     zk: ZkClient, user: str, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]
 ) -> BrokerError | None:
-    entity = (("users", user),)
-    try:
-        overrides = overrides_of(zk, entity)
+    def change(overrides: dict[str, str]) -> dict[str, str]:
         for deletion in deletions:
             if overrides.pop(BY_CODE[deletion.mechanism].key, None) is None:
-                return ResourceNotFound("Attempt to delete a user credential that does not exist")
+                raise ResourceNotFound("Attempt to delete a user credential that does not exist")
         for given in upsertions:
             mechanism = BY_CODE[given.mechanism]
             credential = credential_of(
                 mechanism, salt=given.salt, salted_password=given.salted_password, iterations=given.iterations
             )
             overrides[mechanism.key] = credential.text()
-        change_overrides(zk, entity, overrides)
+        return overrides
+
+    try:
+        change_overrides(zk, (("users", user),), change)
     except ValueError:
         return BrokerError()
     except (BrokerError, ZkError) as error:

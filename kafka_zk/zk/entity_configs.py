@@ -3,19 +3,23 @@
 Role        Acts, through the session.
 Invariants  A write of existing overrides checks in the same multi that the controller seen just before is still the
             one: a cluster taken over by a KRaft controller must not be written to any more.
+            A change of some overrides is of those that stood when it was written: of two at the same moment, on one
+            broker or on two, neither is lost.
             Written first, announced second: whoever reads the notice finds the new overrides.
+Differs from Kafka: it writes back what it has read without a look at the znode's version.
 Source      KafkaZkClient.setOrCreateEntityConfigs, getEntityConfigs, createConfigChangeNotification; KIP-866.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, TypeAlias
 
 from kafka_zk.zk.cluster import controller
 from kafka_zk.zk.errors import BadVersion, ControllerMoved, MalformedZNode, NodeExists, NoNode, NotEmpty, ZkError
 from kafka_zk.zk.existing import existing
-from kafka_zk.zk.operations import Check, SetData
+from kafka_zk.zk.operations import ANY_VERSION, Check, SetData
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import (
     ConfigChangeZNode,
@@ -25,6 +29,17 @@ from kafka_zk.zk.znodes import (
 )
 
 log = logging.getLogger("kafka.zk.KafkaZkClient")
+
+
+class Stored(NamedTuple):
+    """The overrides of an entity, and the version of its znode; None where there is none."""
+
+    overrides: dict[str, str]
+    zk_version: int | None
+
+
+Change: TypeAlias = Callable[[dict[str, str]], Mapping[str, str] | None]
+"""From the overrides that stand to those that shall; None leaves all as it is. It may be asked more than once."""
 
 
 def entity_config(zk: ZkClient, entity_path: str) -> dict[str, str]:
@@ -37,15 +52,22 @@ def entity_configs(zk: ZkClient, entity_paths: Iterable[str]) -> dict[str, dict[
 
     What holds no map of overrides has none, as with Kafka; here the log names it.
     """
-    overrides: dict[str, dict[str, str]] = {path: {} for path in entity_paths}
-    for path, (data, stat) in existing(zk, overrides, ConfigEntityZNode.path):
+    return {path: stored.overrides for path, stored in stored_configs(zk, entity_paths).items()}
+
+
+def stored_configs(zk: ZkClient, entity_paths: Iterable[str]) -> dict[str, Stored]:
+    """Blocks. The same with the versions of the znodes."""
+    found = {path: Stored({}, None) for path in entity_paths}
+    for path, (data, stat) in existing(zk, found, ConfigEntityZNode.path):
         try:
-            overrides[path] = ConfigEntityZNode.decode(data, stat, path)
+            overrides = ConfigEntityZNode.decode(data, stat, path)
         except MalformedZNode as error:
             if ConfigEntityZNode.holds_map(data):
                 raise
             log.error("%s; it is taken as empty", error)
-    return overrides
+            overrides = {}
+        found[path] = Stored(overrides, stat.version)
+    return found
 
 
 def entities_with_config(zk: ZkClient, entity_type: str) -> list[str]:
@@ -96,6 +118,58 @@ def write_entity_config(zk: ZkClient, entity_path: str, overrides: Mapping[str, 
         return
 
 
+def change_entity_config(
+    zk: ZkClient,
+    entity_path: str,
+    change: Change,
+    *,
+    replace: Callable[[ZkClient, str, Mapping[str, str], int | None], bool] | None = None,
+) -> None:
+    """Blocks. Make the overrides of an entity what `change` makes of them, and have every broker read them.
+
+    `change` is asked again where somebody else has written meanwhile. `replace` writes, as `replace_entity_config`
+    does. Raises what `change` raises, and ControllerMoved.
+    """
+    written: Mapping[str, str] | None = None
+    while True:
+        stored = stored_configs(zk, [entity_path])[entity_path]
+        if written is not None and stored.overrides == written:
+            # Nobody else: the answer to our own write went with a connection, and it was sent again.
+            break
+        written = change(dict(stored.overrides))
+        if written is None:
+            return
+        if (replace or replace_entity_config)(zk, entity_path, written, stored.zk_version):
+            break
+    announce_config_change(zk, entity_path)
+
+
+def replace_entity_config(zk: ZkClient, entity_path: str, overrides: Mapping[str, str], zk_version: int | None) -> bool:
+    """Blocks. Replace all overrides if the znode has this version (None: does not exist); whether it was so.
+
+    Raises ControllerMoved when there is no ZooKeeper controller.
+    """
+    path = ConfigEntityZNode.path(entity_path)
+    data = ConfigEntityZNode.encode(overrides)
+    while True:
+        check = Check(ControllerZNode.PATH, _controller_zk_version(zk, entity_path))
+        if zk_version is None:
+            try:
+                zk.create(path, data, make_parents=True)
+            except (NodeExists, NoNode):
+                # Without a parent: somebody has just removed that with what was its last child.
+                return False
+            return True
+        checked, written = zk.multi([check, SetData(path, data, zk_version)])
+        if isinstance(checked, BadVersion | NoNode):
+            continue
+        if isinstance(written, BadVersion | NoNode):
+            return False
+        if isinstance(written, ZkError):
+            raise written
+        return True
+
+
 def _controller_zk_version(zk: ZkClient, entity_path: str) -> int:
     registration = controller(zk)
     if registration is None:
@@ -110,10 +184,13 @@ def _refusal(entity_path: str, why: str) -> str:
     return f"Cannot set entity configs for {entity_type} {name} {why}"
 
 
-def delete_entity(zk: ZkClient, entity_path: str) -> bool:
-    """Blocks. Delete an entity's znode unless it has children (clients of a user); whether it is gone."""
+def delete_entity(zk: ZkClient, entity_path: str, zk_version: int = ANY_VERSION) -> bool:
+    """Blocks. Delete an entity's znode unless it has children (clients of a user); whether it is gone.
+
+    Raises BadVersion.
+    """
     try:
-        zk.delete(ConfigEntityZNode.path(entity_path))
+        zk.delete(ConfigEntityZNode.path(entity_path), zk_version)
     except NoNode:
         return True
     except NotEmpty:

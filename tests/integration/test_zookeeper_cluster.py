@@ -11,12 +11,13 @@ from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.protocol.errors import TopicAlreadyExists
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk import cluster, entity_configs, registration, topics
-from kafka_zk.zk.errors import ControllerMoved, EndPointsTaken, NodeExists
+from kafka_zk.zk.errors import BadVersion, ControllerMoved, EndPointsTaken, NodeExists
 from kafka_zk.zk.sequence_listener import NOTICE_LIFETIME_MS, SequenceListener
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import (
     PERSISTENT_PATHS,
     BrokerRegistration,
+    ConfigChangesZNode,
     ConfigChangeZNode,
     ControllerRegistration,
     ControllerZNode,
@@ -178,6 +179,26 @@ def test_nested_entities_leave_their_parents_without_data(zk: ZkClient) -> None:
     assert entity_configs.entities_with_config(zk, "users") == ["bob"]
     assert not entity_configs.delete_entity(zk, "users/bob")
     assert entity_configs.delete_entity(zk, "users/bob/clients/<default>")
+
+
+def test_a_change_is_of_what_stands_when_it_is_written(zk: ZkClient, connect_zk: ConnectZk) -> None:
+    become_controller(zk)
+    other, path = connect_zk(), "users/bob"
+    seen: list[dict[str, str]] = []
+
+    def change(overrides: dict[str, str]) -> dict[str, str]:
+        """The other broker is faster, twice: where there was no znode, and then where there is one."""
+        seen.append(dict(overrides))
+        if len(seen) < 3:
+            entity_configs.change_entity_config(other, path, lambda standing: {**standing, f"theirs-{len(seen)}": "1"})
+        return {**overrides, "ours": "2"}
+
+    entity_configs.change_entity_config(zk, path, change)
+    assert seen == [{}, {"theirs-1": "1"}, {"theirs-1": "1", "theirs-2": "1"}]
+    assert entity_configs.entity_config(zk, path) == {**seen[2], "ours": "2"}
+    with pytest.raises(BadVersion):
+        entity_configs.delete_entity(zk, path, 0)
+    assert len(zk.children(ConfigChangesZNode.PATH)) == 3
 
 
 def test_features_come_with_their_epoch(zk: ZkClient) -> None:

@@ -17,6 +17,7 @@ from kafka_zk.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS_RESPONSE,
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
+    EntityData,
     RequestEntryData,
     ResponseEntryData,
 )
@@ -28,9 +29,9 @@ def alter(request: AlterClientQuotasRequest, ctx: RequestContext) -> AlterClient
     authorize(ctx, Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
 
     def alter_one(entry: RequestEntryData) -> ResponseEntryData:
-        changes = {operation.key: None if operation.remove else operation.value for operation in entry.ops}
+        changes = [(operation.key, None if operation.remove else operation.value) for operation in entry.ops]
         alter_client_quotas(ctx.services.zk, _names(entry), changes, validate_only=request.validate_only)
-        return ResponseEntryData(error_message=None, entity=entry.entity)
+        return ResponseEntryData(error_message=None, entity=_entity(entry))
 
     answers = per_item(request.entries, alter_one, _refused)
     # An entity that is named twice is answered once, by what came of it last.
@@ -44,4 +45,9 @@ def _names(entry: RequestEntryData) -> dict[str, str | None]:
 
 
 def _refused(entry: RequestEntryData, error: BrokerError) -> ResponseEntryData:
-    return ResponseEntryData(error_code=error.code, error_message=own_words(error), entity=entry.entity)
+    return ResponseEntryData(error_code=error.code, error_message=own_words(error), entity=_entity(entry))
+
+
+def _entity(entry: RequestEntryData) -> list[EntityData]:
+    """Each type once: of two names the last one was meant."""
+    return [EntityData(entity_type=kind, entity_name=name) for kind, name in _names(entry).items()]

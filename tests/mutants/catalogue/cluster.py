@@ -294,9 +294,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="two clients that change a topic at once do not undo each other",
-        file="kafka_zk/admin/configs.py",
-        old="        with self._turn:\n            if not topic:\n",
-        new="        if self._turn:\n            if not topic:\n",
+        file="kafka_zk/zk/entity_configs.py",
+        old="        checked, written = zk.multi([check, SetData(path, data, zk_version)])\n",
+        new="        checked, written = zk.multi([check, SetData(path, data)])\n",
         tests="tests/unit/admin/test_configs.py",
     ),
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 
+import gevent
 import pytest
 
 from kafka_zk.admin.client_quotas import alter_client_quotas, describe_client_quotas
@@ -24,6 +26,7 @@ from kafka_zk.protocol.errors import (
     UnsupportedSaslMechanism,
 )
 from kafka_zk.security.scram import Mechanism
+from kafka_zk.zk.session import ZkClient
 from tests.unit.admin.given import Cluster
 
 ALICE = {"user": "alice"}
@@ -33,6 +36,12 @@ ALICES_APP = {"user": "alice", "client-id": "app"}
 @pytest.fixture
 def cluster() -> Cluster:
     return Cluster()
+
+
+def alter(
+    zk: ZkClient, names: dict[str, str], changes: dict[str, float | None], *, validate_only: bool = False
+) -> None:
+    alter_client_quotas(zk, names, [*changes.items()], validate_only=validate_only)
 
 
 def below(cluster: Cluster, path: str) -> list[str]:
@@ -45,32 +54,32 @@ def notices(cluster: Cluster) -> list[str]:
 
 
 def test_a_quota_stands_as_kafka_writes_it_and_everybody_is_told(cluster: Cluster) -> None:
-    alter_client_quotas(cluster.zk, {"client-id": "a b"}, {"consumer_byte_rate": 2097152.0, "request_percentage": 50.0})
+    alter(cluster.zk, {"client-id": "a b"}, {"consumer_byte_rate": 2097152.0, "request_percentage": 50.0})
     written = b'{"version":1,"config":{"request_percentage":"50.0","consumer_byte_rate":"2097152"}}'
     assert cluster.zk.get("/config/clients/a%20b")[0] == written
     assert notices(cluster) == ["clients/a%20b"]
 
 
 def test_rule_20_an_entity_without_quotas_leaves_no_znode(cluster: Cluster) -> None:
-    alter_client_quotas(cluster.zk, ALICES_APP, {"producer_byte_rate": 5.0})
+    alter(cluster.zk, ALICES_APP, {"producer_byte_rate": 5.0})
     assert below(cluster, "/config/users") == ["/config/users/alice"]
-    alter_client_quotas(cluster.zk, ALICES_APP, {"producer_byte_rate": None})
+    alter(cluster.zk, ALICES_APP, {"producer_byte_rate": None})
     assert below(cluster, "/config/users") == []
     assert notices(cluster) == ["users/alice/clients/app"] * 2
 
 
 def test_a_user_with_quotas_stays_when_its_last_client_goes(cluster: Cluster) -> None:
-    alter_client_quotas(cluster.zk, ALICE, {"producer_byte_rate": 5.0})
-    alter_client_quotas(cluster.zk, ALICES_APP, {"producer_byte_rate": 5.0})
-    alter_client_quotas(cluster.zk, ALICES_APP, {"producer_byte_rate": None})
+    alter(cluster.zk, ALICE, {"producer_byte_rate": 5.0})
+    alter(cluster.zk, ALICES_APP, {"producer_byte_rate": 5.0})
+    alter(cluster.zk, ALICES_APP, {"producer_byte_rate": None})
     assert cluster.zk.children("/config/users/alice") == []
     assert describe_client_quotas(cluster.zk, QuotaFilter()) == {(("users", "alice"),): {"producer_byte_rate": 5.0}}
 
 
 def test_a_user_whose_clients_have_quotas_stays(cluster: Cluster) -> None:
-    alter_client_quotas(cluster.zk, ALICE, {"producer_byte_rate": 5.0})
-    alter_client_quotas(cluster.zk, ALICES_APP, {"producer_byte_rate": 6.0})
-    alter_client_quotas(cluster.zk, ALICE, {"producer_byte_rate": None})
+    alter(cluster.zk, ALICE, {"producer_byte_rate": 5.0})
+    alter(cluster.zk, ALICES_APP, {"producer_byte_rate": 6.0})
+    alter(cluster.zk, ALICE, {"producer_byte_rate": None})
     assert cluster.zk.get("/config/users/alice")[0] == b'{"version":1,"config":{}}'
     assert len(describe_client_quotas(cluster.zk, QuotaFilter())) == 1
 
@@ -87,12 +96,12 @@ def test_a_user_whose_clients_have_quotas_stays(cluster: Cluster) -> None:
 )
 def test_a_quota_that_makes_no_sense_changes_nothing(cluster: Cluster, key: str, value: float, message: str) -> None:
     with pytest.raises(InvalidRequest, match=message):
-        alter_client_quotas(cluster.zk, ALICE, {"request_percentage": 1.0, key: value})
+        alter(cluster.zk, ALICE, {"request_percentage": 1.0, key: value})
     assert below(cluster, "/config/users") == notices(cluster) == []
 
 
 def test_looking_changes_nothing(cluster: Cluster) -> None:
-    alter_client_quotas(cluster.zk, {"ip": "10.0.0.1"}, {"connection_creation_rate": 5.0}, validate_only=True)
+    alter(cluster.zk, {"ip": "10.0.0.1"}, {"connection_creation_rate": 5.0}, validate_only=True)
     assert below(cluster, "/config/ips") == notices(cluster) == []
 
 
@@ -101,7 +110,7 @@ def upsertion(user: str, mechanism: int = 1, iterations: int = 4096) -> Upsertio
 
 
 def test_a_credential_stands_beside_the_quotas_of_its_user(cluster: Cluster) -> None:
-    alter_client_quotas(cluster.zk, ALICE, {"producer_byte_rate": 5.0})
+    alter(cluster.zk, ALICE, {"producer_byte_rate": 5.0})
     assert alter_credentials(cluster.zk, [], [upsertion("alice"), upsertion("alice", 2, 8192)]) == {"alice": None}
     assert describe_everybody(cluster.zk) == {"alice": {Mechanism.SHA_256: 4096, Mechanism.SHA_512: 8192}}
     assert alter_credentials(cluster.zk, [Deletion("alice", 1), Deletion("alice", 2)], []) == {"alice": None}
@@ -142,3 +151,39 @@ def test_users_are_described_each_for_itself(cluster: Cluster) -> None:
     assert isinstance(described["nobody"], ResourceNotFound)
     assert isinstance(described["bob"], DuplicateResource)
     assert isinstance(described[""], ResourceNotFound)
+
+
+def test_changes_of_several_brokers_at_once_are_all_made(cluster: Cluster) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    cluster.zookeeper.switch = lambda: gevent.sleep(0) if chance.random() < 0.7 else None
+    keys = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
+    expected: dict[str, dict[str, float]] = {"alice": {}, "app": {}}
+
+    def set_and_take_away(names: dict[str, str], key: str, quotas: dict[str, float]) -> None:
+        zk = cluster.zookeeper.client()
+        for value in [*chance.choices((None, 1.0, 2.0), k=10), chance.choice((None, 3.0))]:
+            alter(zk, names, {key: value})
+        if value is not None:
+            quotas[key] = value
+
+    def set_and_delete_credentials(mechanism: int) -> None:
+        zk = cluster.zookeeper.client()
+        for _ in range(5):
+            assert alter_credentials(zk, [], [upsertion("alice", mechanism)]) == {"alice": None}
+            assert alter_credentials(zk, [Deletion("alice", mechanism)], []) == {"alice": None}
+
+    at_once = [gevent.spawn(set_and_take_away, ALICE, key, expected["alice"]) for key in keys]
+    at_once += [gevent.spawn(set_and_take_away, ALICES_APP, key, expected["app"]) for key in keys]
+    at_once += [gevent.spawn(set_and_delete_credentials, mechanism) for mechanism in (1, 2)]
+    gevent.joinall(at_once, raise_error=True)
+    found = describe_client_quotas(cluster.zk, QuotaFilter())
+    alice, app = (("users", "alice"),), (("users", "alice"), ("clients", "app"))
+    assert found.get(alice, {}) == expected["alice"]
+    assert found.get(app, {}) == expected["app"]
+    if expected["app"]:
+        assert below(cluster, "/config/users/alice/clients") == ["/config/users/alice/clients/app"]
+    elif not expected["alice"]:
+        assert below(cluster, "/config/users") == []
+    assert len(notices(cluster)) == 6 * 11 + 2 * 10
