@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kafka_zk.protocol.errors import InvalidRequest, UnsupportedVersion
+from kafka_zk.protocol.errors import BrokerError, InvalidRequest, UnsupportedVersion
 from kafka_zk.security.quotas.limits import Entity
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
@@ -25,6 +25,9 @@ class Anything:
 
 
 ANYTHING = Anything()
+
+_UNFIT_NAMES = frozenset(("", ".", ".."))
+"""As a part of a path; all other names are sanitized."""
 
 _SHORT_NAMES = {USER: "user", CLIENT_ID: "client", IP: "ip"}
 
@@ -58,7 +61,7 @@ class QuotaFilter:
 
     @classmethod
     def of(cls, components: Iterable[tuple[str, str | Anything | None]], *, strict: bool) -> QuotaFilter:
-        """Raises InvalidRequest, UnsupportedVersion."""
+        """Raises InvalidRequest, UnsupportedVersion, BrokerError."""
         wanted: dict[str, str | Anything | None] = {}
         for entity_type, name in components:
             if entity_type in wanted:
@@ -73,6 +76,10 @@ class QuotaFilter:
                 "Invalid entity filter component combination, IP filter component should not be used with user or "
                 "clientId filter component."
             )
+        asks_for_one = strict or IP in wanted or len(wanted) > 1
+        if asks_for_one and ANYTHING not in wanted.values() and not _UNFIT_NAMES.isdisjoint(wanted.values()):
+            # Kafka looks for this one in ZooKeeper, which has no such path.
+            raise BrokerError
         return cls(wanted, strict)
 
     def lets_through(self, entity: Entity) -> bool:

@@ -83,7 +83,8 @@ def check_new_partitions(
         raise InvalidPartitions(f"Topic already has {total_count} partitions.")
     if given is None:
         return
-    unknown = sorted({broker for replicas in given.values() for broker in replicas} - set(live_brokers))
+    named = dict.fromkeys(broker for replicas in given.values() for broker in replicas)
+    unknown = [broker for broker in named if broker not in live_brokers]
     if unknown:
         raise InvalidReplicaAssignment(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")
     if len(given) != added:

@@ -67,7 +67,8 @@ class NewTopic:
     partition_count: int = BROKER_DEFAULT
     replication_factor: int = BROKER_DEFAULT
     assignment: Assignment = field(default_factory=dict)
-    configs: Mapping[str, str | None] = field(default_factory=dict)
+    configs: Sequence[tuple[str, str | None]] = ()
+    """Of a key that comes twice the last value counts; none may be None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,8 @@ class TopicAdmin:
         self._being_created.add(name)
         try:
             defaults = defaults_of(name, self._config)
-            topic = NewTopic(name, defaults.partition_count, defaults.replication_factor, configs=defaults.configs)
+            configs = tuple(defaults.configs.items())
+            topic = NewTopic(name, defaults.partition_count, defaults.replication_factor, configs=configs)
             self.create(topic, before_change=before_change)
         except TopicAlreadyExists:
             raise LeaderNotAvailable from None
@@ -237,11 +239,11 @@ class TopicAdmin:
         mark_for_deletion(self._zk, name)
 
 
-def _checked_overrides(configs: Mapping[str, str | None]) -> dict[str, str]:
-    missing = [name for name, value in configs.items() if value is None]
+def _checked_overrides(configs: Sequence[tuple[str, str | None]]) -> dict[str, str]:
+    missing = [name for name, value in configs if value is None]
     if missing:
         raise InvalidConfig(f"Null value not supported for topic configs: {','.join(missing)}")
-    return {name: value for name, value in configs.items() if value is not None}
+    return {name: value for name, value in configs if value is not None}
 
 
 def _random_topic_id() -> UUID:

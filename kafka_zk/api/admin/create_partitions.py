@@ -23,6 +23,7 @@ from kafka_zk.protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
+from kafka_zk.zk.znodes.names import may_be_znode
 
 STRICT_FROM = 3
 """From this version on clients understand THROTTLING_QUOTA_EXCEEDED."""
@@ -34,6 +35,9 @@ def create_partitions(
 ) -> CreatePartitionsResponse | Pending[CreatePartitionsResponse]:
     """Blocks."""
     occurrences = Counter(topic.name for topic in request.topics)
+    if not all(may_be_znode(name) for name, count in occurrences.items() if count == 1):
+        # Each is looked for among the topics to delete before anything else: one that cannot be there fails all.
+        raise BrokerError
     quota = mutation_quota(ctx, strict_from=STRICT_FROM)
     grown: dict[str, int] = {}
 

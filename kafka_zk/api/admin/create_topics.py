@@ -96,7 +96,7 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
         partition_count=topic.num_partitions,
         replication_factor=topic.replication_factor,
         assignment={given.partition_index: list(given.broker_ids) for given in topic.assignments},
-        configs={config.name: config.value for config in topic.configs},
+        configs=[(config.name, config.value) for config in topic.configs],
     )
 
 

@@ -26,9 +26,12 @@ NO_LOW_WATERMARK = -1
 @api(DELETE_RECORDS_REQUEST, DELETE_RECORDS_RESPONSE)
 def delete_records(request: DeleteRecordsRequest, ctx: RequestContext) -> Pending[DeleteRecordsResponse]:
     cache = ctx.services.metadata_cache
-    asked = [
-        (topic.name, wanted.partition_index, wanted.offset) for topic in request.topics for wanted in topic.partitions
-    ]
+    # A topic that is named twice is answered once, and so is a partition: its last offset counts.
+    wanted: dict[str, dict[int, int]] = {}
+    for topic in request.topics:
+        for partition in topic.partitions:
+            wanted.setdefault(topic.name, {})[partition.partition_index] = partition.offset
+    asked = [(topic, index, offset) for topic, offsets in wanted.items() for index, offset in offsets.items()]
     outcome: list[LowWatermark] = []
     allowed: list[tuple[int, tuple[str, int, int]]] = []
     for position, entry in enumerate(asked):
@@ -44,7 +47,7 @@ def delete_records(request: DeleteRecordsRequest, ctx: RequestContext) -> Pendin
     def finish(done: Pending[list[LowWatermark]]) -> None:
         for (position, _), reached in zip(allowed, done.value, strict=True):
             outcome[position] = reached
-        answer.complete(_response(request, outcome))
+        answer.complete(_response(wanted, outcome))
 
     deleted = ctx.services.replica_manager.delete_records(
         [entry for _, entry in allowed], timeout_ms=request.timeout_ms
@@ -53,15 +56,12 @@ def delete_records(request: DeleteRecordsRequest, ctx: RequestContext) -> Pendin
     return answer
 
 
-def _response(request: DeleteRecordsRequest, outcome: list[LowWatermark]) -> DeleteRecordsResponse:
+def _response(wanted: dict[str, dict[int, int]], outcome: list[LowWatermark]) -> DeleteRecordsResponse:
     remaining = iter(outcome)
     return DeleteRecordsResponse(
         topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name,
-                partitions=[_result(wanted.partition_index, next(remaining)) for wanted in topic.partitions],
-            )
-            for topic in request.topics
+            DeleteRecordsTopicResult(name=topic, partitions=[_result(index, next(remaining)) for index in offsets])
+            for topic, offsets in wanted.items()
         ]
     )
 

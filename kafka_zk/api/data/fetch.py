@@ -92,6 +92,9 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> FetchResponse | Pending
     if context.error_code is not ErrorCode.NONE:
         return FetchResponse(error_code=context.error_code)
     readable, refused = _split(context.wanted, params, ctx)
+    if readable and not 0 <= request.isolation_level <= READ_COMMITTED:
+        # Of the whole request, and only where there is something to read.
+        raise BrokerError(f"Unknown isolation level {request.isolation_level}")
     reads = services.replica_manager.fetch(params, readable)
     # Not by whether there are quotas now: the first one may have come while this read.
     local_ns = time.monotonic_ns() - started_ns if started_ns else 0

@@ -50,6 +50,8 @@ def list_offsets(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffset
     def act(topic: ListOffsetsTopic, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         if asked_times[topic.name, asked.partition_index] > 1 and ctx.api_version > 0:
             raise InvalidRequest
+        if asked.timestamp < 0 and _unknown_to(ctx.api_version, asked.timestamp):
+            raise UnsupportedVersion
         if ctx.api_version == 0:
             return _oldest_style(request, ctx, topic, asked)
         return _find(request, ctx, topic, asked)
@@ -68,13 +70,12 @@ def list_offsets(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffset
 def _find(
     request: ListOffsetsRequest, ctx: RequestContext, topic: ListOffsetsTopic, asked: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
-    if asked.timestamp < 0 and _unknown_to(ctx.api_version, asked.timestamp):
-        raise UnsupportedVersion
+    up_to = _view_of(request)
     partition = ctx.services.replica_manager.hosted.get(topic.name, asked.partition_index)
     found = find_offset(
         partition,
         asked.timestamp,
-        up_to=_view_of(request),
+        up_to=up_to,
         current_leader_epoch=asked.current_leader_epoch,
         leader_only=request.replica_id != DEBUGGING_CONSUMER,
     )
@@ -95,6 +96,8 @@ def _unknown_to(api_version: int, timestamp: int) -> bool:
 def _view_of(request: ListOffsetsRequest) -> ReadUpTo:
     if request.replica_id != CONSUMER:
         return ReadUpTo.LOG_END
+    if not 0 <= request.isolation_level <= READ_COMMITTED:
+        raise BrokerError(f"Unknown isolation level {request.isolation_level}")
     return ReadUpTo.LAST_STABLE_OFFSET if request.isolation_level == READ_COMMITTED else ReadUpTo.HIGH_WATERMARK
 
 

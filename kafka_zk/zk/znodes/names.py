@@ -6,6 +6,7 @@ Source      org.apache.kafka.common.utils.Sanitizer; kafka.zk.ZkData; KAFKA-6672
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from urllib.parse import quote, unquote_plus
 
@@ -28,6 +29,9 @@ PERSISTENT_PATHS = (
     "/log_dir_event_notification",
     *(f"/config/{entity_type}" for entity_type in CONFIG_TYPES),
 )
+
+# Java's pairs of surrogates are in there: all characters beyond 16 bits.
+_UNFIT = re.compile("[\\0-\\x1f\\x7f-\\x9f\\ud800-\\uf8ff\\ufff0-\\U0010ffff]")
 
 SENSITIVE_ROOTS = ("/config/users", "/config/brokers", "/delegation_token/tokens")
 
@@ -70,3 +74,8 @@ def secured_acl(path: str) -> Sequence[Acl]:
     if path.startswith(SENSITIVE_ROOTS):
         return (CREATOR_ALL,)
     return (CREATOR_ALL, ANYONE_READ)
+
+
+def may_be_znode(name: str) -> bool:
+    """Whether ZooKeeper takes `name` as what follows a path and a slash. Source: PathUtils.validatePath."""
+    return _UNFIT.search(name) is None and not {"", ".", ".."} & set(name.split("/"))

@@ -199,6 +199,20 @@ def delete(name: str, topic: str, index: int, offset: int) -> Exchange:
     return Exchange(f"delete records: {name}", DELETE_RECORDS_REQUEST, build)
 
 
+def delete_in_parts(name: str, *parts: tuple[str, list[tuple[int, int]]]) -> Exchange:
+    request = DeleteRecordsRequest(
+        topics=[
+            DeleteRecordsTopic(
+                name=topic,
+                partitions=[DeleteRecordsPartition(partition_index=index, offset=offset) for index, offset in wanted],
+            )
+            for topic, wanted in parts
+        ],
+        timeout_ms=5000,
+    )
+    return Exchange(f"delete records: {name}", DELETE_RECORDS_REQUEST, lambda world, version: request)
+
+
 def epochs(name: str, topic: str, index: int, epoch: int, current: int = -1) -> Exchange:
     def build(world: World, version: int) -> OffsetForLeaderEpochRequest:
         partition = OffsetForLeaderPartition(
@@ -224,6 +238,10 @@ def producer_id(name: str, versions: range = range(6), **fields: Any) -> Exchang
 
 def set_isolation(request: FetchRequest, version: int) -> None:
     request.isolation_level = 1
+
+
+def set_unknown_isolation(request: FetchRequest, version: int) -> None:
+    request.isolation_level = 2
 
 
 def no_min_bytes(request: FetchRequest, version: int) -> None:
@@ -334,6 +352,8 @@ EXCHANGES = (
     fetch("an unknown partition", ("plain", 9, 0)),
     fetch("an empty log", ("untouched", 0, 0)),
     fetch("committed only", ("plain", 0, 0), change=set_isolation),
+    fetch("an unknown isolation level", ("plain", 0, 0), change=set_unknown_isolation),
+    fetch("an unknown isolation level, nothing to read", ("nowhere", 0, 0), change=set_unknown_isolation),
     fetch("one byte in all", ("plain", 0, 0), ("compacted", 0, 0), change=one_small_byte),
     fetch("one byte a partition", ("plain", 0, 0), ("compacted", 0, 0), partition_max_bytes=1),
     fetch("an old leader epoch", ("plain", 0, 0), versions=range(9, 18), leader_epoch=-5),
@@ -370,6 +390,9 @@ EXCHANGES = (
     offsets("an unknown partition", ("plain", 9, -1)),
     offsets("one partition twice", ("plain", 0, -1), ("plain", 0, -2)),
     offsets("latest committed", ("plain", 0, -1), versions=range(2, 10), isolation_level=1),
+    offsets("an unknown isolation level", ("plain", 0, -1), ("plain", 9, 0), versions=range(2, 10), isolation_level=2),
+    offsets("special times of the future", *(("plain", 0, time) for time in range(-9, 0)), versions=range(1)),
+    offsets("a special time of an unknown partition", ("plain", 9, -4), ("nowhere", 0, -3), versions=range(10)),
     offsets("a future leader epoch", ("plain", 0, -1), versions=range(4, 10), leader_epoch=5),
     offsets("as a debugging replica", ("plain", 0, -1), replica_id=-2),
     offsets("v0", ("plain", 0, -1), ("plain", 1, -2), versions=range(1)),
@@ -388,6 +411,9 @@ EXCHANGES = (
     delete("of a compacted topic", "compacted", 0, 1),
     delete("of an unknown topic", "nowhere", 0, 1),
     delete("of an unknown partition", "plain", 9, 1),
+    delete_in_parts("of a topic that is named twice", ("nowhere", [(0, 1)]), ("nowhere", [(0, 2)])),
+    delete_in_parts("of a partition that is named twice", ("deleted", [(0, 4), (0, 5)])),
+    delete_in_parts("of a topic without partitions", ("deleted", []), ("nowhere", [(0, 1)])),
     delete("of an internal topic", "__consumer_offsets", 0, 1),
     fetch("what was deleted", ("deleted", 0, 0)),
     offsets("earliest after deletion", ("deleted", 0, -2)),

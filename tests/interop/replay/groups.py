@@ -357,6 +357,16 @@ def story(name: str, versions: tuple[int, ...]) -> Callable[..., Exchange]:
     return exchange
 
 
+def fetch_named_twice(world: World, version: int) -> OffsetFetchRequest:
+    """A topic twice, a partition twice, a topic without partitions."""
+    wanted = ((TOPIC, [0]), ("nowhere", []), (TOPIC, [0]))
+    if version < 8:
+        topics = [OffsetFetchRequestTopic(name=name, partition_indexes=indexes) for name, indexes in wanted]
+        return OffsetFetchRequest(group_id="nobody", topics=topics)
+    named = [OffsetFetchRequestTopics(name=name, partition_indexes=indexes) for name, indexes in wanted]
+    return OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="nobody", topics=named)])
+
+
 FIND, JOIN, SYNC, BEAT = FIND_COORDINATOR_REQUEST, JOIN_GROUP_REQUEST, SYNC_GROUP_REQUEST, HEARTBEAT_REQUEST
 LEAVE, COMMIT, FETCH = LEAVE_GROUP_REQUEST, OFFSET_COMMIT_REQUEST, OFFSET_FETCH_REQUEST
 FORGET = OFFSET_DELETE_REQUEST
@@ -387,6 +397,7 @@ EXCHANGES = (
     Exchange("groups: one described", DESCRIBE, describe_fixed("one-v0")),
     # Nobody knows the group.
     Exchange("groups: unknown joins", JOIN, join("nobody", member="m")),
+    Exchange("groups: offsets of what is named twice", FETCH, fetch_named_twice),
     Exchange("groups: unknown syncs", SYNC, sync("nobody", member="m")),
     Exchange("groups: unknown beats", BEAT, heartbeat("nobody", member="m")),
     Exchange("groups: unknown leaves", LEAVE, leave("nobody", member="m")),

@@ -35,6 +35,36 @@ def alter(name: str, *entries: tuple[Names, dict[str, float | None]], validate_o
     return Exchange(f"alter quotas: {name}", altering.ALTER_CLIENT_QUOTAS_REQUEST, lambda world, version: request)
 
 
+def alter_in_steps(name: str, entity: Names, *steps: tuple[str, float | None]) -> Exchange:
+    """Several operations, one after the other."""
+    request = altering.AlterClientQuotasRequest(
+        entries=[
+            altering.RequestEntryData(
+                entity=[altering.EntityData(entity_type=kind, entity_name=named) for kind, named in entity.items()],
+                ops=[
+                    altering.OpData(key=key, value=0.0 if value is None else value, remove=value is None)
+                    for key, value in steps
+                ],
+            )
+        ]
+    )
+    return Exchange(f"alter quotas: {name}", altering.ALTER_CLIENT_QUOTAS_REQUEST, lambda world, version: request)
+
+
+def alter_twice_named(name: str, **changes: float) -> Exchange:
+    """Of an entity of which two parts have the same type."""
+    parts = ((U, "alice"), (C, ""), (C, "twice-named"))
+    request = altering.AlterClientQuotasRequest(
+        entries=[
+            altering.RequestEntryData(
+                entity=[altering.EntityData(entity_type=kind, entity_name=entity) for kind, entity in parts],
+                ops=[altering.OpData(key=key, value=value) for key, value in changes.items()],
+            )
+        ]
+    )
+    return Exchange(f"alter quotas: {name}", altering.ALTER_CLIENT_QUOTAS_REQUEST, lambda world, version: request)
+
+
 def one(names: Names, **changes: float | None) -> tuple[Names, dict[str, float | None]]:
     return names, dict(changes)
 
@@ -81,6 +111,7 @@ def credentials(name: str, *users: str, everybody: bool = False) -> Exchange:
     return Exchange(f"credentials: {name}", message, lambda world, version: request)
 
 
+RATE = "producer_byte_rate"
 U, C, IP = "user", "client-id", "ip"
 ALICE, BOB, ANY_USER = {U: "alice"}, {U: "bob"}, {U: None}
 APP, ANY_CLIENT = {C: "app"}, {C: None}
@@ -132,6 +163,12 @@ REFUSED = (
     alter("nothing at all"),
     alter("a quota that is not there, taken away", one({U: "nobody2"}, producer_byte_rate=REMOVED)),
     alter("a good one beside a bad one", one({U: "good"}, producer_byte_rate=3.0), one({U: "bad"}, no_such_rate=1.0)),
+    alter("a host that needs sanitizing", one({IP: "a b/c"}, connection_creation_rate=1.0)),
+    alter_in_steps("a wrong key that goes again", {U: "steps"}, ("no_such_rate", 1.0), ("no_such_rate", REMOVED)),
+    alter_in_steps("a wrong value, then a right one", {U: "steps"}, (RATE, 1.5), (RATE, 2.0)),
+    alter_in_steps("a value, and another", {U: "steps"}, (RATE, 5.0), (RATE, REMOVED), (RATE, 2.0)),
+    alter_twice_named("a type twice", producer_byte_rate=3.0),
+    alter_twice_named("a type twice, and a wrong key", no_such_rate=3.0),
     alter("only to see", one({U: "unseen"}, producer_byte_rate=3.0), validate_only=True),
     alter("only to see a bad one", one({U: "unseen"}, no_such_rate=3.0), validate_only=True),
     alter("one entity twice", one({U: "twice"}, producer_byte_rate=3.0), one({U: "twice"}, consumer_byte_rate=4.0)),
@@ -166,7 +203,11 @@ SEEN = (
     describe("an unknown type", ("group", ANY, None)),
     describe("an unknown match", (U, 7, None)),
     describe("an exact match of nothing", (U, EXACT, None)),
-    describe("an exact match of an empty name", (U, EXACT, "")),
+    *both_ways("an exact match of an empty name", (U, EXACT, "")),
+    *both_ways("an exact match of an empty client", (C, EXACT, "")),
+    *both_ways("an exact match of a dot as an ip", (IP, EXACT, ".")),
+    *both_ways("an exact match of two dots beside any client", (U, EXACT, ".."), (C, ANY, None)),
+    *both_ways("an exact match of two dots beside the default", (U, DEFAULT, None), (C, EXACT, "..")),
     describe("a default with a name", (U, DEFAULT, "alice")),
     describe("any with a name", (U, ANY, "alice")),
 )

@@ -100,6 +100,26 @@ EXCHANGES = (
     create("a config value out of range", topic("none-%", configs={"segment.bytes": "3"})),
     create("a null config", topic("none-%", configs={"retention.ms": None})),
     create(
+        "several wrong configs",
+        topic("none-%", configs={"compression.type": "", "cleanup.policy": "x", "segment.bytes": "1", "flush.ms": "x"}),
+    ),
+    create("a null config and counts", topic("none-%", 1, 1, assignments=assignments([0]), configs={"flush.ms": None})),
+    Exchange(
+        "create: a config twice, once null",
+        CREATE_TOPICS_REQUEST,
+        lambda world, version: CreateTopicsRequest(
+            topics=[
+                CreatableTopic(
+                    name="none",
+                    num_partitions=1,
+                    replication_factor=1,
+                    configs=[CreatableTopicConfig(name="flush.ms", value=value) for value in (None, "5")],
+                )
+            ],
+            timeout_ms=TIMEOUT_MS,
+        ),
+    ),
+    create(
         "a conflict of configs", topic("none-%", configs={"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "4"})
     ),
     create("counts and assignment", topic("none-%", 1, 1, assignments=assignments([0]))),
@@ -181,12 +201,24 @@ EXCHANGES = (
             ("an empty name", ("", 4, None), False),
             ("by hand", ("plain-%", 5, [CreatePartitionsAssignment(broker_ids=[0])]), False),
             ("by hand, a dead broker", ("plain-%", 6, [CreatePartitionsAssignment(broker_ids=[7])]), False),
+            ("by hand, dead brokers", ("plain-%", 7, [CreatePartitionsAssignment(broker_ids=[9, 7, 8])] * 2), False),
             ("by hand, two for one", ("plain-%", 6, [CreatePartitionsAssignment(broker_ids=[0])] * 2), False),
             ("by hand, none given", ("plain-%", 6, []), False),
             ("by hand, no replicas", ("plain-%", 6, [CreatePartitionsAssignment(broker_ids=[])]), False),
             ("by hand, a repeated broker", ("plain-%", 6, [CreatePartitionsAssignment(broker_ids=[0, 0])]), False),
             ("without time", ("hurry-%", 2, None, 0), False),
         )
+    ),
+    *(
+        Exchange(
+            f"grow: {name!r}, which no znode may be called, beside others",
+            CREATE_PARTITIONS_REQUEST,
+            lambda w, v, name=name: CreatePartitionsRequest(
+                topics=[CreatePartitionsTopic(name=n, count=9, assignments=None) for n in (name, "plain-0", "nowhere")],
+                timeout_ms=TIMEOUT_MS,
+            ),
+        )
+        for name in ("", "..", "a//b", "a\x01")
     ),
     Exchange(
         "grow: twice in one request",

@@ -23,9 +23,9 @@ def cluster() -> Cluster:
         NewTopic("", 1, 1),
         NewTopic("t", 0, 1),
         NewTopic("t", 1, 4),
-        NewTopic("t", 1, 1, configs={"retention.ms": "soon"}),
-        NewTopic("t", 1, 1, configs={"no.such.key": "1"}),
-        NewTopic("t", 1, 1, configs={"retention.ms": None}),
+        NewTopic("t", 1, 1, configs=[("retention.ms", "soon")]),
+        NewTopic("t", 1, 1, configs=[("no.such.key", "1")]),
+        NewTopic("t", 1, 1, configs=[("retention.ms", None), ("retention.ms", "5")]),
         NewTopic("t", -1, -1, assignment={0: [1, 1]}),
         NewTopic("t", -1, -1, assignment={0: [1], 1: [1, 2]}),
         NewTopic("t", 2, 1, assignment={0: [1]}),
@@ -39,7 +39,7 @@ def test_rule_15_a_refused_topic_leaves_zookeeper_untouched(cluster: Cluster, wr
 
 
 def test_a_topics_config_is_written_before_the_topic(cluster: Cluster) -> None:
-    cluster.admin.create(NewTopic("t", 2, 3, configs={"retention.ms": "5"}))
+    cluster.admin.create(NewTopic("t", 2, 3, configs=[("retention.ms", "5")]))
     paths = [operation.path for operation in cluster.zookeeper.writes if operation.path.endswith("/t")]
     assert paths == ["/config/topics/t", "/brokers/topics/t"]
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_zk.zk.operations import ANYONE_ALL, ANYONE_READ, CREATOR_ALL
 from kafka_zk.zk.znodes import desanitize, entities_of, entity_path, sanitize, secured_acl, sequence_number
+from kafka_zk.zk.znodes.names import may_be_znode
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,16 @@ from kafka_zk.zk.znodes import desanitize, entities_of, entity_path, sanitize, s
 def test_names_are_sanitized_as_apache_does(name: str, sanitized: str) -> None:
     assert sanitize(name) == sanitized
     assert desanitize(sanitized) == name
+
+
+@pytest.mark.parametrize("name", ["a b", "...", "a/b", "x" * 250, "\ud7ff", "ä"])
+def test_what_zookeeper_takes_as_a_path(name: str) -> None:
+    assert may_be_znode(name)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "/", "a/", "a//b", "a/./b", "a\0", "\x7f", "\ue000", "\ufff5", "🙂"])
+def test_what_zookeeper_refuses_as_a_path(name: str) -> None:
+    assert not may_be_znode(name)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
