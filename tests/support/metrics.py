@@ -26,6 +26,10 @@ class Scrape:
         """The values of the series called `name` that carry all of `labels`."""
         return [each.value for each in self._samples if each.name == name and labels.items() <= each.labels.items()]
 
+    def exactly(self, name: str, labels: dict[str, str]) -> list[float]:
+        """The values of the series called `name` that carry `labels` and no other."""
+        return [each.value for each in self._samples if each.name == name and each.labels == labels]
+
     def value(self, name: str, **labels: str) -> float:
         """The one value; fails when there is none or there are several."""
         (found,) = self.values(name, **labels)
