@@ -71,9 +71,8 @@ class NetworkClient:
         if self._is_closed:
             return
         self._is_closed = True
-        now_ms = self._clock.monotonic_ms()
         for connection in self._connections.values():
-            connection.close(DisconnectException(CLOSED), now_ms)
+            connection.close(DisconnectException(CLOSED))
         self._run_outcomes()
         self._selector.close()
         self._waker.close()
@@ -249,7 +248,7 @@ class NetworkClient:
         if node is None:
             return connection
         if connection is not None and connection.node.address != node.address:
-            connection.close(DisconnectException(f"Node {node_id} has moved to {node}"), self._clock.monotonic_ms())
+            connection.close(DisconnectException(f"Node {node_id} has moved to {node}"))
             connection = None
         if connection is None:
             connection = NodeConnection(node, self._settings, self._selector, self._outcomes.append, self._on_lost)

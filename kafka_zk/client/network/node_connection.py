@@ -225,23 +225,28 @@ class NodeConnection:
             )
         else:
             log.info("[%s] Node %s disconnected.", self._settings.log_prefix, self.node.id)
-        self._disconnect()
         self._failure_count += 1
         self.retry_at_ms = now_ms + self._settings.reconnect_backoff.wait_ms(self._failure_count)
+        self._give_up(reason)
+
+    def close(self, reason: Exception) -> None:
+        """The node is not to be used any more; what it was given fails. No word of it in the log, as in Java."""
+        if self.request_count:
+            self._give_up(reason)
+        else:
+            self._disconnect()
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _give_up(self, reason: Exception) -> None:
+        """No more of this connection; what it was given fails."""
+        self._disconnect()
         failed = [*self._in_flight, *self._waiting]
         self._in_flight.clear()
         self._waiting.clear()
         for pending in failed:
             self._finish(partial(pending.on_error, reason))
         self._on_lost()
-
-    def close(self, reason: Exception, now_ms: int) -> None:
-        """The node is not to be used any more; what it was given fails."""
-        if self.request_count:
-            self.lose(reason, now_ms)
-        self._disconnect()
-
-    # --- inside ------------------------------------------------------------------------------------------------------
 
     def _has_room(self, now_ms: int) -> bool:
         channel = self._channel

@@ -314,11 +314,14 @@ def test_a_wakeup_before_the_poll_is_not_lost(client: NetworkClient) -> None:
     assert time.monotonic() - began_s < PATIENCE_S / 2
 
 
-def test_closing_gives_every_request_its_outcome(client: NetworkClient, broker: ScriptedBroker) -> None:
+def test_closing_gives_every_request_its_outcome_and_warns_of_nothing(
+    client: NetworkClient, broker: ScriptedBroker, caplog: pytest.LogCaptureFixture
+) -> None:
     calls = Calls(client)
     calls.list_groups(-1)
     client.close()
     assert [str(error) for error in calls.outcomes] == ["The client was closed."]
+    assert "could not be established" not in caplog.text
     calls.list_groups(-1)
     client.close()
 
