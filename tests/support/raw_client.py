@@ -23,7 +23,7 @@ class RawClient:
     def __init__(
         self,
         bootstrap: str,
-        client_id: str = "raw",
+        client_id: str | None = "raw",
         timeout_s: float = 30,
         receive_buffer_bytes: int | None = None,
     ) -> None:

@@ -243,6 +243,11 @@ EXCHANGES = (
         Exchange(f"groups: {what}, too long", message, with_id(message, build(PLACE), TOO_LONG), versions[-1:])
         for what, message, build, versions in ASKED
     ),
+    # Who does not say what it is called.
+    Exchange("groups: a client without a name joins", JOIN, join("nameless-client"), (3,), keep_member, client_id=None),
+    Exchange("groups: a client without a name syncs", SYNC, sync("nameless-client"), (3,), client_id=None),
+    Exchange("groups: a client without a name is looked at", DESCRIBE, describe_fixed("nameless-client-v3"), (5,)),
+    Exchange("groups: a client without a name commits", COMMIT, commit("no-name"), (2, 8), client_id=None),
     # What members offer.
     *(each for name, protocols in LISTS.items() for each in life(f"offer {name}", protocols, protocols[0][0])),
     *life("offer huge", [("range", HUGE_SUBSCRIPTION)], "range"),

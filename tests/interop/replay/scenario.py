@@ -72,7 +72,7 @@ class Exchange:
     versions: Sequence[int] = ()
     keep: Callable[[World, Any], None] | None = None
     ignore: dict[str, str] = field(default_factory=dict)
-    client_id: str = "replay"
+    client_id: str | None = "replay"
 
     def each_version(self) -> Sequence[int]:
         return self.versions or list(all_versions(self.message))
