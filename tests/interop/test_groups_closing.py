@@ -113,10 +113,12 @@ def test_members_go_in_time_however_often_their_coordinator_does(
     try:
         for _ in range(STORMS):
             storm(brokers, chance)
+            assert comers.process.is_running, comers.process.output()[-3000:]
             went = comers.going()
             wait_until(lambda went=went: not went.keys() & comers.going().keys(), f"these are gone: {went}", PATIENCE_S)
         assert comers.process.stop(timeout_s=PATIENCE_S + 10) == 0 and "ended" in comers.process.output()
         print(f"{comers.gone} members went")
+        assert comers.gone > GROUPS * MEMBERS
         writer.stop()
     finally:
         comers.process.kill()

@@ -71,10 +71,16 @@ def settings_of(member: Member) -> dict[str, Any]:
     }
 
 
-def live_in_threads(live: Callable[[Member, threading.Event], None]) -> None:
-    """Blocks until every member of the arguments has lived, a thread each; SIGTERM sets what they are given."""
+def told_to_end() -> threading.Event:
+    """Set by SIGTERM."""
     told = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: told.set())
+    return told
+
+
+def live_in_threads(live: Callable[[Member, threading.Event], None]) -> None:
+    """Blocks until every member of the arguments has lived, a thread each; SIGTERM sets what they are given."""
+    told = told_to_end()
     threads = [threading.Thread(target=live, args=(member, told)) for member in members_of(sys.argv[1:])]
     for thread in threads:
         thread.start()
