@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -56,6 +58,7 @@ VERSIONS = {
 }
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 QUICK = {"retry.backoff.ms": "1", "retry.backoff.max.ms": "2"}
+PATIENT = {"retry.backoff.ms": "1000", "retry.backoff.max.ms": "2000"}
 
 
 @pytest.fixture
@@ -164,19 +167,29 @@ def test_a_coordinator_that_hangs_up_is_looked_up_again(broker: ScriptedBroker) 
     assert asked(broker, FIND_COORDINATOR) == 2
 
 
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is waited between tries passes at once, and counts."""
+    waited: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + sum(waited), sleep=waited.append)
+    monkeypatch.setattr("kafka_zk.client.admin.coordinators.time", clock)
+
+
+@pytest.mark.usefixtures("no_pauses")
 def test_a_coordinator_that_is_nowhere_is_waited_for_until_the_time_is_over(broker: ScriptedBroker) -> None:
     broker.handlers[FIND_COORDINATOR] = coordinators(broker, lambda _: ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    with admin_of(broker) as admin:
-        answer = admin.delete_consumer_groups(["a"], timeout_ms=50)["a"]
+    with admin_of(broker, **PATIENT) as admin:
+        answer = admin.delete_consumer_groups(["a"], timeout_ms=30_000)["a"]
     assert isinstance(answer, TimeoutException)
     assert str(answer).startswith("Call(callName=deleteConsumerGroups(api=FIND_COORDINATOR), ")
     assert asked(broker, FIND_COORDINATOR) > 2
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_a_coordinator_that_goes_on_loading_is_asked_until_the_time_is_over(broker: ScriptedBroker) -> None:
     broker.handlers[DELETE_GROUPS] = deleting({"a": ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
-    with admin_of(broker) as admin:
-        answer = admin.delete_consumer_groups(["a"], timeout_ms=50)["a"]
+    with admin_of(broker, **PATIENT) as admin:
+        answer = admin.delete_consumer_groups(["a"], timeout_ms=30_000)["a"]
     assert str(answer).startswith("Call(callName=deleteConsumerGroups(api=DELETE_GROUPS), ")
 
 
