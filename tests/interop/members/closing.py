@@ -76,7 +76,12 @@ class Life:
             elif message is None and not self._commits_itself:
                 self._commit(set(self._positions), asynchronous=True)
         say("goes", self._name, self._how)
-        self._consumer.unsubscribe()
+        try:
+            self._consumer.unsubscribe()
+        except KafkaException:
+            # Fenced, for good: its coordinator was killed before it had stored the id that it gave to this instance,
+            # and the next one knows an older id.
+            self._owned.clear()
         while self._consumer.poll(0.1) is not None or self._owned:
             pass
         self._consumer.close()
