@@ -75,8 +75,19 @@ class ConsumerLoop:
                 return records or self._fetcher.collect()
             self._network.poll(min(left_s, self._wait_s()))
 
-    def wait_for(self, is_done: Callable[[], bool], timeout_s: float) -> bool:
-        """Blocks. Whether `is_done` became true in time."""
+    def wait_for_position(self, is_known: Callable[[], bool], timeout_s: float) -> bool:
+        """Blocks. Whether `is_known` became true in time; until then positions are looked for."""
+
+        def is_done() -> bool:
+            self.advance_positions()
+            return is_known()
+
+        return self.wait_for(is_done, timeout_s, wait_s=lambda: self._due_in_s(self._positions.next_due_ms))
+
+    def wait_for(
+        self, is_done: Callable[[], bool], timeout_s: float, *, wait_s: Callable[[], float] = lambda: LONGEST_WAIT_S
+    ) -> bool:
+        """Blocks. Whether `is_done` became true in time. It is asked again whenever something comes, or `wait_s()`."""
         deadline_s = time.monotonic() + timeout_s
         while True:
             self._deliver()
@@ -86,7 +97,7 @@ class ConsumerLoop:
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
                 return False
-            self._network.poll(min(left_s, LONGEST_WAIT_S))
+            self._network.poll(min(left_s, LONGEST_WAIT_S, wait_s()))
 
     def _deliver(self) -> None:
         if self._member is not None:
@@ -108,12 +119,12 @@ class ConsumerLoop:
 
     def _wait_s(self) -> float:
         """How long nothing need be done unless something comes."""
-        now_ms = self._clock.monotonic_ms()
-        due = [self._positions.next_due_ms]
-        if self._member is not None:
-            due.append(self._member.next_due_ms)
-        wait_s = min((max(0.0, (each - now_ms) / 1000) for each in due if each is not None), default=LONGEST_WAIT_S)
+        wait_s = self._due_in_s(self._positions.next_due_ms, None if self._member is None else self._member.next_due_ms)
         if not self._fetcher.is_asking and self._subscriptions.in_state(FetchState.FETCHING):
             # Connections and leaders come back without saying so.
             wait_s = min(wait_s, self._retry_backoff_s)
         return wait_s
+
+    def _due_in_s(self, *due_ms: int | None) -> float:
+        now_ms = self._clock.monotonic_ms()
+        return min((max(0.0, (each - now_ms) / 1000) for each in due_ms if each is not None), default=LONGEST_WAIT_S)

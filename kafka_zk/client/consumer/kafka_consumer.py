@@ -175,12 +175,7 @@ class KafkaConsumer:
         """Blocks. The offset of the next record."""
         with self._use():
             state = self._subscriptions.of(partition)
-
-            def is_known() -> bool:
-                self._loop.advance_positions()
-                return state.position is not None
-
-            if not self._loop.wait_for(is_known, self._timeout(timeout_s)):
+            if not self._loop.wait_for_position(lambda: state.position is not None, self._timeout(timeout_s)):
                 raise TimeoutException(
                     f"Timeout expired before the position for partition {partition} could be determined"
                 )

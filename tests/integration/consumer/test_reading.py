@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from kafka_zk.client.consumer import consumer_loop
 from kafka_zk.client.consumer.errors import (
     ConcurrentUse,
     IllegalState,
@@ -41,6 +42,19 @@ def test_every_record_is_read_once_and_in_order(consumers: Consumers, topic: Mak
     assert consumer.end_offsets(partitions) == dict.fromkeys(partitions, 50)
     assert consumer.partitions_for(name) == list(range(PARTITIONS))
     assert consumer.list_topics()[name] == list(range(PARTITIONS))
+
+
+def test_a_position_is_looked_for_again_when_that_is_due(
+    consumers: Consumers, topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not when the longest wait is over."""
+    monkeypatch.setattr(consumer_loop, "LONGEST_WAIT_S", 3600.0)
+    name = topic(4, 2)
+    consumer = consumers(group_id="due", enable_auto_commit=False)
+    partitions = [TopicPartition(name, number) for number in consumer.partitions_for(name)]
+    consumer.assign(partitions)
+    consumer.seek_to_beginning(partitions)
+    assert [consumer.position(partition, timeout_s=20) for partition in partitions] == [0, 0]
 
 
 def test_a_poll_brings_no_more_than_max_poll_records(consumers: Consumers, topic: MakeTopic) -> None:
