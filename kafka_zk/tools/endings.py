@@ -5,16 +5,13 @@ Role        Printing for all tools. What a tool does raises; here is told what i
 
 from __future__ import annotations
 
-import errno
 import sys
 from collections.abc import Callable
 
 from kafka_zk.tools.failures import FAILURES, Refused
 from kafka_zk.tools.java_output import message_of, stack_trace
 from kafka_zk.tools.options import VERSION_TEXT, UsageError, VersionAsked, usage_of
-from kafka_zk.tools.program import leave_stdout, open_closed_streams
-
-_CANNOT_BE_PRINTED = (errno.EPIPE, errno.ENOSPC)
+from kafka_zk.tools.program import cannot_be_printed, leave_stdout, open_closed_streams
 
 
 def run_as_program(main: Callable[[], int]) -> int:
@@ -25,7 +22,7 @@ def run_as_program(main: Callable[[], int]) -> int:
         code = main()
         sys.stdout.flush()
     except OSError as error:
-        if error.errno not in _CANNOT_BE_PRINTED:
+        if not cannot_be_printed(error):
             raise
         # What is left in the buffer would fail again when Python closes it.
         leave_stdout()

@@ -13,6 +13,7 @@ Source      Java's Runtime.addShutdownHook, Exit.addShutdownHook.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import signal
@@ -85,12 +86,13 @@ def _supervised(main: Main, arguments: Sequence[str], signals: Sequence[signal.S
     def work() -> None:
         try:
             result[0] = main(arguments, shutdown)
-        except BrokenPipeError:
-            # Whoever read is gone, and has seen what it wanted to see.
-            result[0] = 0
-        except BaseException:
-            # This is the top of the program: a bug is shown, and the process ends with 1, not never.
-            traceback.print_exc()
+        except BaseException as error:
+            if cannot_be_printed(error):
+                # Whoever read is gone, and has seen what it wanted to see; or the disk is full, which Java passes over.
+                result[0] = 0
+            else:
+                # This is the top of the program: a bug is shown, and the process ends with 1, not never.
+                traceback.print_exc()
         finally:
             os.write(tell, bytes([_DONE]))
 
@@ -136,6 +138,11 @@ class _TextAsBinary(io.RawIOBase):
     def write(self, data: Any, /) -> int:
         sys.stdout.write(bytes(data).decode("utf-8", "replace"))
         return len(data)
+
+
+def cannot_be_printed(error: BaseException) -> bool:
+    """Whether nobody reads any more, or there is no room for what is printed."""
+    return isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.ENOSPC)
 
 
 def open_closed_streams() -> None:

@@ -54,19 +54,26 @@ def test_a_tool_may_tell_in_its_own_way_what_it_is_prepared_for(capsys: pytest.C
 PRINTING = """
 import sys
 from kafka_zk.tools.endings import run_as_program
-def main():
+from kafka_zk.tools.program import run_program
+def main(*_):
     print("a" * 100_000)
     print("b", file=sys.stderr)
     return 0
+if sys.argv[1] == "until told":
+    run_program(lambda: main)
 sys.exit(run_as_program(main))
 """
 
 
 @pytest.mark.parametrize("where", [">&-", "2>&-", ">&- 2>&- <&-", ">/dev/full", "| true"])
-def test_a_tool_that_cannot_print_ends_as_if_it_could(where: str) -> None:
-    shell = f'"$0" -c "$1" {where}; echo "${{PIPESTATUS[0]}}" >&9'
+@pytest.mark.parametrize("kind", ["by itself", "until told"])
+def test_a_tool_that_cannot_print_ends_as_if_it_could(where: str, kind: str) -> None:
+    shell = f'"$0" -c "$1" "$2" {where}; echo "${{PIPESTATUS[0]}}" >&9'
     done = subprocess.run(
-        ["bash", "-c", f"exec 9>&1; {shell}", sys.executable, PRINTING], capture_output=True, text=True, timeout=60
+        ["bash", "-c", f"exec 9>&1; {shell}", sys.executable, PRINTING, kind],
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.stdout.splitlines()[-1] == "0"
     assert done.stderr in ("", "b\n")
