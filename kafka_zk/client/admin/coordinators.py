@@ -18,7 +18,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from kafka_zk.client.admin.admin_results import Node
 from kafka_zk.client.admin.calls import Call, Calls, timed_out
-from kafka_zk.client.errors import DisconnectException, KafkaException
+from kafka_zk.client.errors import DisconnectException, KafkaException, TimeoutException
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_class_for
 from kafka_zk.protocol.messages import find_coordinator as messages
 
@@ -77,6 +77,7 @@ class _Driver(Generic[Value]):
     unmapped: list[str]
     mapped: dict[str, Node] = field(default_factory=dict)
     found: dict[str, Value | BrokerError | KafkaException] = field(default_factory=dict)
+    tries: int = 0
 
     def look_up(self) -> None:
         """Blocks. Find coordinators for the groups that have none."""
@@ -116,6 +117,10 @@ class _Driver(Generic[Value]):
                 outcomes = self.call.ask(self.calls, node, groups, self.deadline_s)
             except DisconnectException:
                 outcomes = dict.fromkeys(groups, Again.MOVED)
+            except TimeoutException as error:
+                late = self._timed_out(self.call.api, self.tries + 1)
+                late.__cause__ = error
+                outcomes = dict.fromkeys(groups, late)
             except (BrokerError, KafkaException) as error:
                 outcomes = dict.fromkeys(groups, error)
             for group in groups:
@@ -135,11 +140,13 @@ class _Driver(Generic[Value]):
     def pending(self) -> list[str]:
         return [*self.unmapped, *self.mapped]
 
-    def give_up(self, tries: int, left_s: float, wait_s: float) -> None:
-        """The time is over."""
+    def give_up(self, wait_s: float) -> None:
+        """The next try, `wait_s` from now, would come when the time is over."""
         for api, groups in (("FIND_COORDINATOR", self.unmapped), (self.call.api, self.mapped)):
-            error = timed_out(self.call.step(api), tries, left_s, wait_s)
-            self.found.update(dict.fromkeys(groups, error))
+            self.found.update(dict.fromkeys(groups, self._timed_out(api, self.tries, wait_s)))
+
+    def _timed_out(self, api: str, tries: int, wait_s: float = 0) -> TimeoutException:
+        return timed_out(self.call.step(api), tries, self.deadline_s - time.monotonic(), wait_s)
 
 
 def ask_coordinators(
@@ -148,17 +155,16 @@ def ask_coordinators(
     """Blocks. A value or an error for each of `groups`, in their order."""
     wanted = list(dict.fromkeys(groups))
     driver = _Driver(calls, call, time.monotonic() + calls.timeout_ms / 1000, wanted[:])
-    tries = 0
     while driver.pending():
         if driver.unmapped:
             driver.look_up()
         driver.ask_all()
         if not driver.pending():
             break
-        tries += 1
-        left_s, wait_s = driver.deadline_s - time.monotonic(), calls.backoff.wait_ms(tries) / 1000
-        if wait_s >= left_s:
-            driver.give_up(tries, left_s, wait_s)
+        driver.tries += 1
+        wait_s = calls.backoff.wait_ms(driver.tries) / 1000
+        if wait_s >= driver.deadline_s - time.monotonic():
+            driver.give_up(wait_s)
             break
         time.sleep(wait_s)
     return {group: driver.found[group] for group in wanted}

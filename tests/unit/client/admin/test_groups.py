@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -191,6 +192,21 @@ def test_a_coordinator_that_goes_on_loading_is_asked_until_the_time_is_over(brok
     with admin_of(broker, **PATIENT) as admin:
         answer = admin.delete_consumer_groups(["a"], timeout_ms=30_000)["a"]
     assert str(answer).startswith("Call(callName=deleteConsumerGroups(api=DELETE_GROUPS), ")
+
+
+def test_a_coordinator_that_says_nothing_is_waited_for_until_the_time_is_over(broker: ScriptedBroker) -> None:
+    over = threading.Event()
+
+    def say_nothing(*_: object) -> None:
+        over.wait(30)
+
+    broker.handlers[DELETE_GROUPS] = say_nothing
+    with admin_of(broker) as admin:
+        answer = admin.delete_consumer_groups(["a"], timeout_ms=300)["a"]
+        over.set()
+    assert isinstance(answer, TimeoutException)
+    assert str(answer).startswith("Call(callName=deleteConsumerGroups(api=DELETE_GROUPS), ")
+    assert str(answer).endswith("after 1 attempt(s)")
 
 
 def test_an_error_nobody_expects_is_logged(broker: ScriptedBroker, caplog: pytest.LogCaptureFixture) -> None:
