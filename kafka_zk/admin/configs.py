@@ -30,6 +30,7 @@ from kafka_zk.zk import entity_configs
 from kafka_zk.zk.entity_configs import entity_config
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import entity_path
+from kafka_zk.zk.znodes.properties_order import in_properties_order
 
 __all__ = ["Change", "ConfigAdmin", "ConfigResourceType", "Operation"]
 
@@ -125,7 +126,8 @@ class ConfigAdmin:
                 raise UnknownTopicOrPartition(f"The topic '{topic}' does not exist.")
             check_name(topic)
             with _refusals_of(ConfigResourceType.TOPIC, topic):
-                validate_overrides(self._config, overrides)
+                # Of several unknown keys, Kafka names the first of its own order.
+                validate_overrides(self._config, in_properties_order(overrides))
             if validate_only:
                 return None
             log.info("Updating topic %s with new configuration : %s", topic, _loggable(overrides))

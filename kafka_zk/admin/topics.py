@@ -49,6 +49,7 @@ from kafka_zk.zk.topics import (
     write_topic_assignment,
 )
 from kafka_zk.zk.znodes import DeleteTopicsTopicZNode, PartitionReplicas, TopicAssignment
+from kafka_zk.zk.znodes.properties_order import in_properties_order
 
 BROKER_DEFAULT = -1
 """A count that the client leaves to the broker's configuration."""
@@ -177,7 +178,7 @@ class TopicAdmin:
         check_collisions(name, existing)
         check_assignment(assignment)
         try:
-            validate_overrides(self._config, overrides)
+            validate_overrides(self._config, in_properties_order(overrides))
         except ConfigException as error:
             raise InvalidConfig(str(error)) from error
 

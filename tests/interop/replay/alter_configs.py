@@ -154,6 +154,8 @@ TOPICS = (
     ),
     replace("tiered storage", (TOPIC, "altered", [("remote.storage.enable", "true")])),
     replace("a remote key", (TOPIC, "altered", [("remote.log.copy.disable", "true")])),
+    replace("several wrong values", (TOPIC, "altered", [("preallocate", "x"), ("flush.ms", "x"), ("segment.ms", "x")])),
+    replace("several unknown keys", (TOPIC, "altered", [(f"no.such.{name}", "1") for name in "abc"])),
     replace("an unknown topic", (TOPIC, "nowhere", [("segment.bytes", "1048576")])),
     replace("an illegal topic", (TOPIC, "il legal", [("segment.bytes", "1048576")])),
     replace("no topic", (TOPIC, "", [("segment.bytes", "1048576")])),
