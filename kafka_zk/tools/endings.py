@@ -11,22 +11,17 @@ from collections.abc import Callable
 from kafka_zk.tools.failures import FAILURES, Refused
 from kafka_zk.tools.java_output import message_of, stack_trace
 from kafka_zk.tools.options import VERSION_TEXT, UsageError, VersionAsked, usage_of
-from kafka_zk.tools.program import cannot_be_printed, leave_stdout, open_closed_streams
+from kafka_zk.tools.program import forgive, open_closed_streams
 
 
 def run_as_program(main: Callable[[], int]) -> int:
     """The exit code of `main`; a reader that has gone, a full disk, a closed stream and Ctrl-C are passed over in
-    silence, as Java passes over them."""
+    silence, as Java passes over them: what was asked is done to its end."""
     open_closed_streams()
+    forgive("stdout", "stderr")
     try:
         code = main()
         sys.stdout.flush()
-    except OSError as error:
-        if not cannot_be_printed(error):
-            raise
-        # What is left in the buffer would fail again when Python closes it.
-        leave_stdout()
-        return 0
     except KeyboardInterrupt:
         return 130
     return code

@@ -67,6 +67,7 @@ def run_here(main: Main, arguments: Sequence[str] | None) -> int:
 def run_program(load: Callable[[], Main]) -> int:
     """Run what `load` imports, as a program with the process's arguments. Leaves the process, never returns."""
     open_closed_streams()
+    forgive("stderr")
     ignored = {number for number in SIGNALS if signal.getsignal(number) is signal.SIG_IGN}
     for number in SIGNALS:
         if number not in ignored:
@@ -150,6 +151,41 @@ def open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (for as long as the process lives)
+
+
+def forgive(*names: str) -> None:
+    """From now on what cannot be printed on these of `sys` is lost, and nobody fails of it: so Java prints."""
+    for name in names:
+        stream = getattr(sys, name)
+        raw = _Forgiving(os.dup(stream.fileno()), "wb")
+        forgiving = io.TextIOWrapper(
+            raw if stream.write_through else io.BufferedWriter(raw),
+            stream.encoding,
+            stream.errors,
+            line_buffering=stream.line_buffering,
+            write_through=stream.write_through,
+        )
+        setattr(sys, name, forgiving)
+
+
+def nobody_reads() -> bool:
+    """Whether something was lost of what was printed on stdout, which forgives."""
+    buffer = getattr(sys.stdout, "buffer", None)
+    raw = getattr(buffer, "raw", buffer)
+    return isinstance(raw, _Forgiving) and raw.has_lost
+
+
+class _Forgiving(io.FileIO):
+    has_lost = False
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            if not cannot_be_printed(error):
+                raise
+            self.has_lost = True
+            return len(data)
 
 
 def leave_stdout() -> None:

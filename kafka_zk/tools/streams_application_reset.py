@@ -2,12 +2,14 @@
 
 import sys
 
-from kafka_zk.tools.program import Main, run_program
+from kafka_zk.tools.program import Main, forgive, run_program
 
 
 def _load() -> Main:
     from kafka_zk.tools.streams_reset.command import work
 
+    # It prints what it is about to do: that is done also when nobody reads on.
+    forgive("stdout")
     return work
 
 

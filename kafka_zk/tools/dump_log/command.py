@@ -158,6 +158,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report.error(stack_trace(error))
         report.flush()
         return DAMAGED if is_damage(error) else FAILED
+    except BrokenPipeError:
+        # Nobody waits for the rest.
+        return OK
     return FAILED
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 
+from kafka_zk.tools.program import nobody_reads
+
 _CHARACTERS_AT_ONCE = 256 * 1024
 _TERMINAL_CHARACTERS = 4 * 1024
 
@@ -37,3 +39,5 @@ class Output:
         # File names may hold bytes that are no text.
         binary.write(text.encode("utf-8", "surrogateescape"))
         binary.flush()
+        if nobody_reads():
+            raise BrokenPipeError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -54,28 +55,36 @@ def test_a_tool_may_tell_in_its_own_way_what_it_is_prepared_for(capsys: pytest.C
 PRINTING = """
 import sys
 from kafka_zk.tools.endings import run_as_program
-from kafka_zk.tools.program import run_program
+from kafka_zk.tools.program import forgive, run_program
 def main(*_):
     print("a" * 100_000)
     print("b", file=sys.stderr)
-    return 0
-if sys.argv[1] == "until told":
-    run_program(lambda: main)
+    return 3
+def load():
+    if sys.argv[1] == "to the end":
+        forgive("stdout")
+    return main
+if sys.argv[1] != "by itself":
+    run_program(load)
 sys.exit(run_as_program(main))
 """
+WHERE = [">&-", "2>&-", ">&- 2>&- <&-", ">/dev/full", "2>/dev/full", "2> >(true)", "| true"]
 
 
-@pytest.mark.parametrize("where", [">&-", "2>&-", ">&- 2>&- <&-", ">/dev/full", "| true"])
-@pytest.mark.parametrize("kind", ["by itself", "until told"])
-def test_a_tool_that_cannot_print_ends_as_if_it_could(where: str, kind: str) -> None:
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("kind", ["by itself", "to the end", "until nobody reads"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_tool_that_cannot_print_ends_as_if_it_could(where: str, kind: str, unbuffered: str) -> None:
+    notices = kind == "until nobody reads" and where in (">/dev/full", "| true")
     shell = f'"$0" -c "$1" "$2" {where}; echo "${{PIPESTATUS[0]}}" >&9'
     done = subprocess.run(
         ["bash", "-c", f"exec 9>&1; {shell}", sys.executable, PRINTING, kind],
         capture_output=True,
         text=True,
         timeout=60,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
     )
-    assert done.stdout.splitlines()[-1] == "0"
+    assert done.stdout.splitlines()[-1] == ("0" if notices else "3")
     assert done.stderr in ("", "b\n")
 
 
