@@ -14,12 +14,14 @@ from collections.abc import Mapping
 from kafka_zk.security.quotas.limits import Entity
 from kafka_zk.zk.entity_configs import (
     Change,
+    Version,
     change_entity_config,
     delete_entity,
     entities_with_config,
     entity_config,
+    remove_entity,
     replace_entity_config,
-    stored_configs,
+    stored_config,
 )
 from kafka_zk.zk.errors import BadVersion
 from kafka_zk.zk.session import ZkClient
@@ -41,19 +43,19 @@ def change_overrides(zk: ZkClient, entity: Entity, change: Change) -> None:
     change_entity_config(zk, entity_path(*entity), change, replace=_replace)
 
 
-def _replace(zk: ZkClient, path: str, overrides: Mapping[str, str], zk_version: int | None) -> bool:
+def _replace(zk: ZkClient, path: str, overrides: Mapping[str, str], version: Version | None) -> bool:
     """Blocks. Write the overrides, or remove a znode without any; False if it is not that version any more."""
     if overrides or entities_with_config(zk, path):
-        was_that = replace_entity_config(zk, path, overrides, zk_version)
+        was_that = replace_entity_config(zk, path, overrides, version)
         if was_that and not overrides:
             # The last client of this user may have gone meanwhile, and left the user alone for its quotas.
             _remove_if_empty(zk, path)
         return was_that
-    if zk_version is not None:
+    if version is not None:
         try:
-            if not delete_entity(zk, path, zk_version):
+            if not remove_entity(zk, path, version):
                 # A client of this user has just got a quota.
-                return replace_entity_config(zk, path, overrides, zk_version)
+                return replace_entity_config(zk, path, overrides, version)
         except BadVersion:
             return False
     _remove_empty_parents(zk, path)
@@ -71,10 +73,13 @@ def _remove_empty_parents(zk: ZkClient, path: str) -> None:
 
 def _remove_if_empty(zk: ZkClient, path: str) -> None:
     """Blocks."""
-    stored = stored_configs(zk, [path])[path]
-    if stored.zk_version is None or stored.overrides or entities_with_config(zk, path):
+    while True:
+        stored = stored_config(zk, path)
+        if stored.version is None or stored.overrides or entities_with_config(zk, path):
+            return
+        try:
+            remove_entity(zk, path, stored.version)
+        except BadVersion:
+            # It has got a config, or something else of its type has just been removed.
+            continue
         return
-    try:
-        delete_entity(zk, path, stored.zk_version)
-    except BadVersion:
-        log.debug("/config/%s has just got a config", path)

@@ -6,7 +6,8 @@ Invariants  A write of existing overrides checks in the same multi that the cont
             A change of some overrides is of those that stood when it was written: of two at the same moment, on one
             broker or on two, neither is lost.
             Written first, announced second: whoever reads the notice finds the new overrides.
-Differs from Kafka: it writes back what it has read without a look at the znode's version.
+Differs from Kafka: it writes back what it has read without a look at the znode's version; and what it removes does not
+            count in the version of /config/TYPE.
 Source      KafkaZkClient.setOrCreateEntityConfigs, getEntityConfigs, createConfigChangeNotification; KIP-866.
 """
 
@@ -19,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 from kafka_zk.zk.cluster import controller
 from kafka_zk.zk.errors import BadVersion, ControllerMoved, MalformedZNode, NodeExists, NoNode, NotEmpty, ZkError
 from kafka_zk.zk.existing import existing
-from kafka_zk.zk.operations import ANY_VERSION, Check, SetData
+from kafka_zk.zk.operations import Check, Delete, SetData, Stat
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import (
     ConfigChangeZNode,
@@ -31,11 +32,21 @@ from kafka_zk.zk.znodes import (
 log = logging.getLogger("kafka.zk.KafkaZkClient")
 
 
+class Version(NamedTuple):
+    """Which overrides were read: the version of the entity's znode, and that of /config/TYPE, which counts removals.
+
+    A znode that is made anew begins with version 0 again: by its own alone it could pass for the one that was read.
+    """
+
+    zk_version: int
+    type_zk_version: int
+
+
 class Stored(NamedTuple):
-    """The overrides of an entity, and the version of its znode; None where there is none."""
+    """The overrides of an entity, and which these are; None where there is no znode."""
 
     overrides: dict[str, str]
-    zk_version: int | None
+    version: Version | None
 
 
 Change: TypeAlias = Callable[[dict[str, str]], Mapping[str, str] | None]
@@ -52,22 +63,34 @@ def entity_configs(zk: ZkClient, entity_paths: Iterable[str]) -> dict[str, dict[
 
     What holds no map of overrides has none, as with Kafka; here the log names it.
     """
-    return {path: stored.overrides for path, stored in stored_configs(zk, entity_paths).items()}
+    overrides: dict[str, dict[str, str]] = {path: {} for path in entity_paths}
+    for path, (data, stat) in existing(zk, overrides, ConfigEntityZNode.path):
+        overrides[path] = _decoded(data, stat, path)
+    return overrides
 
 
-def stored_configs(zk: ZkClient, entity_paths: Iterable[str]) -> dict[str, Stored]:
-    """Blocks. The same with the versions of the znodes."""
-    found = {path: Stored({}, None) for path in entity_paths}
-    for path, (data, stat) in existing(zk, found, ConfigEntityZNode.path):
-        try:
-            overrides = ConfigEntityZNode.decode(data, stat, path)
-        except MalformedZNode as error:
-            if ConfigEntityZNode.holds_map(data):
-                raise
-            log.error("%s; it is taken as empty", error)
-            overrides = {}
-        found[path] = Stored(overrides, stat.version)
-    return found
+def stored_config(zk: ZkClient, entity_path: str) -> Stored:
+    """Blocks. The same of one that shall be changed."""
+    # The type first: whatever is removed from now on shows in its version.
+    found = dict(existing(zk, [_type_of(entity_path), entity_path], ConfigEntityZNode.path))
+    if entity_path not in found:
+        return Stored({}, None)
+    (_, of_type), (data, stat) = found[_type_of(entity_path)], found[entity_path]
+    return Stored(_decoded(data, stat, entity_path), Version(stat.version, of_type.version))
+
+
+def _decoded(data: bytes | None, stat: Stat, entity_path: str) -> dict[str, str]:
+    try:
+        return ConfigEntityZNode.decode(data, stat, entity_path)
+    except MalformedZNode as error:
+        if ConfigEntityZNode.holds_map(data):
+            raise
+        log.error("%s; it is taken as empty", error)
+        return {}
+
+
+def _type_of(entity_path: str) -> str:
+    return entity_path.partition("/")[0]
 
 
 def entities_with_config(zk: ZkClient, entity_type: str) -> list[str]:
@@ -123,7 +146,7 @@ def change_entity_config(
     entity_path: str,
     change: Change,
     *,
-    replace: Callable[[ZkClient, str, Mapping[str, str], int | None], bool] | None = None,
+    replace: Callable[[ZkClient, str, Mapping[str, str], Version | None], bool] | None = None,
 ) -> None:
     """Blocks. Make the overrides of an entity what `change` makes of them, and have every broker read them.
 
@@ -132,20 +155,22 @@ def change_entity_config(
     """
     written: Mapping[str, str] | None = None
     while True:
-        stored = stored_configs(zk, [entity_path])[entity_path]
+        stored = stored_config(zk, entity_path)
         if written is not None and stored.overrides == written:
             # Nobody else: the answer to our own write went with a connection, and it was sent again.
             break
         written = change(dict(stored.overrides))
         if written is None:
             return
-        if (replace or replace_entity_config)(zk, entity_path, written, stored.zk_version):
+        if (replace or replace_entity_config)(zk, entity_path, written, stored.version):
             break
     announce_config_change(zk, entity_path)
 
 
-def replace_entity_config(zk: ZkClient, entity_path: str, overrides: Mapping[str, str], zk_version: int | None) -> bool:
-    """Blocks. Replace all overrides if the znode has this version (None: does not exist); whether it was so.
+def replace_entity_config(
+    zk: ZkClient, entity_path: str, overrides: Mapping[str, str], version: Version | None
+) -> bool:
+    """Blocks. Replace all overrides if they are of this version (None: there are none); whether it was so.
 
     Raises ControllerMoved when there is no ZooKeeper controller.
     """
@@ -153,17 +178,18 @@ def replace_entity_config(zk: ZkClient, entity_path: str, overrides: Mapping[str
     data = ConfigEntityZNode.encode(overrides)
     while True:
         check = Check(ControllerZNode.PATH, _controller_zk_version(zk, entity_path))
-        if zk_version is None:
+        if version is None:
             try:
                 zk.create(path, data, make_parents=True)
             except (NodeExists, NoNode):
                 # Without a parent: somebody has just removed that with what was its last child.
                 return False
             return True
-        checked, written = zk.multi([check, SetData(path, data, zk_version)])
+        nothing_removed = Check(ConfigEntityTypeZNode.path(_type_of(entity_path)), version.type_zk_version)
+        checked, kept, written = zk.multi([check, nothing_removed, SetData(path, data, version.zk_version)])
         if isinstance(checked, BadVersion | NoNode):
             continue
-        if isinstance(written, BadVersion | NoNode):
+        if isinstance(kept, BadVersion) or isinstance(written, BadVersion | NoNode):
             return False
         if isinstance(written, ZkError):
             raise written
@@ -184,17 +210,34 @@ def _refusal(entity_path: str, why: str) -> str:
     return f"Cannot set entity configs for {entity_type} {name} {why}"
 
 
-def delete_entity(zk: ZkClient, entity_path: str, zk_version: int = ANY_VERSION) -> bool:
-    """Blocks. Delete an entity's znode unless it has children (clients of a user); whether it is gone.
-
-    Raises BadVersion.
-    """
+def delete_entity(zk: ZkClient, entity_path: str) -> bool:
+    """Blocks. Delete an entity's znode unless it has children (clients of a user); whether it is gone."""
     try:
-        zk.delete(ConfigEntityZNode.path(entity_path), zk_version)
+        zk.delete(ConfigEntityZNode.path(entity_path))
     except NoNode:
         return True
     except NotEmpty:
         return False
+    return True
+
+
+def remove_entity(zk: ZkClient, entity_path: str, version: Version) -> bool:
+    """Blocks. The same if its overrides are of this version. Raises BadVersion."""
+    deleted, counted = zk.multi(
+        [
+            Delete(ConfigEntityZNode.path(entity_path), version.zk_version),
+            # It never holds anything.
+            SetData(ConfigEntityTypeZNode.path(_type_of(entity_path)), None, version.type_zk_version),
+        ]
+    )
+    if isinstance(deleted, NoNode):
+        return True
+    if isinstance(deleted, NotEmpty):
+        return False
+    if isinstance(counted, BadVersion):
+        raise counted
+    if isinstance(deleted, ZkError):
+        raise deleted
     return True
 
 

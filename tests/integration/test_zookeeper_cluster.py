@@ -196,9 +196,21 @@ def test_a_change_is_of_what_stands_when_it_is_written(zk: ZkClient, connect_zk:
     entity_configs.change_entity_config(zk, path, change)
     assert seen == [{}, {"theirs-1": "1"}, {"theirs-1": "1", "theirs-2": "1"}]
     assert entity_configs.entity_config(zk, path) == {**seen[2], "ours": "2"}
-    with pytest.raises(BadVersion):
-        entity_configs.delete_entity(zk, path, 0)
     assert len(zk.children(ConfigChangesZNode.PATH)) == 3
+
+
+def test_a_znode_that_was_made_anew_is_not_taken_for_the_one_that_was_read(zk: ZkClient) -> None:
+    become_controller(zk)
+    entity_configs.write_entity_config(zk, "users/bob", {"old": "1"})
+    read = entity_configs.stored_config(zk, "users/bob")
+    assert read.version is not None
+    assert entity_configs.remove_entity(zk, "users/bob", read.version)
+    entity_configs.write_entity_config(zk, "users/bob", {"new": "2"})
+    assert not entity_configs.replace_entity_config(zk, "users/bob", {"old": "1", "ours": "3"}, read.version)
+    with pytest.raises(BadVersion):
+        entity_configs.remove_entity(zk, "users/bob", read.version)
+    assert entity_configs.entity_config(zk, "users/bob") == {"new": "2"}
+    assert zk.get("/config/users")[0] is None
 
 
 def test_features_come_with_their_epoch(zk: ZkClient) -> None:

@@ -295,8 +295,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="two clients that change a topic at once do not undo each other",
         file="kafka_zk/zk/entity_configs.py",
-        old="        checked, written = zk.multi([check, SetData(path, data, zk_version)])\n",
-        new="        checked, written = zk.multi([check, SetData(path, data)])\n",
+        old="nothing_removed, SetData(path, data, version.zk_version)])\n",
+        new="nothing_removed, SetData(path, data)])\n",
         tests="tests/unit/admin/test_configs.py",
     ),
 )

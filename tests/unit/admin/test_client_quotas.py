@@ -10,6 +10,7 @@ import pytest
 
 from kafka_zk.admin.client_quotas import alter_client_quotas, describe_client_quotas
 from kafka_zk.admin.quota_entities import QuotaFilter
+from kafka_zk.admin.quota_znodes import change_overrides
 from kafka_zk.admin.scram_credentials import (
     Deletion,
     Upsertion,
@@ -151,6 +152,20 @@ def test_users_are_described_each_for_itself(cluster: Cluster) -> None:
     assert isinstance(described["nobody"], ResourceNotFound)
     assert isinstance(described["bob"], DuplicateResource)
     assert isinstance(described[""], ResourceNotFound)
+
+
+def test_a_change_is_made_again_where_the_quotas_were_removed_and_made_anew(cluster: Cluster) -> None:
+    alter(cluster.zk, ALICE, {"producer_byte_rate": 1.0})
+    meanwhile: list[dict[str, float | None]] = [{"producer_byte_rate": None}, {"consumer_byte_rate": 2.0}]
+
+    def change(overrides: dict[str, str]) -> dict[str, str]:
+        while meanwhile:
+            alter(cluster.zookeeper.client(), ALICE, meanwhile.pop(0))
+        return {**overrides, "request_percentage": "3.0"}
+
+    change_overrides(cluster.zk, (("users", "alice"),), change)
+    described = describe_client_quotas(cluster.zk, QuotaFilter())
+    assert described == {(("users", "alice"),): {"consumer_byte_rate": 2.0, "request_percentage": 3.0}}
 
 
 def test_changes_of_several_brokers_at_once_are_all_made(cluster: Cluster) -> None:
