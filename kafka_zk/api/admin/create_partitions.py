@@ -35,9 +35,7 @@ def create_partitions(
 ) -> CreatePartitionsResponse | Pending[CreatePartitionsResponse]:
     """Blocks."""
     occurrences = Counter(topic.name for topic in request.topics)
-    if not all(may_be_znode(name) for name, count in occurrences.items() if count == 1):
-        # Each is looked for among the topics to delete before anything else: one that cannot be there fails all.
-        raise BrokerError
+    _check_all(occurrences, ctx)
     quota = mutation_quota(ctx, strict_from=STRICT_FROM)
     grown: dict[str, int] = {}
 
@@ -70,6 +68,19 @@ def create_partitions(
         return response
 
     return ctx.services.topic_admin.waits.until_led(grown, request.timeout_ms).then(finish)
+
+
+def _check_all(occurrences: Counter[str], ctx: RequestContext) -> None:
+    """Raise BrokerError for all topics because of one.
+
+    The controller looks for those that the client may alter among the topics to delete: one that cannot be there fails
+    the request.
+    """
+    if ctx.services.controller.term is not None and any(
+        count == 1 and not may_be_znode(name) and ctx.may(Operation.ALTER, ResourceType.TOPIC, name)
+        for name, count in occurrences.items()
+    ):
+        raise BrokerError
 
 
 def _check(topic: CreatePartitionsTopic, occurrences: Counter[str], ctx: RequestContext) -> None:
