@@ -25,11 +25,12 @@ from kafka_zk.config.tables.broker import BROKER_KEYS
 from kafka_zk.config.tables.topic import TOPIC_KEYS
 from kafka_zk.config.topic import validate_overrides
 from kafka_zk.metadata.cache import MetadataCache
-from kafka_zk.protocol.errors import InvalidConfig, InvalidRequest, UnknownTopicOrPartition
+from kafka_zk.protocol.errors import BrokerError, InvalidConfig, InvalidRequest, UnknownTopicOrPartition
 from kafka_zk.zk import entity_configs
 from kafka_zk.zk.entity_configs import entity_config
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import entity_path
+from kafka_zk.zk.znodes.names import may_be_znode
 from kafka_zk.zk.znodes.properties_order import in_properties_order
 
 __all__ = ["Change", "ConfigAdmin", "ConfigResourceType", "Operation"]
@@ -119,6 +120,9 @@ class ConfigAdmin:
         """Blocks. Change the overrides of a topic, or replace them all by `changes`."""
         if not topic:
             raise InvalidRequest("Default topic resources are not allowed.")
+        if keep_others and not may_be_znode(topic):
+            # Kafka reads the overrides before it asks whether there is such a topic.
+            raise BrokerError(f"Invalid path of a znode: {topic!r}")
 
         def change(stored: dict[str, str]) -> dict[str, str] | None:
             overrides = changed(stored, changes, TOPIC_KEYS)

@@ -12,7 +12,7 @@ from kafka_zk.admin.broker_configs import BrokerConfigs
 from kafka_zk.admin.config_rules import Change, Operation
 from kafka_zk.admin.configs import ConfigAdmin
 from kafka_zk.config.broker import BrokerConfig
-from kafka_zk.protocol.errors import InvalidConfig, InvalidRequest, UnknownTopicOrPartition
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidConfig, InvalidRequest, UnknownTopicOrPartition
 from kafka_zk.zk.znodes import ControllerRegistration, ControllerZNode
 from tests.simulation.model_zookeeper import ModelZooKeeper
 
@@ -103,6 +103,15 @@ def test_other_brokers_and_unknown_topics_are_refused() -> None:
         scene.admin.check_broker("two", [], keep_others=True)
     with pytest.raises(UnknownTopicOrPartition, match="The topic 'u' does not exist"):
         scene.admin.alter_topic("u", [], keep_others=False, validate_only=False)
+
+
+def test_a_topic_that_no_znode_may_be_called_after_has_no_overrides_to_read() -> None:
+    scene = Scene()
+    with pytest.raises(BrokerError) as refusal:
+        scene.admin.alter_topic("..", [], keep_others=True, validate_only=False)
+    assert refusal.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    with pytest.raises(UnknownTopicOrPartition):
+        scene.admin.alter_topic("..", [], keep_others=False, validate_only=False)
 
 
 def test_levels_are_set_and_unset() -> None:
