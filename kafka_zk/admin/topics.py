@@ -40,12 +40,14 @@ from kafka_zk.protocol.errors import (
     UnknownTopicOrPartition,
 )
 from kafka_zk.protocol.types import NULL_UUID, uuid_to_base64
+from kafka_zk.zk.errors import BadVersion
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.topics import (
     create_topic,
     mark_for_deletion,
     topic_assignment,
     topic_names,
+    versioned_topic_assignment,
     write_topic_assignment,
 )
 from kafka_zk.zk.znodes import DeleteTopicsTopicZNode, PartitionReplicas, TopicAssignment
@@ -206,9 +208,10 @@ class TopicAdmin:
         before_change: BeforeChange = lambda count: None,
     ) -> None:
         """Blocks. Let a topic grow to `total_count` partitions, the new ones on `given` brokers or on chosen ones."""
-        topic = topic_assignment(self._zk, name)
-        if topic is None:
+        found = versioned_topic_assignment(self._zk, name)
+        if found is None:
             raise UnknownTopicOrPartition(f"The topic '{name}' does not exist.")
+        topic, zk_version = found
         if any(partition.adding or partition.removing for partition in topic.partitions.values()):
             raise ReassignmentInProgress(f"A partition reassignment is in progress for the topic '{name}'.")
         existing = {index: list(partition.replicas) for index, partition in topic.partitions.items()}
@@ -231,7 +234,14 @@ class TopicAdmin:
             before_change(len(added))
             log.info("Creating %s partitions for '%s' with the replica assignment %s", len(added), name, added)
             partitions = dict(topic.partitions) | {i: PartitionReplicas(tuple(r)) for i, r in added.items()}
-            write_topic_assignment(self._zk, name, TopicAssignment(partitions, topic.topic_id))
+            assignment = TopicAssignment(partitions, topic.topic_id)
+            try:
+                write_topic_assignment(self._zk, name, assignment, zk_version=zk_version)
+            except BadVersion:
+                # It has grown or begun to move meanwhile, which Kafka would undo; or it is our own write, sent again.
+                if topic_assignment(self._zk, name) != assignment:
+                    # The change is counted already.
+                    self.add_partitions(name, total_count=total_count, given=given, validate_only=False)
 
     # --- deletion ----------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk.entity_configs import write_entity_config
 from kafka_zk.zk.errors import NodeExists, NoNode
 from kafka_zk.zk.existing import existing
+from kafka_zk.zk.operations import ANY_VERSION
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import (
     DeleteTopicsTopicZNode,
@@ -41,6 +42,12 @@ def topic_assignment(zk: ZkClient, topic: str) -> TopicAssignment | None:
     return topic_assignments(zk, [topic]).get(topic)
 
 
+def versioned_topic_assignment(zk: ZkClient, topic: str) -> tuple[TopicAssignment, int] | None:
+    """Blocks. The same with the version of its znode."""
+    found = dict(existing(zk, [topic], TopicZNode.path)).get(topic)
+    return None if found is None else (TopicZNode.decode(*found, topic), found[1].version)
+
+
 def partition_leaderships(
     zk: ZkClient, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, PartitionLeadership]:
@@ -63,9 +70,14 @@ def create_topic(zk: ZkClient, topic: str, assignment: TopicAssignment, override
         raise TopicAlreadyExists(f"Topic '{topic}' already exists.") from error
 
 
-def write_topic_assignment(zk: ZkClient, topic: str, assignment: TopicAssignment) -> None:
-    """Blocks. Replace a topic's assignment (more partitions). `assignment` must carry the topic's id. Raises NoNode."""
-    zk.set(TopicZNode.path(topic), TopicZNode.encode(assignment))
+def write_topic_assignment(
+    zk: ZkClient, topic: str, assignment: TopicAssignment, *, zk_version: int = ANY_VERSION
+) -> None:
+    """Blocks. Replace a topic's assignment (more partitions). `assignment` must carry the topic's id.
+
+    Raises NoNode, BadVersion.
+    """
+    zk.set(TopicZNode.path(topic), TopicZNode.encode(assignment), zk_version)
 
 
 def mark_for_deletion(zk: ZkClient, topic: str) -> None:

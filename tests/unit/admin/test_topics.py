@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_zk.admin.topics import NewTopic
+from kafka_zk.admin.topics import BeforeChange, NewTopic
 from kafka_zk.protocol.errors import BrokerError, InvalidPartitions, TopicAlreadyExists
 from kafka_zk.zk.topics import topic_assignment
 
@@ -76,3 +76,37 @@ def test_a_topic_never_shrinks(cluster: Cluster) -> None:
     with pytest.raises(InvalidPartitions):
         cluster.admin.add_partitions("t", total_count=1, given=None, validate_only=False)
     assert cluster.zookeeper.writes == before
+
+
+def partition_count(cluster: Cluster) -> int:
+    found = topic_assignment(cluster.zk, "t")
+    assert found is not None
+    return len(found.partitions)
+
+
+def test_two_who_let_a_topic_grow_at_once_do_not_undo_each_other(cluster: Cluster) -> None:
+    cluster.admin.create(NewTopic("t", 1, 1))
+
+    def grow(total_count: int, before_change: BeforeChange = lambda count: None) -> None:
+        cluster.admin.add_partitions(
+            "t", total_count=total_count, given=None, validate_only=False, before_change=before_change
+        )
+
+    with pytest.raises(InvalidPartitions, match="currently has 3 partitions"):
+        grow(2, lambda count: grow(3))
+    assert partition_count(cluster) == 3
+    grow(5, lambda count: grow(4))
+    assert partition_count(cluster) == 5
+
+
+def test_a_topic_grows_also_by_a_write_that_is_sent_twice(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.admin.create(NewTopic("t", 1, 1))
+    set_once = cluster.zk.set
+
+    def set_twice(*arguments: object) -> None:
+        set_once(*arguments)
+        set_once(*arguments)
+
+    monkeypatch.setattr(cluster.zk, "set", set_twice)
+    cluster.admin.add_partitions("t", total_count=2, given=None, validate_only=False)
+    assert partition_count(cluster) == 2
