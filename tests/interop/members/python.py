@@ -46,6 +46,10 @@ class Living(ConsumerRebalanceListener):
 
     def live(self, told: threading.Event) -> None:
         self.consumer.subscribe([self.member.topic], listener=self)
+        # Before it joins: a leader that hears of the partitions later joins once more because of them. When it has
+        # divided them and a poll is over before the answer, kafka-python 3.0 forgets that join and is idle for ever.
+        while not self.consumer.partitions_for_topic(self.member.topic):
+            pass
         while not told.is_set():
             for where, records in self.consumer.poll(100).items():
                 self.member.was_handed(where.partition, records[0].offset, records[-1].offset)
