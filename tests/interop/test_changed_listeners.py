@@ -29,13 +29,13 @@ KINDS: dict[str, Callable[..., ApacheBroker | OurBroker]] = {"apache": ApacheBro
 def ask(client: socket.socket) -> None:
     """Send an ApiVersions and take in its answer. Raises OSError."""
     client.sendall(struct.pack(">ihhih", 10, 18, 0, 0, 0))
-    with client.makefile("rb", buffering=0) as stream:
+    with client.makefile("rb") as stream:
         size = stream.read(4)
         if len(size) < 4:
             raise ConnectionError("closed without an answer")
-        left = struct.unpack(">i", size)[0]
-        while left:
-            left -= len(stream.read(left))
+        expected = struct.unpack(">i", size)[0]
+        if len(stream.read(expected)) < expected:
+            raise ConnectionError("closed within an answer")
 
 
 class Scene:

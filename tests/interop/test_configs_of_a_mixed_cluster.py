@@ -348,11 +348,8 @@ def kafka_configs(tool: str, mixed: Mixed, *arguments: str) -> ToolRun:
 @pytest.mark.parametrize("tool", ["ours", "apache"])
 def test_kafka_configs_with_zookeeper(mixed: Mixed, tool: str, controller: int) -> None:
     user = f"user-of-{tool}-{controller}"
-    arguments = ["--zookeeper", mixed.connect, "--alter", "--entity-type", "users", "--entity-name", user]
-    arguments += ["--add-config", "SCRAM-SHA-256=[iterations=4096,password=word]"]
-    run = (
-        run_once(our_kafka_configs, arguments) if tool == "ours" else run_tool("kafka.admin.ConfigCommand", *arguments)
-    )
+    configs = "SCRAM-SHA-256=[iterations=4096,password=word]"
+    run = kafka_configs(tool, mixed, "--entity-type", "users", "--entity-name", user, "--add-config", configs)
     assert run.exit_code == 0, run
     wait_until(lambda: mixed.may_log_in(user, "word"), "Apache's broker lets the user in")
 

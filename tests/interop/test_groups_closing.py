@@ -41,11 +41,13 @@ def brokers(tmp_path: Path, zookeeper_connect: str) -> Iterator[list[OurBroker]]
         OurBroker(tmp_path / f"broker-{number}", zookeeper_connect, broker_id=number, overrides=settings)
         for number in range(2)
     ]
-    for broker in made:
-        broker.start()
-    yield made
-    for broker in made:
-        broker.kill()
+    try:
+        for broker in made:
+            broker.start()
+        yield made
+    finally:
+        for broker in made:
+            broker.kill()
     for broker in made:
         assert "Traceback" not in broker.process.output(), broker.process.output()[-5000:]
 
