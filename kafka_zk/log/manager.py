@@ -38,12 +38,13 @@ from kafka_zk.log.loading.opening import LogOpener
 from kafka_zk.log.loading.refusals import InvalidLogDirectory
 from kafka_zk.log.periodic import Periodic
 from kafka_zk.log.pools import LogPools
+from kafka_zk.log.removal.replacement import replace
 from kafka_zk.log.removal.retired import RetiredLogs
 from kafka_zk.log.segments.open_segments import OpenSegments, raise_descriptor_limit, segments_for
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.metrics.conversions import ConversionCosts, ProduceConversions
 from kafka_zk.metrics.registry import MetricsRegistry
-from kafka_zk.protocol.errors import InvalidConfig, KafkaStorageError
+from kafka_zk.protocol.errors import InvalidConfig, KafkaStorageError, LogDirNotFound
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 
 log = logging.getLogger("kafka.log.LogManager")
@@ -86,6 +87,7 @@ class LogManager:
         self._config_changes = 0
         self._logs: dict[TopicPartition, UnifiedLog] = {}
         self._future_logs: dict[TopicPartition, UnifiedLog] = {}
+        self._preferred: dict[TopicPartition, DataDir] = {}
         self._retired = RetiredLogs(clock, config.log_segment_delete_delay_ms)
         self._tasks = Periodic(clock)
         self._is_locked = False
@@ -308,8 +310,75 @@ class LogManager:
         data_dir.recovery_points.pop(topic_partition, None)
         if self._cleaner is not None:
             self._cleaner.forget(found)
+        self.drop_future_log(topic_partition)
         self._retired.retire(found)
         self.checkpoints.soon(data_dir, partial(self._checkpoint_after_deletion, data_dir))
+
+    # Moves to another directory
+
+    def prefer(self, topic_partition: TopicPartition, path: str) -> None:
+        """Have the partition made in this directory, if it is made. Raises LogDirNotFound, KafkaStorageError."""
+        data_dir = self._live_dir(path)
+        logs = (self._logs.get(topic_partition), self._future_logs.get(topic_partition))
+        if all(each is None or each.log_dir is not data_dir.directory for each in logs):
+            self._preferred[topic_partition] = data_dir
+
+    def future_logs(self) -> list[UnifiedLog]:
+        """Every copy that shall take the place of a partition's log."""
+        return list(self._future_logs.values())
+
+    def get_future_log(self, topic_partition: TopicPartition) -> UnifiedLog | None:
+        return self._future_logs.get(topic_partition)
+
+    def create_future_log(self, topic_partition: TopicPartition, path: str) -> UnifiedLog:
+        """Blocks. An empty log that shall take the partition's place. Raises LogDirNotFound, KafkaStorageError."""
+        data_dir, current = self._live_dir(path), self._logs[topic_partition]
+        data_dir.log_count += 1
+        try:
+            created = self._opener.create(data_dir, topic_partition, current.topic_id or NULL_UUID, is_future=True)
+        except BaseException:
+            data_dir.log_count -= 1
+            raise
+        self._future_logs[topic_partition] = created
+        created.apply_config(current.config)
+        return created
+
+    def drop_future_log(self, topic_partition: TopicPartition) -> None:
+        """Blocks. Nothing shall take the partition's place any more. Raises KafkaStorageError."""
+        found = self._future_logs.pop(topic_partition, None)
+        if found is not None:
+            self._dir_of(found).log_count -= 1
+            self._retired.retire(found)
+
+    def put_in_place(self, topic_partition: TopicPartition) -> UnifiedLog | None:
+        """Blocks. The future log, in the place of the partition's from now on; None while it lacks something of it.
+
+        What waits for the old log's turn finds it closed. Raises KafkaStorageError.
+        """
+        before, now = self._logs.get(topic_partition), self._future_logs.get(topic_partition)
+        if before is None or now is None:
+            return None
+        before_dir, now_dir = self._dir_of(before), self._dir_of(now)
+        now.flush()
+        if not replace(before, now, self._retired):
+            return None
+        del self._future_logs[topic_partition]
+        self._add(now)
+        before_dir.log_count -= 1
+        before_dir.recovery_points.pop(topic_partition, None)
+        if self._cleaner is not None:
+            self._cleaner.moved(before, now)
+        for data_dir in (now_dir, before_dir):
+            self._checkpoint_after_deletion(data_dir)
+            for_each_dir([data_dir], lambda each: self.checkpoints.write_high_watermarks(each, {}))
+        return now
+
+    def _live_dir(self, path: str) -> DataDir:
+        for data_dir in self._dirs:
+            if str(data_dir.path) == path:
+                data_dir.directory.check_online()
+                return data_dir
+        raise LogDirNotFound(f"Log dir {path} is not found in the config.")
 
     def do_at_once(self, items: Iterable[T], work: Callable[[T], None]) -> None:
         """Blocks. Do `work`, which waits for the disk, for many items at the same time; see LogPools.for_each."""
@@ -355,7 +424,8 @@ class LogManager:
 
     def _create(self, topic_partition: TopicPartition, topic_id: UUID) -> UnifiedLog:
         """Blocks. In the live directory with the fewest partitions; the next one when it fails."""
-        for data_dir in sorted(self._live(), key=lambda each: each.log_count):
+        preferred = self._preferred.pop(topic_partition, None)
+        for data_dir in sorted(self._live(), key=lambda each: (each is not preferred, each.log_count)):
             config_changes = self._config_changes
             data_dir.log_count += 1
             try:

@@ -122,6 +122,28 @@ class Leadership:
         with self._orders:
             self._fetchers.resize()
 
+    # --- moves between log directories ---------------------------------------------------------------------------
+
+    def put_in_place(self, topic_partition: TopicPartition) -> bool:
+        """Blocks. Have a partition go on with its copy in another directory, if that has caught up; whether it does.
+
+        Raises KafkaStorageError.
+        """
+        with self._orders:
+            partition = self._hosted.find(*topic_partition)
+            if partition is None:
+                return False
+            self._fetchers.forget([topic_partition])
+            try:
+                moved = self._log_manager.put_in_place(topic_partition)
+                if moved is not None:
+                    partition.log = moved
+                    self._wake(partition)
+            finally:
+                if not partition.is_leader and self._metadata_cache.is_alive(partition.leader_id):
+                    self._fetchers.follow([partition])
+            return moved is not None
+
     # --- UpdateMetadata ------------------------------------------------------------------------------------------
 
     def update_metadata(self, request: UpdateMetadataRequest) -> list[TopicPartition]:

@@ -29,6 +29,7 @@ from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.leadership import Leadership, LeadershipListener, StopListener, StopOrder
 from kafka_zk.replication.leading.isr_changes import ControllerRequests, IsrChanges
 from kafka_zk.replication.leading.isr_proposals import shrink_if_due
+from kafka_zk.replication.log_dir_moves import LogDirMoves, moved_bytes_per_second
 from kafka_zk.replication.partition import Partition, PartitionSurroundings
 from kafka_zk.replication.purgatory import Purgatory
 from kafka_zk.replication.serving.append import Appender
@@ -149,6 +150,13 @@ class ReplicaManager:
         self.fetch = self._fetches.fetch
         self._deletes = Deletes(self.hosted, self.delayed_delete_records, self.wake)
         self.delete_records = self._deletes.delete_records
+        self.moves = LogDirMoves(
+            hosted=self.hosted,
+            log_manager=log_manager,
+            put_in_place=self.leadership.put_in_place,
+            count_at_once=config.num_replica_alter_log_dirs_threads,
+            bytes_per_second=lambda: moved_bytes_per_second(config),
+        )
         register_gauges(metrics, self)
 
     # --- life ----------------------------------------------------------------------------------------------------
@@ -169,6 +177,7 @@ class ReplicaManager:
             timer.cancel()
         self._timers.clear()
         self.fetchers.shutdown()
+        self.moves.shutdown()
         for purgatory in (self.delayed_produces, self.delayed_fetches, self.delayed_delete_records):
             purgatory.shutdown()
         self.checkpoint_high_watermarks()
@@ -243,6 +252,7 @@ class ReplicaManager:
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> list[tuple[TopicPartition, UUID, ErrorCode]]:
         """Blocks. Carry out a LeaderAndIsr; a code for each partition. Raises StaleControllerEpoch."""
         codes = self.leadership.become_leader_or_follower(request)
+        self.moves.resume()
         if not self._checkpoints_started:
             self._checkpoints_started = True
             period_ms = self.config.replica_high_watermark_checkpoint_interval_ms

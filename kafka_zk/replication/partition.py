@@ -23,6 +23,7 @@ from kafka_zk.metrics.topic_metrics import TopicMetrics
 from kafka_zk.protocol.errors import (
     ErrorCode,
     FencedLeaderEpoch,
+    KafkaStorageError,
     NotEnoughReplicas,
     NotLeaderOrFollower,
     UnknownLeaderEpoch,
@@ -242,7 +243,14 @@ class Partition:
                 )
         self._appending += 1
         try:
-            info = log.append_as_leader(records, leader_epoch=self.leader_epoch, origin=origin)
+            try:
+                info = log.append_as_leader(records, leader_epoch=self.leader_epoch, origin=origin)
+            except KafkaStorageError:
+                if self.log is None or self.log is log:
+                    raise
+                # It waited for its turn while the log was moved into another directory.
+                log = self.log
+                info = log.append_as_leader(records, leader_epoch=self.leader_epoch, origin=origin)
         finally:
             self._appending -= 1
             if self._no_appends is not None and not self._appending:

@@ -83,6 +83,10 @@ class LogCleaner:
         """`log` was deleted; `write_checkpoint` follows."""
         self._states.forget(log)
 
+    def moved(self, before: UnifiedLog, now: UnifiedLog) -> None:
+        """Blocks. `now` took the place of `before`; `write_checkpoint` of both directories follows."""
+        self._states.moved(before, now)
+
     def write_checkpoint(self, data_dir: DataDir) -> None:
         """Blocks. Raises KafkaStorageError."""
         self._states.checkpoints.write(data_dir.directory)

@@ -102,6 +102,13 @@ class CleanerStates:
         self._uncleanable.discard(log)
         self.checkpoints.forget(log.topic_partition, log.log_dir)
 
+    def moved(self, before: UnifiedLog, now: UnifiedLog) -> None:
+        """Blocks. `now` took the place of `before`, in another directory. Raises KafkaStorageError."""
+        cleaned_to = self.checkpoints.get(before.topic_partition, before.log_dir)
+        self.forget(before)
+        if cleaned_to is not None:
+            self.checkpoints.put(now.topic_partition, now.log_dir, cleaned_to)
+
     def truncated(self, log: UnifiedLog) -> None:
         """Blocks. What was cleaned of `log` may be gone, and other records come there. Raises KafkaStorageError."""
         known, limit = self.checkpoints.get(log.topic_partition, log.log_dir), log.segments.active.base_offset

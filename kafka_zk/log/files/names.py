@@ -41,7 +41,7 @@ CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
 CLUSTER_METADATA_DIR = "__cluster_metadata-0"
 
-_MAX_NAME_LENGTH = 255
+MAX_NAME_LENGTH = 255
 _OFFSET_FILE = re.compile(
     r"([0-9]{1,20})(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)(\.deleted|\.cleaned|\.swap)?"
 )
@@ -87,7 +87,7 @@ def marked_dir_name(topic_partition: TopicPartition, kind: DirKind, unique_id: U
     suffix = f"-{topic_partition.partition}.{unique_id.hex}{kind.value}"
     topic = topic_partition.topic
     if kind is not DirKind.FUTURE:
-        topic = topic[: _MAX_NAME_LENGTH - len(suffix)]
+        topic = topic[: MAX_NAME_LENGTH - len(suffix)]
     return topic + suffix
 
 

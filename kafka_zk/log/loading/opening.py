@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
@@ -18,6 +18,7 @@ from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.directory.data_dir import DataDir
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.files import names, partition_metadata
+from kafka_zk.log.files.names import DirKind, marked_dir_name
 from kafka_zk.log.loading.loader import LoadedLog, LogLoader
 from kafka_zk.log.loading.new_partition import make_partition
 from kafka_zk.log.pools import LogPools
@@ -44,9 +45,15 @@ class LogOpener:
         self._pools = pools
         self._chance = chance
 
-    def create(self, data_dir: DataDir, topic_partition: TopicPartition, topic_id: UUID) -> UnifiedLog:
-        """Blocks. Make the directory of a partition and what is in it, durably. Raises KafkaStorageError."""
-        path, directory = data_dir.path / str(topic_partition), data_dir.directory
+    def create(
+        self, data_dir: DataDir, topic_partition: TopicPartition, topic_id: UUID, *, is_future: bool = False
+    ) -> UnifiedLog:
+        """Blocks. Make the directory of a partition and what is in it, durably. Raises KafkaStorageError.
+
+        `is_future`: it is to take the place of the one in another directory, and has a name of its own until then.
+        """
+        name = marked_dir_name(topic_partition, DirKind.FUTURE, uuid4()) if is_future else str(topic_partition)
+        path, directory = data_dir.path / name, data_dir.directory
         config = self._topic_config(topic_partition.topic)
         with directory.guard(f"Error while creating log for {topic_partition} in dir {data_dir.path}"):
             for offsets in (data_dir.recovery_points, data_dir.log_start_offsets, data_dir.high_watermarks):
@@ -71,7 +78,7 @@ class LogOpener:
         directory.open_segments.track(segment)
         producers, epochs = self._journals(path, topic_partition, directory)
         epochs.begin()
-        return UnifiedLog(
+        created = UnifiedLog(
             topic_partition,
             directory=path,
             log_dir=directory,
@@ -82,6 +89,8 @@ class LogOpener:
             epochs=epochs,
             jitter_below=self._chance.randrange,
         )
+        created.is_future = is_future
+        return created
 
     def open(
         self,

@@ -30,16 +30,20 @@ class RetiredLogs:
         """Blocks. Rename the directory of a log that is out of service and have it removed. KafkaStorageError."""
         with retired.turn:
             retired.flusher.wait()
-            directory = retired.log_dir
-            name = marked_dir_name(retired.topic_partition, DirKind.DELETED, uuid.uuid4())
-            with directory.guard(f"Error while renaming dir for {retired.topic_partition} in log dir {directory.path}"):
-                target = directory.path / name
-                directory.disk.rename(retired.directory, target)
-                directory.pools.sync_soon(directory.path, directory.disk.sync_path)
-            retired.renamed_to(target)
-            retired.is_closed = True
-            for segment in retired.segments:
-                segment.close_files()
+            self.retire_in_turn(retired)
+
+    def retire_in_turn(self, retired: UnifiedLog) -> None:
+        """The same for who has the log's turn, while nobody flushes it. Does not switch. Raises KafkaStorageError."""
+        directory = retired.log_dir
+        name = marked_dir_name(retired.topic_partition, DirKind.DELETED, uuid.uuid4())
+        with directory.guard(f"Error while renaming dir for {retired.topic_partition} in log dir {directory.path}"):
+            target = directory.path / name
+            directory.disk.rename(retired.directory, target)
+            directory.pools.sync_soon(directory.path, directory.disk.sync_path)
+        retired.renamed_to(target)
+        retired.is_closed = True
+        for segment in retired.segments:
+            segment.close_files()
         log.info("Log for partition %s is renamed to %s and is scheduled for deletion", retired.topic_partition, target)
         self.remove_later(target, directory)
 

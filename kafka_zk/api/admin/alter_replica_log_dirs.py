@@ -1,0 +1,52 @@
+"""AlterReplicaLogDirs (key 34, v0-2): move replicas of this broker into other log directories.
+
+The answer comes when the moves have begun; DescribeLogDirs tells how far they are.
+Source      KafkaApis.handleAlterReplicaLogDirsRequest, ReplicaManager.alterReplicaLogDirs; KIP-113.
+"""
+
+from __future__ import annotations
+
+from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.context import RequestContext
+from kafka_zk.api.registry import api
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, NotLeaderOrFollower, error_code_for
+from kafka_zk.protocol.messages.alter_replica_log_dirs import (
+    ALTER_REPLICA_LOG_DIRS_REQUEST,
+    ALTER_REPLICA_LOG_DIRS_RESPONSE,
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+from kafka_zk.protocol.types import TopicPartition
+
+
+@api(ALTER_REPLICA_LOG_DIRS_REQUEST, ALTER_REPLICA_LOG_DIRS_RESPONSE)
+def alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, ctx: RequestContext) -> AlterReplicaLogDirsResponse:
+    """Blocks. Of two directories for one partition the last one counts."""
+    may = ctx.may(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)
+    wanted = {
+        TopicPartition(topic.name, index): each.path
+        for each in request.dirs
+        for topic in each.topics
+        for index in topic.partitions
+    }
+    results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
+    for partition, path in wanted.items():
+        code = _moved(partition, path, ctx) if may else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        lines = results.setdefault(partition.topic, [])
+        lines.append(AlterReplicaLogDirPartitionResult(partition_index=partition.partition, error_code=code))
+    return AlterReplicaLogDirsResponse(
+        results=[AlterReplicaLogDirTopicResult(topic_name=name, partitions=lines) for name, lines in results.items()]
+    )
+
+
+def _moved(partition: TopicPartition, path: str, ctx: RequestContext) -> ErrorCode:
+    """Blocks."""
+    try:
+        ctx.services.replica_manager.moves.move(partition, path)
+    except NotLeaderOrFollower:
+        return ErrorCode.REPLICA_NOT_AVAILABLE
+    except BrokerError as error:
+        return error_code_for(error)
+    return ErrorCode.NONE

@@ -1,0 +1,50 @@
+"""A copy of a log, made in another directory, takes the log's place.
+
+Role        Acts on names only. Has the turns of both logs, so that nothing is appended, cut or deleted meanwhile.
+Invariants  The copy ends where the log ends, with the same epochs and high watermark, or nothing happens.
+            The two renames follow one another without a switch. A crash between them leaves two directories of one
+            partition, which the next start refuses with a sentence that says so, as Apache's does.
+Source      LogManager.replaceCurrentWithFutureLog, Partition.maybeReplaceCurrentWithFutureReplica.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from kafka_zk.log.removal.retired import RetiredLogs
+from kafka_zk.log.unified_log import UnifiedLog
+
+log_lines = logging.getLogger("kafka.log.LogManager")
+
+
+def replace(before: UnifiedLog, now: UnifiedLog, retired: RetiredLogs) -> bool:
+    """Blocks. Whether `now`, which is synced but for its end, stands in the place of `before`. KafkaStorageError."""
+    with before.turn, now.turn:
+        # Last the one that others may flush: from here on nothing switches.
+        now.flusher.wait()
+        before.flusher.wait()
+        before.refuse_if_closed()
+        now.refuse_if_closed()
+        if now.log_end_offset != before.log_end_offset:
+            return False
+        _know_the_same(before, now)
+        directory = now.log_dir
+        target = directory.path / str(now.topic_partition)
+        with directory.guard(f"Error while renaming {now.directory} to {target}"):
+            directory.disk.rename(now.directory, target)
+            directory.pools.sync_soon(directory.path, directory.disk.sync_path)
+        now.renamed_to(target)
+        now.is_future = False
+        retired.retire_in_turn(before)
+    log_lines.info("Moved %s from %s to %s", now.topic_partition, before.log_dir.path, directory.path)
+    return True
+
+
+def _know_the_same(before: UnifiedLog, now: UnifiedLog) -> None:
+    """What no batch tells: an epoch that has none yet, what is committed, a start inside a segment."""
+    for entry in before.leader_epochs.entries:
+        if entry.epoch > now.latest_epoch:
+            now.assign_epoch_start(entry.epoch, entry.start_offset)
+    now.update_high_watermark(before.high_watermark)
+    if before.log_start_offset > now.log_start_offset:
+        now.increment_log_start_offset(before.log_start_offset)

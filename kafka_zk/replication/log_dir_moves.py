@@ -1,0 +1,188 @@
+"""LogDirMoves: replicas that go from one log directory of this broker to another while they are in service.
+
+Role        Acts: a greenlet copies each, some at a time, up to the end of its log, and has the copy take its place.
+Invariants  The copy has the log's batches as they are, and never more than the log: where the log was cut, so is the
+            copy before anything is added. A copy is there until it takes the place of the log, is called off, or its
+            partition goes; after a start it is continued.
+Source      Kafka 3.9 ReplicaManager.alterReplicaLogDirs, ReplicaAlterLogDirsThread, Partition.maybeCreateFutureReplica.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import gevent
+from gevent.event import Event
+from gevent.lock import Semaphore
+
+from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.log.files.names import MAX_NAME_LENGTH, DirKind, marked_dir_name
+from kafka_zk.protocol.errors import BrokerError, InvalidTopicException
+from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+from kafka_zk.record.batch import batches
+from kafka_zk.replication.hosted import HostedPartitions
+
+if TYPE_CHECKING:
+    from kafka_zk.log.manager import LogManager
+    from kafka_zk.log.unified_log import UnifiedLog
+
+CHUNK_BYTES = 1024 * 1024
+"""Copied at a time; less under a throttle of less a second."""
+
+THROTTLE_KEY = "replica.alter.log.dirs.io.max.bytes.per.second"
+UNLIMITED = 2**63 - 1
+
+log_lines = logging.getLogger("kafka.server.ReplicaAlterLogDirsManager")
+
+
+def moved_bytes_per_second(config: BrokerConfig) -> int:
+    """The throttle of all moves together. It can be set while the broker runs only, for one broker."""
+    return int(config.layers.dynamic_broker.get(THROTTLE_KEY, UNLIMITED))
+
+
+class LogDirMoves:
+    """`put_in_place(topic_partition)` blocks: whether the copy had caught up and stands in for the log now."""
+
+    def __init__(
+        self,
+        *,
+        hosted: HostedPartitions,
+        log_manager: LogManager,
+        put_in_place: Callable[[TopicPartition], bool],
+        count_at_once: int,
+        bytes_per_second: Callable[[], int],
+    ) -> None:
+        self._hosted = hosted
+        self._log_manager = log_manager
+        self._put_in_place = put_in_place
+        self._slots = Semaphore(count_at_once)
+        self._bytes_per_second = bytes_per_second
+        self._running: dict[TopicPartition, gevent.Greenlet[..., None]] = {}
+        self._followed: dict[UnifiedLog, tuple[UnifiedLog, int]] = {}
+        """By copy: the log whose history it has, and how often that had been cut when they were compared."""
+        self._stopped = Event()
+
+    # --- what is asked -----------------------------------------------------------------------------------------------
+
+    def move(self, topic_partition: TopicPartition, path: str) -> None:
+        """Blocks. Have the replica go into the log directory `path`, the one it is in to call off a move.
+
+        A partition that is not here yet is made there, if it comes. Raises LogDirNotFound, KafkaStorageError,
+        InvalidTopicException (no name left for the copy), NotLeaderOrFollower and UnknownTopicOrPartition (not here).
+        """
+        if len(marked_dir_name(topic_partition, DirKind.FUTURE, NULL_UUID)) > MAX_NAME_LENGTH:
+            raise InvalidTopicException("The topic name is too long.")
+        self._log_manager.prefer(topic_partition, path)
+        partition = self._hosted.get(*topic_partition)
+        future = self._log_manager.get_future_log(topic_partition)
+        if future is not None and str(future.log_dir.path) != path:
+            self._log_manager.drop_future_log(topic_partition)
+            future = None
+        log = partition.log
+        if future is not None or log is None or str(log.log_dir.path) == path:
+            return
+        self._log_manager.create_future_log(topic_partition, path)
+        self.resume()
+
+    def resume(self) -> None:
+        """Go on with every copy whose partition is here. Does not switch."""
+        for future in self._log_manager.future_logs():
+            topic_partition = future.topic_partition
+            running = self._running.get(topic_partition)
+            if (running is None or running.dead) and self._hosted.find(*topic_partition) is not None:
+                self._running[topic_partition] = gevent.spawn(self._run, future)
+
+    def shutdown(self) -> None:
+        """Blocks. Each copy ends where it is."""
+        self._stopped.set()
+        gevent.joinall(list(self._running.values()))
+
+    # --- one replica -------------------------------------------------------------------------------------------------
+
+    def _run(self, future: UnifiedLog) -> None:
+        topic_partition = future.topic_partition
+        try:
+            with self._slots:
+                while self._is_wanted(future) and not self._copy_some(future):
+                    pass
+        except BrokerError as error:
+            if self._is_wanted(future):
+                log_lines.error("Moving %s to %s stopped: %s", topic_partition, future.log_dir.path, error)
+        except Exception:
+            # A bug of ours in one move; the replica itself goes on where it is.
+            log_lines.exception("Moving %s to %s failed", topic_partition, future.log_dir.path)
+        finally:
+            self._running.pop(topic_partition, None)
+            self._followed.pop(future, None)
+            if future.is_closed and not self._stopped.is_set():
+                self.resume()  # Another copy may have been asked for meanwhile.
+
+    def _is_wanted(self, future: UnifiedLog) -> bool:
+        return (
+            not self._stopped.is_set()
+            and self._log_manager.get_future_log(future.topic_partition) is future
+            and self._hosted.find(*future.topic_partition) is not None
+        )
+
+    def _copy_some(self, future: UnifiedLog) -> bool:
+        """Blocks. Bring the copy nearer to the end of the log; whether it took its place."""
+        partition = self._hosted.get(*future.topic_partition)
+        log = partition.log
+        if log is None:
+            return True
+        history = (log, log.truncations)
+        if self._followed.get(future) != history:
+            follow_cuts(future, log)
+            self._followed[future] = history
+        if future.log_end_offset < log.log_start_offset:
+            future.truncate_fully_and_start_at(log.log_start_offset)
+        if future.log_end_offset == log.log_end_offset:
+            return self._put_in_place(future.topic_partition)
+        allowed = self._bytes_per_second()
+        data = read(log, future.log_end_offset, max(1, min(CHUNK_BYTES, allowed)))
+        if (partition.log, log.truncations) != history:
+            return False
+        append(future, data)
+        self._stopped.wait(len(data) / max(1, allowed) if allowed < UNLIMITED else 0)
+        return False
+
+
+# --- between two logs ------------------------------------------------------------------------------------------------
+
+
+def follow_cuts(future: UnifiedLog, log: UnifiedLog) -> None:
+    """Blocks. Cut `future` back to where its history is that of `log` (KIP-101). Raises KafkaStorageError."""
+    while future.log_end_offset > future.log_start_offset:
+        epoch = future.latest_epoch
+        theirs = log.end_offset_for(epoch)
+        if theirs.leader_epoch == epoch and future.log_end_offset <= theirs.end_offset:
+            return
+        if theirs.leader_epoch < 0:
+            # Old batches have no epochs: nothing tells how much of it is still so.
+            future.truncate_fully_and_start_at(log.log_start_offset)
+            return
+        own = future.end_offset_for(theirs.leader_epoch)
+        future.truncate_to(min(theirs.end_offset, own.end_offset) if own.end_offset >= 0 else theirs.end_offset)
+
+
+def read(log: UnifiedLog, offset: int, max_bytes: int) -> bytes:
+    """Blocks. Whole batches from the one that holds `offset` on, at least one. OffsetOutOfRange, KafkaStorageError."""
+    result = log.read(offset, max_bytes=max_bytes, up_to=log.log_end_offset, min_one=True)
+    pools = log.log_dir.pools
+    try:
+        with log.log_dir.guard(f"Error while reading {log.topic_partition}"):
+            return b"".join(pools.run_to_end(pools.read, piece.read) for piece in result.slices)
+    finally:
+        for piece in result.slices:
+            piece.release()
+
+
+def append(future: UnifiedLog, data: bytes) -> None:
+    """Blocks. What was read, as it is: a log may begin inside a batch, its copy then begins where the batch does."""
+    found = batches(data)
+    first = next(iter(found)).header.base_offset if data else future.log_end_offset
+    if first < future.log_end_offset and future.log_end_offset == future.log_start_offset:
+        future.truncate_fully_and_start_at(first)
+    future.append_as_follower(bytearray(data))
