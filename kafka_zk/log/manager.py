@@ -341,6 +341,9 @@ class LogManager:
             raise
         self._future_logs[topic_partition] = created
         created.apply_config(current.config)
+        if self._logs.get(topic_partition) is not current:
+            self.drop_future_log(topic_partition)
+            raise KafkaStorageError(f"{topic_partition} was deleted")
         return created
 
     def drop_future_log(self, topic_partition: TopicPartition) -> None:

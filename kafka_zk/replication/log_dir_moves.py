@@ -10,6 +10,7 @@ Source      Kafka 3.9 ReplicaManager.alterReplicaLogDirs, ReplicaAlterLogDirsThr
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from kafka_zk.protocol.errors import BrokerError, InvalidTopicException
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 from kafka_zk.record.batch import batches
 from kafka_zk.replication.hosted import HostedPartitions
+from kafka_zk.replication.partition import Partition
 
 if TYPE_CHECKING:
     from kafka_zk.log.manager import LogManager
@@ -57,11 +59,13 @@ class LogDirMoves:
         self._hosted = hosted
         self._log_manager = log_manager
         self._put_in_place = put_in_place
+        self._asking = Semaphore(1)
         self._slots = Semaphore(count_at_once)
         self._bytes_per_second = bytes_per_second
         self._running: dict[TopicPartition, gevent.Greenlet[..., None]] = {}
         self._followed: dict[UnifiedLog, tuple[UnifiedLog, int]] = {}
         """By copy: the log whose history it has, and how often that had been cut when they were compared."""
+        self._owed_bytes, self._paid_s = 0.0, time.monotonic()
         self._stopped = Event()
 
     # --- what is asked -----------------------------------------------------------------------------------------------
@@ -74,8 +78,13 @@ class LogDirMoves:
         """
         if len(marked_dir_name(topic_partition, DirKind.FUTURE, NULL_UUID)) > MAX_NAME_LENGTH:
             raise InvalidTopicException("The topic name is too long.")
-        self._log_manager.prefer(topic_partition, path)
-        partition = self._hosted.get(*topic_partition)
+        with self._asking:
+            self._log_manager.prefer(topic_partition, path)
+            self._begin(self._hosted.get(*topic_partition), path)
+
+    def _begin(self, partition: Partition, path: str) -> None:
+        """Blocks."""
+        topic_partition = partition.topic_partition
         future = self._log_manager.get_future_log(topic_partition)
         if future is not None and str(future.log_dir.path) != path:
             self._log_manager.drop_future_log(topic_partition)
@@ -140,13 +149,24 @@ class LogDirMoves:
             future.truncate_fully_and_start_at(log.log_start_offset)
         if future.log_end_offset == log.log_end_offset:
             return self._put_in_place(future.topic_partition)
-        allowed = self._bytes_per_second()
-        data = read(log, future.log_end_offset, max(1, min(CHUNK_BYTES, allowed)))
+        data = read(log, future.log_end_offset, max(1, min(CHUNK_BYTES, self._bytes_per_second())))
         if (partition.log, log.truncations) != history:
             return False
         append(future, data)
-        self._stopped.wait(len(data) / max(1, allowed) if allowed < UNLIMITED else 0)
+        self._pay(len(data))
         return False
+
+    def _pay(self, size_bytes: int) -> None:
+        """Blocks. Wait until all that was copied was allowed; a throttle that changes meanwhile is seen within 1 s."""
+        self._owed_bytes += size_bytes
+        while not self._stopped.is_set():
+            allowed, now_s = max(1, self._bytes_per_second()), time.monotonic()
+            self._owed_bytes = max(0.0, self._owed_bytes - (now_s - self._paid_s) * allowed)
+            self._paid_s = now_s
+            if not self._owed_bytes:
+                gevent.sleep(0)
+                return
+            self._stopped.wait(min(1.0, self._owed_bytes / allowed))
 
 
 # --- between two logs ------------------------------------------------------------------------------------------------

@@ -30,6 +30,8 @@ def stored_batches(
     log = replica_manager.get_partition(partition).leader_log()
     offset = log.log_start_offset
     while is_wanted() and offset < log.log_end_offset:
+        # Another one, if the partition was moved into another log directory meanwhile.
+        log = replica_manager.get_partition(partition).leader_log()
         found = batches(_read_some(log, offset))
         before = offset
         for batch in found:

@@ -1,0 +1,296 @@
+"""Replicas that are moved into another log directory of their broker, while they are in service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gevent
+import pytest
+
+from kafka_zk.log.files import names
+from kafka_zk.log.files.checkpoint import read_offsets
+from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.protocol.errors import LogDirNotFound
+from kafka_zk.protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
+from kafka_zk.protocol.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest, StopReplicaTopicState
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication.log_dir_moves import UNLIMITED
+
+from .broker import Broker, answered, offsets_in
+
+TP = TopicPartition("t", 0)
+PATIENCE_S = 30
+LITTLE = 1
+"""Bytes a second: a move stops after its first batch, to all appearances for ever."""
+
+
+def made_in(folder: Path) -> Broker:
+    dirs = ",".join(str(folder / name) for name in ("a", "b", "c"))
+    return Broker(folder / "a", {"log.dirs": dirs}, {"segment.bytes": "1000"})
+
+
+@pytest.fixture
+def moving(tmp_path: Path) -> Iterator[Broker]:
+    """One broker with three log directories, a, b and c; partitions are made in a."""
+    made = made_in(tmp_path)
+    yield made
+    made.close()
+
+
+def throttle(broker: Broker, bytes_per_second: int) -> None:
+    broker.manager.moves._bytes_per_second = lambda: bytes_per_second
+
+
+def move(broker: Broker, folder: Path | str, topic: str = "t", index: int = 0) -> int:
+    asked = AlterReplicaLogDir(path=str(folder), topics=[AlterReplicaLogDirTopic(name=topic, partitions=[index])])
+    answer = broker.call(AlterReplicaLogDirsRequest(dirs=[asked]), 2)
+    code: int = answer.results[0].partitions[0].error_code
+    return code
+
+
+def log_of(broker: Broker) -> UnifiedLog:
+    log = broker.partition().log
+    assert log is not None
+    return log
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    """The threads that wait for the disk tell the loop of this very thread."""
+    with gevent.Timeout(PATIENCE_S, AssertionError(what)):
+        while not condition():
+            gevent.sleep(0.001)
+
+
+def wait_for_move(broker: Broker, folder: Path) -> None:
+    def is_there() -> bool:
+        return log_of(broker).log_dir.path == folder and not broker.log_manager.future_logs()
+
+    wait_until(is_there, f"t-0 is in {folder}")
+
+
+def wait_for_a_part(broker: Broker) -> UnifiedLog:
+    def some() -> bool:
+        return any(future.log_end_offset for future in broker.log_manager.future_logs())
+
+    wait_until(some, "some of it is copied")
+    return broker.log_manager.future_logs()[0]
+
+
+def read_all(broker: Broker) -> list[int]:
+    """The offsets that a consumer is handed, a segment at a time."""
+    found: list[int] = []
+    offset = log_of(broker).log_start_offset
+    while offset < log_of(broker).high_watermark:
+        found += offsets_in(answered(broker.fetch(offset)))
+        offset = found[-1] + 1
+    return found
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.is_dir())
+
+
+def test_a_replica_that_is_moved_has_all_it_had(moving: Broker, tmp_path: Path) -> None:
+    moving.lead()
+    for _ in range(30):
+        moving.produce(3)
+    before = log_of(moving)
+    assert before.log_dir.path == tmp_path / "a"
+    assert move(moving, tmp_path / "b") == 0
+    wait_for_move(moving, tmp_path / "b")
+    now = log_of(moving)
+    assert (now.log_start_offset, now.high_watermark, now.log_end_offset, now.topic_id) == (0, 90, 90, before.topic_id)
+    assert now.leader_epochs.entries == before.leader_epochs.entries
+    assert read_all(moving) == list(range(90))
+    assert names_in(tmp_path / "b") == ["t-0"]
+    (gone,) = names_in(tmp_path / "a")
+    assert gone.startswith("t-0.") and gone.endswith("-delete")
+    moving.produce(1)
+    assert read_all(moving) == list(range(91))
+
+
+def test_the_checkpoints_of_both_directories_follow(moving: Broker, tmp_path: Path) -> None:
+    moving.lead()
+    moving.produce(9)
+    assert move(moving, tmp_path / "c") == 0
+    wait_for_move(moving, tmp_path / "c")
+    for name, offsets in ((names.RECOVERY_POINTS, {TP: 9}), (names.HIGH_WATERMARKS, {TP: 9})):
+        wait_until(lambda name=name: (tmp_path / "c" / name).exists(), f"{name} is written")
+        assert read_offsets(tmp_path / "c" / name) == offsets
+        assert read_offsets(tmp_path / "a" / name) == {}
+
+
+def test_what_is_produced_while_it_moves_goes_with_it(moving: Broker, tmp_path: Path) -> None:
+    moving.lead()
+    moving.produce(9)
+    answers: list[int] = []
+
+    def write() -> None:
+        for _ in range(300):
+            answers.append(answered(moving.produce(2)).error_code)
+            gevent.sleep(0)
+
+    writing = gevent.spawn(write)
+    for folder in ("b", "c", "a", "c"):
+        gevent.sleep(0.02)
+        assert move(moving, tmp_path / folder) == 0
+        wait_for_move(moving, tmp_path / folder)
+    writing.join()
+    assert set(answers) == {0}
+    assert read_all(moving) == list(range(609))
+
+
+def test_a_move_is_called_off_by_naming_the_directory_it_is_in(moving: Broker, tmp_path: Path) -> None:
+    moving.lead()
+    for _ in range(9):
+        moving.produce(3)
+    throttle(moving, LITTLE)
+    assert move(moving, tmp_path / "b") == 0
+    wait_for_a_part(moving)
+    assert move(moving, tmp_path / "a") == 0
+    assert moving.log_manager.future_logs() == []
+    assert log_of(moving).log_dir.path == tmp_path / "a"
+    assert all(name.endswith("-delete") for name in names_in(tmp_path / "b"))
+
+
+def test_of_two_orders_the_later_counts(moving: Broker, tmp_path: Path) -> None:
+    moving.lead()
+    for _ in range(9):
+        moving.produce(3)
+    throttle(moving, LITTLE)
+    assert move(moving, tmp_path / "b") == 0
+    wait_for_a_part(moving)
+    assert move(moving, tmp_path / "c") == 0
+    throttle(moving, UNLIMITED)
+    wait_for_move(moving, tmp_path / "c")
+    assert read_all(moving) == list(range(27))
+
+
+def test_rule_43_what_the_log_loses_its_copy_loses_too(moving: Broker, tmp_path: Path) -> None:
+    """A follower that has to cut its log takes other records there, and so does the copy."""
+    moving.lead(replicas=(1, 2))
+    for _ in range(9):
+        moving.produce(3)
+    throttle(moving, LITTLE * 100)
+    assert move(moving, tmp_path / "b") == 0
+    future = wait_for_a_part(moving)
+    log_of(moving).truncate_to(3)
+    assert moving.order(replicas=(1, 2), epoch=5, partition_epoch=1) == 0
+    for _ in range(5):
+        moving.produce(1, size_bytes=33)
+    throttle(moving, UNLIMITED)
+    wait_for_move(moving, tmp_path / "b")
+    assert log_of(moving) is future
+    assert [(entry.epoch, entry.start_offset) for entry in future.leader_epochs.entries] == [(0, 0), (5, 3)]
+    assert offsets_in(answered(moving.fetch(0, replica=2, leader_epoch=5))) == list(range(8))
+
+
+def test_an_epoch_without_records_goes_with_it(moving: Broker, tmp_path: Path) -> None:
+    moving.lead()
+    moving.produce(4)
+    assert moving.order(epoch=7, partition_epoch=1) == 0
+    assert move(moving, tmp_path / "b") == 0
+    wait_for_move(moving, tmp_path / "b")
+    assert log_of(moving).latest_epoch == 7
+
+
+def test_a_log_that_begins_inside_a_batch_is_moved_with_its_start(moving: Broker, tmp_path: Path) -> None:
+    moving.lead()
+    moving.produce(10)
+    moving.produce(10)
+    log_of(moving).increment_log_start_offset(4)
+    assert move(moving, tmp_path / "b") == 0
+    wait_for_move(moving, tmp_path / "b")
+    assert (log_of(moving).log_start_offset, log_of(moving).log_end_offset) == (4, 20)
+
+
+def test_a_move_goes_on_after_a_restart(tmp_path: Path) -> None:
+    before = made_in(tmp_path)
+    before.lead()
+    for _ in range(9):
+        before.produce(3)
+    throttle(before, LITTLE)
+    assert move(before, tmp_path / "b") == 0
+    wait_for_a_part(before)
+    before.close()
+    again = made_in(tmp_path)
+    try:
+        again.lead(partition_epoch=1, epoch=1)
+        wait_for_move(again, tmp_path / "b")
+        assert read_all(again) == list(range(27))
+    finally:
+        again.close()
+
+
+def test_a_topic_that_is_deleted_leaves_no_copy(moving: Broker, tmp_path: Path) -> None:
+    moving.lead()
+    for _ in range(9):
+        moving.produce(3)
+    throttle(moving, LITTLE)
+    assert move(moving, tmp_path / "b") == 0
+    wait_for_a_part(moving)
+    state = StopReplicaPartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
+    topics = [StopReplicaTopicState(topic_name="t", partition_states=[state])]
+    moving.call(StopReplicaRequest(controller_id=1, controller_epoch=1, broker_epoch=77, topic_states=topics), 3)
+    assert moving.log_manager.future_logs() == []
+    assert all(name.endswith("-delete") for folder in "ab" for name in names_in(tmp_path / folder))
+
+
+def test_a_partition_that_comes_later_is_made_where_it_was_wanted(moving: Broker, tmp_path: Path) -> None:
+    moving.update_metadata({"t": {0: 1}})
+    assert move(moving, tmp_path / "c") == 9, "REPLICA_NOT_AVAILABLE"
+    moving.lead()
+    assert log_of(moving).log_dir.path == tmp_path / "c"
+
+
+def test_what_cannot_be_moved(moving: Broker, tmp_path: Path) -> None:
+    moving.lead()
+    assert move(moving, tmp_path / "nowhere") == 57
+    assert move(moving, tmp_path / "b", topic="unknown") == 3
+    assert move(moving, tmp_path / "b", topic="t" * 249) == 17
+    moving.log_manager._live_dir(str(tmp_path / "b")).directory.fail("a test", OSError("gone"))
+    assert move(moving, tmp_path / "b") == 56
+    with pytest.raises(LogDirNotFound):
+        moving.log_manager.prefer(TP, "b")
+
+
+def test_a_directory_that_fails_takes_only_the_copy_with_it(moving: Broker, tmp_path: Path) -> None:
+    moving.lead()
+    for _ in range(9):
+        moving.produce(3)
+    throttle(moving, LITTLE)
+    assert move(moving, tmp_path / "b") == 0
+    wait_for_a_part(moving).log_dir.fail("a test", OSError("gone"))
+    throttle(moving, UNLIMITED)
+    gevent.sleep(0.05)
+    moving.produce(1)
+    assert read_all(moving) == list(range(28))
+    assert moving.log_manager.future_logs() == []
+
+
+def described(broker: Broker) -> list[tuple[str, bool, int]]:
+    from kafka_zk.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+
+    answer: Any = broker.call(DescribeLogDirsRequest(topics=None), 4)
+    return [
+        (Path(each.log_dir).name, partition.is_future_key, partition.offset_lag)
+        for each in answer.results
+        for topic in each.topics
+        for partition in topic.partitions
+    ]
+
+
+def test_describe_log_dirs_tells_how_far_a_move_is(moving: Broker, tmp_path: Path) -> None:
+    moving.lead()
+    for _ in range(9):
+        moving.produce(3)
+    throttle(moving, LITTLE)
+    assert move(moving, tmp_path / "b") == 0
+    copied = wait_for_a_part(moving).log_end_offset
+    assert described(moving) == [("a", False, 0), ("b", True, 27 - copied)]
