@@ -353,20 +353,25 @@ class LogManager:
             self._dir_of(found).log_count -= 1
             self._retired.retire(found)
 
-    def put_in_place(self, topic_partition: TopicPartition) -> UnifiedLog | None:
-        """Blocks. The future log, in the place of the partition's from now on; None while it lacks something of it.
+    def put_in_place(self, topic_partition: TopicPartition, tell: Callable[[UnifiedLog], None]) -> bool:
+        """Blocks. Let the future log take the place of the partition's; not while it lacks something of it.
 
-        What waits for the old log's turn finds it closed. Raises KafkaStorageError.
+        `tell` is given the log that is in service from then on, and must not switch: whoever waits for the turn of the
+        old one finds that closed. Raises KafkaStorageError.
         """
         before, now = self._logs.get(topic_partition), self._future_logs.get(topic_partition)
         if before is None or now is None:
-            return None
+            return False
         before_dir, now_dir = self._dir_of(before), self._dir_of(now)
+
+        def known() -> None:
+            self._future_logs.pop(topic_partition, None)
+            self._add(now)
+            tell(now)
+
         now.flush()
-        if not replace(before, now, self._retired):
-            return None
-        del self._future_logs[topic_partition]
-        self._add(now)
+        if not replace(before, now, self._retired, known):
+            return False
         before_dir.log_count -= 1
         before_dir.recovery_points.pop(topic_partition, None)
         if self._cleaner is not None:
@@ -374,7 +379,7 @@ class LogManager:
         for data_dir in (now_dir, before_dir):
             self._checkpoint_after_deletion(data_dir)
             for_each_dir([data_dir], lambda each: self.checkpoints.write_high_watermarks(each, {}))
-        return now
+        return True
 
     def _live_dir(self, path: str) -> DataDir:
         for data_dir in self._dirs:

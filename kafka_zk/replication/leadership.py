@@ -135,14 +135,11 @@ class Leadership:
                 return False
             self._fetchers.forget([topic_partition])
             try:
-                moved = self._log_manager.put_in_place(topic_partition)
-                if moved is not None:
-                    partition.log = moved
-                    self._wake(partition)
+                return self._log_manager.put_in_place(topic_partition, partition.use_log)
             finally:
                 if not partition.is_leader and self._metadata_cache.is_alive(partition.leader_id):
                     self._fetchers.follow([partition])
-            return moved is not None
+                self._wake(partition)
 
     # --- UpdateMetadata ------------------------------------------------------------------------------------------
 

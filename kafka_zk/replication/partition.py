@@ -194,6 +194,10 @@ class Partition:
             self._no_appends.wait()
             self._no_appends = None
 
+    def use_log(self, log: UnifiedLog) -> None:
+        """It was moved into another log directory. Does not switch."""
+        self.log = log
+
     def go_offline(self) -> None:
         """The log is gone: its directory failed, or the replica is deleted."""
         self.is_leader = False

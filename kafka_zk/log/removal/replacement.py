@@ -10,6 +10,7 @@ Source      LogManager.replaceCurrentWithFutureLog, Partition.maybeReplaceCurren
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from kafka_zk.log.removal.retired import RetiredLogs
 from kafka_zk.log.unified_log import UnifiedLog
@@ -17,8 +18,12 @@ from kafka_zk.log.unified_log import UnifiedLog
 log_lines = logging.getLogger("kafka.log.LogManager")
 
 
-def replace(before: UnifiedLog, now: UnifiedLog, retired: RetiredLogs) -> bool:
-    """Blocks. Whether `now`, which is synced but for its end, stands in the place of `before`. KafkaStorageError."""
+def replace(before: UnifiedLog, now: UnifiedLog, retired: RetiredLogs, tell: Callable[[], None]) -> bool:
+    """Blocks. Whether `now`, which is synced but for its end, stands in the place of `before`.
+
+    `tell` makes it known and does not switch: who waits for the turn of `before` comes after that.
+    Raises KafkaStorageError.
+    """
     with before.turn, now.turn:
         # Last the one that others may flush: from here on nothing switches.
         now.flusher.wait()
@@ -36,6 +41,7 @@ def replace(before: UnifiedLog, now: UnifiedLog, retired: RetiredLogs) -> bool:
         now.renamed_to(target)
         now.is_future = False
         retired.retire_in_turn(before)
+        tell()
     log_lines.info("Moved %s from %s to %s", now.topic_partition, before.log_dir.path, directory.path)
     return True
 

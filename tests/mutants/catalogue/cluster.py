@@ -299,4 +299,32 @@ MUTANTS: tuple[Mutant, ...] = (
         new="nothing_removed, SetData(path, data)])\n",
         tests="tests/unit/admin/test_configs.py",
     ),
+    Mutant(
+        breaks="a copy in another log directory is cut where its log was cut",
+        file="kafka_zk/replication/log_dir_moves.py",
+        old="            follow_cuts(future, log)\n",
+        new="",
+        tests="tests/unit/replication/test_log_dir_moves.py",
+    ),
+    Mutant(
+        breaks="a replica that is moved knows the epochs that have no records yet",
+        file="kafka_zk/log/removal/replacement.py",
+        old="if entry.epoch > now.latest_epoch:",
+        new="if entry.epoch > now.latest_epoch and False:",
+        tests="tests/unit/replication/test_log_dir_moves.py",
+    ),
+    Mutant(
+        breaks="what waits to be appended goes with a log that is moved",
+        file="kafka_zk/replication/partition.py",
+        old="if self.log is None or self.log is log:",
+        new="if True:",
+        tests="tests/unit/replication/test_log_dir_moves.py",
+    ),
+    Mutant(
+        breaks="a topic that is deleted leaves no copy in another log directory",
+        file="kafka_zk/log/manager.py",
+        old="        self.drop_future_log(topic_partition)\n        self._retired.retire(found)",
+        new="        self._retired.retire(found)",
+        tests="tests/unit/replication/test_log_dir_moves.py",
+    ),
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,10 @@ def read_all(broker: Broker) -> list[int]:
     return found
 
 
+def says(checkpoint: Path, offsets: Mapping[TopicPartition, int]) -> bool:
+    return checkpoint.exists() and read_offsets(checkpoint) == offsets
+
+
 def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.is_dir())
 
@@ -120,10 +125,9 @@ def test_the_checkpoints_of_both_directories_follow(moving: Broker, tmp_path: Pa
     moving.produce(9)
     assert move(moving, tmp_path / "c") == 0
     wait_for_move(moving, tmp_path / "c")
-    for name, offsets in ((names.RECOVERY_POINTS, {TP: 9}), (names.HIGH_WATERMARKS, {TP: 9})):
-        wait_until(lambda name=name: (tmp_path / "c" / name).exists(), f"{name} is written")
-        assert read_offsets(tmp_path / "c" / name) == offsets
-        assert read_offsets(tmp_path / "a" / name) == {}
+    for name in (names.RECOVERY_POINTS, names.HIGH_WATERMARKS):
+        wait_until(partial(says, tmp_path / "c" / name, {TP: 9}), f"{name} of c")
+        wait_until(partial(says, tmp_path / "a" / name, {}), f"{name} of a")
 
 
 def test_what_is_produced_while_it_moves_goes_with_it(moving: Broker, tmp_path: Path) -> None:
@@ -144,6 +148,22 @@ def test_what_is_produced_while_it_moves_goes_with_it(moving: Broker, tmp_path: 
     writing.join()
     assert set(answers) == {0}
     assert read_all(moving) == list(range(609))
+
+
+def test_what_waits_for_its_turn_when_a_log_is_replaced_is_appended_to_the_new_one(
+    moving: Broker, tmp_path: Path
+) -> None:
+    moving.lead()
+    moving.produce(9)
+    before = log_of(moving)
+    with before.turn:
+        assert move(moving, tmp_path / "b") == 0
+        wait_until(lambda: len(before.turn._waiting) == 1, "the copy is about to take the place")
+        producing = gevent.spawn(lambda: answered(moving.produce(2)).error_code)
+        wait_until(lambda: len(before.turn._waiting) == 2, "a producer waits behind it")
+    assert producing.get() == 0
+    assert log_of(moving).log_dir.path == tmp_path / "b"
+    assert read_all(moving) == list(range(11))
 
 
 def test_a_move_is_called_off_by_naming_the_directory_it_is_in(moving: Broker, tmp_path: Path) -> None:
@@ -177,9 +197,10 @@ def test_rule_43_what_the_log_loses_its_copy_loses_too(moving: Broker, tmp_path:
     moving.lead(replicas=(1, 2))
     for _ in range(9):
         moving.produce(3)
-    throttle(moving, LITTLE * 100)
+    throttle(moving, 300)
     assert move(moving, tmp_path / "b") == 0
     future = wait_for_a_part(moving)
+    wait_until(lambda: future.log_end_offset >= 6, "more is copied than will stay")
     log_of(moving).truncate_to(3)
     assert moving.order(replicas=(1, 2), epoch=5, partition_epoch=1) == 0
     for _ in range(5):
