@@ -40,6 +40,8 @@ SETTINGS = {
     "replica.fetch.max.bytes": "262144",
     "replica.fetch.backoff.ms": "100",
     "replica.fetch.wait.max.ms": "100",
+    "replica.high.watermark.checkpoint.interval.ms": "300",
+    "log.flush.offset.checkpoint.interval.ms": "300",
     # What was copied is forgotten after two seconds: the next move that is held up begins the sooner.
     "alter.log.dirs.replication.quota.window.num": "2",
 }
@@ -226,6 +228,14 @@ def marked(directory: Path, topic: str, kind: names.DirKind) -> list[Path]:
     return sorted(directory.glob(f"{topic}-0.*{kind.value}"))
 
 
+def assert_left(source: Path, target: Path, topic: str) -> None:
+    """After a move: what it has left is about to be deleted, and no checkpoint of that directory knows it."""
+    assert_lies_only_in(target, topic)
+    assert len(marked(source, topic, names.DirKind.DELETED)) == 1
+    wait_until(lambda: offsets_of(source, topic) == NOTHING, "the checkpoints of what was left forget it")
+    wait_until(lambda: None not in offsets_of(target, topic).values(), "those of the other directory know it")
+
+
 def assert_lies_only_in(directory: Path, topic: str) -> None:
     """Nothing is left of the move but what it has put away to be deleted."""
     lying = sorted(path.parent for path in directory.parent.glob(f"*/{topic}-0"))
@@ -264,33 +274,44 @@ def test_it_moves_while_it_is_written_and_read(broker: Broker, scene: Scene) -> 
         assert len(list((source / f"{topic}-0").glob("*.log"))) > 3
         scene.begin()
         scene.wait_until_more_is_written()
-        for target in (other_than(source), source):
-            before = log_dirs.home(client, topic)
-            was_deleted = marked(before, topic, names.DirKind.DELETED)
-            log_dirs.throttle(client, broker.broker_id, NEARLY_NOTHING)
-            assert log_dirs.move(client, target, topic) is ErrorCode.NONE
-            copied = log_dirs.wait_until_under_way(client, topic)
-            assert copied.directory == target
-            assert len(marked(target, topic, names.DirKind.FUTURE)) == 1
-            scene.wait_until_more_is_written()
-            assert log_dirs.future(client, topic) is not None
-            log_dirs.throttle(client, broker.broker_id, None)
-            log_dirs.wait_until_home(client, target, topic)
-            assert_lies_only_in(target, topic)
-            assert len(marked(before, topic, names.DirKind.DELETED)) == len(was_deleted) + 1
-            wait_until(lambda before=before: offsets_of(before, topic) == NOTHING, "the checkpoints forget it")
-            scene.wait_until_more_is_written()
+        target = other_than(source)
+        log_dirs.throttle(client, broker.broker_id, NEARLY_NOTHING)
+        assert log_dirs.move(client, target, topic) is ErrorCode.NONE
+        copied = log_dirs.wait_until_under_way(client, topic)
+        assert copied.directory == target
+        assert len(marked(target, topic, names.DirKind.FUTURE)) == 1
+        scene.wait_until_more_is_written()
+        assert log_dirs.future(client, topic) is not None
+        log_dirs.throttle(client, broker.broker_id, None)
+        log_dirs.wait_until_home(client, target, topic)
+        assert_left(source, target, topic)
+        scene.wait_until_more_is_written()
+        assert log_dirs.move(client, source, topic) is ErrorCode.NONE
+        log_dirs.wait_until_home(client, source, topic)
+        assert_left(target, source, topic)
+        scene.wait_until_more_is_written()
     scene.end()
     scene.check_all()
+
+
+@pytest.mark.parametrize("broker", OURS_AND_IN_FULL_APACHE, indirect=True)
+def test_a_start_after_a_move_has_nothing_to_recover(broker: Broker, scene: Scene) -> None:
+    topic = scene.topic
+    scene.fill()
+    with RawClient(broker.bootstrap) as client:
+        source = log_dirs.home(client, topic)
+        target = other_than(source)
+        assert log_dirs.move(client, target, topic) is ErrorCode.NONE
+        log_dirs.wait_until_home(client, target, topic)
     broker.stop()
     assert all((directory / names.CLEAN_SHUTDOWN).exists() for directory in source.parent.iterdir())
-    assert offsets_of(source, topic) == dict.fromkeys(NOTHING, scene.count)
-    assert offsets_of(other_than(source), topic) == NOTHING
+    assert offsets_of(target, topic) == dict.fromkeys(NOTHING, scene.count)
+    assert offsets_of(source, topic) == NOTHING
     said = len(broker.process.output())
     broker.start()
     with RawClient(broker.bootstrap) as client:
         wire.wait_for_topic(client, topic)
-        assert log_dirs.home(client, topic) == source
+        assert log_dirs.home(client, topic) == target
     scene.check_all()
     assert "Recovering" not in broker.process.output()[said:]
 
