@@ -340,6 +340,8 @@ class LogManager:
             data_dir.log_count -= 1
             raise
         self._future_logs[topic_partition] = created
+        # Deleted and made anew it lies where there is most room, not where it was once sent.
+        self._preferred.pop(topic_partition, None)
         created.apply_config(current.config)
         if self._logs.get(topic_partition) is not current:
             self.drop_future_log(topic_partition)

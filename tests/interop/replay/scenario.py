@@ -63,7 +63,7 @@ class Exchange:
     """One request, `build(world, version)`, in each of `versions`.
 
     `keep` may remember something of the decoded answer for later exchanges. `ignore` names fields that may differ,
-    each with the reason.
+    each with the reason. `unordered` names lists of this answer that come in any order, as those in UNORDERED do.
     """
 
     name: str
@@ -72,6 +72,7 @@ class Exchange:
     versions: Sequence[int] = ()
     keep: Callable[[World, Any], None] | None = None
     ignore: dict[str, str] = field(default_factory=dict)
+    unordered: frozenset[str] = frozenset()
     client_id: str | None = "replay"
 
     def each_version(self) -> Sequence[int]:
@@ -103,19 +104,20 @@ def play(world: World, exchanges: Sequence[Exchange]) -> Answers:
                     raise AssertionError(f"{exchange.name} v{version} cannot be sent: {error}") from error
             if exchange.keep is not None:
                 exchange.keep(world, answer)
-            answers[key] = normalise(world.without_own(as_plain(answer)), exchange.ignore)
+            plain = world.without_own(as_plain(answer))
+            answers[key] = normalise(plain, exchange.ignore, UNORDERED | exchange.unordered)
     return answers
 
 
-def normalise(value: Any, ignore: dict[str, str], key: str = "") -> Any:
+def normalise(value: Any, ignore: dict[str, str], unordered: frozenset[str], key: str = "") -> Any:
     """What must be equal on both sides: ids and ports by kind, sets in a fixed order."""
     if key in ignore:
         return "<ignored>"
     if isinstance(value, dict):
-        return {name: normalise(item, ignore, name) for name, item in value.items()}
+        return {name: normalise(item, ignore, unordered, name) for name, item in value.items()}
     if isinstance(value, list):
-        items = [normalise(item, ignore, key) for item in value]
-        return sorted(items, key=repr) if key in UNORDERED else items
+        items = [normalise(item, ignore, unordered, key) for item in value]
+        return sorted(items, key=repr) if key in unordered else items
     if isinstance(value, UUID) and value != NULL_UUID:
         return "<uuid>"
     if key in BY_KIND and value not in (None, "", -1):
@@ -125,17 +127,19 @@ def normalise(value: Any, ignore: dict[str, str], key: str = "") -> Any:
     return value
 
 
-UNORDERED = {
-    "topics",
-    "responses",
-    "results",
-    "partition_responses",
-    "partition_result",
-    "credential_infos",
-    "entries",
-    "entity",
-    "values",
-}
+UNORDERED = frozenset(
+    {
+        "topics",
+        "responses",
+        "results",
+        "partition_responses",
+        "partition_result",
+        "credential_infos",
+        "entries",
+        "entity",
+        "values",
+    }
+)
 """Kafka builds these from hash maps; no client relies on their order."""
 
 BY_KIND = {"cluster_id", "port", "log_append_time_ms", "session_id", "member_id", "leader", "documentation"}
