@@ -32,6 +32,7 @@ from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.joining import Join, check_session_timeout, join_group
 from kafka_zk.coordinator.group.decisions.membership import delete, heartbeat, leave
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
+from kafka_zk.coordinator.group.decisions.records import REMEMBERED_LENGTH
 from kafka_zk.coordinator.group.decisions.syncing import Sync, sync_group
 from kafka_zk.coordinator.group.gauges import GroupMeasures, register_gauges, register_timers
 from kafka_zk.coordinator.group.manager import GroupManager
@@ -182,7 +183,8 @@ class GroupCoordinator:
 
     def partition_for(self, group_id: str) -> int:
         """The partition of __consumer_offsets that keeps the group: its leader is the coordinator."""
-        return self._partition_for(group_id, self._partition_count)
+        find = self._partition_for if len(group_id) <= REMEMBERED_LENGTH else partition_for
+        return find(group_id, self._partition_count)
 
     def _check(self, group_id: str, *, may_be_empty: bool = False) -> ErrorCode:
         """Whether this broker answers for the group."""

@@ -41,6 +41,9 @@ NO_TIMESTAMP = -1
 REMEMBERED_KEYS = 4_096
 """A consumer commits the same partitions again and again."""
 
+REMEMBERED_LENGTH = 255
+"""Of a group id. Some hand could make up longer ones until the memory is full."""
+
 _new = tuple.__new__
 """What a NamedTuple's own constructor calls, without its way there."""
 
@@ -70,10 +73,16 @@ class UnknownKey(NamedTuple):
 Key = OffsetKey | GroupKey | UnknownKey
 
 
-@lru_cache(REMEMBERED_KEYS)
 def offset_key(group_id: str, partition: TopicPartition) -> bytes:
+    return (_remembered_key if len(group_id) <= REMEMBERED_LENGTH else _offset_key)(group_id, partition)
+
+
+def _offset_key(group_id: str, partition: TopicPartition) -> bytes:
     key = OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition)
     return encode_versioned(OFFSET_COMMIT_KEY, key, OFFSET_KEY_VERSION)
+
+
+_remembered_key = lru_cache(REMEMBERED_KEYS)(_offset_key)
 
 
 def group_key(group_id: str) -> bytes:
