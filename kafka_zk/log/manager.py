@@ -38,7 +38,7 @@ from kafka_zk.log.loading.opening import LogOpener
 from kafka_zk.log.loading.refusals import InvalidLogDirectory
 from kafka_zk.log.periodic import Periodic
 from kafka_zk.log.pools import LogPools
-from kafka_zk.log.removal.replacement import replace
+from kafka_zk.log.removal.replacement import CatchUp, replace
 from kafka_zk.log.removal.retired import RetiredLogs
 from kafka_zk.log.segments.open_segments import OpenSegments, raise_descriptor_limit, segments_for
 from kafka_zk.log.unified_log import UnifiedLog
@@ -355,11 +355,14 @@ class LogManager:
             self._dir_of(found).log_count -= 1
             self._retired.retire(found)
 
-    def put_in_place(self, topic_partition: TopicPartition, tell: Callable[[UnifiedLog], None]) -> bool:
-        """Blocks. Let the future log take the place of the partition's; not while it lacks something of it.
+    def put_in_place(
+        self, topic_partition: TopicPartition, catch_up: CatchUp, tell: Callable[[UnifiedLog], None]
+    ) -> bool:
+        """Blocks. Let the future log take the place of the partition's; whether it does.
 
-        `tell` is given the log that is in service from then on, and must not switch: whoever waits for the turn of the
-        old one finds that closed. Raises KafkaStorageError.
+        `catch_up` brings it what came last, while nothing else comes. `tell` is given the log that is in service from
+        then on, and must not switch: whoever waits for the turn of the old one finds that closed.
+        Raises KafkaStorageError.
         """
         before, now = self._logs.get(topic_partition), self._future_logs.get(topic_partition)
         if before is None or now is None:
@@ -372,7 +375,7 @@ class LogManager:
             tell(now)
 
         now.flush()
-        if not replace(before, now, self._retired, known):
+        if not replace(before, now, self._retired, catch_up, known):
             return False
         before_dir.log_count -= 1
         before_dir.recovery_points.pop(topic_partition, None)

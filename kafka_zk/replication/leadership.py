@@ -38,6 +38,7 @@ from kafka_zk.replication.partition import Partition
 
 if TYPE_CHECKING:
     from kafka_zk.log.manager import LogManager
+    from kafka_zk.log.removal.replacement import CatchUp
     from kafka_zk.log.unified_log import UnifiedLog
 
 EPOCH_DURING_DELETE = -2
@@ -124,8 +125,8 @@ class Leadership:
 
     # --- moves between log directories ---------------------------------------------------------------------------
 
-    def put_in_place(self, topic_partition: TopicPartition) -> bool:
-        """Blocks. Have a partition go on with its copy in another directory, if that has caught up; whether it does.
+    def put_in_place(self, topic_partition: TopicPartition, catch_up: CatchUp) -> bool:
+        """Blocks. Have a partition go on with its copy in another directory; whether it does. See LogManager.
 
         Raises KafkaStorageError.
         """
@@ -135,7 +136,7 @@ class Leadership:
                 return False
             self._fetchers.forget([topic_partition])
             try:
-                return self._log_manager.put_in_place(topic_partition, partition.use_log)
+                return self._log_manager.put_in_place(topic_partition, catch_up, partition.use_log)
             finally:
                 if not partition.is_leader and self._metadata_cache.is_alive(partition.leader_id):
                     self._fetchers.follow([partition])

@@ -53,7 +53,7 @@ REPLICATION_KEYS: tuple[Config, ...] = (
     Config("num.partitions", INT, 1, at_least(1), MEDIUM,
            "Partitions of a topic created without a number.", read_by="admin.topics"),
     Config("num.replica.alter.log.dirs.threads", INT, None, None, HIGH,
-           "Threads that move replicas between directories; absent: one a directory."),
+           "Threads that move replicas between directories; absent: one a directory.", read_by="replication.manager"),
     Config("num.replica.fetchers", INT, 1, None, HIGH,
            "Fetchers for each source broker.", update_mode=CLUSTER_WIDE, read_by="replication.following.fetchers"),
     Config("replica.fetch.backoff.ms", INT, 1000, at_least(0), MEDIUM,

@@ -1,6 +1,6 @@
 """A copy of a log, made in another directory, takes the log's place.
 
-Role        Acts on names only. Has the turns of both logs, so that nothing is appended, cut or deleted meanwhile.
+Role        Acts on names only. Has the turns of both logs, so that nothing else is appended, cut or deleted meanwhile.
 Invariants  The copy ends where the log ends, with the same epochs and high watermark, or nothing happens.
             The two renames follow one another without a switch. A crash between them leaves two directories of one
             partition, which the next start refuses with a sentence that says so, as Apache's does.
@@ -18,32 +18,44 @@ from kafka_zk.log.unified_log import UnifiedLog
 log_lines = logging.getLogger("kafka.log.LogManager")
 
 
-def replace(before: UnifiedLog, now: UnifiedLog, retired: RetiredLogs, tell: Callable[[], None]) -> bool:
-    """Blocks. Whether `now`, which is synced but for its end, stands in the place of `before`.
+CatchUp = Callable[[UnifiedLog, UnifiedLog], bool]
+"""Blocks. Append to a copy, the second, what it lacks of a log that stands still; False where their histories part."""
+
+
+def replace(
+    before: UnifiedLog, now: UnifiedLog, retired: RetiredLogs, catch_up: CatchUp, tell: Callable[[], None]
+) -> bool:
+    """Blocks. Whether `now` stands in the place of `before`. It is synced, and lacks next to nothing.
 
     `tell` makes it known and does not switch: who waits for the turn of `before` comes after that.
     Raises KafkaStorageError.
     """
-    with before.turn, now.turn:
-        # Last the one that others may flush: from here on nothing switches.
-        now.flusher.wait()
-        before.flusher.wait()
+    with before.turn:
         before.refuse_if_closed()
-        now.refuse_if_closed()
-        if now.log_end_offset != before.log_end_offset:
+        if not catch_up(before, now):
             return False
-        _know_the_same(before, now)
-        directory = now.log_dir
-        target = directory.path / str(now.topic_partition)
-        with directory.guard(f"Error while renaming {now.directory} to {target}"):
-            directory.disk.rename(now.directory, target)
-            directory.pools.sync_soon(directory.path, directory.disk.sync_path)
-        now.renamed_to(target)
-        now.is_future = False
-        retired.retire_in_turn(before)
-        tell()
-    log_lines.info("Moved %s from %s to %s", now.topic_partition, before.log_dir.path, directory.path)
+        with now.turn:
+            # Last the one that others may flush: from here on nothing switches.
+            now.flusher.wait()
+            before.flusher.wait()
+            now.refuse_if_closed()
+            before.refuse_if_closed()
+            _know_the_same(before, now)
+            _rename(now)
+            retired.retire_in_turn(before)
+            tell()
+    log_lines.info("Moved %s from %s to %s", now.topic_partition, before.log_dir.path, now.log_dir.path)
     return True
+
+
+def _rename(now: UnifiedLog) -> None:
+    directory = now.log_dir
+    target = directory.path / str(now.topic_partition)
+    with directory.guard(f"Error while renaming {now.directory} to {target}"):
+        directory.disk.rename(now.directory, target)
+        directory.pools.sync_soon(directory.path, directory.disk.sync_path)
+    now.renamed_to(target)
+    now.is_future = False
 
 
 def _know_the_same(before: UnifiedLog, now: UnifiedLog) -> None:
