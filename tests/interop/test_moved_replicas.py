@@ -277,7 +277,7 @@ def test_answers_are_equal(hosts: Hosts) -> None:
     assert not different, f"{len(different)} answers differ:\n" + "\n".join(different)
 
 
-@pytest.mark.parametrize("broker", BOTH, indirect=True)
+@pytest.mark.parametrize("broker", OURS_AND_IN_FULL_APACHE, indirect=True)
 def test_it_moves_while_it_is_written_and_read(broker: Broker, scene: Scene) -> None:
     topic = scene.topic
     scene.fill()
