@@ -312,7 +312,7 @@ class LogManager:
             self._cleaner.forget(found)
         self.drop_future_log(topic_partition)
         self._retired.retire(found)
-        self.checkpoints.soon(data_dir, partial(self._checkpoint_after_deletion, data_dir))
+        self.checkpoints.soon(data_dir, partial(self._checkpoint_now, data_dir))
 
     # Moves to another directory
 
@@ -382,7 +382,7 @@ class LogManager:
         if self._cleaner is not None:
             self._cleaner.moved(before, now)
         for data_dir in (now_dir, before_dir):
-            self._checkpoint_after_deletion(data_dir)
+            self._checkpoint_now(data_dir)
             for_each_dir([data_dir], lambda each: self.checkpoints.write_high_watermarks(each, {}))
         return True
 
@@ -497,8 +497,8 @@ class LogManager:
         """Blocks. Replace every directory's checkpoint; logs that `offsets` does not name keep what they have."""
         for_each_dir(self._live(), lambda data_dir: self.checkpoints.write_high_watermarks(data_dir, offsets))
 
-    def _checkpoint_after_deletion(self, data_dir: DataDir) -> None:
-        """Blocks. So that a partition of the same name does not begin with what is known of the deleted one."""
+    def _checkpoint_now(self, data_dir: DataDir) -> None:
+        """Blocks. A partition went: one of the same name must not begin with what is known of it."""
         if not data_dir.directory.is_offline and self._is_locked:
             for_each_dir([data_dir], self.checkpoints.write_recovery_points)
             for_each_dir([data_dir], self.checkpoints.write_log_start_offsets)

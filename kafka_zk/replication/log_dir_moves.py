@@ -19,10 +19,10 @@ from gevent.event import Event
 from gevent.lock import Semaphore
 
 from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.log.copying import append_copied, read_bytes
 from kafka_zk.log.files.names import MAX_NAME_LENGTH, DirKind, marked_dir_name
 from kafka_zk.protocol.errors import BrokerError, InvalidTopicException
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
-from kafka_zk.record.batch import batches
 from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.partition import Partition
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 1024 * 1024
 """Copied at a time; less under a throttle of less a second."""
 
+RETRY_S = 1.0
 THROTTLE_KEY = "replica.alter.log.dirs.io.max.bytes.per.second"
 UNLIMITED = 2**63 - 1
 
@@ -115,11 +116,8 @@ class LogDirMoves:
         topic_partition = future.topic_partition
         try:
             with self._slots:
-                while self._is_wanted(future) and not self._copy_some(future):
+                while self._is_wanted(future) and not self._try_to_copy_some(future):
                     pass
-        except BrokerError as error:
-            if self._is_wanted(future):
-                log_lines.error("Moving %s to %s stopped: %s", topic_partition, future.log_dir.path, error)
         except Exception:
             # A bug of ours in one move; the replica itself goes on where it is.
             log_lines.exception("Moving %s to %s failed", topic_partition, future.log_dir.path)
@@ -136,6 +134,16 @@ class LogDirMoves:
             and self._hosted.find(*future.topic_partition) is not None
         )
 
+    def _try_to_copy_some(self, future: UnifiedLog) -> bool:
+        """Blocks. As `_copy_some`, and after an error a while: the log may have begun further up, or be opened anew."""
+        try:
+            return self._copy_some(future)
+        except BrokerError as error:
+            if self._is_wanted(future):
+                log_lines.warning("Moving %s to %s is tried again: %s", future, future.log_dir.path, error)
+                self._stopped.wait(RETRY_S)
+            return False
+
     def _copy_some(self, future: UnifiedLog) -> bool:
         """Blocks. Bring the copy nearer to the end of the log; whether it took its place."""
         partition = self._hosted.get(*future.topic_partition)
@@ -150,10 +158,10 @@ class LogDirMoves:
             future.truncate_fully_and_start_at(log.log_start_offset)
         end_offset, size_bytes = log.log_end_offset, 0
         if future.log_end_offset < end_offset:
-            data = read(log, future.log_end_offset, max(1, min(CHUNK_BYTES, self._bytes_per_second())))
+            data = read_bytes(log, future.log_end_offset, max(1, min(CHUNK_BYTES, self._bytes_per_second())))
             if (partition.log, log.truncations) != history:
                 return False
-            append(future, data)
+            append_copied(future, data, end_offset)
             size_bytes = len(data)
         # Near enough: a log that is written to all the time has more already, which is copied while it stands still.
         if future.log_end_offset >= end_offset and self._put_in_place(future.topic_partition, self._catch_up):
@@ -166,7 +174,7 @@ class LogDirMoves:
         if self._followed.get(future) != (log, log.truncations):
             return False
         while future.log_end_offset < log.log_end_offset:
-            append(future, read(log, future.log_end_offset, CHUNK_BYTES))
+            append_copied(future, read_bytes(log, future.log_end_offset, CHUNK_BYTES), log.log_end_offset)
         return True
 
     def _pay(self, size_bytes: int) -> None:
@@ -198,24 +206,3 @@ def follow_cuts(future: UnifiedLog, log: UnifiedLog) -> None:
             return
         own = future.end_offset_for(theirs.leader_epoch)
         future.truncate_to(min(theirs.end_offset, own.end_offset) if own.end_offset >= 0 else theirs.end_offset)
-
-
-def read(log: UnifiedLog, offset: int, max_bytes: int) -> bytes:
-    """Blocks. Whole batches from the one that holds `offset` on, at least one. OffsetOutOfRange, KafkaStorageError."""
-    result = log.read(offset, max_bytes=max_bytes, up_to=log.log_end_offset, min_one=True)
-    pools = log.log_dir.pools
-    try:
-        with log.log_dir.guard(f"Error while reading {log.topic_partition}"):
-            return b"".join(pools.run_to_end(pools.read, piece.read) for piece in result.slices)
-    finally:
-        for piece in result.slices:
-            piece.release()
-
-
-def append(future: UnifiedLog, data: bytes) -> None:
-    """Blocks. What was read, as it is: a log may begin inside a batch, its copy then begins where the batch does."""
-    found = batches(data)
-    first = next(iter(found)).header.base_offset if data else future.log_end_offset
-    if first < future.log_end_offset and future.log_end_offset == future.log_start_offset:
-        future.truncate_fully_and_start_at(first)
-    future.append_as_follower(bytearray(data))

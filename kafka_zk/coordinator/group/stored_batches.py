@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from kafka_zk.log.copying import read_bytes
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import Batch, batches
 
 if TYPE_CHECKING:
-    from kafka_zk.log.unified_log import UnifiedLog
     from kafka_zk.replication.manager import ReplicaManager
 
 READ_BYTES = 256 * 1024
@@ -32,25 +32,10 @@ def stored_batches(
     while is_wanted() and offset < log.log_end_offset:
         # Another one, if the partition was moved into another log directory meanwhile.
         log = replica_manager.get_partition(partition).leader_log()
-        found = batches(_read_some(log, offset))
+        found = batches(read_bytes(log, offset, READ_BYTES))
         before = offset
         for batch in found:
             offset = batch.header.next_offset
             yield batch
         if offset == before:
             return  # Nothing but the end of what the cleaner left.
-
-
-def _read_some(log: UnifiedLog, offset: int) -> bytes:
-    """Blocks. At least one whole batch from `offset` on, where there is one."""
-    result = log.read(offset, max_bytes=READ_BYTES, up_to=log.log_end_offset, min_one=True)
-    pools = log.log_dir.pools
-    data = bytearray()
-    try:
-        with log.log_dir.guard(f"Error while reading {log.topic_partition}"):
-            for piece in result.slices:
-                data += pools.run_to_end(pools.read, piece.read)
-    finally:
-        for piece in result.slices:
-            piece.release()
-    return bytes(data)

@@ -84,6 +84,17 @@ def roll(log: UnifiedLog, expected_next_offset: int = 0) -> LogSegment:
     return log.active
 
 
+def skip_to(log: UnifiedLog, offset: int) -> None:
+    """Go on at `offset`, behind the end: in a log that this one is a copy of, what stood in between was cleaned away.
+
+    The caller has the turn. Raises KafkaStorageError.
+    """
+    with log.log_dir.guard(f"Error while rolling log segment for {log.topic_partition}"):
+        log.refuse_if_closed()
+        roll(log, offset)
+        log.log_end_offset = offset
+
+
 def _reaches(old: LogSegment, base_offset: int) -> bool:
     """Whether the next segment begins where `old` ends. A leader's log was once cleaned, or a batch was cut in two."""
     try:

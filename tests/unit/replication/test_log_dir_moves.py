@@ -10,10 +10,12 @@ from typing import Any
 import gevent
 import pytest
 
+from kafka_zk.log.append import rolling
+from kafka_zk.log.copying import append_copied
 from kafka_zk.log.files import names
 from kafka_zk.log.files.checkpoint import read_offsets
 from kafka_zk.log.unified_log import UnifiedLog
-from kafka_zk.protocol.errors import LogDirNotFound
+from kafka_zk.protocol.errors import LogDirNotFound, OffsetOutOfRange
 from kafka_zk.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
@@ -21,6 +23,7 @@ from kafka_zk.protocol.messages.alter_replica_log_dirs import (
 )
 from kafka_zk.protocol.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest, StopReplicaTopicState
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication import log_dir_moves
 from kafka_zk.replication.log_dir_moves import UNLIMITED
 
 from .broker import Broker, answered, offsets_in
@@ -53,6 +56,15 @@ def move(broker: Broker, folder: Path | str, topic: str = "t", index: int = 0) -
     answer = broker.call(AlterReplicaLogDirsRequest(dirs=[asked]), 2)
     code: int = answer.results[0].partitions[0].error_code
     return code
+
+
+def begin_move(broker: Broker, folder: Path) -> None:
+    """Of 27 records in nine batches, with a throttle that lets one through."""
+    broker.lead()
+    for _ in range(9):
+        broker.produce(3)
+    throttle(broker, LITTLE)
+    assert move(broker, folder) == 0
 
 
 def log_of(broker: Broker) -> UnifiedLog:
@@ -167,11 +179,7 @@ def test_what_waits_for_its_turn_when_a_log_is_replaced_is_appended_to_the_new_o
 
 
 def test_a_move_is_called_off_by_naming_the_directory_it_is_in(moving: Broker, tmp_path: Path) -> None:
-    moving.lead()
-    for _ in range(9):
-        moving.produce(3)
-    throttle(moving, LITTLE)
-    assert move(moving, tmp_path / "b") == 0
+    begin_move(moving, tmp_path / "b")
     wait_for_a_part(moving)
     assert move(moving, tmp_path / "a") == 0
     assert moving.log_manager.future_logs() == []
@@ -180,11 +188,7 @@ def test_a_move_is_called_off_by_naming_the_directory_it_is_in(moving: Broker, t
 
 
 def test_of_two_orders_the_later_counts(moving: Broker, tmp_path: Path) -> None:
-    moving.lead()
-    for _ in range(9):
-        moving.produce(3)
-    throttle(moving, LITTLE)
-    assert move(moving, tmp_path / "b") == 0
+    begin_move(moving, tmp_path / "b")
     wait_for_a_part(moving)
     assert move(moving, tmp_path / "c") == 0
     throttle(moving, UNLIMITED)
@@ -231,13 +235,43 @@ def test_a_log_that_begins_inside_a_batch_is_moved_with_its_start(moving: Broker
     assert (log_of(moving).log_start_offset, log_of(moving).log_end_offset) == (4, 20)
 
 
+@pytest.mark.parametrize("has_records", [True, False])
+def test_a_log_that_ends_behind_its_last_batch_is_moved_with_its_end(
+    moving: Broker, tmp_path: Path, *, has_records: bool
+) -> None:
+    """The cleaner may remove the last batch before an empty segment; its offsets must not be given again."""
+    moving.lead()
+    if has_records:
+        moving.produce(9)
+    rolling.skip_to(log_of(moving), 40)
+    log_of(moving).update_high_watermark(40)
+    assert move(moving, tmp_path / "b") == 0
+    wait_for_move(moving, tmp_path / "b")
+    assert (log_of(moving).high_watermark, log_of(moving).log_end_offset) == (40, 40)
+    assert answered(moving.produce(1)).base_offset == 40
+    assert read_all(moving) == [*(range(9) if has_records else ()), 40]
+
+
+def test_a_move_that_fails_once_is_tried_again(moving: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_dir_moves, "RETRY_S", 0.01)
+    refusals = [OffsetOutOfRange("the log begins further up now")]
+
+    def copied(copy: UnifiedLog, data: bytes, end_offset: int) -> None:
+        if refusals:
+            raise refusals.pop()
+        append_copied(copy, data, end_offset)
+
+    monkeypatch.setattr(log_dir_moves, "append_copied", copied)
+    moving.lead()
+    moving.produce(9)
+    assert move(moving, tmp_path / "b") == 0
+    wait_for_move(moving, tmp_path / "b")
+    assert refusals == []
+
+
 def test_a_move_goes_on_after_a_restart(tmp_path: Path) -> None:
     before = made_in(tmp_path)
-    before.lead()
-    for _ in range(9):
-        before.produce(3)
-    throttle(before, LITTLE)
-    assert move(before, tmp_path / "b") == 0
+    begin_move(before, tmp_path / "b")
     wait_for_a_part(before)
     before.close()
     again = made_in(tmp_path)
@@ -250,11 +284,7 @@ def test_a_move_goes_on_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_topic_that_is_deleted_leaves_no_copy(moving: Broker, tmp_path: Path) -> None:
-    moving.lead()
-    for _ in range(9):
-        moving.produce(3)
-    throttle(moving, LITTLE)
-    assert move(moving, tmp_path / "b") == 0
+    begin_move(moving, tmp_path / "b")
     wait_for_a_part(moving)
     state = StopReplicaPartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
     topics = [StopReplicaTopicState(topic_name="t", partition_states=[state])]
@@ -282,11 +312,7 @@ def test_what_cannot_be_moved(moving: Broker, tmp_path: Path) -> None:
 
 
 def test_a_directory_that_fails_takes_only_the_copy_with_it(moving: Broker, tmp_path: Path) -> None:
-    moving.lead()
-    for _ in range(9):
-        moving.produce(3)
-    throttle(moving, LITTLE)
-    assert move(moving, tmp_path / "b") == 0
+    begin_move(moving, tmp_path / "b")
     wait_for_a_part(moving).log_dir.fail("a test", OSError("gone"))
     throttle(moving, UNLIMITED)
     gevent.sleep(0.05)
@@ -308,10 +334,6 @@ def described(broker: Broker) -> list[tuple[str, bool, int]]:
 
 
 def test_describe_log_dirs_tells_how_far_a_move_is(moving: Broker, tmp_path: Path) -> None:
-    moving.lead()
-    for _ in range(9):
-        moving.produce(3)
-    throttle(moving, LITTLE)
-    assert move(moving, tmp_path / "b") == 0
+    begin_move(moving, tmp_path / "b")
     copied = wait_for_a_part(moving).log_end_offset
     assert described(moving) == [("a", False, 0), ("b", True, 27 - copied)]
