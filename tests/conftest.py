@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import interpreted
+from tests.support import interpreted, seeds
 from tests.support.side_by_side import SPARK, Scheduling, group_of
 
 if refusal := interpreted.choose():
@@ -40,7 +42,34 @@ def few_descriptors() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="also run what does not fit in CI (marked slow)")
-    parser.addoption("--seed", type=int, help="of a random test that says so: run this seed only")
+    seeds.add_option(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    seeds.choose(config, getattr(config, "workerinput", {}).get("seed"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Processes side by side share the run's seed."""
+    node.workerinput["seed"] = node.config.stash[seeds.SEED]
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"seed: {config.stash[seeds.SEED]}"
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """Of what a test leaves to chance; a second try has the same one."""
+    return request.config.stash[seeds.SEED]
+
+
+@pytest.fixture
+def chance(seed: int) -> random.Random:
+    """What happens when, decided by the run's seed."""
+    return random.Random(seed)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -68,3 +97,22 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
     if report.skipped and os.environ.get("CI") == "true" and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped in CI: {report.longrepr}"
+    if report.failed:
+        report.sections.append(("again", seeds.again(item.config, item.nodeid, call.excinfo and call.excinfo.value)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name each second try with the error of the first."""
+    tries = seeds.second_tries(terminalreporter)
+    for nodeid, error in tries:
+        terminalreporter.write_line(f"SECOND TRY {nodeid}: {error}", yellow=True)
+    if len(tries) > seeds.MOST_SECOND_TRIES:
+        terminalreporter.write_line(f"{len(tries)} second tries, {seeds.MOST_SECOND_TRIES} are the most", red=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Too many second tries fail the suite."""
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and len(seeds.second_tries(terminal)) > seeds.MOST_SECOND_TRIES:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

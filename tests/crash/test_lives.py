@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import random
 import shutil
 import tempfile
 import time
@@ -25,6 +24,14 @@ from tests.crash.plain_life import Run
 
 FIRST_SEED = 50_000
 """CI shall tell what a change broke, not what chance found: that is for --full."""
+
+
+class LifeFailed(AssertionError):
+    """What broke one life is its cause."""
+
+    def __init__(self, seed: int, kind: str) -> None:
+        super().__init__(f"the {kind} life of seed {seed}")
+        self.seed = seed
 
 
 class Kind(NamedTuple):
@@ -95,8 +102,7 @@ def run_many(name: str, first: int, count: int, folder: Path, seconds: float = f
         try:
             kind.run(first + done, folder / "log")
         except BaseException as error:
-            error.add_note(f"again with --seed {first + done} -k {name}")
-            raise
+            raise LifeFailed(first + done, name) from error
         if time.monotonic() - began > seconds:
             break
     print(f"{done + 1} {name} runs from seed {first} on in {time.monotonic() - began:.1f} s")
@@ -151,5 +157,5 @@ def open_descriptors() -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
-def test_whatever_breaks_ten_thousand_times(name: str, folder: Path) -> None:
-    run_many(name, random.randrange(1 << 40), KINDS[name].full_runs, folder)
+def test_whatever_breaks_ten_thousand_times(name: str, seed: int, folder: Path) -> None:
+    run_many(name, seed, KINDS[name].full_runs, folder)

@@ -7,7 +7,6 @@ server takes its place where there is no engine or no image, and the run says so
 from __future__ import annotations
 
 import os
-import random
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
@@ -100,11 +99,3 @@ def kafka(broker: OurBroker) -> Iterator[Librdkafka]:
     yield clients
     clients.close()
     assert clients.errors == []
-
-
-@pytest.fixture
-def chance() -> random.Random:
-    """What happens when; the seed is printed with a failure."""
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    return random.Random(seed)

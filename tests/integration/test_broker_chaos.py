@@ -32,21 +32,19 @@ WRITERS = 4
 
 
 def test_nothing_acknowledged_is_lost_in_twelve_seconds_of_chaos(
-    tmp_path: Path, zookeeper: ZooKeeperServer, zookeeper_connect: str
+    tmp_path: Path, zookeeper: ZooKeeperServer, zookeeper_connect: str, seed: int
 ) -> None:
-    _live_through(tmp_path, zookeeper, zookeeper_connect, seconds=12)
+    _live_through(tmp_path, zookeeper, zookeeper_connect, seed, seconds=12)
 
 
 @pytest.mark.slow
 def test_nothing_acknowledged_is_lost_in_five_minutes_of_chaos(
-    tmp_path: Path, zookeeper: ZooKeeperServer, zookeeper_connect: str
+    tmp_path: Path, zookeeper: ZooKeeperServer, zookeeper_connect: str, seed: int
 ) -> None:
-    _live_through(tmp_path, zookeeper, zookeeper_connect, seconds=300)
+    _live_through(tmp_path, zookeeper, zookeeper_connect, seed, seconds=300)
 
 
-def _live_through(folder: Path, zookeeper: ZooKeeperServer, connect: str, *, seconds: float) -> None:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
+def _live_through(folder: Path, zookeeper: ZooKeeperServer, connect: str, seed: int, *, seconds: float) -> None:
     broker = OurBroker(folder, connect, overrides={"log.segment.delete.delay.ms": "50", "log.segment.bytes": "1000000"})
     broker.start()
     try:

@@ -35,10 +35,8 @@ SESSION_MS = 1_000
 
 @pytest.mark.slow
 def test_members_come_and_go_for_a_minute_of_restarts(
-    tmp_path: Path, zookeeper: ZooKeeperServer, zookeeper_connect: str
+    tmp_path: Path, zookeeper: ZooKeeperServer, zookeeper_connect: str, seed: int
 ) -> None:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
     settings = {"group.min.session.timeout.ms": str(SESSION_MS)}
     broker = OurBroker(tmp_path, zookeeper_connect, overrides=settings).start()
     try:

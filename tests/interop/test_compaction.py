@@ -197,14 +197,11 @@ def read_committed(clients: Librdkafka, topic: str) -> list[tuple[object, ...]]:
     return rows
 
 
-def test_both_cleaners_leave_the_same(house: House, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_cleaners_leave_the_same(house: House, tmp_path: Path, chance: random.Random) -> None:
     """And Apache serves what ours left, as its own consumers saw it before."""
-    seed = random.randrange(2**32)
-    with capsys.disabled():
-        print(f"\nseed {seed}")
     before, theirs, ours = tmp_path / "before", tmp_path / "theirs", tmp_path / "ours"
     clients = house.start(ApacheBroker, before, cleaner=False)
-    topics = write_updates(clients, random.Random(seed))
+    topics = write_updates(clients, chance)
     latest = {topic: latest_of(read_committed(clients, topic)) for topic in topics}
     house.stop(clients)
     sizes = {topic: log_bytes(before / f"{topic}-0") for topic in topics}

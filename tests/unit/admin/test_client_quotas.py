@@ -168,10 +168,7 @@ def test_a_change_is_made_again_where_the_quotas_were_removed_and_made_anew(clus
     assert described == {(("users", "alice"),): {"consumer_byte_rate": 2.0, "request_percentage": 3.0}}
 
 
-def test_changes_of_several_brokers_at_once_are_all_made(cluster: Cluster) -> None:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    chance = random.Random(seed)
+def test_changes_of_several_brokers_at_once_are_all_made(cluster: Cluster, chance: random.Random) -> None:
     cluster.zookeeper.switch = lambda: gevent.sleep(0) if chance.random() < 0.7 else None
     keys = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
     expected: dict[str, dict[str, float]] = {"alice": {}, "app": {}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import socket
 import struct
@@ -240,7 +239,9 @@ def test_a_bug_in_a_late_answer_ends_its_connection_and_spares_whoever_settled(c
     assert isinstance(answer.error, RuntimeError)
 
 
-def test_damaged_requests_are_answered_or_end_their_connection_and_nothing_else(connection: Connection) -> None:
+def test_damaged_requests_are_answered_or_end_their_connection_and_nothing_else(
+    connection: Connection, chance: random.Random
+) -> None:
     """Every API fails, so every request that can still be read must find its error form."""
 
     def refuse(request: Any, ctx: RequestContext) -> Any:
@@ -250,9 +251,6 @@ def test_damaged_requests_are_answered_or_end_their_connection_and_nothing_else(
     for known in API_TABLE.values():
         api(known.request, known.response, registry=registry)(refuse)
     dispatcher = Dispatcher(Services(), registry)
-    seed = int(os.environ.get("SEED", random.SystemRandom().randrange(2**32)))
-    print(f"SEED={seed}")
-    chance = random.Random(seed)
     outcomes = {"answered": 0, "closed": 0}
     for line in GOLDEN_REQUESTS.read_text().splitlines():
         row = json.loads(line)

@@ -99,10 +99,9 @@ def stopped(path: Path, count: int = 20) -> None:
         names.HIGH_WATERMARKS,
     ],
 )
-def test_a_start_on_files_of_random_bytes_loses_no_record(tmp_path: Path, kind: str, is_clean: bool) -> None:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    chance = random.Random(seed)
+def test_a_start_on_files_of_random_bytes_loses_no_record(
+    tmp_path: Path, kind: str, is_clean: bool, chance: random.Random
+) -> None:
     for number in range(12):
         path = tmp_path / str(number)
         stopped(path)

@@ -126,10 +126,7 @@ def test_zeros_at_the_end_are_cut(place: Place) -> None:
     assert values(place.open(CONFIG)) == texts(20)
 
 
-def test_random_bytes_at_the_end_are_cut(place: Place) -> None:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    chance = random.Random(seed)
+def test_random_bytes_at_the_end_are_cut(place: Place, chance: random.Random) -> None:
     place.crash(filled(place))
     for _ in range(20):
         with last_file(place).open("ab") as file:

@@ -16,10 +16,7 @@ def test_quantiles_of_small_whole_numbers_are_exact():
     assert histogram.quantiles() == [500.0, 750.0, 950.0, 980.0, 990.0, 999.0]
 
 
-def test_quantiles_of_any_values_are_within_a_five_hundredth():
-    seed = random.randrange(2**32)
-    print("seed", seed)
-    chance = random.Random(seed)
+def test_quantiles_of_any_values_are_within_a_five_hundredth(chance: random.Random):
     values = sorted(chance.lognormvariate(3, 2) for _ in range(5000))
     histogram = Histogram(0)
     for value in values:
