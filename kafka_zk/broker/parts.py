@@ -117,6 +117,7 @@ class Parts:
 
     def leave_cluster(self) -> None:
         """Blocks. Have the controller move the leaders away, as far as it can."""
+        self._replica_manager.about_to_stop()
         leave_cluster(
             self._controller_channel,
             self.config,

@@ -12,11 +12,10 @@ Source      Kafka 3.9 ReplicaManager.becomeLeaderOrFollower, makeLeaders, makeFo
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
-import gevent
 from gevent.lock import Semaphore
 
 from kafka_zk.metadata.cache import MetadataCache
@@ -34,6 +33,8 @@ from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from kafka_zk.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 from kafka_zk.replication.hosted import HostedPartitions
+from kafka_zk.replication.leading.isr_proposals import advance_and_wake
+from kafka_zk.replication.orders import StopOrder, asked_states, serving_others
 from kafka_zk.replication.partition import Partition
 
 if TYPE_CHECKING:
@@ -46,12 +47,7 @@ EPOCH_DURING_DELETE = -2
 
 NO_EPOCH = -1
 
-ORDERS_IN_A_GO = 8
-"""Leading one partition takes a tenth of a millisecond, with writing its leader epochs."""
-
 log_lines = logging.getLogger("state.change.logger")
-
-T = TypeVar("T")
 
 Order = tuple[Partition, LeaderAndIsrPartitionState, UUID]
 """What one partition shall do, with the id of its topic."""
@@ -67,14 +63,6 @@ class Fetchers(Protocol):
     def resize(self) -> None: ...
 
     def stop_idle(self) -> None: ...
-
-
-class StopOrder(NamedTuple):
-    """One partition of a StopReplica. `leader_epoch` is -1 where the request's version has none."""
-
-    topic_partition: TopicPartition
-    leader_epoch: int
-    delete: bool
 
 
 LeadershipListener = Callable[[Sequence[Partition], Sequence[Partition]], None]
@@ -148,7 +136,18 @@ class Leadership:
         """Blocks. Swap the metadata cache; the partitions that are gone. Raises StaleControllerEpoch."""
         with self._orders:
             self._check_controller(request.controller_epoch, request.controller_id)
-            return self._metadata_cache.update(request)
+            before = self._metadata_cache.snapshot.brokers
+            gone = self._metadata_cache.update(request)
+            lost = before.keys() - self._metadata_cache.snapshot.brokers.keys()
+            if lost:
+                self._go_on_without(lost)
+            return gone
+
+    def _go_on_without(self, broker_ids: Set[int]) -> None:
+        """Blocks now and then. High watermarks no longer wait for followers there to come back into the ISR."""
+        for partition in serving_others(list(self._hosted)):
+            if not partition.followers.keys().isdisjoint(broker_ids):
+                advance_and_wake(partition)
 
     def _check_controller(self, controller_epoch: int, controller_id: int) -> None:
         if controller_epoch < self.controller_epoch:
@@ -174,11 +173,11 @@ class Leadership:
         """
         with self._orders:
             self._check_controller(request.controller_epoch, request.controller_id)
-            asked = list(_asked_states(request))
+            asked = list(asked_states(request))
             codes: dict[TopicPartition, ErrorCode] = {}
             to_lead: list[Order] = []
             to_follow: list[Order] = []
-            for topic_partition, topic_id, state in _serving_others(asked):
+            for topic_partition, topic_id, state in serving_others(asked):
                 try:
                     partition = self._accept(topic_partition, topic_id, state)
                 except BrokerError as error:
@@ -210,6 +209,7 @@ class Leadership:
             raise InconsistentTopicId
         if partition is not None:
             if state.leader_epoch == partition.leader_epoch:
+                advance_and_wake(partition)
                 if log is None or log.topic_id is not None or topic_id == NULL_UUID:
                     raise StaleControllerEpoch
                 log.assign_topic_id(topic_id)
@@ -228,7 +228,7 @@ class Leadership:
     ) -> list[Partition]:
         self._fetchers.forget([partition.topic_partition for partition, _, _ in orders])
         newly_led: list[Partition] = []
-        for partition, state, _ in _serving_others(orders):
+        for partition, state, _ in serving_others(orders):
             log = self._host(partition, logs, codes)
             if log is not None and partition.become_leader(state, log):
                 newly_led.append(partition)
@@ -241,7 +241,7 @@ class Leadership:
         codes: dict[TopicPartition, ErrorCode],
     ) -> list[Partition]:
         to_fetch: list[Partition] = []
-        for partition, state, _ in _serving_others(orders):
+        for partition, state, _ in serving_others(orders):
             log = self._host(partition, logs, codes)
             if log is None:
                 continue
@@ -370,20 +370,3 @@ class Leadership:
         if order.delete and self._log_manager.get_log(topic_partition) is not None:
             # Also for a replica that was not hosted: its topic was deleted while this broker was down.
             self._log_manager.delete_log(topic_partition)
-
-
-def _serving_others(orders: Sequence[T]) -> Iterator[T]:
-    """Blocks now and then: `orders` one after another."""
-    for number, order in enumerate(orders, 1):
-        yield order
-        if number % ORDERS_IN_A_GO == 0:
-            gevent.sleep(0)
-
-
-def _asked_states(request: LeaderAndIsrRequest) -> Iterable[tuple[TopicPartition, UUID, LeaderAndIsrPartitionState]]:
-    """The partitions of a request, whichever layout its version has."""
-    for topic in request.topic_states:
-        for state in topic.partition_states:
-            yield TopicPartition(topic.topic_name, state.partition_index), topic.topic_id, state
-    for state in request.ungrouped_partition_states:
-        yield TopicPartition(state.topic_name, state.partition_index), NULL_UUID, state

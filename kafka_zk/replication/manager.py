@@ -26,10 +26,11 @@ from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.replication.following.fetchers import Connect, FetcherManager
 from kafka_zk.replication.gauges import register_gauges
 from kafka_zk.replication.hosted import HostedPartitions
-from kafka_zk.replication.leadership import Leadership, LeadershipListener, StopListener, StopOrder
+from kafka_zk.replication.leadership import Leadership, LeadershipListener, StopListener
 from kafka_zk.replication.leading.isr_changes import ControllerRequests, IsrChanges
 from kafka_zk.replication.leading.isr_proposals import shrink_if_due
 from kafka_zk.replication.log_dir_moves import LogDirMoves, moved_bytes_per_second
+from kafka_zk.replication.orders import StopOrder
 from kafka_zk.replication.partition import Partition, PartitionSurroundings
 from kafka_zk.replication.purgatory import Purgatory
 from kafka_zk.replication.serving.append import Appender
@@ -168,6 +169,10 @@ class ReplicaManager:
     def broker_config_changed(self) -> None:
         """Blocks. The broker's configuration became another."""
         self.leadership.resize_fetchers()
+
+    def about_to_stop(self) -> None:
+        """The controller is about to be asked to move this broker's leaders: follow no new ones any more."""
+        self.fetchers.add_none()
 
     def shutdown(self) -> None:
         """Blocks. Stop fetchers and timers, forget who waits, write the high watermarks down."""

@@ -19,7 +19,8 @@ from kafka_zk.protocol.messages.stop_replica import (
     StopReplicaResponse,
 )
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.replication.leadership import NO_EPOCH, StopOrder
+from kafka_zk.replication.leadership import NO_EPOCH
+from kafka_zk.replication.orders import StopOrder
 
 
 @api(STOP_REPLICA_REQUEST, STOP_REPLICA_RESPONSE)

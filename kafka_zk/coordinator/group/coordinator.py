@@ -48,8 +48,8 @@ from kafka_zk.record.compression import Codec
 
 if TYPE_CHECKING:
     from kafka_zk.metadata.cache import MetadataCache
-    from kafka_zk.replication.leadership import StopOrder
     from kafka_zk.replication.manager import ReplicaManager
+    from kafka_zk.replication.orders import StopOrder
     from kafka_zk.replication.partition import Partition
 
 MS_PER_MINUTE = 60_000

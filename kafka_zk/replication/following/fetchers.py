@@ -52,10 +52,20 @@ class FetcherManager:
         self._wake = wake
         self._fetchers: dict[tuple[int, int], Fetcher] = {}
         self._metrics = metrics
+        self._adds_none = False
         register_fetchers(metrics, self._named)
+
+    def add_none(self) -> None:
+        """From now on nothing new is followed: this broker is about to stop.
+
+        Followed for a moment, the new leaders of what it led would wait for it to come back into the ISR.
+        """
+        self._adds_none = True
 
     def follow(self, partitions: Sequence[Partition]) -> None:
         """Blocks. Fetch these from their leaders. A leader without the inter-broker listener cannot be followed."""
+        if self._adds_none:
+            return
         for partition in partitions:
             fetcher = self._fetcher_for(partition)
             if fetcher is not None:
@@ -70,7 +80,7 @@ class FetcherManager:
 
     def resize(self) -> None:
         """Blocks. Follow num.replica.fetchers, where it changed: the partitions are dealt out anew."""
-        if self._size == self._config.num_replica_fetchers:
+        if self._size == self._config.num_replica_fetchers or self._adds_none:
             return
         before, self._size = self._size, self._config.num_replica_fetchers
         log_lines.info("Resizing fetcher thread pool size from %d to %d", before, self._size)

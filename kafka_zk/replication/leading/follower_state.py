@@ -20,6 +20,7 @@ class FollowerState:
         "last_fetch_ms",
         "log_end_offset",
         "log_start_offset",
+        "refused_until_ms",
     )
 
     def __init__(self, broker_id: int) -> None:
@@ -29,6 +30,8 @@ class FollowerState:
         self.last_fetch_leader_end_offset = UNKNOWN_OFFSET
         self.last_fetch_ms: int | None = None
         self.last_caught_up_ms: int | None = None
+        self.refused_until_ms = 0
+        """Until then nobody waits for it to join: the controller would not have it, as its broker is going away."""
 
     def fetched(self, *, fetch_offset: int, log_start_offset: int, leader_end_offset: int, now_ms: int) -> None:
         """The follower asked for `fetch_offset`, so it holds all below; `leader_end_offset` is from before the read.
@@ -48,6 +51,7 @@ class FollowerState:
     def reset(self, *, in_isr: bool, is_new_leader: bool, leader_end_offset: int, now_ms: int) -> None:
         """A new leader epoch began. Only a leader that goes on leading may keep the offsets it knows."""
         self.last_caught_up_ms = now_ms if in_isr else None
+        self.refused_until_ms = 0
         if is_new_leader:
             self.log_start_offset = self.log_end_offset = self.last_fetch_leader_end_offset = UNKNOWN_OFFSET
             self.last_fetch_ms = None

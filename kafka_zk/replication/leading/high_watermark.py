@@ -27,8 +27,9 @@ def next_high_watermark(
     """The high watermark after what is known now; `current` when it must not move.
 
     It waits for every member of the maximal ISR, and for followers about to join it: those that are caught up and
-    whose broker is alive (`is_eligible`). A caught-up replica on a dead broker must not hold it back. Under
-    min.insync.replicas it stands still, even if the members left have everything.
+    whose broker is alive (`is_eligible`). A caught-up replica on a dead broker must not hold it back, nor one that the
+    controller refuses because its broker is going. Under min.insync.replicas it stands still, even if the members left
+    have everything.
     """
     if len(isr.committed) < min_isr:
         return current
@@ -39,6 +40,7 @@ def next_high_watermark(
             follower.broker_id in maximal
             or (
                 follower.is_caught_up(leader_end_offset=log_end_offset, now_ms=now_ms, max_lag_ms=max_lag_ms)
+                and now_ms >= follower.refused_until_ms
                 and is_eligible(follower.broker_id)
             )
         ):

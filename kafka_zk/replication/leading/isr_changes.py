@@ -29,7 +29,7 @@ from kafka_zk.protocol.messages.alter_partition import (
     RequestTopicData,
 )
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
-from kafka_zk.replication.leading.isr_proposals import CommittedIsr, IsrChange, take_answer
+from kafka_zk.replication.leading.isr_proposals import CommittedIsr, IsrChange, advance_and_wake, take_answer
 from kafka_zk.replication.partition import Partition
 
 RETRY_MS = 50
@@ -77,6 +77,8 @@ class IsrChanges:
         if code is not ErrorCode.NONE:
             log_lines.warning("Broker %d could not alter partitions: %s", self._broker_id, settled.error or code.name)
             self._clock.call_at(self._clock.monotonic_ms() + RETRY_MS, self._retry)
+            for partition, _ in list(self._waiting.values()):
+                advance_and_wake(partition)
             return
         answers = answers_by_partition(settled.value)
         answered: list[tuple[Partition, IsrChange, CommittedIsr | BrokerError]] = []

@@ -26,6 +26,9 @@ log_lines = logging.getLogger("kafka.cluster.Partition")
 # The controller refused, and did not change anything: back to what is committed.
 _NOT_APPLIED = (ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA)
 
+REFUSED_MS = 500
+"""How long a follower that the controller refused is not proposed again: as long as an idle follower's fetch waits."""
+
 # We are behind the controller. What is in flight stays in force until its LeaderAndIsr tells us more.
 _OUTDATED = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -56,7 +59,10 @@ class CommittedIsr(NamedTuple):
 
 
 def shrink_if_due(partition: Partition) -> None:
-    """Propose an ISR without the members that have lagged for replica.lag.time.max.ms. Nothing while not leading."""
+    """Propose an ISR without the members that have lagged for replica.lag.time.max.ms. Nothing while not leading.
+
+    Time alone may also have ended the high watermark's wait for a follower that is in no ISR.
+    """
     log = partition.log
     if not partition.is_leader or log is None:
         return
@@ -80,6 +86,14 @@ def shrink_if_due(partition: Partition) -> None:
             log.log_end_offset,
         )
         _propose(partition, remaining)
+    else:
+        advance_and_wake(partition)
+
+
+def advance_and_wake(partition: Partition) -> None:
+    """Look at the high watermark again: something other than a fetch may have ended what it waited for."""
+    if partition.is_leader and partition.log is not None and partition.maybe_advance_high_watermark():
+        partition.around.wake(partition)
 
 
 def expand_if_caught_up(partition: Partition, follower: FollowerState) -> None:
@@ -87,10 +101,11 @@ def expand_if_caught_up(partition: Partition, follower: FollowerState) -> None:
     log = partition.log
     if log is None or partition.epoch_start_offset is None or follower.broker_id in partition.isr.committed:
         return
+    around = partition.around
     if may_join(
         partition.isr,
         follower,
-        is_eligible=partition.around.is_alive(follower.broker_id),
+        is_eligible=(around.is_alive(follower.broker_id) and around.clock.monotonic_ms() >= follower.refused_until_ms),
         high_watermark=log.high_watermark,
         epoch_start_offset=partition.epoch_start_offset,
     ):
@@ -156,9 +171,22 @@ def _refused(partition: Partition, error: BrokerError) -> None:
         error.code.name,
     )
     if error.code in _NOT_APPLIED:
+        if error.code is ErrorCode.INELIGIBLE_REPLICA:
+            _leave_out_for_a_while(partition)
         partition.isr.cancel()
+        # The high watermark may have waited only for who cannot join.
+        advance_and_wake(partition)
     elif error.code not in _OUTDATED:
         _send(partition)
+
+
+def _leave_out_for_a_while(partition: Partition) -> None:
+    """Its broker is shutting down or dead. Proposed again with each of its fetches, it would be refused each time."""
+    until_ms = partition.around.clock.monotonic_ms() + REFUSED_MS
+    for member in partition.isr.proposed or ():
+        follower = partition.followers.get(member)
+        if follower is not None and member not in partition.isr.committed:
+            follower.refused_until_ms = until_ms
 
 
 def _csv(members: Iterable[int]) -> str:

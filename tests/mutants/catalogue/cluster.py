@@ -83,6 +83,27 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/replication",
     ),
     Mutant(
+        breaks="a broker that is about to stop follows nobody anew",
+        file="kafka_zk/broker/parts.py",
+        old="        self._replica_manager.about_to_stop()\n",
+        new="",
+        tests="tests/unit/replication/test_controlled_stop.py -k goes",
+    ),
+    Mutant(
+        breaks="a follower that the controller refuses is waited for no more",
+        file="kafka_zk/replication/leading/isr_proposals.py",
+        old="            _leave_out_for_a_while(partition)\n",
+        new="            pass\n",
+        tests="tests/unit/replication/test_controlled_stop.py -k refuses",
+    ),
+    Mutant(
+        breaks="the high watermark is looked at again when a broker is lost",
+        file="kafka_zk/replication/leadership.py",
+        old="            if lost:\n",
+        new="            if not lost:\n",
+        tests="tests/unit/replication/test_controlled_stop.py -k lost",
+    ),
+    Mutant(
         breaks="rule 26: a follower joins the ISR only with the start of the leader's epoch",
         file="kafka_zk/replication/leading/isr.py",
         old="        and follower.log_end_offset >= epoch_start_offset\n",

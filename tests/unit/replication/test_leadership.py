@@ -32,7 +32,8 @@ from kafka_zk.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import build_batch
 from kafka_zk.record.types import Record
-from kafka_zk.replication.leadership import ORDERS_IN_A_GO
+from kafka_zk.replication.leading.isr_proposals import REFUSED_MS
+from kafka_zk.replication.orders import ORDERS_IN_A_GO
 
 from .broker import Broker, answered, fetch_request, produce_request, records, topic_id
 
@@ -340,6 +341,9 @@ def test_a_refused_member_is_dropped_from_the_proposal_and_may_try_again(broker:
     follower_fetches(broker, 0)
     controller_answers(broker, [], partition_epoch=0, error=ErrorCode.INELIGIBLE_REPLICA)
     assert partition.isr.is_settled
+    follower_fetches(broker, 0)
+    assert broker.controller.proposed == [[1, 2]], "the controller would refuse it each time"
+    broker.clock.advance(REFUSED_MS)
     follower_fetches(broker, 0)
     assert broker.controller.proposed == [[1, 2], [1, 2]]
 
