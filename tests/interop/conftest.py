@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.conftest import chance, kafka, zookeeper, zookeeper_connect
+from tests.integration.conftest import kafka, zookeeper, zookeeper_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["chance", "kafka", "zookeeper", "zookeeper_connect"]
+__all__ = ["kafka", "zookeeper", "zookeeper_connect"]
 
 
 @pytest.fixture(scope="session")
