@@ -3,7 +3,8 @@
 Role        Acts, through the ZooKeeper session.
 Invariants  Every write is a multi that first checks the version of /controller_epoch, in the session the term began in.
             A failed check raises ControllerMoved; a lost session raises SessionExpired. Each write of a batch is a
-            multi of its own: the batch is not atomic.
+            multi of its own: the batch is not atomic. What a lost reply leaves open the session settles: a write of
+            ours that was applied counts as written.
             Reads of watched paths arm their watches. A znode that cannot be read is logged and counts as missing.
 Source      KafkaZkClient.retryRequestsUntilConnected(requests, expectedControllerEpochZkVersion).
 """
@@ -34,6 +35,9 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 UNCLEAN_CONFIG = "unclean.leader.election.enable"
+
+DELETES_AT_ONCE = 1_000
+"""So that the deletion of a topic of a hundred thousand partitions neither goes one by one nor holds all in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,35 +136,67 @@ class FencedStore:
         found = self._read(list(topics), znodes.TopicZNode.path, znodes.TopicZNode.decode)
         return {topic: _topic_in_zk(assignment) for topic, assignment in found.items()}
 
-    def write_topic(self, topic: str, topic_id: uuid.UUID | None, assignments: Mapping[int, ReplicaAssignment]) -> bool:
-        """Blocks. Replace a topic's znode; False if it is gone."""
-        partitions = {
-            index: znodes.PartitionReplicas(a.replicas, a.adding, a.removing) for index, a in assignments.items()
-        }
-        data = znodes.TopicZNode.encode(znodes.TopicAssignment(partitions, topic_id))
-        return self._one(SetData(znodes.TopicZNode.path(topic), data), ignore=NoNode) is not None
+    def write_topic(
+        self,
+        topic: str,
+        topic_id: uuid.UUID | None,
+        assignments: Mapping[int, ReplicaAssignment],
+        *,
+        drops_others: bool = False,
+    ) -> bool:
+        """Blocks. Write these partitions of a topic; False if it is gone, or another topic has taken its name.
+
+        Partitions that somebody has added meanwhile stay, unless it `drops_others`.
+        Differs from Kafka: it replaces the whole znode, whatever was written since it was read.
+        """
+        path = znodes.TopicZNode.path(topic)
+        ours = {index: znodes.PartitionReplicas(a.replicas, a.adding, a.removing) for index, a in assignments.items()}
+        while True:
+            try:
+                data, stat = self._zk.get(path)
+            except NoNode:
+                return False
+            nothing: Mapping[int, znodes.PartitionReplicas] = {}
+            found = _or_empty(znodes.TopicZNode.decode, znodes.TopicAssignment(nothing), data, stat)
+            if None not in (topic_id, found.topic_id) and topic_id != found.topic_id:
+                return False
+            partitions = ours if drops_others else {**found.partitions, **ours}
+            wanted = znodes.TopicZNode.encode(znodes.TopicAssignment(partitions, topic_id))
+            result = self._many([SetData(path, wanted, stat.version)])[0]
+            if isinstance(result, BadVersion):
+                continue
+            if isinstance(result, ZkError) and not isinstance(result, NoNode):
+                raise result
+            return not isinstance(result, NoNode)
 
     def delete_topic(self, topic: str) -> None:
         """Blocks. Remove the topic's tree, then its configuration, then the wish to delete it."""
-        for path in reversed(self._tree(znodes.TopicZNode.path(topic))):
-            self._one(Delete(path), ignore=NoNode)
-        self._one(Delete(znodes.ConfigEntityZNode.path(f"topics/{topic}")), ignore=NoNode)
+        for level in reversed(self._levels(znodes.TopicZNode.path(topic))):
+            self._remove(level)
+        self._remove([znodes.ConfigEntityZNode.path(f"topics/{topic}")])
         self.remove_topic_deletions([topic])
 
-    def _tree(self, root: str) -> list[str]:
-        """`root` and everything below it, parents before children."""
-        paths = [root]
-        level = [root]
-        while level:
-            answers = self._zk.children_many(level)
-            level = [
-                f"{path}/{name}"
-                for path, names in zip(level, answers, strict=True)
-                if not isinstance(names, ZkError)
-                for name in names
-            ]
-            paths += level
-        return paths
+    def _remove(self, paths: Sequence[str]) -> None:
+        """Blocks. Delete those that are there, many at a time."""
+        for first in range(0, len(paths), DELETES_AT_ONCE):
+            for result in self._many([Delete(path) for path in paths[first : first + DELETES_AT_ONCE]]):
+                if isinstance(result, ZkError) and not isinstance(result, NoNode):
+                    raise result
+
+    def _levels(self, root: str) -> list[list[str]]:
+        """Blocks. `root`, its children, their children ..., a list each."""
+        levels = [[root]]
+        while levels[-1]:
+            answers = self._zk.children_many(levels[-1])
+            levels.append(
+                [
+                    f"{path}/{name}"
+                    for path, names in zip(levels[-1], answers, strict=True)
+                    if not isinstance(names, ZkError)
+                    for name in names
+                ]
+            )
+        return levels[:-1]
 
     def topics_allowing_unclean(self, topics: Sequence[str], *, default: bool) -> set[str]:
         """Blocks. Those of `topics` whose configuration (or else the default) allows unclean elections."""

@@ -36,12 +36,27 @@ _ERRORS: dict[type[Exception], type[errors.ZkError]] = {
 }
 
 
+def always() -> bool:
+    """A write that is meant whatever has happened since."""
+    return True
+
+
+def _the_only(results: list[Any]) -> Any:
+    return results[0]
+
+
 class Request(NamedTuple):
     """One request: how to send it (the answer is a kazoo AsyncResult), and how to read the answer."""
 
     path: str | None
     send: Callable[[KazooClient], Any]
     read: Callable[[Any], Any]
+    operations: Sequence[Operation] = ()
+    """What it writes, where a repetition could tell whether it was applied."""
+    of_results: Callable[[list[Any]], Any] = _the_only
+    """From one result an operation to what `read` would give."""
+    is_still_meant: Callable[[], bool] = always
+    """Blocks, maybe. Asked before a write that seems not to have been applied is sent again."""
 
 
 def translated(error: Exception, path: str | None) -> errors.ZkError:
@@ -72,13 +87,15 @@ def children(path: str, watch: WatchCallback | None) -> Request:
     )
 
 
-def create(operation: Create, acl: Sequence[Acl]) -> Request:
+def create(operation: Create, acl: Sequence[Acl], is_still_meant: Callable[[], bool] = always) -> Request:
     return Request(
         operation.path,
         lambda kazoo: kazoo.create_async(
             operation.path, operation.data, kazoo_acl(acl), operation.ephemeral, operation.sequential
         ),
         str,
+        (operation,),
+        is_still_meant=is_still_meant,
     )
 
 
@@ -87,11 +104,19 @@ def set_data(operation: SetData) -> Request:
         operation.path,
         lambda kazoo: kazoo.set_async(operation.path, operation.data, operation.version),
         Stat._make,
+        (operation,),
     )
 
 
 def delete(operation: Delete) -> Request:
-    return Request(operation.path, lambda kazoo: kazoo.delete_async(operation.path, operation.version), bool)
+    return Request(
+        operation.path, lambda kazoo: kazoo.delete_async(operation.path, operation.version), bool, (operation,)
+    )
+
+
+def sync(path: str) -> Request:
+    """Have the server we read from catch up with its leader."""
+    return Request(path, lambda kazoo: kazoo.sync_async(path), str)
 
 
 def get_acl(path: str) -> Request:
@@ -117,7 +142,7 @@ def multi(operations: Sequence[Operation], acl_for: AclFor) -> Request:
     def read(answers: Sequence[Any]) -> list[Any]:
         return [_part_result(answer, operation.path) for answer, operation in zip(answers, operations, strict=True)]
 
-    return Request(operations[0].path, send, read)
+    return Request(operations[0].path, send, read, operations, list)
 
 
 def _part(kazoo: KazooClient, operation: Operation, acl_for: AclFor) -> Any:

@@ -1,8 +1,8 @@
 """The broker's ZooKeeper session: operations that outlive connections, and generations that end with sessions.
 
 Role        Acts, through kazoo on the gevent loop. One client a broker; every access to ZooKeeper goes through it.
-Invariants  A connection loss is never reported: the operation is sent again once connected, for ever. So a write may
-            have been applied and still answer NodeExists or BadVersion; who cares reads again.
+Invariants  A connection loss is never reported: sending.py finds out what became of the operation, and sends it again
+            once connected where it was not applied.
             A write belongs to the generation it started in and is never sent in another one. After a loss nothing is
             written until `resume`, except by calls that name the new generation (the registration).
             What the loss of a connection or a session sets off is in session_life.py.
@@ -15,16 +15,15 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from gevent.lock import BoundedSemaphore
-from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, KazooException, SessionExpiredError
 from kazoo.protocol.states import EventType, KeeperState, WatchedEvent
 
 from kafka_zk.zk import kazoo_calls
-from kafka_zk.zk.errors import ConnectionClosed, ConnectionTimeout, NodeExists, NoNode, SessionExpired, ZkError
-from kafka_zk.zk.kazoo_calls import AclFor, Request, WatchCallback
+from kafka_zk.zk.errors import ConnectionTimeout, NodeExists, NoNode, SessionExpired, ZkError
+from kafka_zk.zk.kazoo_calls import AclFor, Request, WatchCallback, always
 from kafka_zk.zk.kazoo_loop import close_session as close_session
 from kafka_zk.zk.kazoo_loop import kazoo_client
 from kafka_zk.zk.operations import ANY_VERSION, ANYONE_ALL, Acl, Create, Delete, Operation, SetData, Stat
+from kafka_zk.zk.sending import RequestSender
 from kafka_zk.zk.session_life import SessionLife, returned
 from kafka_zk.zk.watches import Kind, MarkDirty, Side, Watch, Watches
 
@@ -58,10 +57,8 @@ class ZkClient:
         self._creates_chroot = create_chroot
         self._kazoo = kazoo_client(connect, session_timeout_ms)
         self._life = SessionLife(self._kazoo, self._set_watches_again)
-        self._in_flight = BoundedSemaphore(max_in_flight)
+        self._sender = RequestSender(self._kazoo, self._life, max_in_flight)
         self._watches = Watches()
-        self._now_ms: Callable[[], int] | None = None
-        self._note_latency: Callable[[int], None] = _ignored
 
     # -- life of the session
 
@@ -133,8 +130,7 @@ class ZkClient:
 
     def time_requests(self, now_ms: Callable[[], int], note_latency: Callable[[int], None]) -> None:
         """Call `note_latency` with the milliseconds each request took, by the clock `now_ms`."""
-        self._now_ms = now_ms
-        self._note_latency = note_latency
+        self._sender.time_requests(now_ms, note_latency)
 
     def on_session_expired(self, before: Callable[[], None], after: Callable[[int], None]) -> None:
         """Call `before()` once a session is lost, `after(generation)` once a new one is there; both may block.
@@ -168,7 +164,7 @@ class ZkClient:
     def get_many(self, paths: Iterable[str]) -> list[NodeData | ZkError]:
         """Blocks. Pipelined `get`: one result a path, in order."""
         wanted = list(paths)
-        answers = self._run([kazoo_calls.get(path, self._watcher(path, Side.DATA)) for path in wanted])
+        answers = self._sender.run([kazoo_calls.get(path, self._watcher(path, Side.DATA)) for path in wanted])
         for path, answer in zip(wanted, answers, strict=True):
             if not isinstance(answer, ZkError):
                 self._saw(path, Side.DATA, answer[1])
@@ -188,7 +184,7 @@ class ZkClient:
     def exists_many(self, paths: Iterable[str]) -> list[Stat | ZkError | None]:
         """Blocks. Pipelined `exists`."""
         wanted = list(paths)
-        answers = self._run([kazoo_calls.exists(path, self._watcher(path, Side.DATA)) for path in wanted])
+        answers = self._sender.run([kazoo_calls.exists(path, self._watcher(path, Side.DATA)) for path in wanted])
         for path, answer in zip(wanted, answers, strict=True):
             if not isinstance(answer, ZkError):
                 self._saw(path, Side.DATA, answer)
@@ -197,7 +193,7 @@ class ZkClient:
     def children_many(self, paths: Iterable[str]) -> list[list[str] | ZkError]:
         """Blocks. Pipelined `children`."""
         wanted = list(paths)
-        answers = self._run([kazoo_calls.children(path, self._watcher(path, Side.CHILDREN)) for path in wanted])
+        answers = self._sender.run([kazoo_calls.children(path, self._watcher(path, Side.CHILDREN)) for path in wanted])
         for path, answer in zip(wanted, answers, strict=True):
             if not isinstance(answer, ZkError):
                 self._saw(path, Side.CHILDREN, answer[1])
@@ -205,7 +201,7 @@ class ZkClient:
 
     def get_acl(self, path: str) -> list[Acl]:
         """Blocks. Raises NoNode."""
-        acl: list[Acl] = _value(self._run([kazoo_calls.get_acl(path)])[0])
+        acl: list[Acl] = _value(self._sender.run([kazoo_calls.get_acl(path)])[0])
         return acl
 
     # -- writes; `generation` names the session they are meant for (default: the present one, once it is registered)
@@ -219,9 +215,14 @@ class ZkClient:
         sequential: bool = False,
         make_parents: bool = False,
         generation: int | None = None,
+        is_still_meant: Callable[[], bool] = always,
     ) -> str:
-        """Blocks. Create a znode; answers its path, with the number of a sequential one. Raises NodeExists, NoNode."""
-        request = kazoo_calls.create(Create(path, data, ephemeral, sequential), self._acl_for(path))
+        """Blocks. Create a znode; answers its path, with the number of a sequential one. Raises NodeExists, NoNode.
+
+        `is_still_meant`, which may block, is asked when a connection went with the reply and the znode is not there: it
+        tells "never created" from "created, and removed since by those for whom it was meant".
+        """
+        request = kazoo_calls.create(Create(path, data, ephemeral, sequential), self._acl_for(path), is_still_meant)
         answer = self._write([request], generation)[0]
         if isinstance(answer, NoNode) and make_parents:
             self.ensure_path(path.rpartition("/")[0], generation=generation)
@@ -256,6 +257,8 @@ class ZkClient:
 
     def delete(self, path: str, version: int = ANY_VERSION, *, generation: int | None = None) -> None:
         """Blocks. Raises NoNode, BadVersion, NotEmpty."""
+        # Should the reply be lost: whatever is there before this answer is what shall go, and not made since.
+        self._sender.run([kazoo_calls.exists(path, None)])
         _value(self._write([kazoo_calls.delete(Delete(path, version))], generation)[0])
 
     def set_acl(self, path: str, acl: Sequence[Acl]) -> None:
@@ -308,7 +311,7 @@ class ZkClient:
         """Blocks. ZooKeeper has forgotten all watches with the last connection."""
         connection = self._life.connection
         lost = [watch for watch in self._watches if watch.last_seen is not None and watch.connection != connection]
-        answers = self._run([self._request_to_set(watch) for watch in lost])
+        answers = self._sender.run([self._request_to_set(watch) for watch in lost])
         for watch, answer in zip(lost, answers, strict=True):
             stat = answer[1] if isinstance(answer, tuple) and not isinstance(answer, Stat) else answer
             if watch.set_again(None if isinstance(stat, ZkError) else stat, connection=connection):
@@ -325,63 +328,7 @@ class ZkClient:
             if not self._life.may_write:
                 raise SessionExpired(detail="The session has expired and the broker is not registered in the new one")
             generation = self.generation
-        return self._run(requests, generation)
-
-    def _run(self, requests: Sequence[Request], generation: int | None = None) -> list[Any]:
-        """Blocks. Send all, at most `max_in_flight` at a time; what a lost connection swallowed is sent again.
-
-        Results in order: a value or a ZkError. With a `generation` these are writes: SessionExpired is raised as soon
-        as it is over. Reads go on in the next session.
-        """
-        results: list[Any] = [None] * len(requests)
-        unanswered = list(range(len(requests)))
-        while unanswered:
-            self._life.connected.wait()
-            sent = [(index, self._send(requests[index], generation)) for index in unanswered]
-            unanswered = []
-            for index, answer in sent:
-                request = requests[index]
-                try:
-                    results[index] = request.read(answer.get())
-                except ConnectionLoss:
-                    unanswered.append(index)
-                except SessionExpiredError as error:
-                    if generation is not None or isinstance(error, ConnectionClosedError):
-                        self._refuse_if_over(generation)
-                    unanswered.append(index)
-                except KazooException as error:
-                    results[index] = kazoo_calls.translated(error, request.path)
-        return results
-
-    def _send(self, request: Request, generation: int | None) -> Any:
-        self._in_flight.acquire()
-        try:
-            self._refuse_if_over(generation)
-            answer = request.send(self._kazoo)
-        except BaseException:
-            # Nothing was sent, so no answer will give the place back.
-            self._in_flight.release()
-            raise
-        now_ms = self._now_ms
-        began_ms = now_ms() if now_ms else 0
-
-        def answered(_: Any) -> None:
-            self._in_flight.release()
-            if now_ms:
-                self._note_latency(now_ms() - began_ms)
-
-        answer.rawlink(answered)
-        return answer
-
-    def _refuse_if_over(self, generation: int | None) -> None:
-        if self._life.is_over:
-            raise ConnectionClosed(detail="The ZooKeeper client is closed")
-        if generation is not None and generation != self.generation:
-            raise SessionExpired(detail=f"The session of generation {generation} has expired")
-
-
-def _ignored(latency_ms: int) -> None:
-    """For a client whose requests nobody measures."""
+        return self._sender.run(requests, generation)
 
 
 def _steps_to(path: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ Source      KafkaZkClient.getPartitionAssignmentForTopics, AdminZkClient.createT
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from uuid import UUID
 
 from kafka_zk.protocol.errors import TopicAlreadyExists
 from kafka_zk.protocol.types import TopicPartition
@@ -17,6 +18,7 @@ from kafka_zk.zk.existing import existing
 from kafka_zk.zk.operations import ANY_VERSION
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import (
+    ConfigEntityZNode,
     DeleteTopicsTopicZNode,
     DeleteTopicsZNode,
     PartitionLeadership,
@@ -61,13 +63,21 @@ def create_topic(zk: ZkClient, topic: str, assignment: TopicAssignment, override
 
     Raises TopicAlreadyExists; ControllerMoved when there is no controller.
     """
-    if zk.exists(TopicZNode.path(topic)) is not None:
+    path = TopicZNode.path(topic)
+    if zk.exists(path) is not None:
         raise TopicAlreadyExists(f"Topic '{topic}' already exists.")
     write_entity_config(zk, f"topics/{topic}", overrides)
+
+    def has_not_been_deleted_since() -> bool:
+        # A topic's deletion takes the config that we have just written.
+        return zk.exists(ConfigEntityZNode.path(f"topics/{topic}")) is not None
+
     try:
-        zk.create(TopicZNode.path(topic), TopicZNode.encode(assignment), make_parents=True)
+        zk.create(path, TopicZNode.encode(assignment), make_parents=True, is_still_meant=has_not_been_deleted_since)
     except NodeExists as error:
-        raise TopicAlreadyExists(f"Topic '{topic}' already exists.") from error
+        if assignment.topic_id is None or _id_of(zk, topic) != assignment.topic_id:
+            raise TopicAlreadyExists(f"Topic '{topic}' already exists.") from error
+        # Ours: its reply was lost with a connection, and its assignment has changed before we looked.
 
 
 def write_topic_assignment(
@@ -81,11 +91,30 @@ def write_topic_assignment(
 
 
 def mark_for_deletion(zk: ZkClient, topic: str) -> None:
-    """Blocks. Ask the controller to delete a topic. Asking twice is no error."""
+    """Blocks. Ask the controller to delete a topic. Asking twice is no error.
+
+    A topic that is made anew while the reply is lost is not the one that was meant.
+    """
+    meant = _creation_of(zk, topic)
     try:
-        zk.create(DeleteTopicsTopicZNode.path(topic), make_parents=True)
+        zk.create(
+            DeleteTopicsTopicZNode.path(topic),
+            make_parents=True,
+            is_still_meant=lambda: _creation_of(zk, topic) == meant,
+        )
     except NodeExists:
         return
+
+
+def _creation_of(zk: ZkClient, topic: str) -> int | None:
+    """The transaction that made the topic, None if there is none."""
+    stat = zk.exists(TopicZNode.path(topic))
+    return None if stat is None else stat.czxid
+
+
+def _id_of(zk: ZkClient, topic: str) -> UUID | None:
+    found = topic_assignment(zk, topic)
+    return None if found is None else found.topic_id
 
 
 def topics_marked_for_deletion(zk: ZkClient) -> list[str]:

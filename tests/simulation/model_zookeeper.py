@@ -9,11 +9,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from kafka_zk.zk.errors import BadVersion, NodeExists, NoNode, NotEmpty, NotTried, RolledBack, SessionExpired, ZkError
+from kafka_zk.zk.lost_replies import Found, Sent, is_sequential, numbered, paths_to_read, results_if_applied
 from kafka_zk.zk.operations import Check, Create, Delete, Operation, SetData, Stat
 from kafka_zk.zk.znodes import PERSISTENT_PATHS
+
+
+class Cut(Enum):
+    """A connection that ends under a write: before ZooKeeper has taken it, or after it was applied."""
+
+    BEFORE = "before"
+    AFTER = "after"
 
 
 @dataclass
@@ -60,6 +69,10 @@ class ModelZooKeeper:
         self.sessions: set[int] = set()
         self.writes: list[Operation] = []
         """Every applied write, in order."""
+        self.cut: Callable[[Sequence[Operation]], Cut | None] = lambda batch: None
+        """Asked at each write of a client: does its connection end under it, and when?"""
+        self.while_disconnected: Callable[[], None] = lambda: None
+        """What others do before the client of a cut connection is back."""
 
     def client(self) -> ModelZkClient:
         return ModelZkClient(self)
@@ -247,17 +260,54 @@ class ModelZkClient:
 
     # Writes
 
-    def multi_many(self, batches: Iterable[Sequence[Operation]], *, generation: int | None = None) -> list[list[Any]]:
+    def multi_many(
+        self,
+        batches: Iterable[Sequence[Operation]],
+        *,
+        generation: int | None = None,
+        is_still_meant: Callable[[], bool] = lambda: True,
+    ) -> list[list[Any]]:
         self.server.switch()
         results = []
         for batch in batches:
-            if generation is None and self._writable_generation != self.generation:
-                raise SessionExpired
-            if generation is not None and generation != self.generation:
-                raise SessionExpired
-            results.append(self.server.apply(self.session_id, batch))
+            self._refuse_if_over(generation)
+            cut = self.server.cut(batch)
+            if cut is None:
+                results.append(self.server.apply(self.session_id, batch))
+                continue
+            sent = Sent(self.session_id, self.server.zxid)
+            if cut is Cut.AFTER:
+                self.server.apply(self.session_id, batch)
+            results.append(self._settle(batch, sent, generation, is_still_meant))
         self.server.switch()
         return results
+
+    def _settle(
+        self, batch: Sequence[Operation], sent: Sent, generation: int | None, is_still_meant: Callable[[], bool]
+    ) -> list[Any]:
+        """The reply of `batch` went with its connection; the session goes on over a new one.
+
+        Its watches stay armed here: the real client sets them again, and reports what has changed in between.
+        """
+        self.server.while_disconnected()
+        self.server.switch()
+        self._refuse_if_over(generation)
+        paths = paths_to_read(batch)
+        for operation in batch:
+            if is_sequential(operation):
+                parent = parent_of(operation.path)
+                paths += numbered(operation.path, sorted(self.server.nodes[parent].children))
+        nodes = {path: self.server.nodes.get(path) for path in paths}
+        found = {path: None if node is None else Found(node.data, node.stat()) for path, node in nodes.items()}
+        applied = results_if_applied(batch, found, sent)
+        if applied is None and not is_still_meant():
+            return [operation.path for operation in batch]
+        self._refuse_if_over(generation)
+        return self.server.apply(self.session_id, batch) if applied is None else applied
+
+    def _refuse_if_over(self, generation: int | None) -> None:
+        if (self._writable_generation if generation is None else generation) != self.generation:
+            raise SessionExpired
 
     def multi(self, operations: Sequence[Operation], *, generation: int | None = None) -> list[Any]:
         return self.multi_many([operations], generation=generation)[0]
@@ -271,10 +321,16 @@ class ModelZkClient:
         sequential: bool = False,
         make_parents: bool = False,
         generation: int | None = None,
+        is_still_meant: Callable[[], bool] = lambda: True,
     ) -> Any:
         if make_parents and parent_of(path) not in self.server.nodes:
             self.create(parent_of(path), make_parents=True, generation=generation)
-        return _raised(self.multi([Create(path, data, ephemeral, sequential)], generation=generation)[0])
+        batch = [Create(path, data, ephemeral, sequential)]
+        return _raised(self.multi_many([batch], generation=generation, is_still_meant=is_still_meant)[0][0])
+
+    def ensure_path(self, path: str) -> None:
+        if path not in self.server.nodes:
+            self.create(path, make_parents=True)
 
     def set(self, path: str, data: bytes | None, version: int = -1, *, generation: int | None = None) -> Any:
         return _raised(self.multi([SetData(path, data, version)], generation=generation)[0])

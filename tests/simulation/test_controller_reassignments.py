@@ -3,7 +3,8 @@
 from kafka_zk.controller import events
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafka_zk.protocol.messages.stop_replica import StopReplicaRequest
-from kafka_zk.zk.znodes import ReassignPartitionsZNode, TopicZNode
+from kafka_zk.zk.operations import SetData
+from kafka_zk.zk.znodes import PartitionReplicas, ReassignPartitionsZNode, TopicAssignment, TopicZNode
 from tests.simulation.scenes import TOPIC_ID, alter_partition, outcome, partition_states, requests_since, start_move, tp
 
 
@@ -77,3 +78,20 @@ def test_a_topic_is_not_deleted_while_it_is_moved(cluster):
     cluster.delete_topic("t")
     cluster.settle()
     assert cluster.exists("/brokers/topics/t")
+
+
+def test_partitions_that_are_added_while_a_move_is_written_stay(cluster):
+    cluster.create_topic("t", {0: [2]}, TOPIC_ID)
+    cluster.settle()
+    grown = TopicAssignment({0: PartitionReplicas((2,)), 1: PartitionReplicas((1,))}, TOPIC_ID)
+
+    def grow_just_before(batch):
+        if any(isinstance(o, SetData) and o.path == TopicZNode.path("t") for o in batch):
+            cluster.zookeeper.cut = lambda batch: None
+            cluster.zookeeper.apply(0, [SetData(TopicZNode.path("t"), TopicZNode.encode(grown))])
+
+    cluster.zookeeper.cut = grow_just_before
+    assert start_move(cluster, (3,)) == {tp(): None}
+    found = TopicZNode.decode(cluster.zookeeper.nodes[TopicZNode.path("t")].data).partitions
+    assert (found[0].adding, found[1].replicas) == ((3,), (1,))
+    assert cluster.state("t", 1).leader == 1

@@ -99,7 +99,7 @@ def on_partition_modifications(term: Term, topic: str) -> None:
                 f"Skipping adding partitions {','.join(str(tp.partition) for tp in added)} for topic {topic} since it "
                 "is currently being deleted"
             )
-            term.store.write_topic(topic, context.topic_ids.get(topic), known)
+            term.store.write_topic(topic, context.topic_ids.get(topic), known, drops_others=True)
         return
     if added:
         term.info(f"New partitions to be added {','.join(map(str, added))}")

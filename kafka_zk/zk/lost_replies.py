@@ -1,0 +1,152 @@
+"""A write whose reply went with its connection: was it applied?
+
+Role        Pure. `sending.py` reads the znodes again and asks here, before it sends the write a second time.
+Invariants  What counts as applied was written by this very request: with our data and the version that it would have
+            given, in our session where the znode is ephemeral, and after the request was first sent.
+            A delete counts as applied also where the znode is there again: it was made after the delete was sent, and
+            a repeated delete would take what somebody else has made since.
+            Empty data written without a version show nothing (the counter of broker ids): that is sent again.
+Differs from Kafka: KafkaZkClient.retryRequestsUntilConnected sends everything again, and takes the NodeExists or
+            BadVersion that its own first attempt causes for somebody else's write.
+Source      ZooKeeper's order: a session's requests are applied in the order they were sent, also over a new connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kafka_zk.zk.operations import ANY_VERSION, Check, Create, Delete, Operation, SetData, Stat
+
+SEQUENCE_DIGITS = 10
+
+
+class Found(NamedTuple):
+    """A znode as it was read after the connection was lost."""
+
+    data: bytes | None
+    stat: Stat
+
+
+class Sent(NamedTuple):
+    """What was known when the request was sent first: the session, and the last transaction this client had seen."""
+
+    session_id: int
+    zxid: int
+
+
+def paths_to_read(operations: Sequence[Operation]) -> list[str]:
+    """The znodes that tell whether `operations` were applied; those of sequential creates are found by their parent."""
+    return [o.path for o in operations if not isinstance(o, Check) and not is_sequential(o)]
+
+
+def is_sequential(operation: Operation) -> bool:
+    return isinstance(operation, Create) and operation.sequential
+
+
+def shows_nothing(operations: Sequence[Operation]) -> bool:
+    """Whether no znode could tell: checks, and empty data that replace whatever there is."""
+    return all(
+        isinstance(o, Check) or (isinstance(o, SetData) and o.version == ANY_VERSION and not o.data) for o in operations
+    )
+
+
+def numbered(prefix: str, names: Iterable[str]) -> list[str]:
+    """The paths of those children (`names`) that a sequential create of `prefix` may have made."""
+    parent, _, stem = prefix.rpartition("/")
+    return [
+        f"{parent}/{name}"
+        for name in names
+        if name.startswith(stem)
+        and len(name) == len(stem) + SEQUENCE_DIGITS
+        and name[len(stem) :].isascii()
+        and name[len(stem) :].isdecimal()
+    ]
+
+
+def results_if_applied(
+    operations: Sequence[Operation], found: Mapping[str, Found | None], sent: Sent
+) -> list[Any] | None:
+    """The results that the lost reply held, one an operation; None: not applied, or nobody can tell.
+
+    `found` has the znodes of `paths_to_read` (None: it is missing) and those numbered like the sequential creates.
+    """
+    if shows_nothing(operations):
+        return None
+    expected: dict[str, _Expected] = {}
+    results: list[Any] = []
+    for operation in operations:
+        if isinstance(operation, Check):
+            results.append(True)
+            continue
+        if isinstance(operation, Create) and operation.sequential:
+            path = _made(operation, found, sent)
+            if path is None:
+                return None
+            results.append(path)
+            continue
+        wanted = expected.setdefault(operation.path, _Expected())
+        wanted.apply(operation, sent)
+        results.append(operation.path if isinstance(operation, Create) else operation)
+    for path, wanted in expected.items():
+        if not wanted.is_met_by(found.get(path), sent):
+            return None
+    return [_result(result, found) for result in results]
+
+
+class _Expected:
+    """What a request leaves of one znode."""
+
+    __slots__ = ("data", "is_deleted", "is_new", "owner", "version")
+
+    def __init__(self) -> None:
+        self.is_deleted = False
+        self.is_new = False
+        self.data: bytes | None = None
+        self.owner: int | None = None
+        self.version: int | None = None
+
+    def apply(self, operation: Operation, sent: Sent) -> None:
+        match operation:
+            case Create(_, data, ephemeral, _):
+                self.is_new, self.is_deleted, self.data, self.version = True, False, data, 0
+                self.owner = sent.session_id if ephemeral else 0
+            case SetData(_, data, version):
+                self.data = data
+                if self.version is not None:
+                    self.version += 1
+                elif version != ANY_VERSION:
+                    self.version = version + 1
+            case Delete():
+                self.is_deleted = True
+
+    def is_met_by(self, found: Found | None, sent: Sent) -> bool:
+        if self.is_deleted:
+            return found is None or found.stat.czxid > sent.zxid
+        if found is None or found.data != self.data:
+            return False
+        stat = found.stat
+        if self.version is not None and stat.version != self.version:
+            return False
+        if self.owner is not None and stat.ephemeral_owner != self.owner:
+            return False
+        return (stat.czxid if self.is_new else stat.mzxid) > sent.zxid
+
+
+def _made(operation: Create, found: Mapping[str, Found | None], sent: Sent) -> str | None:
+    """The first znode that a sequential create may have made."""
+    wanted = _Expected()
+    wanted.apply(operation, sent)
+    parent = operation.path.rpartition("/")[0]
+    names = [path.rpartition("/")[2] for path in found if path.rpartition("/")[0] == parent]
+    return next((p for p in sorted(numbered(operation.path, names)) if wanted.is_met_by(found[p], sent)), None)
+
+
+def _result(result: Any, found: Mapping[str, Found | None]) -> Any:
+    if isinstance(result, Delete):
+        return True
+    if isinstance(result, SetData):
+        znode = found[result.path]
+        assert znode is not None
+        return znode.stat
+    return result

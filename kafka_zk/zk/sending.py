@@ -1,0 +1,163 @@
+"""Requests on their way to ZooKeeper: pipelined, and sent again when a connection was lost under them.
+
+Role        Acts, through kazoo. Owned by one `ZkClient`.
+Invariants  A connection loss is never reported. A read is sent again. A write is sent again only after its znodes have
+            been read: where they show that it was applied, its result is made of them (`lost_replies`), so its sender
+            never meets its own NodeExists or BadVersion, and nothing is deleted twice.
+            A write belongs to the generation it started in and is never sent in another one.
+Source      KafkaZkClient.retryRequestsUntilConnected, ZooKeeperClient.send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gevent.lock import BoundedSemaphore
+from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, KazooException, SessionExpiredError
+
+from kafka_zk.zk import kazoo_calls
+from kafka_zk.zk.errors import ConnectionClosed, SessionExpired, ZkError
+from kafka_zk.zk.kazoo_calls import Request
+from kafka_zk.zk.lost_replies import Found, Sent, is_sequential, numbered, paths_to_read, results_if_applied
+from kafka_zk.zk.session_life import SessionLife
+
+
+class RequestSender:
+    """Sends requests over the session whose life is `life`, at most `max_in_flight` at a time."""
+
+    def __init__(self, kazoo: KazooClient, life: SessionLife, max_in_flight: int) -> None:
+        self._kazoo = kazoo
+        self._life = life
+        self._in_flight = BoundedSemaphore(max_in_flight)
+        self._now_ms: Callable[[], int] | None = None
+        self._note_latency: Callable[[int], None] = _ignored
+
+    def time_requests(self, now_ms: Callable[[], int], note_latency: Callable[[int], None]) -> None:
+        """See `ZkClient.time_requests`."""
+        self._now_ms = now_ms
+        self._note_latency = note_latency
+
+    def run(self, requests: Sequence[Request], generation: int | None = None) -> list[Any]:
+        """Blocks. Send all; results in order: a value or a ZkError.
+
+        With a `generation` these are writes: SessionExpired is raised as soon as it is over. Reads go on in the next
+        session.
+        """
+        results: list[Any] = [None] * len(requests)
+        first_sent: dict[int, Sent] = {}
+        unanswered = list(range(len(requests)))
+        while unanswered:
+            self._life.connected.wait()
+            if first_sent:
+                unanswered = self._not_applied(requests, unanswered, first_sent, generation, results)
+            answers = []
+            for index in unanswered:
+                first_sent.setdefault(index, self._known_now())
+                answers.append((index, self._send(requests[index], generation)))
+            unanswered = []
+            for index, answer in answers:
+                request = requests[index]
+                try:
+                    results[index] = request.read(answer.get())
+                except ConnectionLoss:
+                    unanswered.append(index)
+                except SessionExpiredError as error:
+                    if generation is not None or isinstance(error, ConnectionClosedError):
+                        self._refuse_if_over(generation)
+                    unanswered.append(index)
+                except KazooException as error:
+                    results[index] = kazoo_calls.translated(error, request.path)
+        return results
+
+    def _known_now(self) -> Sent:
+        session_id = int(self._kazoo.client_id[0]) if self._kazoo.client_id else 0
+        return Sent(session_id, int(self._kazoo.last_zxid))
+
+    # -- after a lost connection
+
+    def _not_applied(
+        self,
+        requests: Sequence[Request],
+        unanswered: list[int],
+        first_sent: dict[int, Sent],
+        generation: int | None,
+        results: list[Any],
+    ) -> list[int]:
+        """Blocks. Of the unanswered requests those that have to be sent again; the results of the others are set."""
+        doubtful = [index for index in unanswered if index in first_sent and requests[index].operations]
+        if not doubtful:
+            return unanswered
+        self._refuse_if_over(generation)
+        found = self._read_again([requests[index] for index in doubtful])
+        again = []
+        for index in unanswered:
+            request = requests[index]
+            applied = (
+                results_if_applied(request.operations, found, first_sent[index])
+                if index in first_sent and request.operations
+                else None
+            )
+            if applied is not None:
+                results[index] = request.of_results(applied)
+            elif index in first_sent and not request.is_still_meant():
+                results[index] = request.of_results([operation.path for operation in request.operations])
+            else:
+                again.append(index)
+        return again
+
+    def _read_again(self, writes: Sequence[Request]) -> dict[str, Found | None]:
+        """Blocks. The znodes that tell whether these were applied, as they are now."""
+        operations = [operation for request in writes for operation in request.operations]
+        prefixes = {operation.path for operation in operations if is_sequential(operation)}
+        paths = paths_to_read(operations)
+        # What the lost connection's server has passed on is applied before the answer to this; what it has not passed
+        # on is refused from now on: the session has moved.
+        self.run([kazoo_calls.sync("/")])
+        parents = sorted({prefix.rpartition("/")[0] or "/" for prefix in prefixes})
+        for parent, answer in zip(
+            parents, self.run([kazoo_calls.children(parent, None) for parent in parents]), strict=True
+        ):
+            if not isinstance(answer, ZkError):
+                for prefix in prefixes:
+                    if (prefix.rpartition("/")[0] or "/") == parent:
+                        paths += numbered(prefix, answer[0])
+        wanted = list(dict.fromkeys(paths))
+        answers = self.run([kazoo_calls.get(path, None) for path in wanted])
+        return {
+            path: None if isinstance(answer, ZkError) else Found(*answer)
+            for path, answer in zip(wanted, answers, strict=True)
+        }
+
+    # -- one request
+
+    def _send(self, request: Request, generation: int | None) -> Any:
+        self._in_flight.acquire()
+        try:
+            self._refuse_if_over(generation)
+            answer = request.send(self._kazoo)
+        except BaseException:
+            # Nothing was sent, so no answer will give the place back.
+            self._in_flight.release()
+            raise
+        now_ms = self._now_ms
+        began_ms = now_ms() if now_ms else 0
+
+        def answered(_: Any) -> None:
+            self._in_flight.release()
+            if now_ms:
+                self._note_latency(now_ms() - began_ms)
+
+        answer.rawlink(answered)
+        return answer
+
+    def _refuse_if_over(self, generation: int | None) -> None:
+        if self._life.is_over:
+            raise ConnectionClosed(detail="The ZooKeeper client is closed")
+        if generation is not None and generation != self._life.generation:
+            raise SessionExpired(detail=f"The session of generation {generation} has expired")
+
+
+def _ignored(latency_ms: int) -> None:
+    """For a client whose requests nobody measures."""
