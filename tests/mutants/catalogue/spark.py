@@ -20,6 +20,14 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/spark/sources/test_log_reader.py -k damage",
     ),
     Mutant(
+        breaks="a time is looked for in the batches, whatever a time index says",
+        file="kafka_zk/spark/sources/log/times.py",
+        old="    position = 0\n",
+        new='    index = segment.path.with_suffix(".timeindex").read_bytes()\n'
+        '    if index:\n        return 0 <= int.from_bytes(index[-12:-4], "big") < timestamp\n    position = 0\n',
+        tests="tests/unit/spark/sources/test_log_reader.py -k time_index",
+    ),
+    Mutant(
         breaks="a stream's limit leaves no partition behind",
         file="kafka_zk/spark/sources/ranges.py",
         old="        taken = int(share) if share >= 1 else 1\n",

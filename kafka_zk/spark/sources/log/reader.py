@@ -20,8 +20,9 @@ from kafka_zk.record.columns.batches import append_batch
 from kafka_zk.record.columns.building import ColumnBuilder
 from kafka_zk.spark.sources.errors import DataLossError, SourceError
 from kafka_zk.spark.sources.log.directories import find_partitions
-from kafka_zk.spark.sources.log.segments import Log, Segment, batches_from, offset_for_time, open_log
+from kafka_zk.spark.sources.log.segments import Log, Segment, batches_from, open_log
 from kafka_zk.spark.sources.log.settings import LogSettings
+from kafka_zk.spark.sources.log.times import offset_for_time
 from kafka_zk.spark.sources.log.transactions import aborted_transactions, last_stable_offset
 from kafka_zk.spark.sources.offset_limits import EARLIEST, LATEST, NOT_FOUND, OffsetLimit
 from kafka_zk.spark.sources.schema import BATCH_BYTES, BATCH_ROWS, BatchMaker

@@ -1,9 +1,9 @@
-"""One partition's segments: where they end, and where an offset or a time lies in them.
+"""One partition's segments: where they end, and where an offset lies in them.
 
 Role        Plain: opens files for reading only, so a copy on a read-only disk will do.
-Invariants  What lies behind the first batch that is not whole and right is never read. Indexes only tell where to begin
-            looking; one that is missing or wrong costs time, not records.
-Source      LogSegment.translateOffset, LogSegment.findOffsetByTimestamp, UnifiedLog recovery.
+Invariants  What lies behind the first batch that is not whole and right is never read. An index only tells where to
+            begin looking, and the batch there must bear it out; one that is missing or wrong costs time, not records.
+Source      LogSegment.translateOffset, UnifiedLog recovery.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 from kafka_zk.log.doctor.partition_files import SegmentOnDisk, list_partition, read_sparse
 from kafka_zk.log.doctor.walk import Walked, is_zero, next_batch, walk
-from kafka_zk.log.files import names, offset_index, time_index
-from kafka_zk.protocol.errors import BrokerError, CorruptMessage
-from kafka_zk.record.record import decode_records
+from kafka_zk.log.files import names, offset_index
+from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.spark.sources.errors import SourceError
 from kafka_zk.spark.sources.log.directories import LogPlace
 
@@ -135,7 +134,7 @@ def batches_from(segment: Segment, offset: int) -> Iterator[Walked]:
 
 def _first_position(descriptor: int, segment: Segment, offset: int) -> int:
     """Where to begin looking for `offset`; 0 where the index does not lead to a batch that fits."""
-    entries = _entries(segment, names.OFFSET_INDEX)
+    entries = _entries(segment)
     slot = bisect_right(entries, offset - segment.base_offset, key=lambda entry: entry[0]) - 1
     if slot < 0:
         return 0
@@ -148,50 +147,16 @@ def _first_position(descriptor: int, segment: Segment, offset: int) -> int:
     return position if fits else 0
 
 
-def offset_for_time(log: Log, timestamp: int) -> int | None:
-    """Blocks. The offset of the first record from `timestamp` (ms) on; None when there is none. Raises SourceError."""
-    for segment in log.segments:
-        if segment is not log.segments[-1] and _is_before(segment, timestamp):
-            continue
-        entries = _entries(segment, names.TIME_INDEX)
-        slot = bisect_right(entries, timestamp - 1, key=lambda entry: entry[0]) - 1
-        begin = max(log.log_start_offset, segment.base_offset + (entries[slot][1] if slot >= 0 else 0))
-        for each in batches_from(segment, begin):
-            if each.header.max_timestamp >= timestamp and not each.header.is_control:
-                offset = _first_record(each, begin, timestamp)
-                if offset is not None:
-                    return offset
-    return None
-
-
-def _first_record(each: Walked, begin: int, timestamp: int) -> int | None:
-    batch = each.batch()
-    if batch is None:
-        return each.header.base_offset
+def _entries(segment: Segment) -> list[tuple[int, int]]:
+    """The offset index's entries as far as they rise; nothing for one that is not there."""
     try:
-        records = decode_records(batch)
-    except BrokerError as error:
-        raise SourceError(f"The batch of offset {each.header.base_offset} cannot be decoded: {error}") from error
-    return next((each.offset for each in records if each.offset >= begin and each.timestamp >= timestamp), None)
-
-
-def _is_before(segment: Segment, timestamp: int) -> bool:
-    """Whether a closed segment's time index says that all of it is earlier. Its last entry is the largest timestamp."""
-    entries = _entries(segment, names.TIME_INDEX)
-    return bool(entries) and 0 <= entries[-1][0] < timestamp
-
-
-def _entries(segment: Segment, kind: str) -> list[tuple[int, int]]:
-    """An index's entries as far as they rise; nothing for one that is not there."""
-    unpack = offset_index.ENTRY if kind == names.OFFSET_INDEX else time_index.ENTRY
-    try:
-        content, _ = read_sparse(segment.path.with_suffix(kind))
+        content, _ = read_sparse(segment.path.with_suffix(names.OFFSET_INDEX))
     except OSError:
         return []
     # Zeros at the end were left out: the last entry may have had some.
-    content += bytes(-len(content) % unpack.size)
+    content += bytes(-len(content) % offset_index.ENTRY.size)
     entries: list[tuple[int, int]] = []
-    for entry in unpack.iter_unpack(content):
+    for entry in offset_index.ENTRY.iter_unpack(content):
         if entries and (entry[0] <= entries[-1][0] or entry[1] < entries[-1][1]):
             break
         entries.append(entry)

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
 
-from kafka_zk.log.files import names
+from kafka_zk.log.files import names, time_index
 from kafka_zk.log.files.transaction_index import AbortedTransaction, TransactionIndex
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record import Record, build_batch
 from kafka_zk.spark.sources.errors import DataLossError, SourceError
 from kafka_zk.spark.sources.log.reader import LogReader, SegmentInputPartition
 from kafka_zk.spark.sources.log.settings import log_settings
@@ -71,6 +72,36 @@ def test_an_index_that_lies_costs_time_but_no_records(log_dir: Path) -> None:
     for path in (log_dir / "t-0").glob("*.index"):
         path.write_bytes(bytes.fromhex("0000000100000007"))
     assert offsets(log_dir, startingOffsets='{"t":{"0":3}}') == list(range(3, 30))
+
+
+def rows_from(folder: Path, since: int) -> list[int]:
+    return offsets(folder, startingTimestamp=str(T0 + since), startingOffsetsByTimestampStrategy="latest")
+
+
+@pytest.mark.parametrize("kept", range(3))
+def test_a_time_index_that_lacks_its_last_entries_hides_no_records(log_dir: Path, kept: int) -> None:
+    for path in (log_dir / "t-0").glob("*.timeindex"):
+        path.write_bytes(path.read_bytes()[: kept * time_index.ENTRY.size])
+    for since in range(31):
+        assert rows_from(log_dir, since) == list(range(since, 30)), since
+
+
+@pytest.mark.parametrize("entries", [[(-5, 9)], [(0, 9)], [(3, 1), (4, 9)], [(40, 0)]])
+def test_a_time_index_that_lies_hides_no_records(log_dir: Path, entries: list[tuple[int, int]]) -> None:
+    for path in (log_dir / "t-0").glob("*.timeindex"):
+        path.write_bytes(b"".join(time_index.ENTRY.pack(T0 + time, offset) for time, offset in entries))
+    for since in range(31):
+        assert rows_from(log_dir, since) == list(range(since, 30)), since
+
+
+def test_records_out_of_the_order_of_time_are_found(tmp_path: Path) -> None:
+    early, late = T0 + 1, T0 + 50
+    for base, timestamps in ((0, (late, early)), (2, (early, early)), (4, (early, late))):
+        records = [Record(base + index, timestamp, None, b"v") for index, timestamp in enumerate(timestamps)]
+        put_segment(tmp_path / "t-0", bytes(build_batch(records, base_offset=base)))
+    assert offsets(tmp_path, startingTimestamp=str(late)) == list(range(6))
+    put_checkpoint(tmp_path, names.LOG_START_OFFSETS, T_0, 1)
+    assert offsets(tmp_path, startingTimestamp=str(late)) == [5]
 
 
 def test_a_partition_s_own_directory_may_be_named(log_dir: Path) -> None:
