@@ -520,7 +520,7 @@ class LogManager:
         )
 
     def _directory_failed(self, path: str) -> None:
-        """Take a failed directory's logs out of service."""
+        """Take a failed directory's logs out of service. Does not switch, nor may who is told of it."""
         data_dir = next(each for each in self._dirs if str(each.path) == path)
         log.warning("Stopping serving logs in dir %s", path)
         lost: list[str] = []

@@ -4,6 +4,7 @@ Role        Carries out LeaderAndIsr, StopReplica and UpdateMetadata on hosted p
 Invariants  One order at a time (`_orders`): each may block on the disk, none sees another half done.
             An order of a controller that was replaced is refused; an order for an older leader epoch is refused, for
             that partition only.
+            What goes wrong with one partition is that partition's code; the others, and who listens, go on.
             Fetchers stop before a partition leads or follows anew, so that no late answer is appended.
 Source      Kafka 3.9 ReplicaManager.becomeLeaderOrFollower, makeLeaders, makeFollowers, stopReplicas, stopPartitions,
             maybeUpdateMetadataCache.
@@ -13,12 +14,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
 from uuid import UUID
 
 from gevent.lock import Semaphore
 
 from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.protocol.causes import caused_by
 from kafka_zk.protocol.errors import (
     BrokerError,
     ErrorCode,
@@ -26,6 +29,7 @@ from kafka_zk.protocol.errors import (
     InconsistentTopicId,
     KafkaStorageError,
     StaleControllerEpoch,
+    UnknownServerError,
     UnknownTopicOrPartition,
     error_code_for,
 )
@@ -34,7 +38,7 @@ from kafka_zk.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.leading.isr_proposals import advance_and_wake
-from kafka_zk.replication.orders import StopOrder, asked_states, serving_others
+from kafka_zk.replication.orders import StopOrder, asked_states, serving_others, tell
 from kafka_zk.replication.partition import Partition
 
 if TYPE_CHECKING:
@@ -48,6 +52,8 @@ EPOCH_DURING_DELETE = -2
 NO_EPOCH = -1
 
 log_lines = logging.getLogger("state.change.logger")
+
+T = TypeVar("T")
 
 Order = tuple[Partition, LeaderAndIsrPartitionState, UUID]
 """What one partition shall do, with the id of its topic."""
@@ -126,7 +132,8 @@ class Leadership:
             try:
                 return self._log_manager.put_in_place(topic_partition, catch_up, partition.use_log)
             finally:
-                if not partition.is_leader and self._metadata_cache.is_alive(partition.leader_id):
+                is_online = partition.log is not None
+                if is_online and not partition.is_leader and self._metadata_cache.is_alive(partition.leader_id):
                     self._fetchers.follow([partition])
                 self._wake(partition)
 
@@ -192,7 +199,7 @@ class Leadership:
             followed = self._follow(to_follow, logs, codes)
             self._fetchers.stop_idle()
             for listener in self._leadership_listeners:
-                listener(led, followed)
+                tell(partial(listener, led, followed))
         self._log_manager.wait_for_syncs()
         return [(topic_partition, topic_id, codes[topic_partition]) for topic_partition, topic_id, _ in asked]
 
@@ -230,7 +237,10 @@ class Leadership:
         newly_led: list[Partition] = []
         for partition, state, _ in serving_others(orders):
             log = self._host(partition, logs, codes)
-            if log is not None and partition.become_leader(state, log):
+            if log is None:
+                continue
+            is_new = self._guarded(partition, codes, partial(partition.become_leader, state, log))
+            if self._is_online(partition, log, codes) and is_new:
                 newly_led.append(partition)
         return newly_led
 
@@ -255,12 +265,16 @@ class Leadership:
                     state.leader,
                 )
                 partition.log = log
-            elif partition.become_follower(state, log):
+                continue
+            is_new = self._guarded(partition, codes, partial(partition.become_follower, state, log))
+            if self._is_online(partition, log, codes) and is_new:
                 to_fetch.append(partition)
         self._fetchers.forget([partition.topic_partition for partition in to_fetch])
         for partition in to_fetch:
             self._wake(partition)
-        self._fetchers.follow(to_fetch)
+        for partition in to_fetch:
+            if partition.log is not None:
+                self._guarded(partition, codes, partial(self._fetchers.follow, [partition]))
         return to_fetch
 
     def _open_logs(
@@ -271,7 +285,7 @@ class Leadership:
 
         def open_log(order: Order) -> None:
             partition, state, topic_id = order
-            log = self._open_log(partition, state, topic_id, codes)
+            log = self._guarded(partition, codes, partial(self._open_log, partition, state, topic_id))
             if log is not None:
                 logs[partition.topic_partition] = log
 
@@ -284,35 +298,41 @@ class Leadership:
         """The log of a partition that is hosted from now on; None, and a code, if its directory failed meanwhile."""
         topic_partition = partition.topic_partition
         log = logs.get(topic_partition)
-        if log is None:
-            return None
-        if log.log_dir.is_offline:
-            self._refuse(topic_partition, KafkaStorageError(), codes)
+        if log is None or not self._is_online(partition, log, codes):
             return None
         if self._hosted.find(*topic_partition) is None:
             self._hosted.add(partition)
         return log
 
-    def _open_log(
-        self,
-        partition: Partition,
-        state: LeaderAndIsrPartitionState,
-        topic_id: UUID,
-        codes: dict[TopicPartition, ErrorCode],
-    ) -> UnifiedLog | None:
-        """Blocks. The partition's log, made if need be; None, and a code, when the disk does not let us."""
-        topic_partition = partition.topic_partition
-        try:
-            if partition.log is not None:
-                log = partition.log
-                if topic_id != NULL_UUID and log.topic_id is None:
-                    log.assign_topic_id(topic_id)
-            else:
-                log = self._log_manager.get_or_create_log(topic_partition, topic_id=topic_id, is_new=state.is_new)
-        except BrokerError as error:
-            self._refuse(topic_partition, error, codes)
-            return None
+    def _open_log(self, partition: Partition, state: LeaderAndIsrPartitionState, topic_id: UUID) -> UnifiedLog:
+        """Blocks. The partition's log, made if need be. Raises InconsistentTopicId, KafkaStorageError."""
+        log = partition.log
+        if log is None:
+            return self._log_manager.get_or_create_log(
+                partition.topic_partition, topic_id=topic_id, is_new=state.is_new
+            )
+        if topic_id != NULL_UUID and log.topic_id is None:
+            log.assign_topic_id(topic_id)
         return log
+
+    def _is_online(self, partition: Partition, log: UnifiedLog, codes: dict[TopicPartition, ErrorCode]) -> bool:
+        """Whether the directory of `log` works; else the partition goes offline with it, and has a code."""
+        if log.log_dir.is_offline:
+            partition.go_offline()
+            self._refuse(partition.topic_partition, KafkaStorageError(), codes)
+        return codes[partition.topic_partition] is ErrorCode.NONE
+
+    def _guarded(self, partition: Partition, codes: dict[TopicPartition, ErrorCode], work: Callable[[], T]) -> T | None:
+        """Blocks if `work` does, on one partition. What it raises is that partition's code; the others go on."""
+        try:
+            return work()
+        except BrokerError as error:
+            self._refuse(partition.topic_partition, error, codes)
+        except Exception as error:
+            # A bug of ours, on one partition.
+            log_lines.exception("[Broker id=%d] Could not carry out an order on %s", self._broker_id, partition)
+            self._refuse(partition.topic_partition, caused_by(UnknownServerError(), error), codes)
+        return None
 
     def _refuse(
         self, topic_partition: TopicPartition, error: BrokerError, codes: dict[TopicPartition, ErrorCode]
@@ -342,7 +362,7 @@ class Leadership:
                     codes.append((order.topic_partition, error.code))
             self._fetchers.stop_idle()
             for listener in self._stop_listeners:
-                listener(stopped)
+                tell(partial(listener, stopped))
             return codes
 
     def _check_stop(self, order: StopOrder) -> None:

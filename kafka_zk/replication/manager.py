@@ -14,6 +14,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from gevent.pool import Group
+
 from kafka_zk.clock import Clock, Timer
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.metadata.cache import MetadataCache
@@ -58,7 +60,7 @@ class ReplicaManager:
 
     `broker_epoch()`: the epoch of this broker's registration now. `controller`: the channel to the controller.
     `connect(host, port, client_id)`: a channel to another broker; blocks, raises NetworkError.
-    `on_log_dir_failure(directory)` is called after the partitions of a failed directory went offline.
+    `on_log_dir_failure(directory)` is called after the partitions of a failed directory went offline; must not switch.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class ReplicaManager:
         self._clock = clock
         self._on_log_dir_failure = on_log_dir_failure
         self._stopped = False
+        self._failing = Group()
         self._timers: dict[str, Timer] = {}
         self._checkpoints_started = False
         random_source = rng or random.SystemRandom()
@@ -182,6 +185,7 @@ class ReplicaManager:
             timer.cancel()
         self._timers.clear()
         self.fetchers.shutdown()
+        self._failing.join()
         self.moves.shutdown()
         for purgatory in (self.delayed_produces, self.delayed_fetches, self.delayed_delete_records):
             purgatory.shutdown()
@@ -285,7 +289,11 @@ class ReplicaManager:
     # --- disks ---------------------------------------------------------------------------------------------------
 
     def handle_log_dir_failure(self, directory: str) -> None:
-        """A log directory failed: its partitions go offline until the broker is started again."""
+        """A log directory failed: its partitions go offline until the broker is started again. Does not switch.
+
+        Whoever met the error may have the turn of a log that a fetcher waits for, in its own turn: what waits for
+        fetchers is done by a greenlet of its own.
+        """
         failed = [
             partition
             for partition in self.hosted
@@ -299,13 +307,18 @@ class ReplicaManager:
             directory,
             len(failed),
         )
-        self.fetchers.forget([partition.topic_partition for partition in failed])
         for partition in failed:
             self.hosted.mark_offline(partition.topic_partition)
             partition.go_offline()
-            self.wake(partition)
+        self._failing.spawn(self._let_go, failed)
         if self._on_log_dir_failure is not None:
             self._on_log_dir_failure(directory)
+
+    def _let_go(self, failed: Sequence[Partition]) -> None:
+        """Blocks. Nobody fetches these any more, and who waits on them is answered."""
+        self.fetchers.forget([partition.topic_partition for partition in failed])
+        for partition in failed:
+            self.wake(partition)
 
     def _read_replica_chooser(self) -> ReadReplicaChooser | None:
         if self.config.replica_selector_class != RACK_AWARE_SELECTOR:

@@ -6,7 +6,8 @@ Source      Kafka 3.9 LeaderAndIsrRequest.partitionStates, StopReplicaRequest.pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
@@ -17,6 +18,8 @@ from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 
 ORDERS_IN_A_GO = 8
 """Leading one partition takes a tenth of a millisecond, with writing its leader epochs."""
+
+log_lines = logging.getLogger("state.change.logger")
 
 T = TypeVar("T")
 
@@ -44,3 +47,12 @@ def asked_states(request: LeaderAndIsrRequest) -> Iterable[tuple[TopicPartition,
             yield TopicPartition(topic.topic_name, state.partition_index), topic.topic_id, state
     for state in request.ungrouped_partition_states:
         yield TopicPartition(state.topic_name, state.partition_index), NULL_UUID, state
+
+
+def tell(listener: Callable[[], None]) -> None:
+    """Blocks if the listener does. What an order changed is so, whatever one listener makes of it."""
+    try:
+        listener()
+    except Exception:
+        # A bug in one of those who coordinate; it must not keep the others from leading.
+        log_lines.exception("A listener failed")

@@ -2,6 +2,7 @@
 
 Role        Acts. Knows whether the disk works and whether it stalls; turns a disk's error into the end of its service.
 Invariants  The first OSError takes the directory offline for good: every later call on its logs is KafkaStorageError.
+            Whoever meets that may have any turn: `on_failure` does not switch.
             After an inline write that took long, writes go to the pool for a while, so that a stalled page cache
             stalls nobody else.
 Source      LogDirFailureChannel, LocalLog.maybeHandleIOException.
@@ -93,7 +94,7 @@ class LogDirectory:
         return False
 
     def fail(self, message: str, error: OSError, *, trace: bool = True) -> KafkaStorageError:
-        """Take the directory offline; the error that its users get, with its cause.
+        """Take the directory offline; the error that its users get, with its cause. Does not switch.
 
         `trace`: tell where it happened, too, not only what.
         """

@@ -13,6 +13,7 @@ from kafka_zk.api.registry import HandledApi
 from kafka_zk.clock import SimClock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
+from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.manager import LogManager
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.first_update import FirstUpdate
@@ -79,7 +80,10 @@ class Broker:
         *,
         broker_id: int = BROKER_ID,
         connect: Connect | None = None,
+        disk: Disk = DISK,
     ) -> None:
+        self.failed_dirs: list[str] = []
+        """The log directories of whose failure the controller would have been told."""
         self.clock = SimClock()
         self.config = BrokerConfig.from_properties(
             {"zookeeper.connect": "z:1", "broker.id": str(broker_id), "log.dirs": str(path), **(properties or {})}
@@ -93,6 +97,7 @@ class Broker:
             clock=self.clock,
             metrics=self.metrics,
             on_log_dir_failure=lambda directory: self.manager.handle_log_dir_failure(directory),
+            disk=disk,
         )
         self.log_manager.startup()
         self.manager = ReplicaManager(
@@ -105,6 +110,7 @@ class Broker:
             controller=self.controller,
             broker_epoch=lambda: 77,
             connect=connect or refuse_connection,
+            on_log_dir_failure=self.failed_dirs.append,
         )
         self.manager.startup()
         self.services = Services(
