@@ -156,11 +156,12 @@ def find_offset(
 ) -> FoundOffset:
     """Blocks. The offset for a time, or for a SpecialTimestamp; NOTHING_FOUND when there is none in the reader's view.
 
-    Raises OffsetNotAvailable while a new leader does not know yet what is committed, and what `log_for` raises.
+    Raises OffsetNotAvailable to a client while a new leader does not know yet what is committed, and what `log_for`
+    raises.
     """
     log = partition.log_for(current_leader_epoch, leader_only=leader_only)
     if timestamp == SpecialTimestamp.LATEST:
-        _check_committed_known(partition, log)
+        _check_committed_known(partition, log, up_to)
         return FoundOffset(NO_TIMESTAMP, end_offset(log, up_to), partition.leader_epoch)
     if timestamp in (SpecialTimestamp.EARLIEST, SpecialTimestamp.EARLIEST_LOCAL):
         return FoundOffset(NO_TIMESTAMP, log.log_start_offset, _epoch_at_start(log))
@@ -173,13 +174,19 @@ def find_offset(
     else:
         found = log.offset_for_timestamp(timestamp)
     if found is None or found.offset >= end_offset(log, up_to):
-        _check_committed_known(partition, log)
+        _check_committed_known(partition, log, up_to)
         return NOTHING_FOUND
     return FoundOffset(found.timestamp, found.offset, found.leader_epoch)
 
 
-def _check_committed_known(partition: Partition, log: UnifiedLog) -> None:
-    """After an election the high watermark may lag behind records that are committed; say so instead of going back."""
+def _check_committed_known(partition: Partition, log: UnifiedLog, up_to: ReadUpTo) -> None:
+    """After an election the high watermark may lag behind records that are committed; say so instead of going back.
+
+    To clients only: a follower is told where the log ends. It may be what the high watermark waits for, and could not
+    begin without that. An open transaction, too, keeps nobody from knowing what is committed.
+    """
+    if up_to is ReadUpTo.LOG_END:
+        return
     start = partition.epoch_start_offset
     if start is not None and start > log.high_watermark:
         raise OffsetNotAvailable(

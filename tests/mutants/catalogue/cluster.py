@@ -83,6 +83,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/replication",
     ),
     Mutant(
+        breaks="a follower is told where the log of a new leader ends",
+        file="kafka_zk/replication/serving/reading.py",
+        old="    if up_to is ReadUpTo.LOG_END:\n        return\n",
+        new="",
+        tests="tests/unit/replication/test_offsets.py -k told",
+    ),
+    Mutant(
         breaks="who meets a failed directory waits for no fetcher",
         file="kafka_zk/replication/manager.py",
         old="        self._failing.spawn(self._let_go, failed)\n",

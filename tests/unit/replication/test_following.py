@@ -10,6 +10,7 @@ import gevent
 import pytest
 from gevent.event import Event
 
+from kafka_zk.config.topic import LogConfig
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.pending import Pending
@@ -222,6 +223,20 @@ def test_rule_39_below_the_leaders_start_a_follower_begins_anew_there(pair: Pair
     eventually(pair, lambda: end_of(pair.followed) == 27)
     assert pair.followed.log is not None
     assert pair.followed.log.log_start_offset == 25
+
+
+def test_an_empty_follower_joins_though_its_leader_does_not_know_what_is_committed(pair: Pair) -> None:
+    """Under min.insync.replicas the high watermark stands still: it waits for the follower itself."""
+    pair.leader.update_metadata({"t": {0: LEADER}}, alive=(1, 2))
+    pair.leader.order(replicas=(1, 2), isr=(1,))
+    log = pair.led.leader_log()
+    pair.leader.produce(3)
+    log.increment_log_start_offset(3)
+    log.apply_config(LogConfig.from_overrides(pair.leader.config, {"min.insync.replicas": "2"}))
+    pair.leader.produce(2)
+    pair.order(epoch=1, isr=(1,))
+    eventually(pair, lambda: end_of(pair.followed) == 5)
+    assert pair.leader.controller.proposed == [[1, 2]]
 
 
 def test_a_lost_connection_is_made_again(pair: Pair) -> None:

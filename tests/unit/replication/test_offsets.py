@@ -21,19 +21,28 @@ from kafka_zk.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 
-from .broker import Broker, fetch_request
+from .broker import Broker, fetch_request, records
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+DEBUGGING, READ_COMMITTED = -2, 1
 
 
 def list_offsets(
-    broker: Broker, timestamp: int, *, version: int = 9, epoch: int = -1, replica: int = -1, limit: int = 10
+    broker: Broker,
+    timestamp: int,
+    *,
+    version: int = 9,
+    epoch: int = -1,
+    replica: int = -1,
+    limit: int = 10,
+    isolation: int = 0,
 ) -> Any:
     asked = ListOffsetsPartition(
         partition_index=0, timestamp=timestamp, current_leader_epoch=epoch, max_num_offsets=limit
     )
     topics = [ListOffsetsTopic(name="t", partitions=[asked])]
-    return broker.call(ListOffsetsRequest(replica_id=replica, topics=topics), version).topics[0].partitions[0]
+    request = ListOffsetsRequest(replica_id=replica, isolation_level=isolation, topics=topics)
+    return broker.call(request, version).topics[0].partitions[0]
 
 
 def found(answer: Any) -> tuple[int, int, int, int]:
@@ -92,6 +101,28 @@ def test_a_new_leader_that_does_not_know_what_is_committed_says_so(broker: Broke
     for _ in range(2):
         broker.call(fetch_request(2, replica=2, by_id=True), 17)
     assert found(list_offsets(broker, LATEST)) == (0, -1, 2, 1)
+
+
+@pytest.mark.parametrize("replica", [2, DEBUGGING])
+def test_replicas_are_told_where_a_new_leaders_log_ends(broker: Broker, replica: int) -> None:
+    broker.lead(replicas=(1, 2))
+    broker.produce(2, timestamp=1_000)
+    broker.order(replicas=(1, 2), epoch=1, partition_epoch=1)
+    assert list_offsets(broker, LATEST).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
+    assert list_offsets(broker, 9_000).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
+    assert found(list_offsets(broker, LATEST, replica=replica)) == (0, -1, 2, 1)
+    assert found(list_offsets(broker, 9_000, replica=replica)) == (0, -1, -1, -1)
+
+
+def test_a_transaction_that_is_open_since_an_earlier_epoch_does_not_hide_what_is_committed(broker: Broker) -> None:
+    broker.lead()
+    broker.produce(2, timestamp=1_000)
+    begun = records(1, producer_id=9, producer_epoch=0, base_sequence=0, transactional=True)
+    broker.partition().append_as_leader(bytearray(begun), 1)
+    broker.order(epoch=1, partition_epoch=1)
+    assert found(list_offsets(broker, LATEST)) == (0, -1, 3, 1)
+    assert found(list_offsets(broker, LATEST, isolation=READ_COMMITTED)) == (0, -1, 2, 1)
+    assert found(list_offsets(broker, 9_000, isolation=READ_COMMITTED)) == (0, -1, -1, -1)
 
 
 def test_epochs_and_unknown_partitions_are_refused(led: Broker) -> None:
