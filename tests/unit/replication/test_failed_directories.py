@@ -50,7 +50,7 @@ class FailingDisk(Disk):
         self._meet("rename", str(after))
         os.rename(before, after)
 
-    def pwrite(self, descriptor: int, data: Any, position: int) -> int:  # type: ignore[override]
+    def pwrite(self, descriptor: int, data: Any, position: int) -> int:
         self._meet("pwrite", os.readlink(f"/proc/self/fd/{descriptor}"))
         return os.pwrite(descriptor, data, position)
 
