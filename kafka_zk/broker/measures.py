@@ -13,6 +13,7 @@ from pathlib import Path
 from kafka_zk import KAFKA_VERSION, __version__
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.supervision import unexpected_errors
 
 COMMIT_ID = f"kafka_zk-{__version__}"
 """Stands where Apache Kafka names the commit of its build."""
@@ -39,6 +40,7 @@ class BrokerMeasures:
         self.state = BrokerState.NOT_RUNNING
         metrics.gauge(f"{_SERVER}BrokerState", lambda: int(self.state))
         metrics.gauge(f"{_SERVER}yammer-metrics-count", lambda: len(metrics))
+        metrics.gauge("kafka.server:type=Supervision,name=UnexpectedErrors", unexpected_errors.total)
         for name, field in (("linux-disk-read-bytes", "read_bytes"), ("linux-disk-write-bytes", "write_bytes")):
             metrics.gauge(f"{_SERVER}{name}", partial(_disk_bytes, field))
 

@@ -43,6 +43,7 @@ from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.supervision import caught, spawn_for_life
 from kafka_zk.zk.errors import ConnectionClosed, ControllerMoved, SessionExpired
 from kafka_zk.zk.session import ZkClient
 
@@ -104,7 +105,7 @@ class KafkaController:
         assert self._greenlet is None, "started twice"
         self._registered_generation = self._zk.generation
         self._zk.on_session_expired(self._on_session_lost, self._on_new_session)
-        self._greenlet = gevent.spawn(self._run)
+        self._greenlet = spawn_for_life(f"Controller id={self._id}", self._run)
         self._mailbox.put(events.Startup())
 
     def shutdown(self) -> None:
@@ -203,7 +204,7 @@ class KafkaController:
                 _LOGGER.error("[Controller id=%d] Error processing event %s: %s", self._id, event, error)
         except Exception as error:
             # A bug of ours in one event must not end the greenlet that handles all others.
-            _LOGGER.exception("[Controller id=%d] Error processing event %s", self._id, event)
+            caught(f"Controller id={self._id}", f"processing event {event}")
             self._fail(queued, error)
         finally:
             self._measures.on_processed(event.state, self._clock.monotonic_ms() - started_ms)

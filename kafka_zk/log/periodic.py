@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from kafka_zk.clock import Clock, Timer
 from kafka_zk.protocol.errors import KafkaStorageError
+from kafka_zk.supervision import caught
 
 log = logging.getLogger("kafka.log.LogManager")
 
@@ -31,7 +32,7 @@ class Periodic:
                 log.warning("%s stopped early: %s", name, error)
             except Exception:
                 # A bug of ours: the task runs again all the same when its time comes.
-                log.exception("%s failed", name)
+                caught(name)
             arm(period_ms)
 
         def arm(delay_ms: int) -> None:

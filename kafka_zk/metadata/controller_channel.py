@@ -4,6 +4,7 @@ Role        One greenlet that owns one connection. It finds the controller in th
             with it, sends one request at a time, and starts again elsewhere when the controller has moved.
 Invariants  Requests are answered in the order of `send`. A request is retried until it is answered or its deadline
             passes: its sender never sees NOT_CONTROLLER or a lost connection.
+            One that cannot be sent, or whose answer cannot be used, fails alone: those behind it go on.
 Source      Kafka 3.9 NodeToControllerChannelManagerImpl, NodeToControllerRequestThread.
 """
 
@@ -19,12 +20,14 @@ from gevent.event import Event
 
 from kafka_zk.clock import Clock
 from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.metadata.request_forms import in_version
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.api_table import API_TABLE
 from kafka_zk.protocol.errors import ErrorCode, RequestTimedOut, UnsupportedVersion
 from kafka_zk.protocol.messages.api_versions import API_VERSIONS_REQUEST, ApiVersionsRequest
+from kafka_zk.supervision import spawn_for_life
 
 RETRY_BACKOFF_MS = 50
 API_VERSIONS_VERSION = 3
@@ -72,6 +75,8 @@ class ControllerChannel:
         self._connect = connect
         self._retry_backoff_ms = retry_backoff_ms
         self._queue: deque[_Queued] = deque()
+        self._attempted: _Queued | None = None
+        """The request that is being sent."""
         self._stirred = Event()
         self._stopped = False
         self._greenlet: gevent.Greenlet[..., None] | None = None
@@ -82,7 +87,7 @@ class ControllerChannel:
 
     def start(self) -> None:
         """Begin to send what is queued, and what will be."""
-        self._greenlet = gevent.spawn(self._run)
+        self._greenlet = spawn_for_life("NodeToControllerRequestThread", self._run, on_error=self._fail_attempted)
 
     def shutdown(self) -> None:
         """Blocks. Close the connection; requests that are still queued fail with NetworkError."""
@@ -146,6 +151,7 @@ class ControllerChannel:
 
     def _attempt(self, queued: _Queued) -> bool:
         """Blocks. Send one request; False when the same one has to be tried again after a while."""
+        self._attempted = queued
         try:
             channel = self._channel_to_controller()
             if channel is None:
@@ -156,7 +162,7 @@ class ControllerChannel:
                 self._queue.remove(queued)
                 queued.pending.fail(error)
                 return True
-            response = channel.send(queued.request, api_version)
+            response = channel.send(in_version(queued.request, api_version), api_version)
         except NetworkError as error:
             if not self._stopped:
                 log_lines.info("Recorded lost controller %s: %s", self._node, error)
@@ -170,6 +176,14 @@ class ControllerChannel:
             self._queue.remove(queued)
             queued.pending.complete(response)
         return True
+
+    def _fail_attempted(self, error: Exception) -> None:
+        """Something unexpected came up with this request: it must not come up again."""
+        self._disconnect()
+        attempted, self._attempted = self._attempted, None
+        if attempted is not None and attempted in self._queue:
+            self._queue.remove(attempted)
+            attempted.pending.fail(error)
 
     def _controller(self) -> Node | None:
         return self._metadata_cache.node(self._metadata_cache.controller_id, self._listener_name)

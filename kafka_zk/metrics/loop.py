@@ -8,6 +8,7 @@ from __future__ import annotations
 import gevent
 
 from kafka_zk.metrics.registry import MetricsRegistry
+from kafka_zk.supervision import spawn_for_life
 
 GATHERS_A_FOLD = 20
 
@@ -21,7 +22,7 @@ class MetricsLoop:
         self._greenlet: gevent.Greenlet[[], None] | None = None
 
     def start(self) -> None:
-        self._greenlet = gevent.spawn(self._run)
+        self._greenlet = spawn_for_life("MetricsLoop", self._run)
 
     def stop(self) -> None:
         """Blocks. Waits for the greenlet to end."""

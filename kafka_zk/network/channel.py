@@ -27,6 +27,7 @@ from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.api_table import API_TABLE
 from kafka_zk.protocol.errors import DecodeError
 from kafka_zk.protocol.header import decode_response_header, encode_request_header, response_header_is_flexible
+from kafka_zk.supervision import caught
 
 MAX_RESPONSE_BYTES = 2**31 - 1
 MAX_CORRELATION_ID = 2**31 - 1
@@ -145,6 +146,10 @@ class BrokerChannel:
                     self._answered(frame if frame.nbytes > BUFFER_BYTES else memoryview(bytearray(frame)))
         except (PeerClosed, CloseConnection, DecodeError) as error:
             self._fail(NetworkError(f"Connection to {self.address} lost: {error}"))
+        except Exception as error:
+            # A bug of ours: whoever waits for an answer on this connection must not wait for ever.
+            caught(f"BrokerChannel {self.address}")
+            self._fail(NetworkError(f"Connection to {self.address} given up: {error!r}"))
         finally:
             parking.close()
             # A writer may still wait for this descriptor, and would wait forever for a closed one.

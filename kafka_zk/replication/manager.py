@@ -21,7 +21,6 @@ from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.topic_metrics import BrokerTopicStats
-from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafka_zk.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafka_zk.protocol.types import TopicPartition
@@ -40,6 +39,7 @@ from kafka_zk.replication.serving.deletes import Deletes
 from kafka_zk.replication.serving.fetch import Fetches
 from kafka_zk.replication.serving.fetch_session import FetchSessionCache
 from kafka_zk.replication.serving.read_replica import RackAwareChooser, ReadReplicaChooser
+from kafka_zk.supervision import caught
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -200,8 +200,8 @@ class ReplicaManager:
                 return
             try:
                 task()
-            except BrokerError:
-                log_lines.exception("[ReplicaManager broker=%d] %s failed", self.broker_id, name)
+            except Exception:
+                caught(f"ReplicaManager broker={self.broker_id}", name)
             finally:
                 arm()
 

@@ -17,11 +17,15 @@ from gevent.event import Event
 
 from kafka_zk.clock import Clock
 from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.supervision import caught, spawn_for_life
 from kafka_zk.zk.errors import ConnectionClosed, NoNode, ZkError
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import sequence_number
 
 log = logging.getLogger("kafka.common.ZkNodeChangeNotificationListener")
+
+RETRY_PAUSE_S = 1.0
+"""After an error that nobody expected."""
 
 NOTICE_LIFETIME_MS = 15 * 60 * 1000
 
@@ -46,7 +50,13 @@ class SequenceListener:
         self._zk.ensure_path(self._parent)
         self._zk.watch(self._parent, "children", self._dirty.set)
         self.process()
-        self._greenlet = gevent.spawn(self._run)
+        # What was about to be handled is looked at again: the news must not wait for the next ones.
+        self._greenlet = spawn_for_life(
+            f"ZkNodeChangeNotificationListener {self._parent}",
+            self._run,
+            on_error=lambda _: self._dirty.set(),
+            pause_s=RETRY_PAUSE_S,
+        )
 
     def stop(self) -> None:
         """Blocks. Stop between two notices."""
@@ -96,7 +106,7 @@ class SequenceListener:
             log.error("error while processing notification change for path = %s: %s", path, error)
         except Exception:
             # Nor must a bug of ours.
-            log.exception("error while processing notification change for path = %s", path)
+            caught(f"ZkNodeChangeNotificationListener {self._parent}", path)
 
     def _purge(self, names: list[str]) -> None:
         paths = [f"{self._parent}/{name}" for name in names]

@@ -17,6 +17,8 @@ from gevent.event import Event
 from kazoo.client import KazooClient
 from kazoo.protocol.states import KazooState, KeeperState
 
+from kafka_zk.supervision import caught, spawn_for_life
+
 log = logging.getLogger("kafka.zookeeper.ZooKeeperClient")
 
 RETRY_DELAY_S = 1.0
@@ -51,7 +53,9 @@ class SessionLife:
 
     def keep(self) -> None:
         """Start the keeper, once the first connection is there."""
-        self._keeper = gevent.spawn(self._keep)
+        self._keeper = spawn_for_life(
+            "ZooKeeperSession", self._keep, on_error=lambda _: self._changed.set(), pause_s=RETRY_DELAY_S
+        )
 
     def end(self) -> bool:
         """Free those who wait for a connection; whether it had not ended before."""
@@ -133,6 +137,6 @@ def returned(hook: Callable[..., None], *arguments: int) -> bool:
         hook(*arguments)
     except Exception:
         # Hooks belong to other rooms: what they raise is theirs, what follows for the session is not.
-        log.exception("Error in %r, called after a session or connection was lost", hook)
+        caught("ZooKeeperSession", f"{hook!r}, called after a session or connection was lost")
         return False
     return True

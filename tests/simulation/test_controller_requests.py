@@ -2,11 +2,14 @@
 
 import uuid
 
+import gevent
+
 from kafka_zk.controller import events
 from kafka_zk.protocol.errors import BrokerNotAvailable, NotController, StaleBrokerEpoch, StaleControllerEpoch
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafka_zk.protocol.messages.stop_replica import StopReplicaRequest
 from kafka_zk.protocol.messages.update_metadata import UpdateMetadataRequest
+from tests.simulation.fake_cluster import FakeLink
 from tests.simulation.scenes import TOPIC_ID, alter_partition, outcome, partition_states, requests_since, tp
 
 
@@ -88,3 +91,58 @@ def test_a_shutdown_of_an_earlier_life_or_of_nobody_is_refused(cluster):
     assert isinstance(stale.error, StaleBrokerEpoch)
     assert unknown.error.code == -1
     assert absent.error.code in (-1, BrokerNotAvailable.code)
+
+
+class _Deletions(type):
+    def __instancecheck__(cls, request):
+        return isinstance(request, StopReplicaRequest) and any(s.delete_partition for s in partition_states(request))
+
+
+class Deletion(metaclass=_Deletions):
+    """A StopReplica that deletes."""
+
+
+def broken_for(cluster, broker_id, kind, monkeypatch):
+    """The next request of this kind to this broker meets a bug of ours; the list of those it met."""
+    met = []
+    send = FakeLink.send
+
+    def sending(link, request, api_version):
+        if link._broker_id == broker_id and isinstance(request, kind) and not met:
+            met.append(request)
+            raise ValueError("a bug")
+        return send(link, request, api_version)
+
+    monkeypatch.setattr(FakeLink, "send", sending)
+    rest = gevent.sleep
+    monkeypatch.setattr(gevent, "sleep", lambda seconds=0: rest(0))
+    return met
+
+
+def until(cluster, is_so):
+    """Other greenlets run until it is so."""
+    with gevent.Timeout(10):
+        while not is_so():
+            gevent.sleep(0)
+    cluster.settle()
+
+
+def test_a_request_that_meets_a_bug_costs_neither_the_channel_nor_those_behind_it(cluster, monkeypatch):
+    met = broken_for(cluster, 2, LeaderAndIsrRequest, monkeypatch)
+    cluster.create_topic("t", {0: [2, 3]}, TOPIC_ID)
+    until(cluster, lambda: met and cluster.brokers[2].metadata.get(tp()))
+    cluster.create_topic("u", {0: [2, 3]}, uuid.UUID(int=6))
+    until(cluster, lambda: tp("u") in cluster.brokers[2].hosted)
+
+
+def test_a_deletion_that_meets_a_bug_is_told_and_taken_up_again(cluster, monkeypatch):
+    cluster.create_topic("t", {0: [2, 3]}, TOPIC_ID)
+    cluster.settle()
+    met = broken_for(cluster, 2, Deletion, monkeypatch)
+    cluster.delete_topic("t")
+    until(cluster, lambda: met and "t" in cluster.controller.term.context.topics_ineligible_for_deletion)
+    assert cluster.exists("/brokers/topics/t")
+    cluster.crash(2)
+    cluster.settle()
+    cluster.start(2)
+    until(cluster, lambda: not cluster.exists("/brokers/topics/t"))

@@ -29,6 +29,7 @@ from kafka_zk.coordinator.group.ownership import Load, Ownership
 from kafka_zk.coordinator.group.performer import Performer
 from kafka_zk.coordinator.group.store import OffsetsLog
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.supervision import caught, spawn_for_life
 
 OFFSETS_A_TURN = 1_000
 """Looked through for what is to be removed, before others run: about a millisecond."""
@@ -68,7 +69,7 @@ class GroupManager:
     # --- life --------------------------------------------------------------------------------------------------------
 
     def startup(self) -> None:
-        self._worker = gevent.spawn(self._work)
+        self._worker = spawn_for_life("GroupMetadataManager", self._work)
         self._await_next_check()
 
     def shutdown(self) -> None:
@@ -89,7 +90,7 @@ class GroupManager:
                     task()
                 except Exception:
                     # A bug of ours in one partition must not end the greenlet that loads all others.
-                    log_lines.exception("[GroupMetadataManager] a background task failed")
+                    caught("GroupMetadataManager", "a background task failed")
             self._has_task.clear()
 
     def _later(self, task: Callable[[], None]) -> None:

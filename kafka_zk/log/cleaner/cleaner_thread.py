@@ -26,6 +26,7 @@ from kafka_zk.log.cleaner.throttle import Throttle
 from kafka_zk.log.helper.process import Helper, HelperFailed
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError
+from kafka_zk.supervision import caught, spawn_for_life
 
 log_lines = logging.getLogger("kafka.log.LogCleaner")
 
@@ -54,7 +55,7 @@ class CleanerThread:
         self._greenlet: gevent.Greenlet[..., None] | None = None
 
     def start(self) -> None:
-        self._greenlet = gevent.spawn(self._run)
+        self._greenlet = spawn_for_life(f"kafka-log-cleaner-thread-{self._number}", self._run)
 
     def stop(self) -> None:
         """Blocks. A cleaning under way is given up."""
@@ -85,7 +86,7 @@ class CleanerThread:
                 is_cleaned = self.work()
             except Exception:
                 # A bug of ours outside of any log: the next round may fare better.
-                log_lines.exception("[kafka-log-cleaner-thread-%d]: Error due to", self._number)
+                caught(f"kafka-log-cleaner-thread-{self._number}")
                 is_cleaned = False
             if not is_cleaned:
                 self._rest(self._settings.backoff_ms)

@@ -39,6 +39,7 @@ from kafka_zk.replication.following.follower_session import Asked, FollowerSessi
 from kafka_zk.replication.following.leader_endpoint import LeaderEndpoint, partitions_of
 from kafka_zk.replication.partition import Partition
 from kafka_zk.replication.serving.reading import SpecialTimestamp
+from kafka_zk.supervision import caught, spawn_for_life
 
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import UnifiedLog
@@ -89,7 +90,7 @@ class Fetcher:
         self._greenlet: gevent.Greenlet[..., None] | None = None
 
     def start(self) -> None:
-        self._greenlet = gevent.spawn(self._run)
+        self._greenlet = spawn_for_life(self.name, self._run)
 
     def stop(self) -> None:
         """Blocks. End the greenlet; the answer it may be waiting for is dropped."""
@@ -169,7 +170,7 @@ class Fetcher:
                     self._delay_all()
             except Exception:
                 # A bug of ours: without this greenlet none of its partitions would be fetched any more.
-                log_lines.exception("[%s] Unexpected error while fetching", self.name)
+                caught(self.name, "while fetching")
                 self._session.failed(session_is_lost=False)
                 self._delay_all()
 

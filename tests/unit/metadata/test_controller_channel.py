@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import gevent
 import pytest
@@ -10,16 +11,31 @@ import pytest
 from kafka_zk.clock import SystemClock
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.controller_channel import ControllerChannel
+from kafka_zk.metadata.request_forms import in_version
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.protocol.errors import ErrorCode, RequestTimedOut, UnsupportedVersion
-from kafka_zk.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from kafka_zk.protocol.messages.allocate_producer_ids import (
+    ALLOCATE_PRODUCER_IDS_REQUEST,
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from kafka_zk.protocol.messages.alter_partition import (
+    ALTER_PARTITION_REQUEST,
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerState,
+    RequestPartitionData,
+    RequestTopicData,
+)
 from kafka_zk.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from kafka_zk.protocol.messages.controlled_shutdown import CONTROLLED_SHUTDOWN_REQUEST, ControlledShutdownRequest
 from kafka_zk.protocol.messages.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataEndpoint,
     UpdateMetadataRequest,
 )
+from kafka_zk.protocol.types import NULL_UUID
 
 ALLOCATE = AllocateProducerIdsRequest(broker_id=1, broker_epoch=5)
 
@@ -28,7 +44,7 @@ class Cluster:
     """Brokers that answer; `answers` are codes or errors, taken in turn, then NONE."""
 
     def __init__(self, served_key: int = 67) -> None:
-        self.answers: list[ErrorCode | NetworkError] = []
+        self.answers: list[ErrorCode | Exception] = []
         self.asked: list[int] = []
         self.served_key = served_key
         self.former_controllers: set[int] = set()
@@ -50,7 +66,7 @@ class Talker:
         if self._node.id in self._cluster.former_controllers:
             return AllocateProducerIdsResponse(error_code=ErrorCode.NOT_CONTROLLER)
         answer = self._cluster.answers.pop(0) if self._cluster.answers else ErrorCode.NONE
-        if isinstance(answer, NetworkError):
+        if isinstance(answer, Exception):
             raise answer
         assert api_version == 0
         return AllocateProducerIdsResponse(error_code=answer, producer_id_start=1000)
@@ -134,6 +150,73 @@ def test_an_api_that_the_controller_does_not_know_fails_at_once(cache: MetadataC
     with pytest.raises(UnsupportedVersion):
         channel.send(ALLOCATE).result(5_000)
     channel.shutdown()
+
+
+def test_what_nobody_expected_fails_one_request_and_the_next_goes_on(cache: MetadataCache) -> None:
+    cluster = Cluster()
+    cluster.answers = [ValueError("a bug"), ErrorCode.NONE]
+    cache.update(metadata(controller=1))
+    channel = opened(cache, cluster)
+    first, second = channel.send(ALLOCATE), channel.send(ALLOCATE)
+    with pytest.raises(ValueError, match="a bug"):
+        first.result(5_000)
+    assert second.result(5_000).producer_id_start == 1000
+    channel.send(ALLOCATE).on_complete(lambda _: 1 // 0)
+    assert channel.send(ALLOCATE).result(5_000).error_code == 0
+    channel.shutdown()
+
+
+@pytest.mark.parametrize("api_version", range(4))
+def test_an_isr_change_reaches_controllers_of_every_release(cache: MetadataCache, api_version: int) -> None:
+    topic_id = UUID(int=5)
+    sent = AlterPartitionRequest(
+        broker_id=1,
+        broker_epoch=9,
+        topics=[
+            RequestTopicData(
+                topic_name="t",
+                topic_id=topic_id,
+                partitions=[
+                    RequestPartitionData(
+                        partition_index=3,
+                        leader_epoch=4,
+                        new_isr_with_epochs=[BrokerState(broker_id=1), BrokerState(broker_id=2)],
+                        partition_epoch=6,
+                    )
+                ],
+            )
+        ],
+    )
+    received: list[AlterPartitionRequest] = []
+
+    class Controller(Talker):
+        def send(self, request: Any, version: int) -> Any:
+            if isinstance(request, ApiVersionsRequest):
+                return ApiVersionsResponse(api_keys=[ApiVersion(api_key=56, min_version=0, max_version=api_version)])
+            assert version == api_version
+            frame = ALTER_PARTITION_REQUEST.encode(request, version)
+            received.append(ALTER_PARTITION_REQUEST.decode(memoryview(frame), version, 0))
+            return AlterPartitionResponse()
+
+    cache.update(metadata(controller=1))
+    cluster = Cluster()
+    cluster.connect = lambda node: Controller(cluster, node)  # type: ignore[method-assign]
+    channel = opened(cache, cluster)
+    channel.send(sent).result(5_000)
+    channel.shutdown()
+    (topic,) = received[0].topics
+    (partition,) = topic.partitions
+    assert (topic.topic_name, topic.topic_id) == (("t", NULL_UUID) if api_version < 2 else ("", topic_id))
+    members = partition.new_isr or [member.broker_id for member in partition.new_isr_with_epochs]
+    assert (members, partition.leader_epoch, partition.partition_epoch) == ([1, 2], 4, 6)
+
+
+@pytest.mark.parametrize("api_version", range(4))
+def test_every_other_request_to_the_controller_has_a_form_in_each_version(api_version: int) -> None:
+    shutdown = ControlledShutdownRequest(broker_id=1, broker_epoch=9)
+    assert CONTROLLED_SHUTDOWN_REQUEST.encode(in_version(shutdown, api_version), api_version)
+    if api_version == 0:
+        assert ALLOCATE_PRODUCER_IDS_REQUEST.encode(in_version(ALLOCATE, 0), 0)
 
 
 def test_requests_are_answered_in_order(cache: MetadataCache) -> None:
