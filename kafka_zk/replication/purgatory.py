@@ -2,7 +2,8 @@
 
 Role        Keeps delayed operations, asks them again when told that a key changed, ends them at their deadline.
 Invariants  Each operation completes exactly once, by an event or by its deadline, and is then in no list any more.
-            Nothing here switches; neither may `try_complete` and `on_complete`.
+            Nothing here switches by itself. `try_complete` and `on_complete` may where they read a log (an index is
+            made anew meanwhile): what happens then still completes the operation once and is never missed.
 Source      Kafka 3.9 DelayedOperation, DelayedOperationPurgatory. Kafka leaves finished operations in the lists for a
             reaper; one thread lets us take them out at once.
 """
@@ -28,7 +29,10 @@ class DelayedOperation(ABC):
 
     @abstractmethod
     def try_complete(self) -> bool:
-        """Whether what it waits for has happened. Must not call `on_complete` itself."""
+        """Whether what it waits for has happened. Must not call `on_complete` itself.
+
+        If it switches, others may ask it, or complete it, meanwhile: then it gives back what it took and is False.
+        """
 
     @abstractmethod
     def on_complete(self) -> None:
@@ -57,16 +61,22 @@ class Purgatory:
 
     def complete_or_watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> bool:
         """Complete `operation` at once if it can be, else let it wait on `keys`; whether it completed."""
-        if operation.try_complete():
-            self._finish(operation)
-            return True
+        # Watched before it is asked: where it switches, an event on its keys would be missed.
         operation._keys = tuple(dict.fromkeys(keys))
         for key in operation._keys:
             self._watched.setdefault(key, {})[operation] = None
-        operation._timer = self._clock.call_at(
-            self._clock.monotonic_ms() + operation.timeout_ms, lambda: self._expire(operation)
-        )
-        return False
+        try:
+            is_ready = operation.try_complete()
+        except BaseException:
+            self._forget(operation)
+            raise
+        if is_ready:
+            self._finish(operation)
+        elif not operation.is_completed:
+            operation._timer = self._clock.call_at(
+                self._clock.monotonic_ms() + operation.timeout_ms, lambda: self._expire(operation)
+            )
+        return operation.is_completed
 
     def check_and_complete(self, key: Hashable) -> int:
         """Something changed on `key`: complete what can be; how many completed."""

@@ -3,6 +3,8 @@
 Role        Watched on its partitions; asked again on every append, new high watermark, leadership change.
 Invariants  What it reads while it is asked is either its answer or given back at once.
             Answered at the deadline with what there is then, which may be nothing.
+            A read may block (a wrong index is made anew): one greenlet reads at a time, and once more if somebody
+            asked meanwhile.
 Source      Kafka 3.9 DelayedFetch. Kafka estimates from offsets and then reads again; here the cheap question is
             whether any partition has something new at all, and the read that follows is the answer.
 """
@@ -19,7 +21,7 @@ class DelayedFetch(DelayedOperation):
     """`may_have_news`: a cheap test without reading. `is_enough`: whether a read ends the wait. `expired(1)` counts a
     wait that lasted to its end."""
 
-    __slots__ = ("_answer", "_expired", "_is_enough", "_may_have_news", "_read", "_result")
+    __slots__ = ("_answer", "_asked_again", "_expired", "_is_asked", "_is_enough", "_may_have_news", "_read", "_result")
 
     def __init__(
         self,
@@ -38,15 +40,27 @@ class DelayedFetch(DelayedOperation):
         self._answer = answer
         self._expired = expired
         self._result: list[PartitionRead] | None = None
+        self._is_asked = False
+        self._asked_again = False
 
     def try_complete(self) -> bool:
-        if not self._may_have_news():
+        """Blocks where an index has to be made anew."""
+        if self._is_asked:
+            self._asked_again = True
             return False
-        result = self._read()
-        if self._is_enough(result):
-            self._result = result
-            return True
-        release_all(result)
+        self._is_asked = True
+        try:
+            while self._may_have_news():
+                self._asked_again = False
+                result = self._read()
+                if not self.is_completed and self._is_enough(result):
+                    self._result = result
+                    return True
+                release_all(result)
+                if self.is_completed or not self._asked_again:
+                    break
+        finally:
+            self._is_asked = False
         return False
 
     def on_expiration(self) -> None:

@@ -447,6 +447,29 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/replication/test_log_dir_moves.py",
     ),
     Mutant(
+        breaks="one greenlet at a time reads for a waiting fetch",
+        file="kafka_zk/replication/serving/delayed_fetch.py",
+        old="        if self._is_asked:\n",
+        new="        if False:\n",
+        tests="tests/unit/replication/test_blocking_reads.py",
+    ),
+    Mutant(
+        breaks="a fetch that was answered while it was read for gives that read back",
+        file="kafka_zk/replication/serving/delayed_fetch.py",
+        old="if not self.is_completed and self._is_enough(result):",
+        new="if self._is_enough(result):",
+        tests="tests/unit/replication/test_blocking_reads.py",
+    ),
+    Mutant(
+        breaks="a fetch is watched before it is asked for the first time",
+        file="kafka_zk/replication/purgatory.py",
+        old="            is_ready = operation.try_complete()\n",
+        new="            watched, self._watched = self._watched, {}\n"
+        "            is_ready = operation.try_complete()\n"
+        "            self._watched = watched\n",
+        tests="tests/unit/replication/test_blocking_reads.py",
+    ),
+    Mutant(
         breaks="what waits to be appended goes with a log that is moved",
         file="kafka_zk/replication/partition.py",
         old="if self.log is None or self.log is log:",
