@@ -140,12 +140,21 @@ def test_an_audit_finds_what_is_missing_twice_or_changed_in_an_archive(
     records = spark.read.parquet(archive).where("partition = 0").toLocalIterator()
     rows = [row for row in records if row.offset not in (3, 4)]
     rows.append(rows[0])
-    changed = [row if row.offset != 7 else type(row)(**{**row.asDict(), "value": bytearray(b"other")}) for row in rows]
+    other = {7: {"value": bytearray(b"other")}, 8: {"key": rows[6].value, "value": None}, 9: {"value": bytearray()}}
+    assert [(row.offset, row.key, row.value) for row in rows[6:8]] == [(8, None, b'{"n": 8}'), (9, b"k4", None)]
+    changed = [type(row)(**{**row.asDict(), **other.get(row.offset, {})}) for row in rows]
     frame = spark.createDataFrame(changed, spark.read.parquet(archive).schema)
     frame.write.partitionBy("topic", "date").parquet(str(tmp_path / "damaged"))
     assert job("audit", archive=str(tmp_path / "damaged"), report=str(report)).found_wrong
     found = {(row.kind, row.first_offset) for row in spark.read.parquet(str(report)).collect()}
-    assert found == {("missing", 3), ("missing", 4), ("twice", rows[0].offset), ("differs", 7)}
+    assert found == {
+        ("missing", 3),
+        ("missing", 4),
+        ("twice", rows[0].offset),
+        ("differs", 7),
+        ("differs", 8),
+        ("differs", 9),
+    }
 
 
 def test_an_audit_of_the_live_replicas_and_of_directories(
@@ -163,10 +172,14 @@ def test_an_audit_of_the_live_replicas_and_of_directories(
     data = bytearray(log.read_bytes())
     data[100] ^= 0xFF
     log.write_bytes(data)
+    for left in (tmp_path / "two" / f"{filled}-0").iterdir():
+        left.unlink()
     report = Settings(JOBS["audit"], {"log-dirs": [str(copy) for copy in copies], "report": str(tmp_path / "report")})
     assert audit.run(spark, report).found_wrong
     rows = spark.read.parquet(str(tmp_path / "report")).collect()
     assert {(row.kind, row.partition) for row in rows if row.severity == "error"} == {("bad-crc", 1)}
+    (empty,) = [row for row in rows if row.kind == "replica-shorter"]
+    assert (empty.partition, empty.first_offset, empty.last_offset) == (0, 0, EACH - 1)
 
 
 def test_a_mirror_keeps_partitions_and_order_and_carries_a_group_over(

@@ -14,7 +14,7 @@ from kafka_zk.spark.jobs.audit_findings import ERROR, WARNING
 from kafka_zk.spark.jobs.reading import read_topics
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from kafka_zk.spark.settings.declaration import Settings
 
@@ -28,7 +28,7 @@ def audit_archive(session: SparkSession, settings: Settings) -> tuple[DataFrame,
 
     path = settings.text("archive")
     records = read_archive(session, path, settings.text("archive-format"), settings.texts("topics"))
-    digests = records.select(*PLACE, F.xxhash64("key", "value", "headers", "timestamp").alias("digest")).cache()
+    digests = records.select(*PLACE, digest().alias("digest")).cache()
     ranges = digests.groupBy(*BETWEEN).agg(
         F.min("offset").alias("first_offset"), F.max("offset").alias("last_offset"), F.count("*").alias("records")
     )
@@ -36,6 +36,17 @@ def audit_archive(session: SparkSession, settings: Settings) -> tuple[DataFrame,
     if settings.has("bootstrap-server"):
         findings = findings.where("kind <> 'hole'").unionByName(_against(session, settings, digests, ranges, path))
     return findings, ranges.orderBy(*BETWEEN)
+
+
+def digest() -> Column:
+    """A hash of all that a record is. Spark's passes over nulls, so each that may be null is told beside its value:
+    swapped key and value, or null and empty, are not alike."""
+    from pyspark.sql import functions as F
+
+    return F.expr(
+        "xxhash64(key IS NULL, key, value IS NULL, value, timestamp, timestampType, coalesce(size(headers), -1), "
+        "transform(headers, each -> struct(each.key, each.value IS NULL, each.value)))"
+    )
 
 
 def _finding(rows: DataFrame, severity: str, kind: str, path: str, what: str, first: str, last: str) -> DataFrame:
@@ -81,7 +92,7 @@ def _against(session: SparkSession, settings: Settings, digests: DataFrame, rang
         startingOffsets="earliest",
         endingOffsets="latest",
     )
-    there = live.select(*PLACE, F.xxhash64("key", "value", "headers", "timestamp").alias("live_digest"))
+    there = live.select(*PLACE, digest().alias("live_digest"))
     within = there.join(F.broadcast(ranges), list(BETWEEN)).where("offset BETWEEN first_offset AND last_offset")
     both = within.select(*PLACE, "live_digest").join(digests, list(PLACE), "left")
     missing = _finding(

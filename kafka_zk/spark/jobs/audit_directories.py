@@ -18,7 +18,7 @@ from kafka_zk.log.doctor.partition_files import list_partition
 from kafka_zk.log.doctor.walk import walk
 from kafka_zk.log.files import names
 from kafka_zk.protocol.errors import CorruptMessage
-from kafka_zk.spark.jobs.audit_findings import DIGESTS, SCHEMA, Row, divergence, replica_ranges
+from kafka_zk.spark.jobs.audit_findings import DIGESTS, SCHEMA, DigestRow, Row, divergence, replica_ranges, replica_row
 from kafka_zk.spark.jobs.outcome import JobError
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from kafka_zk.spark.settings.declaration import Settings
 
-DigestRow = tuple[str, int, str, int, int, int, int, bool]
 INDEX_INTERVAL_BYTES = 4096
 
 
@@ -77,11 +76,14 @@ def _row(finding: Finding, task: PartitionTask | None) -> Row:
 
 
 def digests_of(task: PartitionTask) -> Iterator[DigestRow]:
-    """In a worker: every batch that can be read. What cannot be is the doctor's to tell."""
+    """In a worker: every batch that can be read, then the replica. What cannot be read is the doctor's to tell."""
     replica = str(task.directory.parent)
     compacted = (task.checkpointed.first_dirty_offset or 0) > 0
     files = list_partition(task.directory)
+    first = files.segments[0].base_offset if files.segments else 0
+    start = end = max(first, task.checkpointed.log_start_offset or 0)
     for segment in files.segments:
+        end = max(end, segment.base_offset)
         descriptor = os.open(files.path(segment.base_offset, names.LOG), os.O_RDONLY | os.O_CLOEXEC)
         try:
             for walked in walk(descriptor, 0, os.fstat(descriptor).st_size):
@@ -94,8 +96,12 @@ def digests_of(task: PartitionTask) -> Iterator[DigestRow]:
                     header.crc,
                     header.partition_leader_epoch,
                     compacted,
+                    None,
                 )
+                end = max(end, header.next_offset)
         except CorruptMessage:
             continue
         finally:
             os.close(descriptor)
+    committed = task.checkpointed.high_watermark
+    yield replica_row(task.topic_partition, replica, start, end, compacted=compacted, committed=committed)

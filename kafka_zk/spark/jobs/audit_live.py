@@ -3,17 +3,22 @@
 Role        Lists on the driver, fetches in workers; clients are made there.
 Rule        A consumer may fetch from a follower (Fetch from version 11 on, KIP-392), up to its high watermark.
             Batches come as they lie on the disk, so their CRCs are checked and compared without decoding a record.
+            What was committed when the audit began every replica must have; a follower hears of it some time later, so
+            each is given time to get there.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from kafka_zk.client.admin.admin_client import AdminClient
 from kafka_zk.client.admin.calls import Call, Calls
 from kafka_zk.client.admin.cluster import Cluster
+from kafka_zk.client.admin.offset_listing import ListedOffset, OffsetSpec
 from kafka_zk.client.config import ClientConfig
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.client.range_reading.fetching import partition_of
@@ -22,9 +27,19 @@ from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_class_for
 from kafka_zk.protocol.messages import fetch
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import batches, computed_crc
-from kafka_zk.spark.jobs.audit_findings import DIGESTS, ERROR, SCHEMA, Row, divergence, replica_ranges
+from kafka_zk.spark.jobs.audit_findings import (
+    DIGESTS,
+    ERROR,
+    SCHEMA,
+    DigestRow,
+    Row,
+    divergence,
+    replica_ranges,
+    replica_row,
+)
 from kafka_zk.spark.jobs.cluster import cluster_properties
 from kafka_zk.spark.jobs.outcome import JobError
+from kafka_zk.spark.jobs.replica_comparison import UNKNOWN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,15 +48,28 @@ if TYPE_CHECKING:
 
 FETCH_BYTES = 8 * 1024 * 1024
 FIRST_FOR_FOLLOWERS = 11
+FETCH_WAIT_MS = 500
+PATIENCE_S = 15.0
+"""How long a replica may stand still below what was committed before it is told as one that lags behind."""
 
 
 class Replica(NamedTuple):
-    """One replica to fetch, of a partition that is `compacted` or not."""
+    """One replica to fetch, of a partition that is `compacted` or not; all below `committed` was committed before,
+    -1 where no leader told."""
 
     topic_partition: TopicPartition
     topic_id: UUID
     broker_id: int
     compacted: bool
+    committed: int
+
+
+@dataclass(slots=True)
+class Extent:
+    """How far a replica was seen to go: from `start` to before `end`."""
+
+    start: int = 0
+    end: int = 0
 
 
 def audit_live(session: SparkSession, settings: Settings) -> tuple[DataFrame, DataFrame]:
@@ -67,26 +95,41 @@ def plan(properties: Mapping[str, str], topics: list[str]) -> list[Replica]:
         names = topics or sorted(listing.name for listing in admin.list_topics())
         described = admin.describe_topics(names)
         configs = admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in names])
+        partitions = [
+            TopicPartition(name, info.partition) for name, topic in described.items() for info in topic.partitions
+        ]
+        committed = {
+            each: answer.offset
+            for each, answer in admin.list_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST)).items()
+            if isinstance(answer, ListedOffset)
+        }
     policies = {
         resource.name: next((entry.value or "" for entry in entries if entry.name == "cleanup.policy"), "")
         for resource, entries in configs.items()
     }
     return [
-        Replica(TopicPartition(name, info.partition), topic.topic_id, broker, "compact" in policies[name])
+        Replica(
+            TopicPartition(name, info.partition),
+            topic.topic_id,
+            broker,
+            "compact" in policies[name],
+            committed.get(TopicPartition(name, info.partition), UNKNOWN),
+        )
         for name, topic in described.items()
         for info in topic.partitions
         for broker in info.replicas
     ]
 
 
-def fetched_replica(properties: Mapping[str, str], replica: Replica) -> tuple[list[Row], list[tuple[object, ...]]]:
-    """In a worker: findings about one replica, and its batches."""
+def fetched_replica(properties: Mapping[str, str], replica: Replica) -> tuple[list[Row], list[DigestRow]]:
+    """In a worker: findings about one replica, and its batches; then, if it was fetched to its end, itself."""
     place = f"broker {replica.broker_id}"
     rows: list[Row] = []
-    digests: list[tuple[object, ...]] = []
+    digests: list[DigestRow] = []
+    extent = Extent()
     topic, partition = replica.topic_partition
     try:
-        for data in _fetch_all(properties, replica):
+        for data in _fetch_all(properties, replica, extent):
             for batch in batches(data):
                 header = batch.header
                 last = header.last_offset
@@ -102,26 +145,38 @@ def fetched_replica(properties: Mapping[str, str], replica: Replica) -> tuple[li
                         header.crc,
                         header.partition_leader_epoch,
                         replica.compacted,
+                        None,
                     )
                 )
+        committed = None if replica.committed == UNKNOWN else replica.committed
+        digests.append(
+            replica_row(
+                replica.topic_partition,
+                place,
+                extent.start,
+                extent.end,
+                compacted=replica.compacted,
+                committed=committed,
+            )
+        )
     except (BrokerError, KafkaException) as error:
         rows.append((ERROR, "not-served", topic, partition, place, None, None, f"{type(error).__name__}: {error}"))
     return rows, digests
 
 
-def _fetch_all(properties: Mapping[str, str], replica: Replica) -> Iterator[memoryview]:
-    """The replica's bytes from its log start to its high watermark, whole batches each time."""
+def _fetch_all(properties: Mapping[str, str], replica: Replica, extent: Extent) -> Iterator[memoryview]:
+    """The replica's bytes from its log start to its high watermark, whole batches each time; `extent` follows."""
     config = ClientConfig(ADMIN_KEYS, properties)
     cluster = Cluster(config, client_id="kafka_zk-audit", log_prefix="audit")
-    calls, offset = Calls(cluster, config), 0
+    calls, last_progress_s = Calls(cluster, config), time.monotonic()
     try:
         while True:
-            answer = calls.to_node(replica.broker_id, _call(replica, offset))
+            answer = calls.to_node(replica.broker_id, _call(replica, extent.end))
             found = partition_of(answer)
             if found is None:
                 continue  # The broker lets a client wait that is above its quota; its next answer waits, too.
-            if found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and found.log_start_offset > offset:
-                offset = found.log_start_offset
+            if found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and found.log_start_offset > extent.end:
+                extent.start = extent.end = found.log_start_offset
                 continue
             if found.error_code != ErrorCode.NONE:
                 raise error_class_for(ErrorCode(found.error_code))
@@ -129,13 +184,14 @@ def _fetch_all(properties: Mapping[str, str], replica: Replica) -> Iterator[memo
                 "an answer holds bytes"
             )
             data = memoryview(found.records or b"")
-            next_offset = offset
+            next_offset = extent.end
             for batch in batches(data):
                 next_offset = batch.header.next_offset
-            if next_offset == offset:
+            if next_offset > extent.end:
+                extent.end, last_progress_s = next_offset, time.monotonic()
+                yield data
+            elif extent.end >= replica.committed or time.monotonic() - last_progress_s > PATIENCE_S:
                 return
-            yield data
-            offset = next_offset
     finally:
         cluster.close()
 
@@ -155,7 +211,12 @@ def _call(replica: Replica, offset: int) -> Call[fetch.FetchRequest, fetch.Fetch
             else fetch.FetchTopic(topic=topic, partitions=[wanted])
         )
         return fetch.FetchRequest(
-            replica_id=-1, max_wait_ms=0, min_bytes=0, max_bytes=FETCH_BYTES, session_epoch=-1, topics=[one]
+            replica_id=-1,
+            max_wait_ms=FETCH_WAIT_MS if offset < replica.committed else 0,
+            min_bytes=1,
+            max_bytes=FETCH_BYTES,
+            session_epoch=-1,
+            topics=[one],
         )
 
     def check(answer: fetch.FetchResponse) -> None:

@@ -1,10 +1,11 @@
 """Do the replicas of a partition hold the same batches?
 
 Role        Pure.
-Rule        Between the highest log start and the lowest end of all replicas each batch must be in every replica, with
-            the same offsets and the same CRC. The CRC does not cover base offset and leader epoch, which come apart
-            from it. Compaction leaves other batches in each replica until all have been cleaned alike, so there a
-            difference is no error.
+Rule        Each batch must be in every replica whose log reaches over it, with the same offsets and the same CRC: what
+            one replica does not reach, because it starts later or lags behind, the others are still compared in.
+            The CRC does not cover base offset and leader epoch, which come apart from it. Compaction leaves other
+            batches in each replica until all have been cleaned alike, so there a difference is no error.
+            A replica that ends below a high watermark that one of them knows lacks committed records.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+
+UNKNOWN = -1
 
 
 class BatchDigest(NamedTuple):
@@ -23,8 +26,21 @@ class BatchDigest(NamedTuple):
     leader_epoch: int
 
 
+class Replica(NamedTuple):
+    """One replica's log: from `start_offset` to before `end_offset`, which are equal for an empty one.
+
+    `committed` is the high watermark that is known with it, UNKNOWN where none is.
+    """
+
+    start_offset: int
+    end_offset: int
+    batches: Sequence[BatchDigest]
+    committed: int = UNKNOWN
+
+
 class Difference(NamedTuple):
-    """Where replicas differ: `kind` is replicas-differ, batch-missing or leader-epochs-differ."""
+    """Where replicas differ, inclusive; `kind` is replica-behind, replica-shorter (nobody knows what is committed),
+    replicas-differ, batch-missing or leader-epochs-differ."""
 
     kind: str
     first_offset: int
@@ -32,22 +48,41 @@ class Difference(NamedTuple):
     what: str
 
 
-def compare(replicas: Mapping[str, Sequence[BatchDigest]]) -> list[Difference]:
-    """In the order of the offsets. A replica without batches says nothing, nor does one that stands alone."""
-    held = {name: batches for name, batches in sorted(replicas.items()) if batches}
-    if len(held) < 2:
+def compare(replicas: Mapping[str, Replica]) -> list[Difference]:
+    """Replicas that lack an end first, then in the order of the offsets. One that stands alone differs from nobody."""
+    if len(replicas) < 2:
         return []
-    start = max(batches[0].base_offset for batches in held.values())
-    end = min(batches[-1].last_offset for batches in held.values())
     by_offset: dict[int, dict[str, BatchDigest]] = defaultdict(dict)
-    for name, batches in held.items():
-        for batch in batches:
-            if batch.base_offset >= start and batch.last_offset <= end:
-                by_offset[batch.base_offset][name] = batch
-    return [
+    for name, replica in sorted(replicas.items()):
+        for batch in replica.batches:
+            by_offset[batch.base_offset][name] = batch
+    return _behind(replicas) + [
         difference
         for _, found in sorted(by_offset.items())
-        if (difference := _difference(found, list(held))) is not None
+        if (difference := _difference(found, _reaching(replicas, found))) is not None
+    ]
+
+
+def _behind(replicas: Mapping[str, Replica]) -> list[Difference]:
+    committed = max(replica.committed for replica in replicas.values())
+    kind, end, told = "replica-behind", committed, "committed is all below"
+    if committed == UNKNOWN:
+        kind, end, told = "replica-shorter", max(replica.end_offset for replica in replicas.values()), "another ends at"
+    return [
+        Difference(kind, replica.end_offset, end - 1, f"{name} ends at offset {replica.end_offset}, {told} {end}")
+        for name, replica in sorted(replicas.items())
+        if replica.end_offset < end
+    ]
+
+
+def _reaching(replicas: Mapping[str, Replica], found: Mapping[str, BatchDigest]) -> list[str]:
+    """Replicas that have this batch, or whose log reaches over all of it."""
+    first = min(batch.base_offset for batch in found.values())
+    last = min(batch.last_offset for batch in found.values())
+    return [
+        name
+        for name, replica in sorted(replicas.items())
+        if name in found or (replica.start_offset <= first and last < replica.end_offset)
     ]
 
 

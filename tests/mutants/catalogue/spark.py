@@ -104,4 +104,27 @@ MUTANTS: tuple[Mutant, ...] = (
         new="missing = [name for name in replicas[:2] if name not in found]",
         tests="tests/unit/spark/test_replica_comparison.py -k three",
     ),
+    Mutant(
+        breaks="a replica that lags does not hide how two others differ",
+        file="kafka_zk/spark/jobs/replica_comparison.py",
+        old="for _, found in sorted(by_offset.items())\n",
+        new="for _, found in sorted(by_offset.items())\n"
+        "        if all(each.end_offset > max(found.values()).last_offset for each in replicas.values())\n",
+        tests="tests/unit/spark/test_replica_comparison.py -k does_not_hide",
+    ),
+    Mutant(
+        breaks="a replica without batches is told",
+        file="kafka_zk/spark/jobs/audit_findings.py",
+        old="        of_replica = batches.setdefault(replica, [])\n        if crc is None:\n",
+        new="        if crc is None and base > last:\n            continue\n"
+        "        of_replica = batches.setdefault(replica, [])\n        if crc is None:\n",
+        tests="tests/unit/spark/test_replica_comparison.py -k without_any_batch",
+    ),
+    Mutant(
+        breaks="an audit tells a key from a value, and null from empty",
+        file="kafka_zk/spark/jobs/audit_archive.py",
+        old="xxhash64(key IS NULL, key, value IS NULL, value,",
+        new="xxhash64(key, value,",
+        tests="tests/integration/test_pipeline_jobs.py -k missing_twice_or_changed",
+    ),
 )
