@@ -35,6 +35,16 @@ class EndBeyondLog(RangeError):
         self.log_end_offset = log_end_offset
 
 
+class TopicReplaced(RangeError):
+    """The topic was deleted and made anew since the range was planned: its offsets are other records' now."""
+
+    def __init__(self, partition: TopicPartition, position: int, end_offset: int) -> None:
+        super().__init__(
+            f"Topic {partition.topic} was deleted and made anew: offsets {position} to {end_offset - 1} of partition "
+            f"{partition}, as they were planned, are gone."
+        )
+
+
 class NoProgress(RangeError):
     """No broker served the range in time."""
 

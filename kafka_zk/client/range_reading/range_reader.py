@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+from uuid import UUID
 
 from kafka_zk.client.addresses import bootstrap_addresses
 from kafka_zk.client.config import ClientConfig
@@ -18,7 +19,7 @@ from kafka_zk.client.errors import DisconnectException, TimeoutException
 from kafka_zk.client.network.metadata import ClusterMetadata
 from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.client.network.settings import metadata_settings, network_settings
-from kafka_zk.client.range_reading.errors import CorruptRange, EndBeyondLog, NoProgress, OffsetsLost
+from kafka_zk.client.range_reading.errors import CorruptRange, EndBeyondLog, NoProgress, OffsetsLost, TopicReplaced
 from kafka_zk.client.range_reading.fetching import (
     BY_TOPIC_ID,
     MAY_PASS,
@@ -93,16 +94,20 @@ class RangeReader:
     def close(self) -> None:
         self._client.close()
 
-    def read(self, partition: TopicPartition, start_offset: int, end_offset: int) -> Iterator[Batch]:
-        """Blocks, a step at a time. The batches that hold the offsets from `start_offset` to before `end_offset`.
+    def read(
+        self, partition: TopicPartition, start_offset: int, end_offset: int, topic_id: UUID = NULL_UUID
+    ) -> Iterator[Batch]:
+        """Blocks, a step at a time. The batches that hold the offsets from `start_offset` to before `end_offset`, of
+        the topic with this id where one is given.
 
         Their first and last may reach beyond the range. Control batches are left out, and for a reader of committed
         records those of aborted transactions. A batch is only good until the next step.
-        Raises OffsetsLost, EndBeyondLog, NoProgress, CorruptRange; BrokerError for what does not pass by itself.
+        Raises OffsetsLost, EndBeyondLog, TopicReplaced, NoProgress, CorruptRange; BrokerError for what does not pass
+        by itself.
         """
-        return _Reading(self._client, self._metadata, self._settings, self._clock, partition, end_offset).batches(
-            start_offset
-        )
+        return _Reading(
+            self._client, self._metadata, self._settings, self._clock, partition, end_offset, topic_id
+        ).batches(start_offset)
 
 
 class _Reading:
@@ -116,6 +121,7 @@ class _Reading:
         clock: Clock,
         partition: TopicPartition,
         end_offset: int,
+        topic_id: UUID,
     ) -> None:
         self._client = client
         self._metadata = metadata
@@ -123,6 +129,7 @@ class _Reading:
         self._clock = clock
         self._partition = partition
         self._end_offset = end_offset
+        self._topic_id = topic_id
         self._max_bytes = settings.partition_max_bytes
         self._progress_ms = clock.monotonic_ms()
         self._trouble = "no broker is known that leads it"
@@ -192,6 +199,8 @@ class _Reading:
             self._metadata.request_update()
             return None
         topic_id = snapshot.topics[self._partition.topic].topic_id or NULL_UUID
+        if NULL_UUID not in (topic_id, self._topic_id) and topic_id != self._topic_id:
+            raise TopicReplaced(self._partition, position, self._end_offset)
         leader_epoch = known.leader_epoch
 
         def build(version: int) -> FetchRequest:

@@ -5,6 +5,8 @@ Guarantee   Exactly once, provable by (topic, partition, offset). Spark notes th
             batch is in the sink's log (`_spark_metadata`), which takes one atomic rename.
             Readers that do not know that log are served too: what killed tasks left behind is deleted at the start of
             the next run and at the end of each, so a finished archive holds each record in one file only.
+            A directory belongs to one checkpoint (sink_owner.py), and of topics of one name to the first: a topic that
+            was deleted and made anew is refused.
 Columns     key, value (binary), partition, offset, timestamp, timestampType, headers; topic and date are directories.
             `_topics.json` holds how many partitions each topic had.
 """
@@ -19,6 +21,7 @@ from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.group_offsets import committer
 from kafka_zk.spark.jobs.outcome import JobError, Outcome
 from kafka_zk.spark.jobs.reading import read_stream
+from kafka_zk.spark.jobs.sink_owner import claim
 from kafka_zk.spark.jobs.streams import run_to_end, triggered
 
 if TYPE_CHECKING:
@@ -39,12 +42,16 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     """Blocks until the query ends."""
     path = settings.text("path")
     store = FileStore(session, path)
+    checkpoint = settings.text("checkpoint") or f"{path}/_checkpoint"
     refuse_others_files(store)
+    claim_files(session, store, checkpoint)
     swept = sweep(store)
     note_topics(store, settings)
-    writer = with_date(read_stream(session, settings)).writeStream.format(settings.text("format"))
+    # An archive's records are told apart by topic, partition and offset: two topics of one name cannot both be in it.
+    records = read_stream(session, settings, failOnNewTopic="true")
+    writer = with_date(records).writeStream.format(settings.text("format"))
     writer = writer.partitionBy("topic", "date").outputMode("append").queryName("archive")
-    writer = writer.option("checkpointLocation", settings.text("checkpoint") or f"{path}/_checkpoint")
+    writer = writer.option("checkpointLocation", checkpoint)
     if settings.has("compression"):
         writer = writer.option("compression", settings.text("compression"))
     stream = triggered(writer, settings)
@@ -67,6 +74,12 @@ def refuse_others_files(store: FileStore) -> None:
         return
     for file in filter(is_part, store.data_files()):
         raise JobError(f"{store.root} holds files that no such job wrote, like {file}; name an empty directory")
+
+
+def claim_files(session: SparkSession, store: FileStore, checkpoint: str) -> None:
+    """Raise JobError where files, or a checkpoint, are another query's; tables with a log of their own see to that."""
+    if not any(store.exists(name) for name in OTHER_LOGS):
+        claim(store, FileStore(session, checkpoint))
 
 
 def sweep(store: FileStore) -> int:

@@ -1,14 +1,17 @@
 """Small files and listings on whatever Spark can write to: a local folder, HDFS, an object store.
 
 Role        Acts, on the driver, through Hadoop's FileSystem.
-Invariants  A text is there whole or not at all: it is written beside its place and renamed.
+Invariants  A text is there whole, the old one or the new one: see file_replacement.py.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from kafka_zk.spark.jobs.file_replacement import replace_local, replace_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +34,8 @@ class FileStore:
         self._jvm = jvm
         self.root = root
         self._root = self._path(root)
-        configuration = session._jsc.hadoopConfiguration()
+        self._gateway: Any = session.sparkContext._gateway
+        configuration = self._configuration = session._jsc.hadoopConfiguration()
         self._fs = self._root.getFileSystem(configuration)
         default = jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(configuration)
         self._is_default = default.getScheme() == self._fs.getUri().getScheme() and (
@@ -67,19 +71,12 @@ class FileStore:
         return {name: self.read(name) or "" for name in self.names() if not name.startswith(".")}
 
     def write(self, name: str, text: str) -> None:
-        """Raises OSError where the new file cannot take its place."""
-        at, unfinished = self._at(name), self._at(f".{name.replace('/', '-')}.unfinished")
-        stream = self._fs.create(unfinished, True)
-        try:
-            stream.write(bytearray(text.encode()))
-            stream.hsync()
-        finally:
-            stream.close()
-        self._fs.mkdirs(at.getParent())
-        if self._fs.exists(at):
-            self._fs.delete(at, False)
-        if not self._fs.rename(unfinished, at):
-            raise OSError(f"{unfinished} cannot be renamed to {name}")
+        """The old text is there until the new one is. Raises OSError where that cannot take its place."""
+        at = self._fs.makeQualified(self._at(name))
+        if self._fs.getUri().getScheme() == "file":
+            replace_local(Path(at.toUri().getPath()), text.encode())
+        else:
+            replace_remote(self._jvm, self._gateway, self._configuration, self._fs, at, text.encode())
 
     def data_files(self) -> Iterator[str]:
         """Paths of all files below that Spark's readers would read: no name on the way begins with an underscore or a

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from kafka_zk.spark.sources.stream_offsets import of_topics
+
 
 @dataclass(slots=True)
 class Progress:
@@ -54,7 +56,6 @@ def end_offsets(report: Mapping[str, Any]) -> dict[str, dict[str, int]]:
                 continue
         if not isinstance(offsets, dict):
             continue
-        for topic, partitions in offsets.items():
-            if isinstance(partitions, dict):
-                found.setdefault(topic, {}).update({index: int(offset) for index, offset in partitions.items()})
+        for topic, partitions in of_topics(offsets):
+            found.setdefault(topic, {}).update({index: int(offset) for index, offset in partitions.items()})
     return found

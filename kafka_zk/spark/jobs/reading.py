@@ -36,9 +36,9 @@ def source_options(settings: Settings) -> dict[str, str]:
     return options
 
 
-def read_stream(session: SparkSession, settings: Settings) -> DataFrame:
+def read_stream(session: SparkSession, settings: Settings, **options: str) -> DataFrame:
     """The records of a streaming query, with headers."""
-    return session.readStream.format(FORMAT).options(**source_options(settings)).load()
+    return session.readStream.format(FORMAT).options(**source_options(settings), **options).load()
 
 
 def read_topics(

@@ -1,8 +1,8 @@
 """transform: a SQL query or a Python function from topics to a topic, files or a table.
 
-Guarantee   to-path, to-table: exactly once, like archive. to-topic: at least once. A batch that was cut off, or whose
-            end was not noted, is written again; its records are the same, their keys too, so readers that keep the
-            last value of a key do not notice.
+Guarantee   to-path, to-table: exactly once, like archive, each belonging to one checkpoint. to-topic: at least once. A
+            batch that was cut off, or whose end was not noted, is written again; its records are the same, their keys
+            too, so readers that keep the last value of a key do not notice.
 View        The query reads the view `records`: key (text), value (decoded), topic, partition, offset, timestamp,
             timestampType, headers, and event_time when it is told what that is. A single topic whose name is a good
             name in SQL is a view by that name, too.
@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_zk.spark import register
-from kafka_zk.spark.jobs.archive import refuse_others_files, sweep
+from kafka_zk.spark.jobs.archive import claim_files, refuse_others_files, sweep
 from kafka_zk.spark.jobs.decoding import decoded, text_or_file
+from kafka_zk.spark.jobs.file_sink_log import FOLDER
 from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.group_offsets import committer
 from kafka_zk.spark.jobs.outcome import JobError, Outcome
@@ -50,7 +51,10 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     store = FileStore(session, path) if path else None
     if store is not None:
         refuse_others_files(store)
+        claim_files(session, store, _checkpoint(settings))
         sweep(store)
+    elif settings.has("to-table"):
+        _claim_table(session, settings)
     progress = run_to_end(lambda: _start(result, settings), "transform", committer(settings))
     if store is not None:
         sweep(store)
@@ -111,13 +115,30 @@ def load_function(place: str) -> Callable[[DataFrame], DataFrame]:
     return function
 
 
+def _checkpoint(settings: Settings) -> str:
+    if settings.has("checkpoint"):
+        return settings.text("checkpoint")
+    if not settings.has("to-path"):
+        raise JobError("a transform to a topic or a table needs a checkpoint")
+    return f"{settings.text('to-path')}/_checkpoint"
+
+
+def _claim_table(session: SparkSession, settings: Settings) -> None:
+    """The files of a table that is there and keeps them as `to-path` does. Raises JobError."""
+    table = settings.text("to-table")
+    if not session.catalog.tableExists(table):
+        return
+    described = session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
+    places = [row["data_type"] for row in described if row["col_name"] == "Location"]
+    for place in places:
+        store = FileStore(session, place)
+        if store.exists(FOLDER):
+            claim_files(session, store, _checkpoint(settings))
+
+
 def _start(result: DataFrame, settings: Settings) -> StreamingQuery:
-    checkpoint = settings.text("checkpoint")
+    checkpoint = _checkpoint(settings)
     path, table, topic = (settings.text(name) for name in ("to-path", "to-table", "to-topic"))
-    if not checkpoint:
-        if not path:
-            raise JobError("a transform to a topic or a table needs a checkpoint")
-        checkpoint = f"{path}/_checkpoint"
     if topic:
         rows = as_records(result, settings.texts("key"), settings.text("value"))
         bootstrap = settings.text("target-bootstrap-server") or settings.text("bootstrap-server")

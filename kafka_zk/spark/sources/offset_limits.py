@@ -167,20 +167,3 @@ def _is_number(number: object) -> bool:
     if type(number) is not int or number < EARLIEST:
         raise ValueError(number)
     return True
-
-
-def to_json_offsets(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """{"topic": {"partition": offset}}, in order: what Spark writes into a query's checkpoint."""
-    nested: dict[str, dict[str, int]] = {}
-    for partition in sorted(offsets):
-        nested.setdefault(partition.topic, {})[str(partition.partition)] = offsets[partition]
-    return nested
-
-
-def from_json_offsets(nested: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
-    """What `to_json_offsets` made."""
-    return {
-        TopicPartition(topic, int(index)): offset
-        for topic, offsets in nested.items()
-        for index, offset in offsets.items()
-    }

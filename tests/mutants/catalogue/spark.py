@@ -127,4 +127,32 @@ MUTANTS: tuple[Mutant, ...] = (
         new="xxhash64(key, value,",
         tests="tests/integration/test_pipeline_jobs.py -k missing_twice_or_changed",
     ),
+    Mutant(
+        breaks="files that another checkpoint wrote are refused",
+        file="kafka_zk/spark/jobs/sink_owner.py",
+        old="    if written > begun or (written > NONE and noted not in (None, query_id)):\n",
+        new="    if False:\n",
+        tests="tests/unit/spark/test_sink_owner.py -k refused",
+    ),
+    Mutant(
+        breaks="a topic that was made anew and has grown is not taken for the old one",
+        file="kafka_zk/spark/sources/stream_offsets.py",
+        old="if now.get(topic, known) != known)",
+        new="if topic not in {**now, topic: known})",
+        tests="tests/unit/spark/sources/test_planning.py -k made_anew",
+    ),
+    Mutant(
+        breaks="a task reads no other topic of the name that was planned",
+        file="kafka_zk/client/range_reading/range_reader.py",
+        old="        if NULL_UUID not in (topic_id, self._topic_id) and topic_id != self._topic_id:\n",
+        new="        if False:\n",
+        tests="tests/unit/client/range_reading/test_range_reader.py -k made_anew",
+    ),
+    Mutant(
+        breaks="a small file is there while it is replaced",
+        file="kafka_zk/spark/jobs/file_replacement.py",
+        old="    os.replace(unfinished, at)\n",
+        new="    at.unlink(missing_ok=True)\n    os.replace(unfinished, at)\n",
+        tests="tests/unit/spark/test_file_replacement.py",
+    ),
 )

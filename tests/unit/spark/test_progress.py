@@ -25,5 +25,9 @@ def test_end_offsets_are_read_as_objects_and_as_texts():
     assert end_offsets(report) == {"a": {"0": 5, "1": 6}, "b": {"0": 7}}
 
 
+def test_ids_of_topics_are_no_offsets():
+    assert end_offsets({"sources": [{"endOffset": {"a": {"0": 5}, "@ids": {"a": "AAAA"}}}]}) == {"a": {"0": 5}}
+
+
 def test_offsets_of_other_sources_are_passed_over():
     assert end_offsets({"sources": [{"endOffset": None}, {"endOffset": "3"}, {"endOffset": "x"}, {}]}) == {}

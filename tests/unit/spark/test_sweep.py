@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kafka_zk.spark.jobs.archive import refuse_others_files, sweep
 from kafka_zk.spark.jobs.outcome import JobError
-
-
-class LocalStore:
-    """Stands where FileStore stands, which needs Spark's JVM."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    def exists(self, name: str = "") -> bool:
-        return (self.root / name).exists()
-
-    def names(self, folder: str) -> list[str]:
-        return sorted(path.name for path in (self.root / folder).iterdir())
-
-    def read(self, name: str) -> str:
-        return (self.root / name).read_text()
-
-    def data_files(self) -> Iterator[str]:
-        for path in sorted(self.root.rglob("*")):
-            if path.is_file() and not any(part[0] in "_." for part in path.relative_to(self.root).parts):
-                yield str(path)
-
-    def delete(self, path: str) -> None:
-        Path(path).unlink()
+from tests.unit.spark.local_store import LocalStore
 
 
 @pytest.fixture

@@ -16,11 +16,12 @@ from kafka_zk.client.errors import KafkaException
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.tables.admin import ADMIN_KEYS
 from kafka_zk.protocol.errors import BrokerError, UnknownTopicOrPartition
-from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.protocol.types import NULL_UUID, TopicPartition, uuid_to_base64
 from kafka_zk.spark.sources.errors import DataLossError, SourceError, SourceOptionError
 from kafka_zk.spark.sources.kafka.settings import BOOTSTRAP, ReadSettings
 from kafka_zk.spark.sources.offset_limits import EARLIEST, LATEST, OffsetLimit
 from kafka_zk.spark.sources.ranges import OffsetRange, divide, ranges_between
+from kafka_zk.spark.sources.stream_offsets import StreamOffsets
 
 Offsets = dict[TopicPartition, int]
 
@@ -47,8 +48,8 @@ class Planner:
 
     # --- partitions --------------------------------------------------------------------------------------------------
 
-    def partitions(self) -> list[TopicPartition]:
-        """Blocks. What the subscription means now. Raises SourceError."""
+    def partitions(self) -> tuple[list[TopicPartition], dict[str, str]]:
+        """Blocks. What the subscription means now, and the ids of those topics that have one. Raises SourceError."""
         wanted = self._settings.subscription
         try:
             topics = self._topics()
@@ -65,7 +66,8 @@ class Planner:
                 raise SourceError(
                     f"There is no partition {', '.join(map(str, missing_partitions))} in the cluster ({wanted})."
                 )
-        return sorted(each for each in there if wanted.has(each))
+        ids = {name: uuid_to_base64(topic.topic_id) for name, topic in described.items() if topic.topic_id != NULL_UUID}
+        return sorted(each for each in there if wanted.has(each)), ids
 
     def _topics(self) -> list[str]:
         wanted = self._settings.subscription
@@ -77,6 +79,19 @@ class Planner:
         return {listing.name for listing in self._client().list_topics(internal=True)}
 
     # --- offsets -----------------------------------------------------------------------------------------------------
+
+    def ends(self) -> StreamOffsets:
+        """Blocks. Where the logs end that the subscription means now, and of which topics they are. Raises SourceError.
+
+        A leader tells where its log ends, not of which topic: so the topics are looked at before and after.
+        """
+        partitions, ids = self.partitions()
+        while True:
+            latest = self.latest(partitions)
+            before = (partitions, ids)
+            partitions, ids = self.partitions()
+            if (partitions, ids) == before:
+                return StreamOffsets(latest, ids)
 
     def latest(self, partitions: Collection[TopicPartition]) -> Offsets:
         """Blocks. Where the logs end for this query's isolation level. Raises SourceError."""
@@ -116,13 +131,15 @@ class Planner:
 
     # --- plans -------------------------------------------------------------------------------------------------------
 
-    def batch_plan(self) -> list[OffsetRange]:
-        """Blocks. The pieces of a batch query. Raises SourceError, SourceOptionError, DataLossError."""
-        partitions = self.partitions()
-        latest = self.latest(partitions)
+    def batch_plan(self) -> tuple[list[OffsetRange], Mapping[str, str]]:
+        """Blocks. The pieces of a batch query, and the ids of topics. Raises SourceError, SourceOptionError,
+        DataLossError."""
+        found = self.ends()
+        latest = dict(found.offsets)
+        partitions = list(latest)
         starts = self.resolved(self._settings.start, partitions, latest)
         ends = self.resolved(self._settings.end, partitions, latest)
-        return self.plan(*self.checked(starts, ends, latest))
+        return self.plan(*self.checked(starts, ends, latest)), found.topic_ids
 
     def plan(self, starts: Offsets, ends: Offsets) -> list[OffsetRange]:
         """The pieces that tasks read."""
@@ -157,6 +174,13 @@ class Planner:
         if self._settings.fail_on_data_loss:
             raise DataLossError(f"{what} With failOnDataLoss=false the query goes on with what is there.")
         log.warning("%s", what)
+
+    def made_anew(self, topic: str) -> None:
+        """Raise DataLossError for a topic that was deleted and made anew, or only warn as `lost` does."""
+        what = f"Topic {topic} was deleted and made anew: what the old one had and was not read yet is gone"
+        if self._settings.fail_on_new_topic and not self._settings.fail_on_data_loss:
+            raise DataLossError(f"{what}, and the offsets of both cannot be told apart where this query writes.")
+        self.lost(f"{what}, and the new one is read from its start.")
 
     def _client(self) -> AdminClient:
         if self._admin is None:

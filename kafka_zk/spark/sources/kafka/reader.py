@@ -24,7 +24,7 @@ class KafkaReader(DataSourceReader):
     def partitions(self) -> list[KafkaInputPartition]:
         """Blocks. Raises SourceError, SourceOptionError, DataLossError."""
         with Planner(self._settings) as planner:
-            return input_partitions(planner.batch_plan())
+            return input_partitions(*planner.batch_plan())
 
     def read(self, partition: KafkaInputPartition | None) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
         # Without any partition Spark asks for one that is none.

@@ -30,13 +30,17 @@ _OF_STREAMS = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
 
 @dataclass(frozen=True, slots=True)
 class ReadSettings:
-    """`client` are a consumer's properties. Times in milliseconds."""
+    """`client` are a consumer's properties. Times in milliseconds.
+
+    `fail_on_new_topic`: a topic that was deleted and made anew ends a stream that else would go on at its start.
+    """
 
     client: Mapping[str, str]
     subscription: Subscription
     start: OffsetLimit
     end: OffsetLimit
     fail_on_data_loss: bool
+    fail_on_new_topic: bool
     include_headers: bool
     min_partitions: int | None
     max_records: int | None
@@ -82,12 +86,14 @@ def stream_settings(options: Mapping[str, str]) -> ReadSettings:
 
 
 def _settings(options: Mapping[str, str], start: OffsetLimit, end: OffsetLimit) -> ReadSettings:
+    fail_on_data_loss = read_flag(options, "failOnDataLoss", default=True)
     return ReadSettings(
         client=consumer_properties(options),
         subscription=read_subscription(options),
         start=start,
         end=end,
-        fail_on_data_loss=read_flag(options, "failOnDataLoss", default=True),
+        fail_on_data_loss=fail_on_data_loss,
+        fail_on_new_topic=read_flag(options, "failOnNewTopic", default=fail_on_data_loss),
         include_headers=read_flag(options, "includeHeaders", default=False),
         min_partitions=read_positive(options, "minPartitions"),
         max_records=read_positive(options, "maxRecordsPerPartition"),

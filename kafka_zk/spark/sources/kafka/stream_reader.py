@@ -24,8 +24,8 @@ from pyspark.sql.streaming.datasource import (
 from kafka_zk.spark.sources.kafka.planner import Offsets, Planner
 from kafka_zk.spark.sources.kafka.reading import KafkaInputPartition, input_partitions, read_piece
 from kafka_zk.spark.sources.kafka.settings import ReadSettings
-from kafka_zk.spark.sources.offset_limits import from_json_offsets, to_json_offsets
 from kafka_zk.spark.sources.ranges import limited
+from kafka_zk.spark.sources.stream_offsets import StreamOffsets, decode
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -34,7 +34,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, settings: ReadSettings) -> None:
         self._settings = settings
         self._planner = Planner(settings)
-        self._target: Offsets | None = None
+        self._target: StreamOffsets | None = None
         self._last_trigger_s = time.monotonic()
 
     def __getstate__(self) -> ReadSettings:
@@ -45,11 +45,13 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a new query starts."""
-        partitions = self._planner.partitions()
-        latest = self._planner.latest(partitions)
-        starts = self._planner.resolved(self._settings.start, partitions, latest)
+        ends = self._planner.ends()
+        latest = dict(ends.offsets)
+        starts = self._planner.resolved(self._settings.start, list(latest), latest)
         starts, _ = self._planner.checked(starts, latest, latest)
-        return to_json_offsets({each: min(start, latest[each]) for each, start in starts.items()})
+        return StreamOffsets(
+            {each: min(start, latest[each]) for each, start in starts.items()}, ends.topic_ids
+        ).encode()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         if self._settings.max_offsets is not None:
@@ -60,28 +62,34 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Where the next micro-batch ends; `start` itself while there is too little to read."""
-        starts = from_json_offsets(start)
-        ends = self._ends()
-        begins = self._with_new_partitions(starts, ends)
+        found = self._ends()
+        ends = dict(found.offsets)
+        begins = self._with_new_partitions(self._still_there(decode(start), found), ends)
         if self._target is None and not isinstance(limit, ReadAllAvailable) and self._is_too_little(begins, ends):
             return start
         if isinstance(limit, ReadMaxRows):
             ends = limited(begins, ends, limit.max_rows)
         self._last_trigger_s = time.monotonic()
-        return to_json_offsets(ends)
+        return StreamOffsets(ends, found.topic_ids).encode()
 
     def prepareForTriggerAvailableNow(self) -> None:
         """What is there now is all that the query reads."""
-        self._target = self._planner.latest(self._planner.partitions())
+        self._target = self._planner.ends()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        return to_json_offsets(self._ends())
+        return self._ends().encode()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[KafkaInputPartition]:
         """The pieces of one micro-batch. Raises DataLossError, SourceError."""
-        starts, ends = from_json_offsets(start), from_json_offsets(end)
-        if starts == ends:
+        since, until = decode(start), decode(end)
+        if since == until:
             return []
+        starts = self._still_there(since, until)
+        gone_since_planned = until.replaced(self._planner.partitions()[1])
+        for topic in gone_since_planned:
+            self._planner.made_anew(topic)
+        starts = {each: offset for each, offset in starts.items() if each.topic not in gone_since_planned}
+        ends = dict(until.without(gone_since_planned).offsets)
         for gone in sorted(starts.keys() - ends.keys()):
             self._planner.lost(f"Partition {gone} is gone; it was read up to offset {starts[gone]}.")
         begins = {each: begin for each, begin in self._with_new_partitions(starts, ends).items() if each in ends}
@@ -91,7 +99,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             elif ends[each] < begins[each]:
                 self._planner.lost(f"The end of partition {each} went back from offset {begins[each]} to {ends[each]}.")
         begins, ends = self._planner.checked(begins, ends, self._planner.latest(begins))
-        return input_partitions(self._planner.plan(begins, ends))
+        return input_partitions(self._planner.plan(begins, ends), until.topic_ids)
 
     def read(self, partition: KafkaInputPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
         return read_piece(self._settings, partition)
@@ -99,15 +107,20 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: dict[str, Any]) -> None:
         """Show a group's lag tools how far the query is. A query goes on from its checkpoint, never from here."""
         if self._settings.commit_group:
-            self._planner.commit(self._settings.commit_group, from_json_offsets(end))
+            self._planner.commit(self._settings.commit_group, dict(decode(end).offsets))
 
     def stop(self) -> None:
         self._planner.close()
 
-    def _ends(self) -> Offsets:
-        if self._target is not None:
-            return dict(self._target)
-        return self._planner.latest(self._planner.partitions())
+    def _ends(self) -> StreamOffsets:
+        return self._planner.ends() if self._target is None else self._target
+
+    def _still_there(self, starts: StreamOffsets, ends: StreamOffsets) -> Offsets:
+        """Of where a query was what still means the same. Raises DataLossError for a topic that was made anew."""
+        replaced = starts.replaced(ends.topic_ids)
+        for topic in replaced:
+            self._planner.made_anew(topic)
+        return dict(starts.without(replaced).offsets)
 
     def _with_new_partitions(self, starts: Offsets, ends: Offsets) -> Offsets:
         """Partitions that came after the query began are read from where their logs start."""

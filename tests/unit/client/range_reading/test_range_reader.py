@@ -8,8 +8,10 @@ from uuid import UUID
 
 import pytest
 
+from kafka_zk.client.range_reading.errors import TopicReplaced
 from kafka_zk.client.range_reading.range_reader import RangeReader
 from kafka_zk.clock import SystemClock
+from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafka_zk.protocol.messages.metadata import (
     MetadataResponse,
@@ -81,3 +83,34 @@ def test_a_topic_without_an_id_is_fetched_by_its_name(topic_id: UUID, version: i
         with RangeReader({"bootstrap.servers": broker.bootstrap}) as reader:
             assert [batch.header.base_offset for batch in reader.read(TopicPartition("t", 0), 0, 5)] == [0]
         assert (FETCH, version) in broker.seen
+
+
+def test_a_topic_that_was_made_anew_is_not_read_in_the_place_of_the_old_one() -> None:
+    ids = [UUID(int=8)]
+
+    def metadata(*_: object) -> MetadataResponse:
+        leader = MetadataResponsePartition(partition_index=0, leader_id=1, leader_epoch=0)
+        topic = MetadataResponseTopic(name="t", topic_id=ids[-1], partitions=[leader])
+        node = MetadataResponseBroker(node_id=1, host=broker.host, port=broker.port)
+        return MetadataResponse(brokers=[node], controller_id=1, topics=[topic])
+
+    def fetch(request: Any, version: int) -> FetchResponse:
+        (asked,) = request.topics
+        (wanted,) = asked.partitions
+        found = PartitionData(partition_index=0, high_watermark=END, records=data(wanted.fetch_offset, 5))  # type: ignore[arg-type]
+        if wanted.fetch_offset == 5:
+            # The old topic's records are gone with it.
+            ids.append(UUID(int=9))
+            found = PartitionData(partition_index=0, error_code=int(ErrorCode.UNKNOWN_TOPIC_ID))
+        return FetchResponse(responses=[FetchableTopicResponse(topic_id=asked.topic_id, partitions=[found])])
+
+    with ScriptedBroker({FETCH: fetch}, versions={**VERSIONS, FETCH: (4, 16)}) as broker:
+        broker.handlers[METADATA] = metadata
+        seen = []
+        told = "offsets 5 to 14 of partition t-0, as they were planned, are gone"
+        with RangeReader({"bootstrap.servers": broker.bootstrap}) as reader:
+            found = reader.read(TopicPartition("t", 0), 0, END, UUID(int=8))
+            seen.append(next(found).header.base_offset)
+            with pytest.raises(TopicReplaced, match=told):
+                next(found)
+    assert seen == [0]

@@ -13,9 +13,7 @@ from kafka_zk.spark.sources.offset_limits import (
     Kind,
     Side,
     check_batch_limits,
-    from_json_offsets,
     read_limit,
-    to_json_offsets,
 )
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
@@ -100,9 +98,3 @@ def test_a_batch_starts_where_something_is_and_ends_where_it_ends(options: dict[
     start, end = read_limit(options, Side.STARTING, Kind.EARLIEST), read_limit(options, Side.ENDING, Kind.LATEST)
     with pytest.raises(SourceOptionError, match="in a batch query"):
         check_batch_limits(start, end)
-
-
-def test_offsets_of_a_checkpoint_come_back() -> None:
-    offsets = {TopicPartition("b", 10): 1, A1: 2, A0: 3}
-    assert to_json_offsets(offsets) == {"a": {"0": 3, "1": 2}, "b": {"10": 1}}
-    assert from_json_offsets(to_json_offsets(offsets)) == offsets

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
@@ -12,7 +13,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 from kafka_zk.client.admin.admin_results import TopicDescription, TopicListing, TopicPartitionInfo
 from kafka_zk.client.admin.offset_listing import Listed, ListedOffset
 from kafka_zk.protocol.errors import LeaderNotAvailable, UnknownTopicOrPartition
-from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+from kafka_zk.protocol.types import NULL_UUID, TopicPartition, uuid_to_base64
 from kafka_zk.spark.sources.errors import DataLossError, SourceError
 from kafka_zk.spark.sources.kafka.planner import Planner
 from kafka_zk.spark.sources.kafka.settings import batch_settings, stream_settings
@@ -29,6 +30,7 @@ class Cluster:
         self.logs = dict(logs)
         self.committed: dict[str, Mapping[TopicPartition, int]] = {}
         self.leaderless: set[TopicPartition] = set()
+        self.ids: dict[str, UUID] = {}
 
     def list_topics(self, *, internal: bool) -> list[TopicListing]:
         return [TopicListing(topic, NULL_UUID, False) for topic in sorted({each.topic for each in self.logs})]
@@ -41,7 +43,7 @@ class Cluster:
             ]
             if not infos:
                 raise UnknownTopicOrPartition
-            found[name] = TopicDescription(name, NULL_UUID, False, infos)
+            found[name] = TopicDescription(name, self.ids.get(name, NULL_UUID), False, infos)
         return found
 
     def list_offsets(self, wanted: Mapping[TopicPartition, int], *, read_committed: bool) -> Listed:
@@ -70,7 +72,7 @@ def given(**options: str) -> CaseInsensitiveDict:
 def plan(cluster: Cluster, **options: str) -> list[tuple[str, int, int]]:
     planner = Planner(batch_settings(given(**options)))
     planner._admin = cluster  # type: ignore[assignment]
-    return [(str(each.topic_partition), each.start_offset, each.end_offset) for each in planner.batch_plan()]
+    return [(str(each.topic_partition), each.start_offset, each.end_offset) for each in planner.batch_plan()[0]]
 
 
 def stream(cluster: Cluster, **options: str) -> KafkaStreamReader:
@@ -98,7 +100,7 @@ def test_the_pattern_finds_topics_and_assign_partitions() -> None:
     for name, value, expected in (("subscribePattern", "b|c", ["b-0"]), ("assign", '{"a":[1]}', ["a-1"])):
         planner = Planner(batch_settings(CaseInsensitiveDict({"kafka.bootstrap.servers": "b:1", name: value})))
         planner._admin = cluster  # type: ignore[assignment]
-        assert [str(each.topic_partition) for each in planner.batch_plan()] == expected
+        assert [str(each.topic_partition) for each in planner.batch_plan()[0]] == expected
 
 
 def test_what_is_not_there_is_named() -> None:
@@ -194,3 +196,75 @@ def test_a_group_is_shown_how_far_a_stream_is() -> None:
     made = stream(cluster, groupIdForCommit="g")
     made.commit({"a": {"0": 3}})
     assert cluster.committed == {"g": {A0: 3}}
+
+
+OLD, NEW = UUID(int=1), UUID(int=2)
+
+
+def at(offset: int, topic_id: UUID = OLD) -> dict[str, Any]:
+    """Where a stream of a-0 is, in its checkpoint."""
+    return {"a": {"0": offset}, "@ids": {"a": uuid_to_base64(topic_id)}}
+
+
+def made_anew(end: int) -> Cluster:
+    """Topic a, which was deleted, made anew, and has grown to `end`."""
+    cluster = Cluster({A0: (0, end)})
+    cluster.ids["a"] = NEW
+    return cluster
+
+
+def test_a_stream_knows_its_topics_by_their_ids() -> None:
+    cluster = Cluster({A0: (2, 10), B0: (0, 3)})
+    cluster.ids["a"] = OLD
+    assert stream(cluster, startingOffsets="earliest").initialOffset() == at(2)
+    made = stream(cluster, subscribe="a,b")
+    both = {"a": {"0": 10}, "b": {"0": 3}, "@ids": {"a": uuid_to_base64(OLD)}}
+    assert made.latestOffset(at(2), ReadAllAvailable()) == made.reportLatestOffset() == both
+    assert [piece.topic_id for piece in made.partitions(at(2), both)] == [uuid_to_base64(OLD), ""]
+
+
+@pytest.mark.parametrize("end", [2, 5, 9])
+def test_a_topic_that_was_made_anew_ends_a_stream(end: int) -> None:
+    made = stream(made_anew(end))
+    with pytest.raises(DataLossError, match="Topic a was deleted and made anew"):
+        made.latestOffset(at(5), ReadAllAvailable())
+    with pytest.raises(DataLossError, match="Topic a was deleted and made anew"):
+        made.partitions(at(5), at(end, NEW))
+    with pytest.raises(DataLossError, match="Topic a was deleted and made anew"):
+        made.partitions(at(5), at(7))
+
+
+@pytest.mark.parametrize("end", [2, 5, 9])
+def test_with_data_loss_allowed_the_new_topic_is_read_from_its_start(end: int) -> None:
+    made = stream(made_anew(end), failOnDataLoss="false")
+    until = made.latestOffset(at(5), ReadAllAvailable())
+    assert until == at(end, NEW)
+    assert pieces(made, at(5), until) == [(0, 0, end)]
+    # A batch of the old topic that is done again has nothing any more; the one after it has all of the new topic.
+    assert pieces(made, at(5), at(7)) == []
+    assert pieces(made, at(7), at(end, NEW)) == [(0, 0, end)]
+
+
+def test_a_query_that_cannot_hold_two_topics_of_one_name_ends_in_any_case() -> None:
+    made = stream(made_anew(9), failOnDataLoss="false", failOnNewTopic="true")
+    with pytest.raises(DataLossError, match="cannot be told apart where this query writes"):
+        made.latestOffset(at(5), ReadAllAvailable())
+
+
+def test_a_checkpoint_of_an_earlier_version_goes_on_and_learns_the_ids() -> None:
+    made = stream(made_anew(9))
+    assert made.latestOffset({"a": {"0": 5}}, ReadAllAvailable()) == at(9, NEW)
+    assert pieces(made, {"a": {"0": 5}}, at(9, NEW)) == [(0, 5, 9)]
+    assert pieces(made, {"a": {"0": 9}}, at(9, NEW)) == []
+
+
+def test_a_topic_that_is_made_anew_while_its_end_is_looked_up_is_looked_up_again() -> None:
+    class Replaced(Cluster):
+        def list_offsets(self, wanted: Mapping[TopicPartition, int], *, read_committed: bool) -> Listed:
+            answers = super().list_offsets(wanted, read_committed=read_committed)
+            self.logs, self.ids = {A0: (0, 3)}, {"a": NEW}
+            return answers
+
+    cluster = Replaced({A0: (0, 8)})
+    cluster.ids["a"] = OLD
+    assert stream(cluster).reportLatestOffset() == at(3, NEW)

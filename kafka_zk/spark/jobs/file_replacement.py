@@ -1,0 +1,68 @@
+"""A small file replaced so that a crash at any moment leaves the old text or the new one, never none and never a part.
+
+Role        Acts, on the driver.
+Rule        Written beside its place, synced, renamed over the old file; nothing is deleted before.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+
+def unfinished_name(name: str) -> str:
+    """Where a text is written before it takes its place; no reader looks at names with a dot."""
+    return f".{name}.unfinished"
+
+
+def replace_local(at: Path, content: bytes) -> None:
+    """On a file system of this machine. Raises OSError."""
+    at.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = at.with_name(unfinished_name(at.name))
+    with unfinished.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    # The checksum that Hadoop keeps beside a file of its own would not fit the new text; without one it checks nothing.
+    at.with_name(f".{at.name}.crc").unlink(missing_ok=True)
+    os.replace(unfinished, at)
+    directory = os.open(at.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def replace_remote(jvm: Any, gateway: Any, configuration: Any, fs: Any, at: Any, content: bytes) -> None:
+    """On any other file system that Hadoop knows. Raises OSError where the new file cannot take its place.
+
+    What has no FileContext is an object store without a rename: there a file appears, whole, when it is closed.
+    """
+    hadoop = jvm.org.apache.hadoop.fs
+    fs.mkdirs(at.getParent())
+    try:
+        context = hadoop.FileContext.getFileContext(at.toUri(), configuration)
+    except Exception as error:
+        if "UnsupportedFileSystemException" not in str(error):
+            raise OSError(f"{at} cannot be written: {error}") from error
+        _write(fs, at, content)
+        return
+    unfinished = hadoop.Path(at.getParent(), unfinished_name(at.getName()))
+    _write(fs, unfinished, content)
+    how = getattr(hadoop, "Options$Rename")
+    options = gateway.new_array(how, 1)
+    options[0] = how.OVERWRITE
+    try:
+        context.rename(unfinished, at, options)
+    except Exception as error:
+        raise OSError(f"{unfinished} cannot be renamed to {at.getName()}: {error}") from error
+
+
+def _write(fs: Any, at: Any, content: bytes) -> None:
+    stream = fs.create(at, True)
+    try:
+        stream.write(bytearray(content))
+        stream.hsync()
+    finally:
+        stream.close()

@@ -1,0 +1,152 @@
+"""What a job refuses instead of dropping records: another checkpoint or directory, another topic of the same name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from kafka_zk.client.admin.admin_client import AdminClient
+from kafka_zk.client.admin.admin_results import NewTopic
+from kafka_zk.client.admin.offset_listing import ListedOffset, OffsetSpec
+from kafka_zk.protocol.errors import TopicAlreadyExists
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.spark.jobs.file_replacement import replace_remote
+from kafka_zk.spark.jobs.file_store import FileStore
+from kafka_zk.spark.jobs.outcome import JobError
+from tests.support.broker import OurBroker
+from tests.support.librdkafka import Librdkafka, Written
+from tests.support.processes import wait_until
+from tests.support.spark import RunJob, job_runner
+from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurBroker]:
+    folder = tmp_path_factory.mktemp("pipeline-refusals")
+    running = OurBroker(folder, fresh_chroot(zookeeper, "pipeline-refusals")).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def job(spark: SparkSession, broker: OurBroker) -> RunJob:
+    return job_runner(spark, broker.bootstrap)
+
+
+def write(kafka: Librdkafka, topic: str, *words: str) -> None:
+    kafka.write(topic, [Written(word.encode()) for word in words])
+
+
+def values(spark: SparkSession, path: Path) -> list[str]:
+    return sorted(bytes(row["value"]).decode() for row in spark.read.parquet(str(path)).collect())
+
+
+def test_an_archive_goes_on_with_the_checkpoint_that_it_was_begun_with_only(
+    job: RunJob, kafka: Librdkafka, spark: SparkSession, tmp_path: Path
+) -> None:
+    topic, path = kafka.topic(), tmp_path / "archive"
+    write(kafka, topic, "a", "b")
+    job("archive", topics=topic, path=str(path), checkpoint=str(tmp_path / "one"))
+    write(kafka, topic, "c")
+    with pytest.raises(JobError, match=r"archive was written with another checkpoint than .*/two"):
+        job("archive", topics=topic, path=str(path), checkpoint=str(tmp_path / "two"))
+    with pytest.raises(JobError, match=r"one has done 1 batches, of which .*elsewhere lacks the last"):
+        job("archive", topics=topic, path=str(tmp_path / "elsewhere"), checkpoint=str(tmp_path / "one"))
+    job("archive", topics=topic, path=str(path), checkpoint=str(tmp_path / "one"))
+    assert values(spark, path) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("to", ["to_path", "to_table"])
+def test_a_transform_goes_on_with_its_checkpoint_only(
+    job: RunJob, kafka: Librdkafka, spark: SparkSession, tmp_path: Path, to: str
+) -> None:
+    topic = kafka.topic()
+    place = str(tmp_path / "rows") if to == "to_path" else "rows_of_one_checkpoint"
+    given = {"topics": topic, "decode": "string", "sql": "SELECT value FROM records", to: place}
+    write(kafka, topic, "a")
+    job("transform", **given, checkpoint=str(tmp_path / "one"))
+    write(kafka, topic, "b")
+    with pytest.raises(JobError, match="was written with another checkpoint"):
+        job("transform", **given, checkpoint=str(tmp_path / "two"))
+    job("transform", **given, checkpoint=str(tmp_path / "one"))
+    rows = spark.read.parquet(place) if to == "to_path" else spark.table(place)
+    assert sorted(row["value"] for row in rows.collect()) == ["a", "b"]
+
+
+def make_anew(broker: OurBroker, topic: str) -> None:
+    with AdminClient({"bootstrap.servers": broker.bootstrap}) as admin:
+        admin.delete_topics([topic])
+
+        def is_made() -> bool:
+            with suppress(TopicAlreadyExists):  # The old one is being deleted.
+                admin.create_topics([NewTopic(topic, 1, 1)])
+                return True
+            return False
+
+        wait_until(is_made, "the old topic is gone and the new one made")
+        place = TopicPartition(topic, 0)
+        wait_until(
+            lambda: isinstance(admin.list_offsets({place: OffsetSpec.LATEST})[place], ListedOffset), "it is led again"
+        )
+
+
+def test_a_topic_that_was_made_anew_and_has_grown_is_not_read_from_the_middle(
+    job: RunJob, kafka: Librdkafka, broker: OurBroker, spark: SparkSession, tmp_path: Path
+) -> None:
+    topic, archive, rows = kafka.topic(), str(tmp_path / "archive"), str(tmp_path / "rows")
+    query = {"topics": topic, "decode": "string", "sql": "SELECT encode(value, 'utf-8') AS value FROM records"}
+    write(kafka, topic, "a", "b")
+    job("archive", topics=topic, path=archive)
+    job("transform", **query, to_path=rows)
+    make_anew(broker, topic)
+    write(kafka, topic, "A", "B", "C")
+    for given in ({}, {"allow_data_loss": True}):
+        with pytest.raises(StreamingQueryException, match=f"Topic {topic} was deleted and made anew"):
+            job("archive", topics=topic, path=archive, **given)
+    with pytest.raises(StreamingQueryException, match=f"Topic {topic} was deleted and made anew"):
+        job("transform", **query, to_path=rows)
+    assert values(spark, Path(archive)) == values(spark, Path(rows)) == ["a", "b"]
+    job("transform", **query, to_path=rows, allow_data_loss=True)
+    assert values(spark, Path(rows)) == ["A", "B", "C", "a", "b"]
+
+
+def test_a_state_file_that_cannot_be_replaced_stays_as_it_was(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FileStore(spark, str(tmp_path / "state"))
+    store.write("batch/0", "old")
+
+    class Failing:
+        """A file system that renames nothing."""
+
+        def __init__(self, fs: Any) -> None:
+            self._fs = fs
+
+        def __getattr__(self, name: str) -> Any:
+            return (lambda *_: False) if name == "rename" else getattr(self._fs, name)
+
+    def refuse(*_: object) -> None:
+        raise OSError("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "_fs", Failing(store._fs))
+        patched.setattr(os, "replace", refuse)
+        with pytest.raises(OSError, match=r"no room|renamed"):
+            store.write("batch/0", "new")
+    assert store.read("batch/0") == "old"
+    store.write("batch/0", "new")
+    assert store.read("batch/0") == "new"
+    # What is no local file system: renamed by Hadoop, over the old file.
+    at = store._path(f"file:{tmp_path}/state/batch/0")
+    replace_remote(spark._jvm, spark.sparkContext._gateway, store._configuration, store._fs, at, b"newest")
+    assert (tmp_path / "state/batch/0").read_bytes() == b"newest"
+    assert store.names("batch") == ["0"]
