@@ -23,6 +23,7 @@ from kafka_zk.admin.topic_rules import (
     check_name,
     check_new_partitions,
 )
+from kafka_zk.admin.znode_room import check_count, check_fits
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.describe import ConfigEntry, describe_topic
@@ -41,6 +42,7 @@ from kafka_zk.protocol.errors import (
 )
 from kafka_zk.protocol.types import NULL_UUID, uuid_to_base64
 from kafka_zk.zk.errors import BadVersion
+from kafka_zk.zk.limits import room_for_data
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.topics import (
     create_topic,
@@ -50,7 +52,7 @@ from kafka_zk.zk.topics import (
     versioned_topic_assignment,
     write_topic_assignment,
 )
-from kafka_zk.zk.znodes import DeleteTopicsTopicZNode, PartitionReplicas, TopicAssignment
+from kafka_zk.zk.znodes import DeleteTopicsTopicZNode, PartitionReplicas, TopicAssignment, TopicZNode
 from kafka_zk.zk.znodes.properties_order import in_properties_order
 
 BROKER_DEFAULT = -1
@@ -123,13 +125,22 @@ class TopicAdmin:
             )
         assignment = topic.assignment or self._assign(topic)
         self._check_new(topic.name, assignment, overrides)
-        topic_id = NULL_UUID
+        topic_id = _random_topic_id()
+        partitions = {index: PartitionReplicas(tuple(replicas)) for index, replicas in sorted(assignment.items())}
+        in_zookeeper = TopicAssignment(partitions, topic_id)
+        check_fits(topic.name, in_zookeeper, self._room_for(topic.name))
         if not validate_only:
             before_change(len(assignment))
-            topic_id = self._write_new(topic.name, assignment, overrides)
+            log.info(
+                "Creating topic %s with configuration %s and initial partition assignment %s",
+                topic.name,
+                dict(overrides),
+                assignment,
+            )
+            create_topic(self._zk, topic.name, in_zookeeper, overrides)
         return CreatedTopic(
             name=topic.name,
-            topic_id=topic_id,
+            topic_id=NULL_UUID if validate_only else topic_id,
             partition_count=len(assignment),
             replication_factor=len(next(iter(assignment.values()))),
             configs=in_scala_order(describe_topic(self._config, overrides), lambda entry: string_hash(entry.name)),
@@ -155,17 +166,27 @@ class TopicAdmin:
 
     def _assign(self, topic: NewTopic) -> Assignment:
         config = self._config
-        default_partitions, default_factor = config.num_partitions, config.default_replication_factor
+        count = config.num_partitions if topic.partition_count == BROKER_DEFAULT else topic.partition_count
+        factor = config.default_replication_factor
+        if topic.replication_factor != BROKER_DEFAULT:
+            factor = topic.replication_factor
         brokers = self._broker_racks()
+        self._check_count(topic.name, count, brokers, factor)
         return assign_replicas(
             brokers,
-            partition_count=default_partitions if topic.partition_count == BROKER_DEFAULT else topic.partition_count,
-            replication_factor=default_factor
-            if topic.replication_factor == BROKER_DEFAULT
-            else topic.replication_factor,
+            partition_count=count,
+            replication_factor=factor,
             start_index=self._chance.randrange(max(1, len(brokers))),
             shift=self._chance.randrange(max(1, len(brokers))),
         )
+
+    def _check_count(self, name: str, count: int, brokers: Sequence[BrokerRack], replication_factor: int) -> None:
+        ids = [broker.broker_id for broker in brokers]
+        check_count(name, count, self._room_for(name), broker_ids=ids, replication_factor=replication_factor)
+
+    def _room_for(self, name: str) -> int:
+        """How many bytes the znode of a topic may hold."""
+        return room_for_data(TopicZNode.path(name), max_bytes=self._zk.max_request_bytes)
 
     def _broker_racks(self) -> list[BrokerRack]:
         return [BrokerRack(broker.id, broker.rack) for broker in self._metadata_cache.all_alive_brokers()]
@@ -183,18 +204,6 @@ class TopicAdmin:
             validate_overrides(self._config, in_properties_order(overrides))
         except ConfigException as error:
             raise InvalidConfig(str(error)) from error
-
-    def _write_new(self, name: str, assignment: Assignment, overrides: Mapping[str, str]) -> UUID:
-        topic_id = _random_topic_id()
-        log.info(
-            "Creating topic %s with configuration %s and initial partition assignment %s",
-            name,
-            dict(overrides),
-            assignment,
-        )
-        partitions = {index: PartitionReplicas(tuple(replicas)) for index, replicas in sorted(assignment.items())}
-        create_topic(self._zk, name, TopicAssignment(partitions, topic_id), overrides)
-        return topic_id
 
     # --- growth ------------------------------------------------------------------------------------------------------
 
@@ -229,12 +238,15 @@ class TopicAdmin:
             given=chosen,
             live_brokers=[broker.broker_id for broker in brokers],
         )
+        if chosen is None:
+            self._check_count(name, total_count, brokers, len(existing[0]))
         added = chosen or assign_more_replicas(brokers, existing, total_count)
+        partitions = dict(topic.partitions) | {i: PartitionReplicas(tuple(r)) for i, r in added.items()}
+        assignment = TopicAssignment(partitions, topic.topic_id)
+        check_fits(name, assignment, self._room_for(name))
         if not validate_only:
             before_change(len(added))
             log.info("Creating %s partitions for '%s' with the replica assignment %s", len(added), name, added)
-            partitions = dict(topic.partitions) | {i: PartitionReplicas(tuple(r)) for i, r in added.items()}
-            assignment = TopicAssignment(partitions, topic.topic_id)
             try:
                 write_topic_assignment(self._zk, name, assignment, zk_version=zk_version)
             except BadVersion:

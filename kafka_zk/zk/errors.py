@@ -8,7 +8,7 @@ Source      org.apache.zookeeper.KeeperException; kafka.zookeeper.ZooKeeperClien
 
 from __future__ import annotations
 
-from kafka_zk.protocol.errors import StaleControllerEpoch, UnknownServerError
+from kafka_zk.protocol.errors import ErrorCode, StaleControllerEpoch, UnknownServerError
 
 
 class ZkError(UnknownServerError):
@@ -80,6 +80,20 @@ class NotTried(ZkError):
     """Part of a multi that came after the part that failed: nobody knows whether it would have worked."""
 
     keeper_code = "RuntimeInconsistency"
+
+
+class TooLarge(ZkError):
+    """A write that ZooKeeper would not take: it closes the connection of whoever sends so much. Nothing was sent."""
+
+    code = ErrorCode.INVALID_REQUEST
+    keeper_code = "BadArguments"
+
+
+class GivenUp(ZkError):
+    """A large write that was lost with one connection after the other, at last alone on one."""
+
+    code = ErrorCode.INVALID_REQUEST
+    keeper_code = "ConnectionLoss"
 
 
 class ConnectionTimeout(ZkError):

@@ -5,11 +5,15 @@ Invariants  A connection loss is never reported. A read is sent again. A write i
             been read: where they show that it was applied, its result is made of them (`lost_replies`), so its sender
             never meets its own NodeExists or BadVersion, and nothing is deleted twice.
             A write belongs to the generation it started in and is never sent in another one.
+            What is too large for ZooKeeper is not sent: it would close the connection, again and again. Where it takes
+            less than we know of, a large write that was lost twice is sent alone, and given up when it is lost again.
+Differs from Kafka: it sends such a request for ever, and everybody's requests are lost with its connections.
 Source      KafkaZkClient.retryRequestsUntilConnected, ZooKeeperClient.send.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,19 +22,32 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, KazooException, SessionExpiredError
 
 from kafka_zk.zk import kazoo_calls
-from kafka_zk.zk.errors import ConnectionClosed, SessionExpired, ZkError
+from kafka_zk.zk.errors import ConnectionClosed, GivenUp, SessionExpired, TooLarge, ZkError
 from kafka_zk.zk.kazoo_calls import Request
+from kafka_zk.zk.limits import largest, request_bytes
 from kafka_zk.zk.lost_replies import Found, Sent, is_sequential, numbered, paths_to_read, results_if_applied
 from kafka_zk.zk.session_life import SessionLife
 
+LARGE_BYTES = 16 * 1024
+"""No ensemble that serves brokers refuses less: a smaller request is not what costs connections, and never given up."""
+
+LOST_TOGETHER, LOST_AT_ALL = 2, 3
+"""So many connections a large write may lose beside others; with so many in all, the last alone, it is given up."""
+
 
 class RequestSender:
-    """Sends requests over the session whose life is `life`, at most `max_in_flight` at a time."""
+    """Sends requests over the session whose life is `life`, at most `max_in_flight` at a time.
 
-    def __init__(self, kazoo: KazooClient, life: SessionLife, max_in_flight: int) -> None:
+    None of more than `max_request_bytes`.
+    """
+
+    def __init__(self, kazoo: KazooClient, life: SessionLife, *, max_in_flight: int, max_request_bytes: int) -> None:
         self._kazoo = kazoo
         self._life = life
+        self._max_in_flight = max_in_flight
+        self._max_request_bytes = max_request_bytes
         self._in_flight = BoundedSemaphore(max_in_flight)
+        self._alone = BoundedSemaphore(1)
         self._now_ms: Callable[[], int] | None = None
         self._note_latency: Callable[[int], None] = _ignored
 
@@ -47,21 +64,34 @@ class RequestSender:
         """
         results: list[Any] = [None] * len(requests)
         first_sent: dict[int, Sent] = {}
-        unanswered = list(range(len(requests)))
+        lost: Counter[int] = Counter()
+        sizes = [request_bytes(request.operations, chroot=self._kazoo.chroot) for request in requests]
+        unanswered = []
+        for index, size in enumerate(sizes):
+            if size > self._max_request_bytes:
+                results[index] = self._too_large(requests[index], size)
+            else:
+                unanswered.append(index)
         while unanswered:
             self._life.connected.wait()
             if first_sent:
                 unanswered = self._not_applied(requests, unanswered, first_sent, generation, results)
+                for index in [index for index in unanswered if lost[index] >= LOST_AT_ALL]:
+                    results[index] = _given_up(requests[index], sizes[index])
+                    unanswered.remove(index)
             answers = []
             for index in unanswered:
                 first_sent.setdefault(index, self._known_now())
-                answers.append((index, self._send(requests[index], generation)))
+                is_suspect = lost[index] >= LOST_TOGETHER
+                send = self._send_alone if is_suspect else self._send
+                answers.append((index, send(requests[index], generation)))
             unanswered = []
             for index, answer in answers:
                 request = requests[index]
                 try:
                     results[index] = request.read(answer.get())
                 except ConnectionLoss:
+                    lost[index] += sizes[index] >= LARGE_BYTES
                     unanswered.append(index)
                 except SessionExpiredError as error:
                     if generation is not None or isinstance(error, ConnectionClosedError):
@@ -152,11 +182,43 @@ class RequestSender:
         answer.rawlink(answered)
         return answer
 
+    def _send_alone(self, request: Request, generation: int | None) -> Any:
+        """Blocks. Send it when nothing else is on its way, and wait for what becomes of it."""
+        with self._alone:
+            for _ in range(self._max_in_flight - 1):
+                self._in_flight.acquire()
+            try:
+                answer = self._send(request, generation)
+                answer.wait()
+                return answer
+            finally:
+                for _ in range(self._max_in_flight - 1):
+                    self._in_flight.release()
+
+    def _too_large(self, request: Request, size_bytes: int) -> TooLarge:
+        heaviest = largest(request.operations)
+        path = request.path if heaviest is None else heaviest.path
+        return TooLarge(
+            path,
+            f"The value of {path} is too large for ZooKeeper: writing it takes {size_bytes} bytes, and a request may "
+            f"have {self._max_request_bytes} (jute.maxbuffer).",
+        )
+
     def _refuse_if_over(self, generation: int | None) -> None:
         if self._life.is_over:
             raise ConnectionClosed(detail="The ZooKeeper client is closed")
         if generation is not None and generation != self._life.generation:
             raise SessionExpired(detail=f"The session of generation {generation} has expired")
+
+
+def _given_up(request: Request, size_bytes: int) -> GivenUp:
+    heaviest = largest(request.operations)
+    path = request.path if heaviest is None else heaviest.path
+    return GivenUp(
+        path,
+        f"ZooKeeper closed {LOST_AT_ALL} connections on the write of {path}, {size_bytes} bytes: its jute.maxbuffer "
+        "may be smaller than this broker knows.",
+    )
 
 
 def _ignored(latency_ms: int) -> None:

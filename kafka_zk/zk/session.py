@@ -22,6 +22,7 @@ from kafka_zk.zk.errors import ConnectionTimeout, NodeExists, NoNode, SessionExp
 from kafka_zk.zk.kazoo_calls import AclFor, Request, WatchCallback, always
 from kafka_zk.zk.kazoo_loop import close_session as close_session
 from kafka_zk.zk.kazoo_loop import kazoo_client
+from kafka_zk.zk.limits import DEFAULT_MAX_REQUEST_BYTES
 from kafka_zk.zk.operations import ANY_VERSION, ANYONE_ALL, Acl, Create, Delete, Operation, SetData, Stat
 from kafka_zk.zk.sending import RequestSender
 from kafka_zk.zk.session_life import SessionLife, returned
@@ -47,6 +48,7 @@ class ZkClient:
         session_timeout_ms: int = 18_000,
         connection_timeout_ms: int | None = None,
         max_in_flight: int = 10,
+        max_request_bytes: int = DEFAULT_MAX_REQUEST_BYTES,
         acl_for: AclFor = open_to_everyone,
         create_chroot: bool = True,
     ) -> None:
@@ -57,7 +59,11 @@ class ZkClient:
         self._creates_chroot = create_chroot
         self._kazoo = kazoo_client(connect, session_timeout_ms)
         self._life = SessionLife(self._kazoo, self._set_watches_again)
-        self._sender = RequestSender(self._kazoo, self._life, max_in_flight)
+        self.max_request_bytes = max_request_bytes
+        """What the ensemble takes (jute.maxbuffer). A larger write raises TooLarge, and is not sent."""
+        self._sender = RequestSender(
+            self._kazoo, self._life, max_in_flight=max_in_flight, max_request_bytes=max_request_bytes
+        )
         self._watches = Watches()
 
     # -- life of the session

@@ -12,6 +12,8 @@ from gevent.server import StreamServer
 
 from kafka_zk.zk import entity_configs, topics
 from kafka_zk.zk.cluster import create_top_level_paths, report_log_dir_failure
+from kafka_zk.zk.errors import GivenUp
+from kafka_zk.zk.limits import DEFAULT_MAX_REQUEST_BYTES, room_for_data
 from kafka_zk.zk.operations import Check, Create, Delete, SetData
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import ControllerRegistration, ControllerZNode, PartitionReplicas, TopicAssignment
@@ -120,3 +122,21 @@ def test_a_topic_is_created_and_configured_once(client: ZkClient, proxy: LossyPr
     proxy.is_losing = False
     assert entity_configs.entity_config(client, "topics/t") == {"a": "b"}
     assert client.children("/admin/delete_topics") == ["t"]
+
+
+def test_a_value_that_a_real_zookeeper_refuses_costs_three_connections_and_no_more(
+    zookeeper: ZooKeeperServer, proxy: LossyProxy
+) -> None:
+    chroot = fresh_chroot(zookeeper).partition("/")[2]
+    client = ZkClient(f"{proxy.connect}/{chroot}", connection_timeout_ms=30_000, max_request_bytes=4_000_000)
+    client.start()
+    states: list[str] = []
+    client.create("/n", b"old")
+    client.on_state_change(states.append)
+    with pytest.raises(GivenUp):
+        client.set("/n", b"x" * 1_100_000)
+    assert states.count("DISCONNECTED") == 3
+    assert client.get("/n")[0] == b"old"
+    limit = DEFAULT_MAX_REQUEST_BYTES
+    assert client.set("/n", b"x" * room_for_data("/n", max_bytes=limit)).version == 1
+    client.close()

@@ -12,7 +12,18 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from kafka_zk.zk.errors import BadVersion, NodeExists, NoNode, NotEmpty, NotTried, RolledBack, SessionExpired, ZkError
+from kafka_zk.zk.errors import (
+    BadVersion,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    NotTried,
+    RolledBack,
+    SessionExpired,
+    TooLarge,
+    ZkError,
+)
+from kafka_zk.zk.limits import DEFAULT_MAX_REQUEST_BYTES, request_bytes
 from kafka_zk.zk.lost_replies import Found, Sent, is_sequential, numbered, paths_to_read, results_if_applied
 from kafka_zk.zk.operations import Check, Create, Delete, Operation, SetData, Stat
 from kafka_zk.zk.znodes import PERSISTENT_PATHS
@@ -187,6 +198,7 @@ class ModelZkClient:
     def __init__(self, server: ModelZooKeeper) -> None:
         self.server = server
         self.is_secure = False
+        self.max_request_bytes = DEFAULT_MAX_REQUEST_BYTES
         self.generation = 1
         self.session_id = server.open_session()
         self.previous_session_id = 0
@@ -271,6 +283,8 @@ class ModelZkClient:
         results = []
         for batch in batches:
             self._refuse_if_over(generation)
+            if request_bytes(batch) > self.max_request_bytes:
+                raise TooLarge(batch[-1].path)
             cut = self.server.cut(batch)
             if cut is None:
                 results.append(self.server.apply(self.session_id, batch))

@@ -3,6 +3,7 @@
 from kafka_zk.controller import events
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafka_zk.protocol.messages.stop_replica import StopReplicaRequest
+from kafka_zk.zk.errors import TooLarge
 from kafka_zk.zk.operations import SetData
 from kafka_zk.zk.znodes import PartitionReplicas, ReassignPartitionsZNode, TopicAssignment, TopicZNode
 from tests.simulation.scenes import TOPIC_ID, alter_partition, outcome, partition_states, requests_since, start_move, tp
@@ -95,3 +96,20 @@ def test_partitions_that_are_added_while_a_move_is_written_stay(cluster):
     found = TopicZNode.decode(cluster.zookeeper.nodes[TopicZNode.path("t")].data).partitions
     assert (found[0].adding, found[1].replicas) == ((3,), (1,))
     assert cluster.state("t", 1).leader == 1
+
+
+def test_a_move_whose_assignment_fits_no_znode_is_refused_and_the_others_start(cluster):
+    cluster.create_topic("t", {index: [1, 2] for index in range(100)}, TOPIC_ID)
+    cluster.create_topic("small", {0: [1]}, None)
+    cluster.settle()
+    before = cluster.zookeeper.nodes[TopicZNode.path("t")].data
+    cluster.members[1].zk.max_request_bytes = len(before) + 300
+    targets = {tp(partition=index): (2, 3) for index in range(100)} | {tp("small"): (3,)}
+    results = outcome(cluster, cluster.controller.submit(events.ApiPartitionReassignment(targets)))
+    refused = [partition for partition, error in results.items() if error is not None]
+    assert {type(results[partition]) for partition in refused} == {TooLarge}
+    assert 0 < len(refused) < 100
+    assert results[tp("small")] is None
+    assert set(running(cluster)) == targets.keys() - set(refused)
+    written = TopicZNode.decode(cluster.zookeeper.nodes[TopicZNode.path("t")].data).partitions
+    assert {tp(partition=index) for index, found in written.items() if not found.adding} == set(refused)

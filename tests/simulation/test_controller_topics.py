@@ -123,3 +123,23 @@ def test_partitions_added_during_a_deletion_are_taken_out_again(cluster):
     cluster.settle()
     assignment = TopicZNode.decode(cluster.zookeeper.nodes[TopicZNode.path("t")].data)
     assert (sorted(assignment.partitions), assignment.topic_id) == ([0], TOPIC_ID)
+
+
+def test_a_large_topic_is_deleted_many_znodes_at_a_time(cluster):
+    cluster.create_topic("t", {index: [1 + index % 3] for index in range(300)}, TOPIC_ID)
+    cluster.settle()
+    rounds = []
+    zk = cluster.members[1].zk
+    multi_many = zk.multi_many
+
+    def counted(batches, **options):
+        batches = list(batches)
+        rounds.append(len(batches))
+        return multi_many(batches, **options)
+
+    zk.multi_many = counted
+    cluster.delete_topic("t")
+    cluster.settle()
+    assert not cluster.exists("/brokers/topics/t") and not cluster.exists("/admin/delete_topics/t")
+    assert sum(rounds) >= 603
+    assert len(rounds) <= 10

@@ -56,6 +56,8 @@ SPAWNS = {
     "network/channel.py BrokerChannel.__init__": "one connection: any error fails all that wait on it",
     "network/listener.py Listener._serve": "one client's connection: any error closes it",
     "replication/log_dir_moves.py LogDirMoves.resume": "one move: any error is logged, the replica stays where it is",
+    "replication/manager.py ReplicaManager.handle_log_dir_failure": "one failed directory, marked offline before; "
+    "whoever waited on it is let go by partition",
     "tools/server_start.py _serve": "a warning",
     "tools/server_start.py _serve.stop": "the stop itself",
     "zk/session_life.py SessionLife._follow_up": "sets an event",

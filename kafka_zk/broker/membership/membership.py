@@ -9,6 +9,7 @@ Source      KafkaServer.initZkClient, KafkaZkClient.registerBroker.
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 
 from kafka_zk.broker.identity import new_cluster_id
@@ -19,6 +20,7 @@ from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.zk.cluster import create_or_get_cluster_id, create_top_level_paths
+from kafka_zk.zk.limits import max_request_bytes
 from kafka_zk.zk.registration import check_endpoints_free, register_broker
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.session_metrics import measure
@@ -36,6 +38,7 @@ class Membership:
             session_timeout_ms=config.zookeeper_session_timeout_ms,
             connection_timeout_ms=config.zookeeper_connection_timeout_ms,
             max_in_flight=config.zookeeper_max_in_flight_requests,
+            max_request_bytes=max_request_bytes(os.environ),
         )
         self.cluster_id = ""
         self.broker_epoch = -1

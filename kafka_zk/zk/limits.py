@@ -1,0 +1,53 @@
+"""What ZooKeeper takes in one request, and how large ours are.
+
+Role        Pure. A larger request makes the server close the connection without a word, whatever else is on its way.
+Source      NIOServerCnxn.readLength, BinaryInputArchive.maxBuffer: jute.maxbuffer, 0xfffff if nobody has set it. The
+            layout of requests: org.apache.zookeeper.proto, MultiOperationRecord.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from kafka_zk.zk.operations import Create, Delete, Operation, SetData
+
+DEFAULT_MAX_REQUEST_BYTES = 0xFFFFF
+
+HEADER_BYTES = 8
+MULTI_HEADER_BYTES = 9
+INT_BYTES = 4
+ACL_BYTES = 128
+"""More than the access list of any znode of ours takes."""
+
+FENCE_BYTES = 256
+"""More than is sent beside a znode's data to write it under a fence: headers, the check, what the path adds."""
+
+
+def max_request_bytes(environment: Mapping[str, str]) -> int:
+    """What the ensemble takes, as KAFKA_OPTS tells Apache's programs: -Djute.maxbuffer=BYTES (also as 0x...)."""
+    found = re.findall(r"-Djute\.maxbuffer=(0[xX][0-9a-fA-F]+|\d+)(?:\s|$)", environment.get("KAFKA_OPTS", ""))
+    return int(found[-1], 0) if found else DEFAULT_MAX_REQUEST_BYTES
+
+
+def request_bytes(operations: Sequence[Operation], *, chroot: str = "") -> int:
+    """At most so many bytes go to the server."""
+    total = HEADER_BYTES + MULTI_HEADER_BYTES
+    for operation in operations:
+        total += MULTI_HEADER_BYTES + INT_BYTES + len(chroot) + len(operation.path.encode()) + INT_BYTES
+        if isinstance(operation, Create | SetData):
+            total += INT_BYTES + len(operation.data or b"")
+        if isinstance(operation, Create):
+            total += ACL_BYTES
+    return total
+
+
+def largest(operations: Sequence[Operation]) -> Operation | None:
+    """The operation that carries most."""
+    carrying = [operation for operation in operations if not isinstance(operation, Delete)]
+    return max(carrying, key=lambda operation: len(getattr(operation, "data", None) or b""), default=None)
+
+
+def room_for_data(path: str, *, max_bytes: int) -> int:
+    """How many bytes of data the znode `path` may hold."""
+    return max_bytes - FENCE_BYTES - 2 * len(path.encode())
