@@ -377,8 +377,7 @@ class UnifiedLog:
 
     def delete_old_segments(self, now_ms: int) -> int:
         """Blocks. Let go what retention does not keep; how many segments went. Raises KafkaStorageError."""
-        with self.turn:
-            return expiry.delete_old_segments(self, now_ms)
+        return expiry.delete_old_segments(self, now_ms)
 
     def flush(self) -> None:
         """Blocks. Sync everything up to the log end offset. Raises KafkaStorageError."""

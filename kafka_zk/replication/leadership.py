@@ -124,6 +124,10 @@ class Leadership:
 
         Raises KafkaStorageError.
         """
+        future = self._log_manager.get_future_log(topic_partition)
+        if future is not None:
+            # It may take as long as a GiB takes, and orders do not wait for it. What comes meanwhile is little.
+            future.flush()
         with self._orders:
             partition = self._hosted.find(*topic_partition)
             if partition is None:

@@ -8,7 +8,7 @@ Source      UnifiedLog.flush, LocalLog.flush, UnifiedLog.roll's scheduled flush.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 
 class Flusher:
-    __slots__ = ("_background", "_log", "_rolled", "_turn")
+    __slots__ = ("_at_work", "_background", "_log", "_rolled", "_turn")
 
     def __init__(self, log: UnifiedLog) -> None:
         self._log = log
         self._turn = Turn()
         self._background: list[gevent.Greenlet[..., None]] = []
+        self._at_work: list[LogSegment] = []
+        """What the flush under way syncs, or has synced."""
         self._rolled: list[LogSegment] = []
         """Completed by a roll and not synced since, even if all their records were before."""
 
@@ -59,9 +61,13 @@ class Flusher:
 
     def wait(self) -> None:
         """Blocks. Until no flush is under way."""
-        gevent.joinall(self._background)
+        gevent.joinall(list(self._background))
         with self._turn:
-            self._background.clear()
+            self._background = [greenlet for greenlet in self._background if not greenlet.dead]
+
+    def is_syncing(self, segments: Sequence[LogSegment]) -> bool:
+        """Whether a flush under way syncs one of these: then nobody may close or rename it."""
+        return any(segment in self._at_work for segment in segments)
 
     def _flush_rolled(self, up_to: int, snapshot: Path | None, is_gap: bool) -> None:
         log = self._log
@@ -85,9 +91,12 @@ class Flusher:
         begun = [each for each in begun if each.base_offset < up_to]
         generation = log.truncations
         with log.log_dir.guard(f"Error while flushing log for {log.topic_partition} in dir {log.log_dir.path}"):
-            for segment in log.segments:
-                if segment in begun or segment in rolled or segment in finished:
+            self._at_work = [each for each in log.segments if each in begun or each in rolled or each in finished]
+            try:
+                for segment in self._at_work:
                     self._sync(segment)
+            finally:
+                self._at_work = []
             new_names = any(segment.base_offset >= before for segment in begun)
             if snapshot is not None:
                 self._run(log.log_dir.disk.sync_path, snapshot)

@@ -1,6 +1,6 @@
 """Letting segments go: retention, replaced segments, and the end of a log's service.
 
-Role        Acts on files; the caller holds the log's turn. The decision is in retention.py.
+Role        Acts on files. Who closes holds the log's turn; retention takes it. The decision is in retention.py.
 Invariants  Segments leave from the oldest on, and only what is below the high watermark. When all would go, an empty
             one is rolled first: a log is never without a segment. Snapshots go with their segments.
 Source      UnifiedLog.deleteOldSegments, deleteSegments, close; LocalLog.removeAndDeleteSegments.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,43 +26,72 @@ log_lines = logging.getLogger("kafka.log.UnifiedLog")
 
 
 def delete_old_segments(log: UnifiedLog, now_ms: int) -> int:
-    """Blocks. Delete what retention does not keep; how many segments went. Raises KafkaStorageError."""
+    """Blocks. Delete what retention does not keep; how many segments went. Raises KafkaStorageError.
+
+    Takes the log's turn twice, to choose and to remove: nobody waits for it while what goes is still being synced.
+    """
     reasons = tuple(Reason) if log.config.delete else (Reason.LOG_START,)
     return sum(_delete_for(log, reason, now_ms) for reason in reasons)
 
 
 def _delete_for(log: UnifiedLog, reason: Reason, now_ms: int) -> int:
     with log.log_dir.guard(f"Error while deleting segments for {log.topic_partition} in dir {log.log_dir.path}"):
-        log.refuse_if_closed()
-        limits = Limits(
-            log_start_offset=log.log_start_offset,
-            high_watermark=log.high_watermark,
-            log_end_offset=log.log_end_offset,
-            retention_bytes=log.config.retention_bytes,
-            retention_ms=log.config.retention_ms,
-            now_ms=now_ms,
-        )
-        segments = list(log.segments)
-        gone = segments[: deletable(segments, reason, limits)]
-        if not gone:
+        with log.turn:
+            chosen = _choose(log, reason, now_ms)
+            truncations = log.truncations
+        if not chosen:
             return 0
+        log.flusher.wait()
+        with log.turn:
+            log.refuse_if_closed()
+            # What was cut meanwhile is judged anew the next time.
+            return _remove(log, chosen) if log.truncations == truncations else 0
+
+
+def _choose(log: UnifiedLog, reason: Reason, now_ms: int) -> list[LogSegment]:
+    """The segments that shall go, the oldest of the log; there is another one behind them then."""
+    log.refuse_if_closed()
+    limits = Limits(
+        log_start_offset=log.log_start_offset,
+        high_watermark=log.high_watermark,
+        log_end_offset=log.log_end_offset,
+        retention_bytes=log.config.retention_bytes,
+        retention_ms=log.config.retention_ms,
+        now_ms=now_ms,
+    )
+    segments = list(log.segments)
+    chosen = segments[: deletable(segments, reason, limits)]
+    if chosen:
         log_lines.info(
             "%s Deleting segments due to %s: %s",
             log.prefix,
             reason.value.format_map(limits._asdict()),
-            ", ".join(f"baseOffset={segment.base_offset} size={segment.size_bytes}" for segment in gone),
+            ", ".join(f"baseOffset={segment.base_offset} size={segment.size_bytes}" for segment in chosen),
         )
-        if len(gone) == len(segments):
+        if len(chosen) == len(segments):
             rolling.roll(log)
+    return chosen
+
+
+def _remove(log: UnifiedLog, chosen: list[LogSegment]) -> int:
+    """Blocks if they are synced once more just now. Remove what is still there of `chosen`; how many segments went.
+
+    The cleaner may have replaced some meanwhile: then the next time will do for those.
+    """
+    if log.flusher.is_syncing(chosen):
         log.flusher.wait()
-        remove_segments(log, gone)
-        first = log.segments.first.base_offset
-        if first > log.log_start_offset:
-            log.log_start_offset = first
-            log.epochs.truncate_from_start(first)
-            log.forget_latest_epoch()
-            log.producers.on_log_start(first)
-            log.update_last_stable_offset()
+    pairs = takewhile(lambda pair: pair[0] is pair[1], zip(chosen, list(log.segments)[:-1], strict=False))
+    gone = [segment for segment, _ in pairs]
+    if not gone:
+        return 0
+    remove_segments(log, gone)
+    first_offset = log.segments.first.base_offset
+    if first_offset > log.log_start_offset:
+        log.log_start_offset = first_offset
+        log.epochs.truncate_from_start(first_offset)
+        log.forget_latest_epoch()
+        log.producers.on_log_start(first_offset)
+        log.update_last_stable_offset()
     return len(gone)
 
 

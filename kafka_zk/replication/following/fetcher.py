@@ -4,6 +4,7 @@ Role        Acts on what fetch_state.py decides: fetches, truncates, appends wha
             high watermark and log start.
 Invariants  While `_turn` is held one answer is being worked in; `forget` waits for it, so that after it nothing more
             is appended to the partitions that left.
+            Nobody has it while the network is waited for: orders of the controller do.
             A diverging epoch is dealt with before the leader's high watermark is looked at (rule 36).
             An answer for a state that is not current any more is dropped.
 Source      Kafka 3.9 AbstractFetcherThread, ReplicaFetcherThread.
@@ -83,6 +84,7 @@ class Fetcher:
         self._wake = wake
         self._followed: dict[TopicPartition, Followed] = {}
         self.failed: set[TopicPartition] = set()
+        self._out_of_range: list[tuple[Followed, FetchState]] = []
         self._session = FollowerSession()
         self._turn = RLock()
         self._stirred = Event()
@@ -96,7 +98,7 @@ class Fetcher:
         """Blocks. End the greenlet; the answer it may be waiting for is dropped."""
         self._stopped = True
         self._stirred.set()
-        self._endpoint.close()
+        self._endpoint.stop()
         if self._greenlet is not None and self._greenlet is not gevent.getcurrent():
             self._greenlet.join()
 
@@ -221,6 +223,9 @@ class Fetcher:
                 asked = ready.get(topic_partition)
                 if followed is not None and asked is not None and followed.state is asked.state and not self._stopped:
                     self._guarded(topic_partition, partial(self._take, followed, data))
+        lost, self._out_of_range = self._out_of_range, []
+        for followed, state in lost:
+            self._look_for_range(followed, state)
 
     def _guarded(self, topic_partition: TopicPartition, work: Callable[[], object]) -> None:
         """Blocks. Do `work` on one partition; what it raises decides about that partition only."""
@@ -314,31 +319,38 @@ class Fetcher:
             code, asked_epoch=followed.state.leader_epoch, current_epoch=followed.partition.leader_epoch
         )
         if reaction.looks_for_range:
-            self._look_for_range(followed)
+            self._out_of_range.append((followed, followed.state))
         elif reaction.fails:
             log_lines.info("[%s] Partition %s is fenced, waiting for the next LeaderAndIsr", self.name, topic_partition)
             self._fail(topic_partition)
         else:
             self._delay(topic_partition)
 
-    def _look_for_range(self, followed: Followed) -> None:
-        """Blocks. Out of the leader's range: ask where it begins and ends, and get inside."""
-        log, state = _log_of(followed), followed.state
-        topic_partition = log.topic_partition
+    def _look_for_range(self, followed: Followed, state: FetchState) -> None:
+        """Blocks, without the turn. Out of the leader's range: ask where it begins and ends, and get inside."""
+        topic_partition = followed.partition.topic_partition
+        work: Callable[[], object]
         try:
             end = self._endpoint.offset_at(topic_partition, state.leader_epoch, SpecialTimestamp.LATEST)
             start = self._endpoint.offset_at(topic_partition, state.leader_epoch, SpecialTimestamp.EARLIEST)
+            work = partial(self._get_inside, followed, start, end)
         except NetworkError:
             raise
         except BrokerError as error:
             log_lines.info("[%s] Could not find the range of %s: %s", self.name, topic_partition, error.code.name)
-            self._delay(topic_partition)
-            return
+            work = partial(self._delay, topic_partition)
+        with self._turn:
+            if self._followed.get(topic_partition) is followed and followed.state is state and not self._stopped:
+                self._guarded(topic_partition, work)
+
+    def _get_inside(self, followed: Followed, start: int, end: int) -> None:
+        """Blocks. Fetch on inside the leader's range, which begins at `start` and ends at `end`."""
+        log, state = _log_of(followed), followed.state
         plan = plan_for_range(leader_start_offset=start, leader_end_offset=end, log_end_offset=log.log_end_offset)
         log_lines.warning(
             "[%s] Reset fetch offset for partition %s from %d to %d (leader has %d to %d)",
             self.name,
-            topic_partition,
+            log.topic_partition,
             log.log_end_offset,
             plan.fetch_offset,
             start,

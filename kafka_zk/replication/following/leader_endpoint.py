@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 from uuid import UUID
 
+import gevent
+
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.metadata_version import MetadataVersion
 from kafka_zk.metadata.snapshot import Node
@@ -82,6 +84,8 @@ class LeaderEndpoint:
         self._broker_epoch = broker_epoch
         self._connect = connect
         self._channel: Channel | None = None
+        self._connecting: gevent.Greenlet[..., Channel | NetworkError] | None = None
+        self._is_stopped = False
         self._fetch_version = fetch_version(config.inter_broker_protocol_version)
         self._list_offsets_version = list_offsets_version(config.inter_broker_protocol_version)
 
@@ -149,9 +153,38 @@ class LeaderEndpoint:
         if channel is not None:
             channel.close()
 
+    def stop(self) -> None:
+        """A call under way fails with NetworkError, be it still connecting, and so does every later one."""
+        self._is_stopped = True
+        self.close()
+        if self._connecting is not None:
+            self._connecting.kill(block=False)
+
+    def _open(self) -> Channel:
+        """Blocks until connected, refused or stopped: an address that does not answer keeps only its own greenlet."""
+        connecting = self._connecting = gevent.spawn(self._try_to_connect)
+        try:
+            channel = connecting.get()
+        finally:
+            self._connecting = None
+            connecting.kill(block=False)
+        if isinstance(channel, NetworkError):
+            raise channel
+        if self._is_stopped:
+            if not isinstance(channel, gevent.GreenletExit):
+                channel.close()
+            raise NetworkError(f"Fetching from {self.node} was stopped")
+        return channel
+
+    def _try_to_connect(self) -> Channel | NetworkError:
+        try:
+            return self._connect(self.node, self._client_id)
+        except NetworkError as error:
+            return error
+
     def _send(self, request: Any, version: int) -> Any:
         if self._channel is None:
-            self._channel = self._connect(self.node, self._client_id)
+            self._channel = self._open()
         try:
             return self._channel.send(request, version)
         except NetworkError:

@@ -32,11 +32,12 @@ SEGMENT_BYTES = 1024
 
 
 class FailingDisk(Disk):
-    """One call, by name and a word of its path, meets a broken disk, once the test lets it."""
+    """One call, by name and a word of its path, meets a broken disk once the test lets it, or one that is only slow."""
 
     def __init__(self) -> None:
         self.call, self.word = "", ""
         self.is_met = self.may_fail = False
+        self.is_broken = True
         self._loop_thread = threading.get_ident()
 
     def fail(self, call: str, word: str) -> None:
@@ -64,6 +65,8 @@ class FailingDisk(Disk):
             # As if everybody else came at just this moment.
             while not self.may_fail:
                 (gevent.sleep if threading.get_ident() == self._loop_thread else time.sleep)(0.001)
+            if not self.is_broken:
+                return
             raise OSError(errno.EIO, "Input/output error")
 
 
