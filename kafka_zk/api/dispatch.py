@@ -183,6 +183,7 @@ class Dispatcher:
                 deferred.complete(parts)
 
         pending.on_complete(settle)
+        deferred.when_left(pending.leave)
         return deferred
 
     def _late_answer(self, exchange: Exchange, settled: Pending[Any]) -> Parts:

@@ -271,6 +271,14 @@ class UnifiedLog:
             piece.release()
         return self.read(offset, max_bytes=max_bytes, up_to=min(up_to, self.log_end_offset), min_one=min_one)
 
+    def size_between(self, offset: int, up_to: int) -> int:
+        """The bytes of a read from `offset` to `up_to` without a limit, and nothing is read. `offset` is in the log.
+
+        Blocks when an index that a start has found turns out to be wrong. Raises KafkaStorageError.
+        """
+        with self.log_dir.guard(f"Error while reading from {self.topic_partition}"):
+            return self.reader.size_between(offset, up_to, self.log_end_offset)
+
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """Blocks. The first record whose timestamp is at least `timestamp`. Raises KafkaStorageError."""
         with self.log_dir.guard(f"Error while looking up a time in {self.topic_partition}"):

@@ -7,6 +7,8 @@ Invariants  Only its own greenlet touches the socket; whoever completes a Pendin
             At most MAX_UNANSWERED requests wait for their answers. Behind an answer that is still to come only a
             handler that allows it (see `Deferred`) lets the next request start: Kafka itself takes one at a time.
             A client that does not read its answers is not read from either: that is all the back pressure there is.
+            What was asked before a stream ended or turned into garbage is answered. Whatever still waits when the
+            connection ends is told so (`Pending.leave`), and waits no longer.
 Source      Processor, KafkaChannel (mute states) and RequestChannel in Kafka 3.9; KIP-219.
 """
 
@@ -16,13 +18,12 @@ import logging
 import socket
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
-from kafka_zk.network.errors import CloseConnection, InvalidFrame, PeerClosed
-from kafka_zk.network.parking import Parking, TurnTable
+from kafka_zk.network.errors import CloseConnection, EndOfStream, InvalidFrame, PeerClosed
+from kafka_zk.network.host import ConnectionHost
+from kafka_zk.network.parking import Parking
 from kafka_zk.network.pending import Pending
-from kafka_zk.network.request_channel import RequestChannel
 from kafka_zk.network.transport import IN_MEMORY, Part, Transport
 
 REQUESTS_A_TURN: Final = 8
@@ -32,6 +33,10 @@ BYTES_A_TURN = 64 * 1024
 """Large ones: checking and writing them takes longer than the send that is saved. Not Final: tests make it smaller."""
 
 MAX_UNANSWERED: Final = 32
+
+TCP_ESTABLISHED: Final = 1
+TCP_CLOSE: Final = 7
+"""Kernel's names (tcp_states.h); what is neither has ended at the client's side, and may end there only."""
 
 ANONYMOUS = "User:ANONYMOUS"
 
@@ -51,55 +56,13 @@ class Deferred(Pending[Parts]):
         self.lets_next_start = lets_next_start
 
 
-class RequestHandler(Protocol):
-    """What the connection needs from the room above: kafka_zk.api.dispatch."""
-
-    def handle(self, frame: memoryview, connection: Connection) -> Parts | Deferred:
-        """May block. Raises CloseConnection when the request gets no answer but the end of the connection."""
-        ...
-
-
-class FrameSource(Protocol):
-    """What the connection needs of its bytes: a FrameReader, or one that pays for memory."""
-
-    def room(self) -> memoryview:
-        """May block."""
-        ...
-
-    def received(self, size_bytes: int) -> None: ...
-    def next_frame(self) -> memoryview | None: ...
-    @property
-    def has_frame(self) -> bool: ...
-    def rest(self) -> None: ...
-    def rest_for_bytes(self) -> None: ...
-    def resume(self) -> None: ...
-    def close(self) -> None: ...
-
-
-class ConnectionHost(Protocol):
-    """What a connection uses of its listener."""
-
-    handler: RequestHandler
-    turns: TurnTable
-    requests: RequestChannel
-    reader_for: Callable[[Parking], FrameSource]
-    transport_for: Callable[[socket.socket, Parking], Transport]
-    listener_name: str
-    security_protocol: str
-    log_prefix: str
-    incoming_bytes: int
-    outgoing_bytes: int
-    request_count: int
-    flush_count: int
-
-    def connection_closed(self, connection: Connection) -> None: ...
-
-
 class Connection:
     """A client, as handlers see it, and the loop that serves it."""
 
     __slots__ = (
         "_closing",
+        "_dropped",
+        "_has_place",
         "_held",
         "_host",
         "_index",
@@ -135,6 +98,8 @@ class Connection:
         self._waiting: deque[Parts | Deferred] = deque()
         self._held = False
         self._closing = False
+        self._dropped = False
+        self._has_place = False
         self._muted_until_ns = 0
         self.client_host = client_host
         self.client_port = client_port
@@ -156,8 +121,42 @@ class Connection:
     def close(self) -> None:
         """End the connection as soon as its greenlet waits or has finished the request at hand."""
         self._closing = True
+        self._leave_place()
         if self._parking is not None:
             self._parking.end()
+
+    # --- what the listener may use ---------------------------------------------------------------------------------
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether `close` was called. A request that hangs keeps the connection all the same."""
+        return self._closing
+
+    @property
+    def active_ns(self) -> int:
+        """When the client last sent or took bytes, monotonic: also in the middle of a long send."""
+        parking = self._parking
+        return self.last_active_ns if parking is None else max(self.last_active_ns, parking.writable_ns)
+
+    def look_for_end(self) -> None:
+        """Find out whether the client has gone meanwhile. Told now and then: who waits for an answer, or for a handler,
+        does not look at the socket, and bytes sent ahead would hide the end from who did."""
+        parking = self._parking
+        if parking is None or not parking.has_unread or not (self._has_place or self._waiting):
+            return
+        try:
+            state = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+        except OSError:
+            state = TCP_CLOSE
+        if state == TCP_ESTABLISHED:
+            return
+        self._leave_place()
+        if state == TCP_CLOSE:
+            self.close()
+        else:
+            self._leave_answers(False)
+
+    # --- for all -----------------------------------------------------------------------------------------------------
 
     @property
     def connection_id(self) -> str:
@@ -188,6 +187,10 @@ class Connection:
             self._transport.handshake()
             while True:
                 self._wait_turn(may_hold_frames=self._serve_turn())
+        except EndOfStream as end:
+            log.debug("%s Connection with /%s closed: %s", self._host.log_prefix, self.client_host, end)
+            self._leave_answers(False)
+            self._send_last_answers()
         except PeerClosed as closed:
             log.debug("%s Connection with /%s closed: %s", self._host.log_prefix, self.client_host, closed)
         except CloseConnection as reason:
@@ -229,13 +232,14 @@ class Connection:
         assert parking is not None
         next_frame, handle = self._reader.next_frame, self._host.handler.handle
         requests.enter(parking)
+        self._has_place = True
         left, bytes_left = REQUESTS_A_TURN, BYTES_A_TURN
         try:
             while frame is not None:
                 bytes_left -= len(frame)
                 self._take(handle(frame, self))
                 left -= 1
-                if not left or bytes_left <= 0 or parking.ended:
+                if not left or bytes_left <= 0 or parking.ended or not self._has_place:
                     return True
                 if self._waiting or self._muted_until_ns:
                     self._collect_ready()
@@ -244,7 +248,9 @@ class Connection:
                 frame = next_frame()
             return False
         finally:
-            requests.leave()
+            if self._has_place:
+                self._has_place = False
+                requests.leave()
             self._host.request_count += REQUESTS_A_TURN - left
 
     def _wait_turn(self, *, may_hold_frames: bool) -> None:
@@ -294,7 +300,7 @@ class Connection:
         answer.on_complete(self._answer_ready)
 
     def _answer_ready(self, answer: Pending[Parts]) -> None:
-        if self._transport is None:
+        if self._dropped:
             _release(answer.value if answer.error is None else [])
         elif self._parking is not None:
             self._parking.wake()
@@ -304,7 +310,13 @@ class Connection:
         waiting = self._waiting
         while waiting and _is_ready(waiting[0]):
             answer = waiting.popleft()
-            self._out += answer.value if isinstance(answer, Deferred) else answer
+            if isinstance(answer, Deferred):
+                if answer.error is not None:
+                    # Nothing may be answered in its stead.
+                    self._drop_answers()
+                self._out += answer.value
+            else:
+                self._out += answer
         if not waiting:
             self._held = False
 
@@ -325,13 +337,41 @@ class Connection:
             stamp[1] = self.last_active_ns = time.monotonic_ns()
 
     def _send_last_answers(self) -> None:
-        """Blocks. The requests before the refused one were served: their clients get to know."""
+        """Blocks. Until every request before the refused one, or the end of the stream, is answered."""
+        parking = self._parking
+        assert parking is not None
         try:
-            self._collect_ready()
-            if self._out:
-                self._flush()
+            while self._waiting or self._out:
+                self._collect_ready()
+                if self._out:
+                    # Others may get ready meanwhile, and wake nobody.
+                    self._flush()
+                elif self._waiting:
+                    parking.wait_woken()
         except (PeerClosed, CloseConnection) as closed:
             log.debug("%s Last answers to /%s lost: %s", self._host.log_prefix, self.client_host, closed)
+
+    def _leave_place(self) -> None:
+        """Let another connection have our place among the requests: nobody waits for what is still being done."""
+        if self._has_place:
+            self._has_place = False
+            self._host.requests.leave()
+
+    def _leave_answers(self, gone: bool) -> None:
+        for answer in list(self._waiting):
+            if isinstance(answer, Deferred):
+                answer.leave(gone)
+
+    def _drop_answers(self) -> None:
+        """Give up what waits. Whatever of it is completed later is released then."""
+        self._dropped = True
+        self._leave_answers(True)
+        for answer in self._waiting:
+            if not isinstance(answer, Deferred):
+                _release(answer)
+            elif answer.is_done and answer.error is None:
+                _release(answer.value)
+        self._waiting.clear()
 
     def _end(self) -> None:
         transport, self._transport = self._transport, None
@@ -342,12 +382,7 @@ class Connection:
         self._reader.close()
         self.sent_stamp[0] = self.sent_stamp[1] = time.monotonic_ns()
         _release(self._out)
-        for answer in self._waiting:
-            if not isinstance(answer, Deferred):
-                _release(answer)
-            elif answer.is_done and answer.error is None:
-                _release(answer.value)
-        self._waiting.clear()
+        self._drop_answers()
         self._host.connection_closed(self)
 
 

@@ -29,3 +29,7 @@ class InvalidFrame(CloseConnection):
 
 class PeerClosed(Exception):
     """The connection ended: the peer closed or reset it, or we are closing it. Nothing worth a log line."""
+
+
+class EndOfStream(PeerClosed):
+    """The client sends no more. It may still read: what it asked for is answered before the connection ends."""

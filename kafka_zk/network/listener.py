@@ -22,8 +22,9 @@ from gevent import socket as cooperative
 from greenlet import greenlet
 
 from kafka_zk.config.endpoints import EndPoint
-from kafka_zk.network.connection import Connection, FrameSource, RequestHandler
+from kafka_zk.network.connection import Connection
 from kafka_zk.network.errors import NetworkError
+from kafka_zk.network.host import FrameSource, RequestHandler
 from kafka_zk.network.parking import READ, Parking, TurnTable
 from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRates, IpConnectionRates, TooManyConnections
 from kafka_zk.network.request_channel import RequestChannel
@@ -163,12 +164,23 @@ class Listener:
 
     def close_idle(self, deadline_ns: int) -> int:
         """End the connections without activity since `deadline_ns`; returns how many."""
-        idle = [connection for connection in self.connections if connection.last_active_ns < deadline_ns]
+        idle = [
+            connection
+            for connection in self.connections
+            if connection.last_active_ns < deadline_ns
+            and connection.active_ns < deadline_ns
+            and not connection.is_closing
+        ]
         for connection in idle:
             log.debug("%s About to close the idle connection from %s", self.log_prefix, connection.connection_id)
             connection.close()
         self.expired_count += len(idle)
         return len(idle)
+
+    def look_for_ends(self) -> None:
+        """Have each connection find out whether its client is still there."""
+        for connection in list(self.connections):
+            connection.look_for_end()
 
     def _accept_ready(self) -> None:
         for _ in range(ACCEPTS_A_TURN):
@@ -264,7 +276,7 @@ class Listener:
 
 
 def _last_active(connection: Connection) -> int:
-    return connection.last_active_ns
+    return connection.active_ns
 
 
 def _prepare(sock: socket.socket, settings: SocketServerSettings) -> None:

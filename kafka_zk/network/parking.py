@@ -8,6 +8,7 @@ Invariants  Only the owning greenlet waits. Every wait may end early, so callers
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +24,18 @@ WRITE = 2
 class Parking:
     """The waits of one greenlet over one socket. Must be made inside that greenlet."""
 
-    __slots__ = ("_hub", "_parked", "_read_watcher", "_reading", "_switch", "_wants_read", "_write_watcher", "ended")
+    __slots__ = (
+        "_hub",
+        "_parked",
+        "_read_watcher",
+        "_reading",
+        "_switch",
+        "_wants_read",
+        "_write_watcher",
+        "ended",
+        "has_unread",
+        "writable_ns",
+    )
 
     def __init__(self, fileno: int) -> None:
         self._hub: Any = get_hub()
@@ -34,11 +46,16 @@ class Parking:
         self._reading = False
         self._wants_read = False
         self.ended = False
+        # Something came while nobody waited for it: bytes, or the end of the stream.
+        self.has_unread = False
+        # When a full socket took bytes again, monotonic: the client has read some.
+        self.writable_ns = 0
 
     def wait_readable_or_woken(self) -> bool:
         """Blocks. Until the socket has bytes (or its end): True; or until `wake`: False."""
         if not self._reading:
             self._reading = True
+            self.has_unread = False
             self._read_watcher.start(self._on_readable)
         self._wants_read = True
         self._park()
@@ -108,9 +125,11 @@ class Parking:
             self._switch()
         else:
             self._reading = False
+            self.has_unread = True
             self._read_watcher.stop()
 
     def _on_writable(self) -> None:
+        self.writable_ns = time.monotonic_ns()
         if self._parked:
             self._parked = False
             self._switch()

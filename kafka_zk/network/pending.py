@@ -19,7 +19,7 @@ R = TypeVar("R")
 class Pending(Generic[T]):
     """One value of type T, or one exception, not there yet."""
 
-    __slots__ = ("_callbacks", "_error", "_settled", "_value")
+    __slots__ = ("_callbacks", "_error", "_leave", "_settled", "_value")
 
     _value: T
     """There once it is settled without an error."""
@@ -28,6 +28,7 @@ class Pending(Generic[T]):
         self._settled = False
         self._error: Exception | None = None
         self._callbacks: list[Callable[[Pending[T]], None]] | None = None
+        self._leave: Callable[[bool], object] | None = None
 
     @property
     def is_done(self) -> bool:
@@ -71,6 +72,18 @@ class Pending(Generic[T]):
         else:
             self._callbacks.append(callback)
 
+    def when_left(self, callback: Callable[[bool], object]) -> None:
+        """Have `leave` call `callback(gone)`. For work that is done for one client only; it must not switch.
+
+        Not handed on by `then`: what follows an append must happen although the client that asked for it has gone.
+        """
+        self._leave = callback
+
+    def leave(self, gone: bool) -> None:
+        """The client that waits for this has ended its stream; `gone`: it will not read the answer either."""
+        if not self._settled and self._leave is not None:
+            self._leave(gone)
+
     def then(self, change: Callable[[T], R]) -> Pending[R]:
         """What `change` makes of the value, once it is there; fails as this one does, or with what `change` raises.
 
@@ -107,6 +120,7 @@ class Pending(Generic[T]):
     def _settle(self) -> None:
         self._settled = True
         callbacks, self._callbacks = self._callbacks, None
+        self._leave = None
         for callback in callbacks or ():
             callback(self)
 

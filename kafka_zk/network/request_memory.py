@@ -24,7 +24,8 @@ from kafka_zk.network.frames import FrameReader
 from kafka_zk.network.parking import Parking
 
 if TYPE_CHECKING:
-    from kafka_zk.network.connection import Connection, Deferred, Parts, RequestHandler
+    from kafka_zk.network.connection import Connection, Deferred, Parts
+    from kafka_zk.network.host import RequestHandler
 
 
 class _Ticket:

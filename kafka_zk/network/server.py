@@ -21,9 +21,10 @@ from gevent.threadpool import ThreadPool
 
 from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.metrics import MetricsRegistry
-from kafka_zk.network.connection import Connection, RequestHandler
+from kafka_zk.network.connection import Connection
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.frames import BufferPool, FrameReader
+from kafka_zk.network.host import RequestHandler
 from kafka_zk.network.listener import Listener
 from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, ConnectionRates, IpConnectionRates
@@ -103,10 +104,11 @@ class SocketServer:
         self._processing = True
         for listener in self._listeners.values():
             listener.enable()
+        interval_ms = MAX_REAP_INTERVAL_MS
         if self.settings.max_idle_ms >= 0:
-            interval_ms = min(MAX_REAP_INTERVAL_MS, max(MIN_REAP_INTERVAL_MS, self.settings.max_idle_ms // 10))
-            self._reaper = get_hub().loop.timer(interval_ms / 1000, interval_ms / 1000)
-            self._reaper.start(self._reap)
+            interval_ms = min(interval_ms, max(MIN_REAP_INTERVAL_MS, self.settings.max_idle_ms // 10))
+        self._reaper = get_hub().loop.timer(interval_ms / 1000, interval_ms / 1000)
+        self._reaper.start(self._reap)
         log.info("%s Enabling request processing.", self._log_prefix)
 
     def stop(self, timeout_s: float = 5.0) -> None:
@@ -248,7 +250,9 @@ class SocketServer:
     def _reap(self) -> None:
         deadline_ns = time.monotonic_ns() - self.settings.max_idle_ms * 1_000_000
         for listener in self._listeners.values():
-            self.expired_connections_count += listener.close_idle(deadline_ns)
+            if self.settings.max_idle_ms >= 0:
+                self.expired_connections_count += listener.close_idle(deadline_ns)
+            listener.look_for_ends()
 
     def _wait_until_closed(self, timeout_s: float) -> None:
         if self.connection_count:

@@ -21,7 +21,7 @@ from typing import Final, Protocol, TypeAlias
 
 from gevent.threadpool import ThreadPool
 
-from kafka_zk.network.errors import PeerClosed
+from kafka_zk.network.errors import EndOfStream, PeerClosed
 from kafka_zk.network.page_cache import is_in_memory, read_in
 from kafka_zk.network.parking import Parking
 
@@ -88,7 +88,7 @@ class Transport(Protocol):
         """Blocks. Whatever must pass before the first frame. Raises PeerClosed, CloseConnection."""
 
     def receive_into(self, room: memoryview) -> int:
-        """Bytes received, 0 when there are none just now or no room. Raises PeerClosed at the end of the stream."""
+        """Bytes received, 0 when there are none just now or no room. Raises EndOfStream, PeerClosed."""
 
     def send(self, parts: Sequence[Part]) -> int:
         """Blocks. Send all parts in order; how many bytes. Raises PeerClosed. Slices stay the caller's to release."""
@@ -118,7 +118,7 @@ class PlainTransport:
         except OSError as error:
             raise PeerClosed(str(error)) from error
         if count == 0 and room:
-            raise PeerClosed("end of stream")
+            raise EndOfStream("end of stream")
         return count
 
     def send(self, parts: Sequence[Part]) -> int:

@@ -34,6 +34,10 @@ class DelayedOperation(ABC):
         If it switches, others may ask it, or complete it, meanwhile: then it gives back what it took and is False.
         """
 
+    def try_complete_for(self, key: Hashable) -> bool:
+        """`try_complete` where only `key` has changed since it was asked last."""
+        return self.try_complete()
+
     @abstractmethod
     def on_complete(self) -> None:
         """Answer. Called once, after an event or after `on_expiration`."""
@@ -85,13 +89,18 @@ class Purgatory:
             return 0
         count = 0
         for operation in list(waiting):
-            if not operation.is_completed and operation.try_complete():
+            if not operation.is_completed and operation.try_complete_for(key):
                 count += self._finish(operation)
         return count
 
     def complete(self, operation: DelayedOperation) -> bool:
         """Complete `operation` whatever it waits for; False when it was completed before."""
         return self._finish(operation)
+
+    def cancel(self, operation: DelayedOperation) -> None:
+        """Forget `operation` without an answer: nobody waits for it any more."""
+        operation.is_completed = True
+        self._forget(operation)
 
     @property
     def waiting_count(self) -> int:
@@ -107,8 +116,7 @@ class Purgatory:
         """Cancel the deadlines and forget the operations: their connections are going away."""
         for waiting in list(self._watched.values()):
             for operation in list(waiting):
-                operation.is_completed = True
-                self._forget(operation)
+                self.cancel(operation)
 
     def _expire(self, operation: DelayedOperation) -> None:
         if not operation.is_completed:

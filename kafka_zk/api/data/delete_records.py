@@ -53,6 +53,7 @@ def delete_records(request: DeleteRecordsRequest, ctx: RequestContext) -> Pendin
         [entry for _, entry in allowed], timeout_ms=request.timeout_ms
     )
     deleted.on_complete(finish)
+    answer.when_left(deleted.leave)
     return answer
 
 

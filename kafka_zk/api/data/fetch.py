@@ -115,6 +115,7 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> FetchResponse | Pending
                 pending.complete(response)
 
         reads.on_complete(finish)
+        pending.when_left(reads.leave)
         return pending
     return _response(ctx, params, context, readable, reads, refused, local_ns)
 

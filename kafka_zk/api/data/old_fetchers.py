@@ -76,6 +76,7 @@ def answer_old_fetcher(
 
     if isinstance(reads, Pending):
         reads.on_complete(finish)
+        pending.when_left(reads.leave)
     else:
         gevent.spawn(_convert_and_respond, ctx, to_convert, reads, respond, pending)
     return pending

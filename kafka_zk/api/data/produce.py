@@ -108,7 +108,9 @@ def _later(
     refused: list[tuple[int, AppendFailure]] | None,
 ) -> Pending[ProduceResponse]:
     """The answer once all records are acknowledged. Apart, so that only a request that waits pays for the closure."""
-    return results.then(lambda acknowledged: _response(request, ctx, _merged(acknowledged, refused)))
+    answer = results.then(lambda acknowledged: _response(request, ctx, _merged(acknowledged, refused)))
+    answer.when_left(results.leave)
+    return answer
 
 
 def _merged(results: list[Result], refused: list[tuple[int, AppendFailure]] | None) -> list[Result]:

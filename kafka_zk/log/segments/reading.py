@@ -90,6 +90,14 @@ class LogReader:
 
         return ReadResult([piece], size, find_aborted)
 
+    def size_between(self, offset: int, up_to: int, log_end_offset: int) -> int:
+        """The bytes from the batch that holds `offset` to that of `up_to`, or to the end of its segment.
+
+        Raises CorruptMessage, OSError.
+        """
+        found = self._position_of(offset)
+        return 0 if found is None else max(0, self._limit(found[0], up_to, log_end_offset) - found[1])
+
     def _is_cold(self, segment: LogSegment, position: int) -> bool:
         return (
             segment is not self._segments.active

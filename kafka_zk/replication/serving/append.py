@@ -170,7 +170,10 @@ class Appender:
         ]
         keys = [(entry.topic, entry.partition) for entry in waiting]
         operation = DelayedProduce(timeout_ms, waiting, answer, self._expired)
-        return results if self._produces.complete_or_watch(operation, keys) else pending
+        if self._produces.complete_or_watch(operation, keys):
+            return results
+        pending.when_left(lambda gone: self._produces.cancel(operation) if gone else None)
+        return pending
 
     def _expired(self, topic: str, index: int) -> None:
         """As in Kafka these meters exist from the first time on."""

@@ -1,71 +1,103 @@
 """A fetch that waits for min.bytes.
 
-Role        Watched on its partitions; asked again on every append, new high watermark, leadership change.
-Invariants  What it reads while it is asked is either its answer or given back at once.
+Role        Watched on its partitions; told of every append, new high watermark and leadership change of one of them.
+Invariants  Counts from offsets and positions, and reads once: for its answer. What it is told of costs one partition,
+            however many it waits for.
             Answered at the deadline with what there is then, which may be nothing.
-            A read may block (a wrong index is made anew): one greenlet reads at a time, and once more if somebody
-            asked meanwhile.
-Source      Kafka 3.9 DelayedFetch. Kafka estimates from offsets and then reads again; here the cheap question is
-            whether any partition has something new at all, and the read that follows is the answer.
+            Counting may block (a wrong index is made anew): one greenlet counts at a time, and what changes meanwhile
+            once more.
+Source      Kafka 3.9 DelayedFetch.tryComplete. Kafka counts all its partitions each time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from kafka_zk.replication.purgatory import DelayedOperation
-from kafka_zk.replication.serving.records_view import PartitionRead, release_all
+from kafka_zk.replication.serving.records_view import PartitionFetch, PartitionRead
+
+ANSWER_NOW = -1
+"""Instead of a size: the fetcher must hear of this partition now, however few bytes there are."""
 
 
 class DelayedFetch(DelayedOperation):
-    """`may_have_news`: a cheap test without reading. `is_enough`: whether a read ends the wait. `expired(1)` counts a
-    wait that lasted to its end."""
+    """`size_of`: the bytes that a partition has for its fetcher, or ANSWER_NOW. `expired(1)` counts a wait that lasted
+    to its end."""
 
-    __slots__ = ("_answer", "_asked_again", "_expired", "_is_asked", "_is_enough", "_may_have_news", "_read", "_result")
+    __slots__ = (
+        "_answer",
+        "_changed",
+        "_expired",
+        "_is_asked",
+        "_min_bytes",
+        "_read",
+        "_size_bytes",
+        "_size_of",
+        "_sizes",
+        "_wanted",
+    )
 
     def __init__(
         self,
         timeout_ms: int,
+        wanted: Sequence[PartitionFetch],
         *,
-        may_have_news: Callable[[], bool],
+        min_bytes: int,
+        size_of: Callable[[PartitionFetch], int],
         read: Callable[[], list[PartitionRead]],
-        is_enough: Callable[[Sequence[PartitionRead]], bool],
         answer: Callable[[list[PartitionRead]], object],
         expired: Callable[[int], None],
     ) -> None:
         super().__init__(timeout_ms)
-        self._may_have_news = may_have_news
+        self._wanted: dict[Hashable, PartitionFetch] = {(fetch.topic, fetch.partition): fetch for fetch in wanted}
+        self._sizes: dict[Hashable, int] = {}
+        self._size_bytes = 0
+        self._min_bytes = min_bytes
+        self._size_of = size_of
         self._read = read
-        self._is_enough = is_enough
         self._answer = answer
         self._expired = expired
-        self._result: list[PartitionRead] | None = None
+        self._changed: list[Hashable] = []
         self._is_asked = False
-        self._asked_again = False
+
+    @property
+    def keys(self) -> Sequence[Hashable]:
+        """The partitions that it waits for."""
+        return list(self._wanted)
 
     def try_complete(self) -> bool:
         """Blocks where an index has to be made anew."""
-        if self._is_asked:
-            self._asked_again = True
-            return False
-        self._is_asked = True
-        try:
-            while self._may_have_news():
-                self._asked_again = False
-                result = self._read()
-                if not self.is_completed and self._is_enough(result):
-                    self._result = result
-                    return True
-                release_all(result)
-                if self.is_completed or not self._asked_again:
-                    break
-        finally:
-            self._is_asked = False
-        return False
+        return self._is_enough_with(list(self._wanted))
+
+    def try_complete_for(self, key: Hashable) -> bool:
+        """Blocks where an index has to be made anew."""
+        return self._is_enough_with([key])
 
     def on_expiration(self) -> None:
         self._expired(1)
 
     def on_complete(self) -> None:
-        result, self._result = self._result, None
-        self._answer(self._read() if result is None else result)
+        self._answer(self._read())
+
+    def _is_enough_with(self, changed: list[Hashable]) -> bool:
+        """Blocks as `size_of` does. Count these partitions anew; whether that ends the wait."""
+        self._changed += changed
+        if self._is_asked:
+            return False
+        self._is_asked = True
+        try:
+            while self._changed and not self.is_completed:
+                if self._has_enough_with(self._changed.pop()):
+                    return True
+        finally:
+            self._is_asked = False
+        return False
+
+    def _has_enough_with(self, key: Hashable) -> bool:
+        size_bytes = self._size_of(self._wanted[key])
+        if size_bytes == ANSWER_NOW:
+            return True
+        # Not before: the size may have had to wait for a disk.
+        self._size_bytes += size_bytes - self._sizes.get(key, 0)
+        self._sizes[key] = size_bytes
+        return self._size_bytes >= self._min_bytes

@@ -51,7 +51,9 @@ class Deletes:
             pending.complete(results)
 
         keys = [entries[position][:2] for position in waiting]
-        self._purgatory.complete_or_watch(DelayedDeleteRecords(timeout_ms, waiting, answer), keys)
+        operation = DelayedDeleteRecords(timeout_ms, waiting, answer)
+        if not self._purgatory.complete_or_watch(operation, keys):
+            pending.when_left(lambda gone: self._purgatory.cancel(operation) if gone else None)
         return pending
 
     def _low_watermark(self, topic: str, index: int) -> Callable[[], LowWatermark]:

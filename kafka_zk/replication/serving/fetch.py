@@ -29,9 +29,9 @@ from kafka_zk.protocol.types import NULL_UUID
 from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.partition import Partition
 from kafka_zk.replication.purgatory import Purgatory
-from kafka_zk.replication.serving.delayed_fetch import DelayedFetch
+from kafka_zk.replication.serving.delayed_fetch import ANSWER_NOW, DelayedFetch
 from kafka_zk.replication.serving.read_replica import ReadReplicaChooser
-from kafka_zk.replication.serving.reading import end_offset, note_follower_fetch, read
+from kafka_zk.replication.serving.reading import note_follower_fetch, read, size_to_read
 from kafka_zk.replication.serving.records_view import (
     NO_REPLICA,
     FetchParams,
@@ -86,16 +86,27 @@ class Fetches:
         pending: Pending[list[PartitionRead]] = Pending()
         operation = DelayedFetch(
             params.max_wait_ms,
-            may_have_news=lambda: self._may_have_news(params, wanted),
+            wanted,
+            min_bytes=params.min_bytes,
+            size_of=lambda fetch: self._size_of(params, fetch),
             read=lambda: self._read_all(params, wanted),
-            is_enough=lambda reads: self._is_enough(params, reads),
             answer=pending.complete,
             expired=self._follower_expired if params.is_follower else self._consumer_expired,
         )
-        keys = [(fetch.topic, fetch.partition) for fetch in wanted]
         # A follower's own progress may have moved the high watermark that others of this request wait for.
-        self._purgatory.complete_or_watch(operation, keys)
-        return [*pending.value] if pending.is_done else pending
+        self._purgatory.complete_or_watch(operation, operation.keys)
+        if pending.is_done:
+            return [*pending.value]
+
+        def leave(gone: bool) -> None:
+            # A client that only sends no more may still read: it gets what there is, as at the end of its wait.
+            if gone:
+                self._purgatory.cancel(operation)
+            else:
+                self._purgatory.complete(operation)
+
+        pending.when_left(leave)
+        return pending
 
     def _read_all(self, params: FetchParams, wanted: Sequence[PartitionFetch]) -> list[PartitionRead]:
         """Read in order; each partition leaves less of `max_bytes` to those behind it.
@@ -154,21 +165,22 @@ class Fetches:
             size_bytes += answer.size_bytes
         return size_bytes >= params.min_bytes
 
-    def _may_have_news(self, params: FetchParams, wanted: Sequence[PartitionFetch]) -> bool:
-        """Whether reading again could end the wait: records to read, or something wrong with a partition."""
-        if params.min_bytes <= 0:
-            return True
-        for fetch in wanted:
-            partition = self._hosted.find(fetch.topic or "", fetch.partition)
-            if partition is None or partition.log is None:
-                return True
-            if params.leader_only and not partition.is_leader:
-                return True
-            if fetch.current_leader_epoch >= 0 and fetch.current_leader_epoch != partition.leader_epoch:
-                return True
-            if end_offset(partition.log, params.up_to) != fetch.fetch_offset:
-                return True
-        return False
+    def _size_of(self, params: FetchParams, fetch: PartitionFetch) -> int:
+        """The bytes that a read of `fetch` would find, counted from offsets; ANSWER_NOW when it would find more than
+        bytes: something wrong with the partition, or with the fetcher's view of it.
+
+        Blocks when an index that a start has found turns out to be wrong.
+        """
+        partition = self._hosted.find(fetch.topic or "", fetch.partition)
+        if partition is None or partition.log is None or (params.leader_only and not partition.is_leader):
+            return ANSWER_NOW
+        if fetch.current_leader_epoch >= 0 and fetch.current_leader_epoch != partition.leader_epoch:
+            return ANSWER_NOW
+        try:
+            return size_to_read(partition.log, fetch, params.up_to)
+        except Exception:
+            # Whatever it is: the read that answers meets it, too, and tells the fetcher.
+            return ANSWER_NOW
 
 
 def _check_topic_id(partition: Partition, fetch: PartitionFetch) -> None:

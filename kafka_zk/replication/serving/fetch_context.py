@@ -132,6 +132,8 @@ def open_context(
 ) -> FetchContext:
     """The context of a request. Epoch -1: no session; 0: a new one; else the next step of `session_id`."""
     uses_topic_ids = api_version >= TOPIC_IDS_FROM
+    if wanted[1:]:
+        wanted = _once_each(wanted)
     if session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         if session_id != NO_SESSION:
             cache.close(session_id)
@@ -161,3 +163,9 @@ def open_context(
             # The id may have become known since.
             fetch.topic = name_of(fetch.topic_id)
     return FetchContext(cache, in_session, session=session)
+
+
+def _once_each(wanted: list[PartitionFetch]) -> list[PartitionFetch]:
+    """A partition named again takes the place of the first and the values of the last, as in Kafka's linked map."""
+    once = {(fetch.topic or fetch.topic_id, fetch.partition): fetch for fetch in wanted}
+    return wanted if len(once) == len(wanted) else list(once.values())

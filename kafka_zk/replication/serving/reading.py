@@ -21,6 +21,7 @@ from kafka_zk.protocol.errors import (
 )
 from kafka_zk.record.batch import HEADER_SIZE_UP_TO_MAGIC, batch_size
 from kafka_zk.replication.partition import NO_EPOCH, Partition
+from kafka_zk.replication.serving.delayed_fetch import ANSWER_NOW
 from kafka_zk.replication.serving.records_view import (
     DivergingEpoch,
     FetchParams,
@@ -101,6 +102,26 @@ def read(
     if not min_one and not params.allows_partial_batch and 0 < result.size_bytes == max_bytes:
         _drop_if_partial(log, answer)
     return answer
+
+
+def size_to_read(log: UnifiedLog, wanted: PartitionFetch, up_to: ReadUpTo) -> int:
+    """How many bytes `read` would find, at most `wanted.max_bytes`; ANSWER_NOW where it would find something else.
+
+    Blocks when an index that a start has found turns out to be wrong. Raises OffsetOutOfRange, KafkaStorageError.
+    """
+    offset, end = wanted.fetch_offset, end_offset(log, up_to)
+    if offset == end:
+        return 0
+    if not log.log_start_offset <= offset <= log.log_end_offset:
+        return ANSWER_NOW
+    if wanted.last_fetched_epoch >= 0 and _divergence(log, wanted) is not None:
+        return ANSWER_NOW
+    if offset > end:
+        return 0
+    if offset < log.active.base_offset <= end:
+        # No waiting brings more into this read: it ends with its segment.
+        return ANSWER_NOW
+    return min(log.size_between(offset, end), wanted.max_bytes)
 
 
 def _drop_if_partial(log: UnifiedLog, answer: PartitionRead) -> None:

@@ -5,7 +5,7 @@ A row is a promise that the suite can fail: it names the rule that the change br
 
 from __future__ import annotations
 
-from tests.mutants.catalogue import client, cluster, log, record_and_protocol, spark, tools
+from tests.mutants.catalogue import client, cluster, log, network, record_and_protocol, spark, tools
 from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -13,6 +13,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *log.MUTANTS,
     *cluster.MUTANTS,
     *client.MUTANTS,
+    *network.MUTANTS,
     *spark.MUTANTS,
     *tools.MUTANTS,
 )

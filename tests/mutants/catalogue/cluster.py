@@ -524,13 +524,6 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/replication/test_blocking_reads.py",
     ),
     Mutant(
-        breaks="a fetch that was answered while it was read for gives that read back",
-        file="kafka_zk/replication/serving/delayed_fetch.py",
-        old="if not self.is_completed and self._is_enough(result):",
-        new="if self._is_enough(result):",
-        tests="tests/unit/replication/test_blocking_reads.py",
-    ),
-    Mutant(
         breaks="a fetch is watched before it is asked for the first time",
         file="kafka_zk/replication/purgatory.py",
         old="            is_ready = operation.try_complete()\n",

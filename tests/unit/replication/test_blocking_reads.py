@@ -10,11 +10,13 @@ import pytest
 from gevent.event import Event
 
 from kafka_zk.clock import SimClock
+from kafka_zk.protocol.types import NULL_UUID
 from kafka_zk.replication.purgatory import Purgatory
 from kafka_zk.replication.serving.delayed_fetch import DelayedFetch
-from kafka_zk.replication.serving.records_view import PartitionRead
+from kafka_zk.replication.serving.records_view import PartitionFetch, PartitionRead
 
 KEY = ("t", 0)
+WANTED = PartitionFetch("t", NULL_UUID, 0, 0, 1 << 20)
 PATIENCE_S = 30
 
 
@@ -38,12 +40,16 @@ class Log:
         self.gate.set()
         self.waiting = 0
 
-    def read(self) -> list[PartitionRead]:
+    def size(self, _: PartitionFetch) -> int:
         size_bytes = self.size_bytes
         self.waiting += 1
         with gevent.Timeout(PATIENCE_S):
             self.gate.wait()
         self.waiting -= 1
+        return size_bytes
+
+    def read(self) -> list[PartitionRead]:
+        size_bytes = self.size(WANTED)
         piece: Any = Slice()
         self.slices.append(piece)
         answer = PartitionRead()
@@ -62,9 +68,10 @@ class Scene:
         self.expired = 0
         self.operation = DelayedFetch(
             100,
-            may_have_news=lambda: True,
+            [WANTED],
+            min_bytes=10,
+            size_of=self.log.size,
             read=self.log.read,
-            is_enough=lambda reads: sum(read.size_bytes for read in reads) >= 10,
             answer=self.answers.append,
             expired=self._expire,
         )

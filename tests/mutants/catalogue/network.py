@@ -1,0 +1,74 @@
+"""Faults in how connections are served and end, and in what waits behind them."""
+
+from __future__ import annotations
+
+from tests.mutants.catalogue.mutant import Mutant
+
+ENDS = "tests/integration/network/test_socket_server_ends.py"
+WAITING = "tests/unit/replication/test_waiting_fetches.py"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="a partition that a fetch names again counts once",
+        file="kafka_zk/replication/serving/fetch_context.py",
+        old="    if wanted[1:]:\n",
+        new="    if not wanted:\n",
+        tests=WAITING,
+    ),
+    Mutant(
+        breaks="a produce asks a waiting fetch about its own partition only",
+        file="kafka_zk/replication/serving/delayed_fetch.py",
+        old="        return self._is_enough_with([key])\n",
+        new="        return self.try_complete()\n",
+        tests=f"{WAITING} -k pays",
+    ),
+    Mutant(
+        breaks="the bytes of a waiting fetch's partitions are counted once each",
+        file="kafka_zk/replication/serving/delayed_fetch.py",
+        old=" - self._sizes.get(key, 0)",
+        new="",
+        tests=WAITING,
+    ),
+    Mutant(
+        breaks="what waits for a client that has gone is given up",
+        file="kafka_zk/network/connection.py",
+        old="        self._leave_answers(True)\n",
+        new="",
+        tests=f"{ENDS} -k told",
+    ),
+    Mutant(
+        breaks="a client that goes while its request waits is noticed",
+        file="kafka_zk/network/listener.py",
+        old="            connection.look_for_end()\n",
+        new="            pass\n",
+        tests=f"{ENDS} -k gone",
+    ),
+    Mutant(
+        breaks="what was asked before garbage is answered",
+        file="kafka_zk/network/connection.py",
+        old="                elif self._waiting:\n                    parking.wait_woken()\n",
+        new="                else:\n                    return\n",
+        tests=f"{ENDS} -k garbage",
+    ),
+    Mutant(
+        breaks="an answer that gets ready while the last ones are being sent is sent, too",
+        file="kafka_zk/network/connection.py",
+        old="            while self._waiting or self._out:\n",
+        new="            while self._waiting and not self._out:\n",
+        tests=ENDS,
+    ),
+    Mutant(
+        breaks="a reader who reads on in one long answer is not idle",
+        file="kafka_zk/network/parking.py",
+        old="        self.writable_ns = time.monotonic_ns()\n",
+        new="",
+        tests=f"{ENDS} -k slow",
+    ),
+    Mutant(
+        breaks="a request that hangs keeps no place of those whose clients are there",
+        file="kafka_zk/network/connection.py",
+        old="        self._leave_place()\n        if state == TCP_CLOSE:",
+        new="        if state == TCP_CLOSE:",
+        tests=f"{ENDS} -k hangs",
+    ),
+)
