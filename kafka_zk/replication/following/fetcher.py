@@ -194,8 +194,11 @@ class Fetcher:
         }
 
     def _rest(self) -> None:
+        """Blocks. Until the backoff is over, or something changed."""
         self._stirred.clear()
-        self._stirred.wait(self._backoff_ms / 1000)
+        over = self._clock.call_at(self._clock.monotonic_ms() + self._backoff_ms, self._stirred.set)
+        self._stirred.wait()
+        over.cancel()
 
     def _fetch(self, ready: Mapping[TopicPartition, Asked]) -> None:
         """Blocks. One request and what follows from its answer. Raises NetworkError."""
@@ -223,6 +226,8 @@ class Fetcher:
                 asked = ready.get(topic_partition)
                 if followed is not None and asked is not None and followed.state is asked.state and not self._stopped:
                     self._guarded(topic_partition, partial(self._take, followed, data))
+                else:
+                    self._session.untold()
         lost, self._out_of_range = self._out_of_range, []
         for followed, state in lost:
             self._look_for_range(followed, state)
@@ -312,6 +317,7 @@ class Fetcher:
         log.truncate_to(cut.offset)
         # The cut is at a whole batch: fetch on from where the log really ends.
         followed.state = state._replace(fetch_offset=log.log_end_offset, last_fetched_epoch=log.latest_epoch)
+        self._session.untold()
 
     def _react(self, followed: Followed, code: int) -> None:
         topic_partition = followed.partition.topic_partition

@@ -69,6 +69,10 @@ class FollowerSession:
             self.session_id = NO_SESSION
         self._epoch = INITIAL_EPOCH
 
+    def untold(self) -> None:
+        """What the leader counts as told was not taken, a high watermark among it: the next request is full."""
+        self.failed(session_is_lost=False)
+
     def reset(self) -> None:
         self.session_id = NO_SESSION
         self._epoch = INITIAL_EPOCH

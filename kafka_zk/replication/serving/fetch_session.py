@@ -59,8 +59,8 @@ class CachedPartition:
         news = self.would_be_news(read)
         self.high_watermark = read.high_watermark
         self.log_start_offset = read.log_start_offset
-        if read.error is not None:
-            # Whatever comes after the error is news.
+        if read.error is not None or read.diverging_epoch is not None:
+            # Whatever comes after it is news: who has to truncate first takes no high watermark.
             self.high_watermark = -1
         return news
 
@@ -127,9 +127,7 @@ class FetchSession:
 
     def note_answered(self, wanted: PartitionFetch, read: PartitionRead) -> None:
         """The full answer that opens the session tells the fetcher all this."""
-        cached = self.partitions[key_of(wanted)]
-        cached.high_watermark = read.high_watermark
-        cached.log_start_offset = read.log_start_offset
+        self.partitions[key_of(wanted)].is_news(read)
 
     def __repr__(self) -> str:
         return f"session {self.id} epoch={self.epoch} partitions={len(self.partitions)} privileged={self.privileged}"

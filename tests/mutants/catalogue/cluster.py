@@ -188,6 +188,27 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/replication/test_fetch_sessions.py",
     ),
     Mutant(
+        breaks="a leader tells the high watermark again to a follower that had to truncate first",
+        file="kafka_zk/replication/serving/fetch_session.py",
+        old="        if read.error is not None or read.diverging_epoch is not None:\n",
+        new="        if read.error is not None:\n",
+        tests="tests/unit/replication/test_fetch_sessions.py -k diverging",
+    ),
+    Mutant(
+        breaks="a follower that dropped an answer has its leader tell everything again",
+        file="kafka_zk/replication/following/fetcher.py",
+        old="                else:\n                    self._session.untold()\n",
+        new="",
+        tests="tests/unit/replication/test_following.py -k dropped_with",
+    ),
+    Mutant(
+        breaks="a follower that truncates has its leader tell everything again",
+        file="kafka_zk/replication/following/fetcher.py",
+        old="last_fetched_epoch=log.latest_epoch)\n        self._session.untold()\n",
+        new="last_fetched_epoch=log.latest_epoch)\n",
+        tests="tests/unit/replication/test_following.py -k truncates_has",
+    ),
+    Mutant(
         breaks="rule 1: every write of a term is fenced by the controller epoch",
         file="kafka_zk/controller/store.py",
         old="self._fence = Check(znodes.ControllerEpochZNode.PATH, epoch_zk_version)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.manager import LogManager
+from kafka_zk.log.pools import LogPools
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.first_update import FirstUpdate
 from kafka_zk.metadata.snapshot import Node
@@ -81,6 +83,8 @@ class Broker:
         broker_id: int = BROKER_ID,
         connect: Connect | None = None,
         disk: Disk = DISK,
+        pools: LogPools | None = None,
+        on_log_dir_failure: Callable[[str], None] | None = None,
     ) -> None:
         self.failed_dirs: list[str] = []
         """The log directories of whose failure the controller would have been told."""
@@ -98,6 +102,7 @@ class Broker:
             metrics=self.metrics,
             on_log_dir_failure=lambda directory: self.manager.handle_log_dir_failure(directory),
             disk=disk,
+            pools=pools,
         )
         self.log_manager.startup()
         self.manager = ReplicaManager(
@@ -110,7 +115,7 @@ class Broker:
             controller=self.controller,
             broker_epoch=lambda: 77,
             connect=connect or refuse_connection,
-            on_log_dir_failure=self.failed_dirs.append,
+            on_log_dir_failure=on_log_dir_failure or self.failed_dirs.append,
         )
         self.manager.startup()
         self.services = Services(

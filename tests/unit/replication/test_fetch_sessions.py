@@ -12,7 +12,7 @@ from kafka_zk.protocol.errors import ErrorCode, UnknownTopicOrPartition
 from kafka_zk.protocol.types import NULL_UUID
 from kafka_zk.replication.serving.fetch_context import FetchContext, open_context
 from kafka_zk.replication.serving.fetch_session import FetchSessionCache, next_epoch
-from kafka_zk.replication.serving.records_view import PartitionFetch, PartitionRead
+from kafka_zk.replication.serving.records_view import DivergingEpoch, PartitionFetch, PartitionRead
 
 EVICTION_MS = 120_000
 
@@ -122,6 +122,21 @@ def test_a_partition_that_recovers_from_an_error_is_news() -> None:
     for epoch, this, included in ((1, read(error=True), True), (2, read(), True), (3, read(), False)):
         context = opened(sessions, session_id, epoch)
         assert context.answer([(context.wanted[0], this)], 0).included == [included]
+
+
+def test_after_a_diverging_answer_the_high_watermark_is_news() -> None:
+    """Who truncates first takes no high watermark from that answer."""
+    sessions = cache()
+    for first_epoch in (0, 1):
+        session_id = started(sessions, 0)
+        context = opened(sessions, session_id if first_epoch else 0, first_epoch, wants(0))
+        diverged = read(high_watermark=9)
+        diverged.diverging_epoch = DivergingEpoch(0, 3)
+        session_id = context.answer([(context.wanted[0], diverged)], 0).session_id
+        for epoch, included in ((first_epoch + 1, True), (first_epoch + 2, False)):
+            context = opened(sessions, session_id, epoch)
+            answer = context.answer([(context.wanted[0], read(high_watermark=9))], 0)
+            assert answer.included == [included]
 
 
 def test_partitions_that_returned_records_go_to_the_end() -> None:

@@ -16,6 +16,7 @@ from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.api_table import API_TABLE
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication.following.follower_session import SessionRequest
 from kafka_zk.replication.partition import Partition
 
 from .broker import Broker, answered, fetch_request, offsets_in
@@ -206,6 +207,65 @@ def test_rule_35_an_answer_that_comes_after_the_next_epoch_is_dropped(pair: Pair
     assert end_of(pair.followed) == 0, "the records answer a question of epoch 0"
     pair.order(isr=(1,), epoch=5)
     eventually(pair, lambda: end_of(pair.followed) == 3)
+
+
+def asked_by(pair: Pair, monkeypatch: pytest.MonkeyPatch, overtake: Callable[[Any], None]) -> list[SessionRequest]:
+    """What the follower asks from now on; `overtake` comes between each answer and its being worked in."""
+    (fetcher,) = pair.follower.manager.fetchers._fetchers.values()
+    fetch = fetcher._endpoint.fetch
+    asked: list[SessionRequest] = []
+
+    def overtaken(request: SessionRequest) -> Any:
+        asked.append(request)
+        response = fetch(request)
+        for topic in response.responses:
+            overtake(topic.partitions[0])
+        return response
+
+    monkeypatch.setattr(fetcher._endpoint, "fetch", overtaken)
+    return asked
+
+
+def test_a_high_watermark_that_was_dropped_with_its_answer_is_told_again(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair.order()
+    pair.leader.produce(3)
+    eventually(pair, lambda: pair.followed.high_watermark == 3)
+
+    dropped: list[int] = []
+
+    def overtake(data: Any) -> None:
+        if data.high_watermark == 4 and not dropped:
+            dropped.append(len(asked))
+            pair.order(epoch=1)
+
+    asked = asked_by(pair, monkeypatch, overtake)
+    pair.leader.produce(1)
+    eventually(pair, lambda: bool(dropped) and len(asked) > dropped[0] + 1)
+    assert pair.followed.high_watermark == 4
+    assert [request.session_epoch for request in asked[dropped[0] : dropped[0] + 2]] == [0, 1]
+
+
+def test_a_follower_that_truncates_has_everything_told_again(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The leader counts what stood in the diverging answer as told."""
+    pair.order(isr=(1,))
+    pair.leader.produce(3)
+    eventually(pair, lambda: end_of(pair.followed) == 3)
+    diverged: list[int] = []
+
+    def overtake(data: Any) -> None:
+        if data.diverging_epoch.epoch >= 0:
+            diverged.append(len(asked))
+
+    asked = asked_by(pair, monkeypatch, overtake)
+    log = pair.followed.log
+    assert log is not None
+    log.assign_epoch_start(7, 3)  # It led an epoch that nobody heard of.
+    pair.order(isr=(1,), epoch=8)
+    eventually(pair, lambda: bool(diverged) and len(asked) > diverged[0] + 1)
+    assert asked[diverged[0]].session_epoch == 0
+    assert asked[diverged[0] + 1].session_epoch == 1
 
 
 def test_rule_39_below_the_leaders_start_a_follower_begins_anew_there(pair: Pair) -> None:

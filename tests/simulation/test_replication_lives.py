@@ -1,0 +1,62 @@
+"""Random lives of three replicas: killed, stopped in order, parted, moved between directories, their disks failing.
+
+Whatever happened, once everything works again the replicas are equal, all know what is committed, and nothing that a
+producer was told is there is missing. One again: `--seed`, which a failure prints.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.replication_life import Life
+
+FIRST_SEED = 100
+CUT_LIVES = 30
+FULL_LIVES = 1_000
+FOUND: tuple[int, ...] = ()
+"""Seeds that found a fault."""
+
+
+class LifeFailed(AssertionError):
+    """What broke one life is its cause."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(f"the life of seed {seed}")
+        self.seed = seed
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Each life logs thousands of lines."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def live(folder: Path, seed: int) -> None:
+    """Every third life has elections outside the ISR."""
+    try:
+        Life(folder / str(seed), seed, unclean=seed % 3 == 0).go()
+    except BaseException as error:
+        raise LifeFailed(seed) from error
+
+
+def test_nothing_acknowledged_is_lost_and_replicas_end_equal(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    seed = request.config.getoption("--seed")
+    for each in (seed,) if seed is not None else range(FIRST_SEED, FIRST_SEED + CUT_LIVES):
+        live(tmp_path, each)
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_what_once_went_wrong_does_not_again(seed: int, tmp_path: Path) -> None:
+    live(tmp_path, seed)
+
+
+@pytest.mark.slow
+def test_a_thousand_lives(seed: int, tmp_path: Path) -> None:
+    for each in range(seed, seed + FULL_LIVES):
+        live(tmp_path, each)
