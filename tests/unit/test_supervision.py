@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import gevent
@@ -56,6 +57,8 @@ SPAWNS = {
     "network/channel.py BrokerChannel.__init__": "one connection: any error fails all that wait on it",
     "network/listener.py Listener._serve": "one client's connection: any error closes it",
     "replication/log_dir_moves.py LogDirMoves.resume": "one move: any error is logged, the replica stays where it is",
+    "replication/following/leader_endpoint.py LeaderEndpoint._open": "one connect: the fetcher waits for it "
+    "and raises its error",
     "replication/manager.py ReplicaManager.handle_log_dir_failure": "one failed directory, marked offline before; "
     "whoever waited on it is let go by partition",
     "tools/server_start.py _serve": "a warning",
@@ -65,11 +68,17 @@ SPAWNS = {
 """Where greenlets (and threads of gevent's pools) are started, and why none that serves others can end unnoticed."""
 
 
-def spawns() -> Iterator[tuple[str, str]]:
+@cache
+def spawns() -> list[tuple[str, str]]:
     """(file and function, what starts the greenlet) of all in kafka_zk."""
     root = Path(kafka_zk.__file__).parent
-    for file in sorted(root.rglob("*.py")):
-        yield from _spawns_in(ast.parse(file.read_text()), str(file.relative_to(root)), [])
+    texts = {file: file.read_text() for file in sorted(root.rglob("*.py"))}
+    return [
+        spawn
+        for file, text in texts.items()
+        if "spawn" in text or "Greenlet(" in text
+        for spawn in _spawns_in(ast.parse(text), str(file.relative_to(root)), [])
+    ]
 
 
 def _spawns_in(node: ast.AST, file: str, scope: list[str]) -> Iterator[tuple[str, str]]:
