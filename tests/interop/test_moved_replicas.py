@@ -21,7 +21,7 @@ from kafka_zk.log.files.checkpoint import read_offsets
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 from tests.interop.replay import moved_replicas
-from tests.interop.replay.scenario import World, play
+from tests.interop.replay.scenario import World, needless, play
 from tests.support import log_dirs, wire
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
@@ -265,16 +265,18 @@ def offsets_of(directory: Path, topic: str) -> dict[str, int | None]:
 
 
 def test_answers_are_equal(hosts: Hosts) -> None:
-    played = {}
+    played, left_out = {}, {}
     for kind, each in zip(BOTH, hosts.all(*BOTH), strict=True):
         world = World(each.bootstrap, {str(each.log_dir): "<log dir>"})
         played[kind] = play(world, moved_replicas.EXCHANGES)
+        left_out[kind] = world.left_out
     different = [
         f"{name} v{version}:\n  Apache: {answer}\n  ours:   {played[OURS][name, version]}"
         for (name, version), answer in played[APACHE].items()
         if answer != played[OURS][name, version]
     ]
     assert not different, f"{len(different)} answers differ:\n" + "\n".join(different)
+    assert needless(moved_replicas.EXCHANGES, left_out[APACHE], left_out[OURS]) == []
 
 
 @pytest.mark.parametrize("broker", OURS_AND_IN_FULL_APACHE, indirect=True)

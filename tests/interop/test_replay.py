@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -20,7 +20,8 @@ from tests.interop.replay import (
     topics,
     tried_values,
 )
-from tests.interop.replay.scenario import Answers, Exchange, World, play
+from tests.interop.replay.scenario import Answers, Exchange, LeftOut, World, needless, play
+from tests.interop.replay.znodes import Left, differences, left_behind
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.zookeeper import ZooKeeperServer
@@ -36,37 +37,39 @@ SCENARIOS = {
     "inventory": inventory.EXCHANGES,
 }
 
-ZNODES = {"quotas": quotas.ZNODES}
-"""What a scenario leaves in ZooKeeper, which must be equal too."""
-
-
 OVERRIDES = {"alter configs": alter_configs.SECRET, "configs": configs.STATIC}
-STORED = {"alter configs": alter_configs.stored}
-"""What the exchanges left in ZooKeeper must be equal, too."""
+
+
+class Side(NamedTuple):
+    """What one broker answered, and what ZooKeeper held when it had."""
+
+    answers: Answers
+    left_out: LeftOut
+    znodes: Left
 
 
 @pytest.fixture(scope="module", params=SCENARIOS)
-def answers(
+def sides(
     request: pytest.FixtureRequest, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[str, Answers, Answers]]:
+) -> tuple[str, Side, Side]:
     """One scenario played on a fresh broker of each kind, the brokers stopped again."""
     folder: Path = tmp_path_factory.mktemp(request.param.replace(" ", "-"))
-    sides: list[Answers] = []
+    sides: list[Side] = []
     for name, kind in (("apache", ApacheBroker), ("ours", OurBroker)):
         connect = f"{zookeeper.connect}/{folder.name}-{name}"
         broker = kind(folder / name, connect, overrides=OVERRIDES.get(request.param)).start()
         try:
             own = {connect: "<zookeeper>", str(broker.log_dir): "<log dir>"}
-            sides.append(play(World(broker.bootstrap, own), SCENARIOS[request.param]))
-            if request.param in STORED:
-                sides[-1]["stored", 0] = STORED[request.param](connect)
+            world = World(broker.bootstrap, own)
+            answers = play(world, SCENARIOS[request.param])
+            sides.append(Side(answers, world.left_out, left_behind(connect)))
         finally:
             broker.stop()
-    yield request.param, sides[0], sides[1]
+    return request.param, sides[0], sides[1]
 
 
-def test_answers_are_equal(answers: tuple[str, Answers, Answers]) -> None:
-    scenario, apache, ours = answers
+def test_answers_are_equal(sides: tuple[str, Side, Side]) -> None:
+    scenario, apache, ours = sides[0], sides[1].answers, sides[2].answers
     assert apache.keys() ^ ours.keys() == set()
     different = [
         f"{name} v{version}:\n  Apache: {apache[name, version]}\n  ours:   {ours[name, version]}"
@@ -74,6 +77,19 @@ def test_answers_are_equal(answers: tuple[str, Answers, Answers]) -> None:
         if apache[name, version] != ours[name, version]
     ]
     assert not different, f"{len(different)} of {len(apache)} answers in {scenario} differ:\n" + "\n".join(different)
+
+
+def test_what_is_ignored_differs(sides: tuple[str, Side, Side]) -> None:
+    scenario, apache, ours = sides
+    found = needless(SCENARIOS[scenario], apache.left_out, ours.left_out)
+    assert found == [], "equal by now: compare it"
+
+
+def test_zookeeper_holds_the_same(sides: tuple[str, Side, Side]) -> None:
+    scenario, apache, ours = sides[0], sides[1].znodes, sides[2].znodes
+    assert len(apache) > 20
+    different = differences(scenario, apache, ours)
+    assert not different, f"{len(different)} znodes differ after {scenario}:\n" + "\n".join(different)
 
 
 def test_every_exchange_has_a_name_of_its_own() -> None:

@@ -1,70 +1,22 @@
-"""The same life of a cluster with an Apache broker and with ours: ZooKeeper holds the same tree afterwards.
-
-Compared are every path, its text, its version, whether it is ephemeral and who may change it. Left out is what must
-differ: times, random ids, ports, and the order of the keys in a text, which is that of a hash map in Java.
-"""
+"""The same life of a cluster with an Apache broker and with ours: ZooKeeper holds the same tree afterwards."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
-from kazoo.client import KazooClient
 
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.processes import wait_until
+from tests.support.znode_tree import Znode, znode_tree
 from tests.support.znodes import looking_at, set_topic_config
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 Broker = ApacheBroker | OurBroker
-
-DIFFERENT_BY_NATURE = (
-    (re.compile(r'"timestamp":"\d+"'), '"timestamp":"T"'),
-    (re.compile(r'"topic_id":"[\w-]{22}"'), '"topic_id":"U"'),
-    (re.compile(r'"id":"[\w-]{22}"'), '"id":"U"'),
-    (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:P"),
-    (re.compile(r'"port":\d+'), '"port":0'),
-)
-
-
-class Znode(NamedTuple):
-    """What is compared of one."""
-
-    text: str | None
-    version: int
-    is_ephemeral: bool
-    acl: str
-
-
-def tree(client: KazooClient, path: str = "/") -> dict[str, Znode]:
-    """Every znode below `path`, itself included."""
-    data, stat = client.get(path)
-    acls = ",".join(f"{acl.id.scheme}:{acl.id.id}:{acl.perms}" for acl in client.get_acls(path)[0])
-    found = {path: Znode(comparable(data), stat.version, bool(stat.ephemeralOwner), acls)}
-    for child in sorted(client.get_children(path)):
-        found |= tree(client, f"{path.rstrip('/')}/{child}")
-    return found
-
-
-def comparable(data: bytes | None) -> str | None:
-    """The text of a znode without what may differ."""
-    if not data:
-        return None
-    text = data.decode()
-    for pattern, instead in DIFFERENT_BY_NATURE:
-        text = pattern.sub(instead, text)
-    if not text.startswith("{"):
-        return text
-    document = json.loads(text)
-    assert json.dumps(document, separators=(",", ":")) == text, "written without blanks"
-    return json.dumps(document, sort_keys=True)
 
 
 def live(broker: Broker, connect: str, look: Callable[[str], None]) -> None:
@@ -131,7 +83,7 @@ def history(broker: Broker, connect: str) -> dict[str, dict[str, Znode]]:
 
     def look(stage: str) -> None:
         with looking_at(connect) as client:
-            stages[stage] = tree(client)
+            stages[stage] = znode_tree(client)
 
     broker.start()
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +18,6 @@ from tests.interop.replay.configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, 
 from tests.interop.replay.scenario import Exchange, World
 from tests.support.processes import wait_until
 from tests.support.raw_client import RawClient
-from tests.support.znodes import looking_at
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 SECRET = {"password.encoder.secret": "a secret of the broker"}
@@ -83,29 +81,6 @@ def shown(after: str, kind: int, resource: str, *keys: str, until: tuple[str, in
         return request
 
     return Exchange(exchange.name, exchange.message, build, [4])
-
-
-def stored(connect: str) -> dict[str, object]:
-    """What /config holds at the end: values by entity, and all notices (within a request Java's hash orders them)."""
-    with looking_at(connect) as client:
-        notices = sorted(client.get_children("/config/changes"))
-        told = sorted(client.get(f"/config/changes/{name}")[0] for name in notices)
-        found: dict[str, object] = {"notices": told}
-        for kind in ("topics", "brokers"):
-            for name in sorted(client.get_children(f"/config/{kind}")):
-                data, stat = client.get(f"/config/{kind}/{name}")
-                values = {key: _shape(value) for key, value in json.loads(data)["config"].items()}
-                found[f"{kind}/{name}"] = (values, stat.version)
-    return found
-
-
-def _shape(value: str) -> object:
-    """An encoded password differs each time but for its settings."""
-    fields = dict(part.partition(":")[::2] for part in value.split(","))
-    if "encryptedPassword" not in fields:
-        return value
-    chance = ("initializationVector", "salt", "encryptedPassword")
-    return {name: len(text) if name in chance else text for name, text in fields.items()}
 
 
 THREADS = "num.io.threads"

@@ -49,10 +49,12 @@ from kafka_zk.record.builder import build_batch
 from kafka_zk.record.compression import Codec
 from kafka_zk.record.types import Record
 from tests.interop.replay.scenario import Exchange, World
+from tests.support.allowed import Allowed, allowed
 
 NOW_MS = 1_750_000_000_000
 NOBODYS_ID = UUID(int=0x1234_5678_9ABC_4DEF_8123_456789ABCDEF)
 TOPIC_IDS_FROM = 13
+NO_BLOCK_YET = {name: allowed("first-producer-ids", by_chance=True) for name in ("producer_id", "error_code")}
 MODERN = range(3, 12)
 """Versions of Produce that carry batches."""
 
@@ -102,7 +104,7 @@ def produce(
     acks: int = -1,
     versions: range = MODERN,
     transactional_id: str | None = None,
-    ignore: dict[str, str] | None = None,
+    ignore: dict[str, Allowed] | None = None,
 ) -> Exchange:
     by_topic: dict[str, list[PartitionProduceData]] = {}
     for topic, index, data in parts:
@@ -129,7 +131,7 @@ def fetch(
     *parts: tuple[str, int, int],
     versions: range = range(4, 18),
     change: Callable[[FetchRequest, int], None] = lambda request, version: None,
-    ignore: dict[str, str] | None = None,
+    ignore: dict[str, Allowed] | None = None,
     leader_epoch: int = -1,
     partition_max_bytes: int = 1 << 20,
 ) -> Exchange:
@@ -232,7 +234,7 @@ def producer_id(name: str, versions: range = range(6), **fields: Any) -> Exchang
         INIT_PRODUCER_ID_REQUEST,
         lambda world, version: InitProducerIdRequest(transaction_timeout_ms=1000, **fields),
         versions,
-        ignore={"producer_id": "each side counts its own", "error_code": "14 until the first block has come"},
+        ignore=NO_BLOCK_YET,
     )
 
 
@@ -269,8 +271,9 @@ def forgets(request: FetchRequest, version: int) -> None:
     ]
 
 
-NO_TRANSACTIONS = {"error_message": "ours says that it has no transactions yet"}
-SNAPPY = {"records": "our snappy library packs the same records differently; record/ compares their content"}
+NO_TRANSACTIONS = {"error_message": allowed("no-transactions")}
+SNAPPY = {"records": allowed("snappy-packing")}
+TOO_OLD = {"batch_index_error_message": allowed("time-of-day")}
 IDEMPOTENT = {"producer_id": 4242, "producer_epoch": 0}
 
 EXCHANGES = (
@@ -321,7 +324,7 @@ EXCHANGES = (
     produce("larger than a segment", ("narrow", 0, batch(40))),
     produce("no key on a compacted topic", ("compacted", 0, batch(2, key=None))),
     produce("a key on a compacted topic", ("compacted", 0, batch(2))),
-    produce("too old", ("fresh", 0, batch(2)), ignore={"batch_index_error_message": "it holds the time of day"}),
+    produce("too old", ("fresh", 0, batch(2)), ignore=TOO_OLD),
     produce("stamped by the log", ("stamped", 0, batch(2))),
     produce("recompressed", ("zipped", 0, batch(4, codec=Codec.LZ4))),
     produce("an internal topic", ("__consumer_offsets", 0, batch(1))),

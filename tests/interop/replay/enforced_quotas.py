@@ -38,6 +38,7 @@ from kafka_zk.record.builder import build_batch
 from kafka_zk.record.record import Record
 from tests.interop.replay.quotas import C, U, alter, one
 from tests.interop.replay.scenario import Exchange, World
+from tests.support.allowed import allowed
 from tests.support.processes import wait_until
 from tests.support.raw_client import RawClient
 
@@ -45,7 +46,7 @@ NOW_MS = 1_700_000_000_000
 TIMELESS = CreatableTopicConfig(name="retention.ms", value="-1")
 ENFORCED_TOPIC = "enforced"
 PROBE = "probe"
-TIME_GOES_ON = {"throttle_time_ms": "tokens come in while the requests do"}
+TIME_GOES_ON = {"throttle_time_ms": allowed("time-goes-on", by_chance=True)}
 
 
 def topics(name: str, version: int, *wanted: tuple[str, int], client_id: str, validate_only: bool = False) -> Exchange:

@@ -266,6 +266,3 @@ TAKEN_AWAY = (
 )
 
 EXCHANGES = (*SETTING_UP, *REFUSED, *SEEN, *CREDENTIALS, *TAKEN_AWAY)
-
-ZNODES = ("/config/users", "/config/clients", "/config/ips")
-"""What must be the same bytes afterwards."""

@@ -16,6 +16,7 @@ from kafka_zk.protocol.errors import EncodeError
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.metadata import METADATA_REQUEST, MetadataRequest
 from kafka_zk.protocol.types import NULL_UUID
+from tests.support.allowed import Allowed
 from tests.support.processes import wait_until
 from tests.support.raw_client import ConnectionClosed, RawClient, all_versions, as_plain
 
@@ -31,6 +32,7 @@ class World:
     def __init__(self, bootstrap: str, own: Mapping[str, str] | None = None) -> None:
         self.bootstrap = bootstrap
         self.remembered: dict[str, Any] = {}
+        self.left_out: LeftOut = {}
         self._own = dict(own or {})
 
     def wait_until_known(self) -> None:
@@ -63,7 +65,7 @@ class Exchange:
     """One request, `build(world, version)`, in each of `versions`.
 
     `keep` may remember something of the decoded answer for later exchanges. `ignore` names fields that may differ,
-    each with the reason. `unordered` names lists of this answer that come in any order, as those in UNORDERED do.
+    each with what allows it. `unordered` names lists of this answer that come in any order, as those in UNORDERED do.
     """
 
     name: str
@@ -71,7 +73,7 @@ class Exchange:
     build: Build
     versions: Sequence[int] = ()
     keep: Callable[[World, Any], None] | None = None
-    ignore: dict[str, str] = field(default_factory=dict)
+    ignore: Mapping[str, Allowed] = field(default_factory=dict)
     unordered: frozenset[str] = frozenset()
     client_id: str | None = "replay"
 
@@ -81,6 +83,8 @@ class Exchange:
 
 Answers = dict[tuple[str, int], Any]
 """By exchange name and version."""
+LeftOut = dict[tuple[str, str], list[Any]]
+"""By exchange name and field: what was there in each answer that is not compared."""
 
 
 def play(world: World, exchanges: Sequence[Exchange]) -> Answers:
@@ -105,18 +109,30 @@ def play(world: World, exchanges: Sequence[Exchange]) -> Answers:
             if exchange.keep is not None:
                 exchange.keep(world, answer)
             plain = world.without_own(as_plain(answer))
-            answers[key] = normalise(plain, exchange.ignore, UNORDERED | exchange.unordered)
+            ignored = {name: world.left_out.setdefault((exchange.name, name), []) for name in exchange.ignore}
+            answers[key] = normalise(plain, ignored, UNORDERED | exchange.unordered)
     return answers
 
 
-def normalise(value: Any, ignore: dict[str, str], unordered: frozenset[str], key: str = "") -> Any:
-    """What must be equal on both sides: ids and ports by kind, sets in a fixed order."""
-    if key in ignore:
+def needless(exchanges: Sequence[Exchange], apache: LeftOut, ours: LeftOut) -> list[str]:
+    """Fields that need not be ignored any more: what was left out of all answers to an exchange is the same."""
+    return [
+        f"{exchange.name}: {name} ({reason.row})"
+        for exchange in exchanges
+        for name, reason in exchange.ignore.items()
+        if not reason.by_chance and apache.get((exchange.name, name)) == ours.get((exchange.name, name))
+    ]
+
+
+def normalise(value: Any, ignored: Mapping[str, list[Any]], unordered: frozenset[str], key: str = "") -> Any:
+    """What must be equal on both sides: ids and ports by kind, sets in a fixed order. What is ignored is kept apart."""
+    if key in ignored:
+        ignored[key].append(value)
         return "<ignored>"
     if isinstance(value, dict):
-        return {name: normalise(item, ignore, unordered, name) for name, item in value.items()}
+        return {name: normalise(item, ignored, unordered, name) for name, item in value.items()}
     if isinstance(value, list):
-        items = [normalise(item, ignore, unordered, key) for item in value]
+        items = [normalise(item, ignored, unordered, key) for item in value]
         return sorted(items, key=repr) if key in unordered else items
     if isinstance(value, UUID) and value != NULL_UUID:
         return "<uuid>"

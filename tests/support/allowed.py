@@ -1,0 +1,35 @@
+"""What a comparison with Apache may leave out: each exception names the row of docs/compat.md that allows it.
+
+A row has a name where an exception needs one: an anchor, `<a id="name"></a>`, in its first cell.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+COMPAT = Path(__file__).resolve().parents[2] / "docs" / "compat.md"
+_ANCHOR = re.compile(r'^\| <a id="([a-z0-9-]+)"></a>', re.MULTILINE)
+
+
+class Allowed(NamedTuple):
+    """An exception by the name of its row. One that occurs `by_chance` need not occur each time."""
+
+    row: str
+    by_chance: bool = False
+
+
+def rows() -> list[str]:
+    """The names of rows in docs/compat.md, in its order."""
+    return _ANCHOR.findall(COMPAT.read_text())
+
+
+_KNOWN = frozenset(rows())
+
+
+def allowed(row: str, *, by_chance: bool = False) -> Allowed:
+    """Raises LookupError where docs/compat.md has no such row."""
+    if row not in _KNOWN:
+        raise LookupError(f"docs/compat.md has no row called {row}")
+    return Allowed(row, by_chance)
