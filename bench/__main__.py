@@ -30,6 +30,7 @@ OTHERS = {
     "bench.compaction": "the cleaner alone; floor: MB a second of CPU",
     "bench.client_consumer": "our consumer beside confluent-kafka and kafka-python; floor: records a second",
     "bench.groups": "heartbeats, commits and a load of groups, beside Apache; floors: CPU, commits a second, seconds",
+    "bench.controlled_stops": "writers while brokers of a cluster stop in order; floor: seconds of silence",
     "bench.dump_log": "kafka-dump-log beside Apache's; floor: its seconds",
 }
 """What else there is, each a module that knows --check."""
