@@ -64,7 +64,8 @@ class LogDirMoves:
         self._asking = Semaphore(1)
         self._slots = Semaphore(count_at_once)
         self._bytes_per_second = bytes_per_second
-        self._running: dict[TopicPartition, gevent.Greenlet[..., None]] = {}
+        self._running: dict[UnifiedLog, gevent.Greenlet[..., None]] = {}
+        """By copy: that of a partition's next move may begin before the greenlet of the last one has ended."""
         self._followed: dict[UnifiedLog, tuple[UnifiedLog, int]] = {}
         """By copy: the log whose history it has, and how often that had been cut when they were compared."""
         self._owed_bytes, self._paid_s = 0.0, time.monotonic()
@@ -100,10 +101,8 @@ class LogDirMoves:
     def resume(self) -> None:
         """Go on with every copy whose partition is here. Does not switch."""
         for future in self._log_manager.future_logs():
-            topic_partition = future.topic_partition
-            running = self._running.get(topic_partition)
-            if (running is None or running.dead) and self._hosted.find(*topic_partition) is not None:
-                self._running[topic_partition] = gevent.spawn(self._run, future)
+            if future not in self._running and self._hosted.find(*future.topic_partition) is not None:
+                self._running[future] = gevent.spawn(self._run, future)
 
     def shutdown(self) -> None:
         """Blocks. Each copy ends where it is."""
@@ -113,19 +112,16 @@ class LogDirMoves:
     # --- one replica -------------------------------------------------------------------------------------------------
 
     def _run(self, future: UnifiedLog) -> None:
-        topic_partition = future.topic_partition
         try:
             with self._slots:
                 while self._is_wanted(future) and not self._try_to_copy_some(future):
                     pass
         except Exception:
             # A bug of ours in one move; the replica itself goes on where it is.
-            log_lines.exception("Moving %s to %s failed", topic_partition, future.log_dir.path)
+            log_lines.exception("Moving %s to %s failed", future.topic_partition, future.log_dir.path)
         finally:
-            self._running.pop(topic_partition, None)
+            self._running.pop(future, None)
             self._followed.pop(future, None)
-            if future.is_closed and not self._stopped.is_set():
-                self.resume()  # Another copy may have been asked for meanwhile.
 
     def _is_wanted(self, future: UnifiedLog) -> bool:
         return (
@@ -164,7 +160,8 @@ class LogDirMoves:
             append_copied(future, data, end_offset)
             size_bytes = len(data)
         # Near enough: a log that is written to all the time has more already, which is copied while it stands still.
-        if future.log_end_offset >= end_offset and self._put_in_place(future.topic_partition, self._catch_up):
+        is_near = future.log_end_offset >= end_offset and self._is_wanted(future)
+        if is_near and self._put_in_place(future.topic_partition, self._catch_up):
             return True
         self._pay(size_bytes)
         return False

@@ -567,4 +567,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        self._retired.retire(found)",
         tests="tests/unit/replication/test_log_dir_moves.py",
     ),
+    Mutant(
+        breaks="a move begins though the greenlet of the last one has not ended",
+        file="kafka_zk/replication/log_dir_moves.py",
+        old="            if future not in self._running and self",
+        new="            if future.topic_partition not in {each.topic_partition for each in self._running} and self",
+        tests="tests/unit/replication/test_log_dir_moves.py",
+    ),
 )

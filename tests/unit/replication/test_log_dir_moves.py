@@ -9,11 +9,13 @@ from typing import Any
 
 import gevent
 import pytest
+from gevent.event import Event
 
 from kafka_zk.log.append import rolling
 from kafka_zk.log.copying import append_copied
 from kafka_zk.log.files import names
 from kafka_zk.log.files.checkpoint import read_offsets
+from kafka_zk.log.removal.replacement import CatchUp
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import LogDirNotFound, OffsetOutOfRange
 from kafka_zk.protocol.messages.alter_replica_log_dirs import (
@@ -176,6 +178,30 @@ def test_what_waits_for_its_turn_when_a_log_is_replaced_is_appended_to_the_new_o
     assert producing.get() == 0
     assert log_of(moving).log_dir.path == tmp_path / "b"
     assert read_all(moving) == list(range(11))
+
+
+def test_a_move_begins_though_the_greenlet_of_the_last_one_has_not_ended(moving: Broker, tmp_path: Path) -> None:
+    """The checkpoints that follow a swap take their time, and all the broker knows is the new directory."""
+    moving.lead()
+    moving.produce(9)
+    moves = moving.manager.moves
+    put_in_place, may_end = moves._put_in_place, Event()
+
+    def put_in_place_and_linger(topic_partition: TopicPartition, catch_up: CatchUp) -> bool:
+        is_there = put_in_place(topic_partition, catch_up)
+        if log_of(moving).log_dir.path == tmp_path / "b":
+            may_end.wait()
+        return is_there
+
+    moves._put_in_place = put_in_place_and_linger
+    assert move(moving, tmp_path / "b") == 0
+    wait_for_move(moving, tmp_path / "b")
+    try:
+        assert move(moving, tmp_path / "c") == 0
+        wait_for_move(moving, tmp_path / "c")
+    finally:
+        may_end.set()
+    assert read_all(moving) == list(range(9))
 
 
 def test_a_move_is_called_off_by_naming_the_directory_it_is_in(moving: Broker, tmp_path: Path) -> None:
