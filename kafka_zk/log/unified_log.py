@@ -88,6 +88,10 @@ class UnifiedLog:
         self.last_flush_ms = log_dir.clock.monotonic_ms()
         self.is_closed = False
         self.is_future = False
+        self.is_copied = False
+        """Whether a copy of it is being made in another directory. Nothing of it is cleaned meanwhile."""
+        self.successor: UnifiedLog | None = None
+        """The copy that took its place. What had been checked for this log is appended there."""
         self.truncations = 0
         self.on_truncated: Callable[[UnifiedLog], None] | None = None
         self.jitter_below = jitter_below
@@ -145,6 +149,18 @@ class UnifiedLog:
             self.flush()
         return info
 
+    def append_checked(self, validated: ValidatedBatch, leader_epoch: int, now_ms: int, origin: Origin) -> AppendInfo:
+        """Blocks. Append what was checked for the log whose place this one took, while it waited there.
+
+        It is not checked again: timestamp, crc and attributes are no longer as they were produced, but as they are
+        written. Raises as `append_as_leader` does behind its checks.
+        """
+        with self.turn:
+            info = self._append_produced(validated, leader_epoch, now_ms, origin)
+        if self.log_end_offset - self.recovery_point >= self._flush_messages:
+            self.flush()
+        return info
+
     def append_as_follower(self, records: Buffer) -> AppendInfo:
         """Blocks. Append what the leader sent, as it is; a partial batch at the end is left out.
 
@@ -162,7 +178,9 @@ class UnifiedLog:
 
     def _append_produced(self, validated: ValidatedBatch, leader_epoch: int, now_ms: int, origin: Origin) -> AppendInfo:
         if self.is_closed or self.log_dir.is_offline:
-            self._refuse()
+            if self.successor is None:
+                self._refuse()
+            return self.successor.append_checked(validated, leader_epoch, now_ms, origin)
         records, header = validated.records, validated.header
         first_offset = self.log_end_offset
         has_producer = header.producer_id >= 0
@@ -388,8 +406,14 @@ class UnifiedLog:
         return expiry.delete_old_segments(self, now_ms)
 
     def flush(self) -> None:
-        """Blocks. Sync everything up to the log end offset. Raises KafkaStorageError."""
-        self.flusher.flush(self.log_end_offset)
+        """Blocks. Sync everything up to the log end offset, in its successor if it has one. Raises KafkaStorageError.
+
+        Who has just appended to a log that was replaced since wants that batch on the disk, wherever it is now.
+        """
+        if self.successor is None:
+            self.flusher.flush(self.log_end_offset)
+        else:
+            self.successor.flush()
 
     def apply_config(self, config: LogConfig) -> None:
         """From now on follow `config`."""

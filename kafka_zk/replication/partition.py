@@ -23,7 +23,6 @@ from kafka_zk.metrics.topic_metrics import TopicMetrics
 from kafka_zk.protocol.errors import (
     ErrorCode,
     FencedLeaderEpoch,
-    KafkaStorageError,
     NotEnoughReplicas,
     NotLeaderOrFollower,
     UnknownLeaderEpoch,
@@ -247,14 +246,7 @@ class Partition:
                 )
         self._appending += 1
         try:
-            try:
-                info = log.append_as_leader(records, leader_epoch=self.leader_epoch, origin=origin)
-            except KafkaStorageError:
-                if self.log is None or self.log is log:
-                    raise
-                # It waited for its turn while the log was moved into another directory.
-                log = self.log
-                info = log.append_as_leader(records, leader_epoch=self.leader_epoch, origin=origin)
+            info = log.append_as_leader(records, leader_epoch=self.leader_epoch, origin=origin)
         finally:
             self._appending -= 1
             if self._no_appends is not None and not self._appending:
@@ -263,7 +255,9 @@ class Partition:
             if self.followers:
                 self.maybe_advance_high_watermark()
             else:
-                # The only replica: what it has is committed.
+                # The only replica: what it has is committed. It may have been moved into another directory meanwhile.
+                log = self.log
+                assert log is not None
                 log.update_high_watermark(log.log_end_offset)
         return info
 

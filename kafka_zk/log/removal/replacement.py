@@ -43,6 +43,7 @@ def replace(
             _know_the_same(before, now)
             _rename(now)
             retired.retire_in_turn(before)
+            before.successor = now
             tell()
     log_lines.info("Moved %s from %s to %s", now.topic_partition, before.log_dir.path, now.log_dir.path)
     return True

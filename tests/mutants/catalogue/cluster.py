@@ -555,9 +555,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="what waits to be appended goes with a log that is moved",
-        file="kafka_zk/replication/partition.py",
-        old="if self.log is None or self.log is log:",
-        new="if True:",
+        file="kafka_zk/log/unified_log.py",
+        old="            if self.successor is None:\n                self._refuse()",
+        new="            self._refuse()\n            if self.successor is None:\n                self._refuse()",
         tests="tests/unit/replication/test_log_dir_moves.py",
     ),
     Mutant(
@@ -572,6 +572,15 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/replication/log_dir_moves.py",
         old="            if future not in self._running and self",
         new="            if future.topic_partition not in {each.topic_partition for each in self._running} and self",
+        tests="tests/unit/replication/test_log_dir_moves.py",
+    ),
+    Mutant(
+        breaks="what waits to be appended while a log is moved is checked once",
+        file="kafka_zk/log/unified_log.py",
+        old="return self.successor.append_checked(validated, leader_epoch, now_ms, origin)",
+        new="return self.successor.append_as_leader(\n"
+        "                validated.records, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin\n"
+        "            )",
         tests="tests/unit/replication/test_log_dir_moves.py",
     ),
 )

@@ -12,7 +12,7 @@ import pytest
 from gevent.event import Event
 
 from kafka_zk.log.append import rolling
-from kafka_zk.log.copying import append_copied
+from kafka_zk.log.copying import append_copied, read_bytes
 from kafka_zk.log.files import names
 from kafka_zk.log.files.checkpoint import read_offsets
 from kafka_zk.log.removal.replacement import CatchUp
@@ -25,6 +25,8 @@ from kafka_zk.protocol.messages.alter_replica_log_dirs import (
 )
 from kafka_zk.protocol.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest, StopReplicaTopicState
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record import Codec
+from kafka_zk.record.batch import batches
 from kafka_zk.replication import log_dir_moves
 from kafka_zk.replication.log_dir_moves import UNLIMITED
 
@@ -36,9 +38,11 @@ LITTLE = 1
 """Bytes a second: a move stops after its first batch, to all appearances for ever."""
 
 
-def made_in(folder: Path) -> Broker:
+def made_in(folder: Path, **overrides: str) -> Broker:
+    """`overrides`: configs of its topics, with _ for a dot."""
     dirs = ",".join(str(folder / name) for name in ("a", "b", "c"))
-    return Broker(folder / "a", {"log.dirs": dirs}, {"segment.bytes": "1000"})
+    configs = {name.replace("_", "."): value for name, value in overrides.items()}
+    return Broker(folder / "a", {"log.dirs": dirs}, {"segment.bytes": "1000", **configs})
 
 
 @pytest.fixture
@@ -178,6 +182,37 @@ def test_what_waits_for_its_turn_when_a_log_is_replaced_is_appended_to_the_new_o
     assert producing.get() == 0
     assert log_of(moving).log_dir.path == tmp_path / "b"
     assert read_all(moving) == list(range(11))
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+@pytest.mark.parametrize("target", ["producer", "lz4"])
+def test_what_waits_while_a_log_is_replaced_is_checked_once(tmp_path: Path, codec: Codec, target: str) -> None:
+    """LogAppendTime is written into the batch where it lies; nobody may produce such a batch."""
+    broker = made_in(tmp_path, message_timestamp_type="LogAppendTime", compression_type=target, flush_messages="1")
+    try:
+        broker.lead()
+        broker.produce(9)
+        before = log_of(broker)
+        with before.turn:
+            assert move(broker, tmp_path / "b") == 0
+            wait_until(lambda: len(before.turn._waiting) == 1, "the copy is about to take the place")
+            producing = [
+                gevent.spawn(lambda: answered(broker.produce(2, codec=codec))),
+                gevent.spawn(
+                    lambda: answered(broker.produce(2, codec=codec, producer_id=7, producer_epoch=0, base_sequence=0))
+                ),
+            ]
+            wait_until(lambda: len(before.turn._waiting) == 3, "producers wait behind it")
+        answers = [each.get() for each in producing]
+        assert [(each.error_code, each.base_offset) for each in answers] == [(0, 9), (0, 11)]
+        log = log_of(broker)
+        assert log.log_dir.path == tmp_path / "b"
+        assert read_all(broker) == list(range(13))
+        assert log.recovery_point == log.high_watermark == 13
+        headers = [batch.header for batch in batches(read_bytes(log, 0, 1 << 20))]
+        assert all(header.uses_log_append_time for header in headers)
+    finally:
+        broker.close()
 
 
 def test_a_move_begins_though_the_greenlet_of_the_last_one_has_not_ended(moving: Broker, tmp_path: Path) -> None:
