@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import struct
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from kafka_zk.protocol.messages.api_versions import API_VERSIONS_REQUEST, ApiVersionsRequest
@@ -123,6 +126,29 @@ class Broker:
             (answer,) = client.send(LIST_OFFSETS_REQUEST, request, 5).topics
         assert not any(partition.error_code for partition in answer.partitions), (self.name, answer)
         return sum(partition.offset for partition in answer.partitions)
+
+    @contextmanager
+    def log_evicted(self) -> Iterator[None]:
+        """Meanwhile its segments leave the page cache again and again, as far as nobody reads them just then."""
+        files = [os.open(path, os.O_RDONLY) for path in self._process.log_dir.glob("*/*.log")]
+        for fileno in files:
+            os.fsync(fileno)
+        over = threading.Event()
+
+        def evict() -> None:
+            while not over.wait(0.001):
+                for fileno in files:
+                    os.posix_fadvise(fileno, 0, 0, os.POSIX_FADV_DONTNEED)
+
+        evicting = threading.Thread(target=evict)
+        evicting.start()
+        try:
+            yield
+        finally:
+            over.set()
+            evicting.join()
+            for fileno in files:
+                os.close(fileno)
 
     def open_connections(self, count: int) -> list[RawClient]:
         """Connections that have each had one ApiVersions answered, and then say nothing."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from bench import frames
 from bench.brokers import Broker
@@ -37,10 +38,12 @@ class ProduceLoad:
 
 @dataclass(frozen=True)
 class FetchLoad:
-    """`size_bytes` a request, from batches of 100 records."""
+    """`size_bytes` a request, from batches of 100 records. `history`: from closed segments, that are in memory, or of
+    which nothing is ("disk")."""
 
     name: str
     size_bytes: int
+    history: Literal["", "memory", "disk"] = ""
     connection_count: int = 8
     in_flight: int = 1
 
@@ -55,6 +58,9 @@ LOADS: tuple[Load, ...] = (
     ProduceLoad("produce 1000 x 1000 B", 1000, 1000),
     FetchLoad("fetch 64 KiB", 64 << 10),
     FetchLoad("fetch 1 MiB", 1 << 20),
+    FetchLoad("fetch 64 KiB of history in memory", 64 << 10, "memory"),
+    FetchLoad("fetch 1 MiB of history in memory", 1 << 20, "memory"),
+    FetchLoad("fetch 64 KiB of history on disk", 64 << 10, "disk"),
 )
 
 
@@ -106,10 +112,11 @@ def _produce(broker: Broker, load: ProduceLoad, seconds: float, warm_s: float) -
 
 def _fetch(broker: Broker, load: FetchLoad, seconds: float, warm_s: float) -> Result:
     topic = _topic_name(load)
-    broker.create_topic(topic, PARTITION_COUNT)
+    segment_bytes = 2 * load.size_bytes
+    broker.create_topic(topic, PARTITION_COUNT, {"segment.bytes": str(segment_bytes)} if load.history else {})
     batch = frames.batch_of(100, 100)
-    # Enough for the fetch to be full from the first and from the second batch.
-    for _ in range(load.size_bytes // len(batch) + 3):
+    # Enough for the fetch to be full from the first and from the second batch; of history, for another segment.
+    for _ in range((segment_bytes if load.history else load.size_bytes) // len(batch) + 3):
         for partition in range(PARTITION_COUNT):
             ask(broker.port, frames.produce(topic, partition, batch))
     requests = [frames.fetch(topic, partition, 100, load.size_bytes) for partition in range(PARTITION_COUNT)]
@@ -119,7 +126,10 @@ def _fetch(broker: Broker, load: FetchLoad, seconds: float, warm_s: float) -> Re
     exchanges = [_rotated(pairs, connection) for connection in range(load.connection_count)]
     if warm_s:
         run(broker.port, exchanges, in_flight=load.in_flight, seconds=warm_s)
-    outcome, cpu_s = _with_cpu(broker, lambda: run(broker.port, exchanges, in_flight=load.in_flight, seconds=seconds))
+    with broker.log_evicted() if load.history == "disk" else nullcontext():
+        outcome, cpu_s = _with_cpu(
+            broker, lambda: run(broker.port, exchanges, in_flight=load.in_flight, seconds=seconds)
+        )
     return _result(outcome, cpu_s, load.size_bytes)
 
 

@@ -74,7 +74,8 @@ class SocketServer:
         self._shown: SocketServerMetrics | None = None
         self._log_prefix = f"[SocketServer listenerType=ZK_BROKER, nodeId={broker_id}]"
         self._owns_pool = read_pool is None
-        self._read_pool = read_pool or ThreadPool(READ_POOL_THREADS)
+        # An idle pool is false.
+        self._read_pool = ThreadPool(READ_POOL_THREADS) if read_pool is None else read_pool
         self._buffers = BufferPool()
         self._turns = TurnTable()
         self._listeners: dict[str, Listener] = {}

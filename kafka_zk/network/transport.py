@@ -6,7 +6,8 @@ Role        `send(parts)` takes what an encoder made: bytes, and slices of log s
 Invariants  A slice's generation is checked before every chunk. Once the head of an answer is out, a slice that cannot
             be sent in full leaves no way to keep the stream whole, so the connection is closed.
             The loop sends only what is in the page cache; a thread reads in what is not, and never touches a socket, so
-            that a reader however slow holds no thread.
+            that a reader however slow holds no thread. What may have left the page cache is looked for there first:
+            history that is in memory costs what the end of a log does.
             Between two chunks everybody else has a turn.
 Source      TransportLayer, PlaintextTransportLayer.transferFrom and FileRecords.writeTo in Kafka 3.9.
 """
@@ -22,7 +23,7 @@ from typing import Final, Protocol, TypeAlias
 from gevent.threadpool import ThreadPool
 
 from kafka_zk.network.errors import EndOfStream, PeerClosed
-from kafka_zk.network.page_cache import is_in_memory, read_in
+from kafka_zk.network.page_cache import is_in_memory, read_from_memory, read_in
 from kafka_zk.network.parking import Parking
 
 CHUNK_BYTES = 256 * 1024
@@ -125,16 +126,22 @@ class PlainTransport:
         """Blocks. Bytes and small slices leave together; a large slice follows them without an extra packet."""
         held: list[bytes | bytearray | memoryview] = []
         copied_bytes = sent_bytes = 0
+        data: bytes | bytearray | None
         for part in parts:
             if isinstance(part, IN_MEMORY):
                 held.append(part)
-            elif part.size_bytes <= COPIED_BYTES and not part.is_cold and copied_bytes < HELD_BYTES:
+                continue
+            if part.size_bytes <= COPIED_BYTES and copied_bytes < HELD_BYTES:
                 try:
-                    held.append(_read(part))
+                    data = _read_if_in_memory(part) if part.is_cold else _read(part)
                 except PeerClosed:
                     # The answers before this one are whole.
                     self._send_bytes(b"".join(held), 0)
                     raise
+            else:
+                data = None
+            if data is not None:
+                held.append(data)
                 copied_bytes += part.size_bytes
             else:
                 if held:
@@ -194,11 +201,20 @@ class PlainTransport:
 
     def _bring_in(self, piece: FileSlice, position: int, size_bytes: int) -> int:
         """Blocks. Have these bytes in memory; until when (monotonic ns) that can be relied upon. Raises PeerClosed."""
-        if piece.is_cold or (size_bytes >= LOOKED_FOR_BYTES and not is_in_memory(piece.fileno, position, size_bytes)):
-            error: OSError | None = self._pool.apply(read_in, (piece.fileno, position, size_bytes))
+        fileno = piece.fileno
+        may_be_on_disk = piece.is_cold or size_bytes >= LOOKED_FOR_BYTES
+        if may_be_on_disk and not is_in_memory(fileno, position, size_bytes, piece.is_cold):
+            error: OSError | None = self._pool.apply(read_in, (fileno, position, size_bytes))
             if error is not None:
                 raise PeerClosed(str(error))
         return time.monotonic_ns() + FRESH_NS
+
+
+def _read_if_in_memory(piece: FileSlice) -> bytearray | None:
+    """The bytes of a small slice, None when the disk has to be waited for. Raises PeerClosed after a truncation."""
+    if not piece.is_intact:
+        raise PeerClosed(TRUNCATED)
+    return read_from_memory(piece.fileno, piece.position, piece.size_bytes)
 
 
 def _read(piece: FileSlice) -> bytes:

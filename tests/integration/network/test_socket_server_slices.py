@@ -7,12 +7,17 @@ import random
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from gevent.threadpool import ThreadPool
 
+from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.network.connection import REQUESTS_A_TURN
-from kafka_zk.network.server import READ_POOL_THREADS
-from kafka_zk.network.transport import CHUNK_BYTES, COPIED_BYTES, HELD_BYTES
+from kafka_zk.network.page_cache import is_in_memory
+from kafka_zk.network.server import READ_POOL_THREADS, SocketServer
+from kafka_zk.network.settings import SocketServerSettings
+from kafka_zk.network.transport import CHUNK_BYTES, COPIED_BYTES, HELD_BYTES, PlainTransport
 from tests.integration.network.harness import Script, Slice, connect, resident_bytes, serving
 
 FILE_BYTES = 3_000_000
@@ -75,6 +80,46 @@ def test_bytes_that_left_the_page_cache_arrive_as_well(segment: tuple[int, bytes
         os.posix_fadvise(fileno, 0, 0, os.POSIX_FADV_DONTNEED)
         client.send(b"s")
         assert client.receive() == content
+
+
+class CountingPool(ThreadPool):
+    """Counts what goes through it."""
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads)
+        self.count = 0
+
+    def apply(self, *how: Any, **more: Any) -> Any:
+        self.count += 1
+        return super().apply(*how, **more)
+
+
+@pytest.mark.parametrize("size_bytes", [COPIED_BYTES, 64 * 1024, FILE_BYTES])
+def test_history_costs_a_thread_only_where_it_is_on_disk(segment: tuple[int, bytes], size_bytes: int) -> None:
+    fileno, content = segment
+    script = Script()
+    script.answers += [[size(size_bytes), Slice(fileno, 0, size_bytes, is_cold=True)] for _ in range(3)]
+    pool = CountingPool(1)
+    endpoint = EndPoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0)
+    server = SocketServer(SocketServerSettings(endpoints=(endpoint,)), script, read_pool=pool)
+    server.start()
+    try:
+        server.enable_processing()
+        client = connect(server)
+        assert client.ask(b"s") == content[:size_bytes]
+        assert pool.count == 0, "all of it was in memory"
+        os.fsync(fileno)
+        os.posix_fadvise(fileno, 0, 0, os.POSIX_FADV_DONTNEED)
+        # A small read that must not wait may start one of the kernel's own, and find it done.
+        on_disk = size_bytes > COPIED_BYTES and not is_in_memory(fileno, 0, size_bytes)
+        assert client.ask(b"s") == content[:size_bytes]
+        assert pool.count >= 1 or not on_disk
+        before = pool.count
+        assert client.ask(b"s") == content[:size_bytes]
+        assert pool.count == before, "it is in memory again"
+    finally:
+        server.stop()
+        pool.kill()
 
 
 def test_small_slices_and_large_ones_arrive_in_their_order(segment: tuple[int, bytes]) -> None:
@@ -210,3 +255,21 @@ def test_a_client_that_never_reads_is_closed_when_idle_for_too_long(segment: tup
         while piece.release_count == 0:
             assert other.ask(b"e") == b"e"
         assert server.expired_connections_count == 1
+
+
+def test_a_small_piece_of_history_in_memory_leaves_with_what_surrounds_it(segment: tuple[int, bytes]) -> None:
+    fileno, content = segment
+    sent: list[bytes] = []
+
+    class Noted:
+        """As much of a socket as the transport uses; it takes everything."""
+
+        def send(self, data: bytes, flags: int) -> int:
+            sent.append(bytes(data))
+            return len(data)
+
+    near_and_far: Any = Noted()
+    nothing: Any = None
+    transport = PlainTransport(near_and_far, nothing, nothing)
+    transport.send([b"head", Slice(fileno, 0, COPIED_BYTES, is_cold=True), b"tail"])
+    assert sent == [b"head" + content[:COPIED_BYTES] + b"tail"]

@@ -9,6 +9,27 @@ WAITING = "tests/unit/replication/test_waiting_fetches.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="history in memory is read without a thread",
+        file="kafka_zk/network/transport.py",
+        old="        if may_be_on_disk and not is_in_memory(",
+        new="        if piece.is_cold or not is_in_memory(",
+        tests="tests/integration/network/test_socket_server_slices.py -k history",
+    ),
+    Mutant(
+        breaks="a small piece of history in memory leaves with what surrounds it",
+        file="kafka_zk/network/transport.py",
+        old="_read_if_in_memory(part) if part.is_cold",
+        new="None if part.is_cold",
+        tests="tests/integration/network/test_socket_server_slices.py -k small_piece",
+    ),
+    Mutant(
+        breaks="a hole in what is in memory is found",
+        file="kafka_zk/network/page_cache.py",
+        old="    if _counts_pages:\n",
+        new="    if not _counts_pages:\n",
+        tests="tests/unit/network/test_page_cache.py",
+    ),
+    Mutant(
         breaks="a partition that a fetch names again counts once",
         file="kafka_zk/replication/serving/fetch_context.py",
         old="    if wanted[1:]:\n",

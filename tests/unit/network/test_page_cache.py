@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kafka_zk.network.page_cache import is_in_memory, read_in
+from kafka_zk.network import cachestat, page_cache
+from kafka_zk.network.page_cache import is_in_memory, read_from_memory, read_in
 
-SIZE = 4 << 20
+SIZE = 16 << 20
+"""More than a kernel reads ahead of its own: 8 MiB on some disks."""
 READ = 1 << 20
 
 
@@ -24,7 +26,7 @@ def evicted(tmp_path: Path) -> Iterator[int]:
     # Whoever else looks at the pages just then keeps them: ask again for a while.
     deadline = time.monotonic() + 5
     os.posix_fadvise(fileno, 0, 0, os.POSIX_FADV_DONTNEED)
-    while is_in_memory(fileno, 0, SIZE):
+    while any(is_in_memory(fileno, position, 1) for position in range(0, SIZE, 65536)):
         if time.monotonic() > deadline:
             pytest.skip("this file system keeps everything in memory")
         os.posix_fadvise(fileno, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -53,3 +55,47 @@ def test_reading_in_ends_with_the_file(evicted: int) -> None:
 
 def test_a_read_that_fails_is_told_and_not_raised() -> None:
     assert isinstance(read_in(-1, 0, READ), OSError)
+
+
+@pytest.fixture(params=["counted", "looked at"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels with cachestat(2), and those before it."""
+    if request.param == "looked at":
+        monkeypatch.setattr(page_cache, "_counts_pages", False)
+    elif not cachestat.is_known():
+        pytest.skip("this kernel cannot count the pages of a range")
+
+
+def test_history_that_was_read_in_is_in_memory(way: None, evicted: int) -> None:
+    assert not is_in_memory(evicted, 0, READ, True)
+    assert read_in(evicted, 0, READ) is None
+    assert is_in_memory(evicted, 0, READ, True)
+    assert is_in_memory(evicted, 1000, 1, True)
+
+
+def test_a_hole_between_bytes_in_memory_is_found(evicted: int) -> None:
+    if not cachestat.is_known():
+        pytest.skip("without cachestat(2) there are only samples")
+    assert read_in(evicted, 0, 1) is None
+    assert read_in(evicted, SIZE - 1, 1) is None
+    assert not is_in_memory(evicted, 0, SIZE)
+    assert not is_in_memory(evicted, 0, SIZE, True)
+
+
+def test_where_no_kernel_can_tell_history_is_on_disk_and_the_rest_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_cache, "_counts_pages", False)
+    reader, writer = os.pipe()
+    try:
+        assert not is_in_memory(reader, 0, READ, True)
+        assert is_in_memory(reader, 0, READ)
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_bytes_are_read_from_memory_only(evicted: int) -> None:
+    assert read_from_memory(evicted, 0, 1000) is None
+    assert read_in(evicted, 0, READ) is None
+    assert read_from_memory(evicted, 0, 1000) == bytes(1000)
+    assert read_from_memory(evicted, SIZE - 10, 1000) is None, "the file ends before"
+    assert read_from_memory(-1, 0, 1000) is None
