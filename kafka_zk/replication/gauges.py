@@ -3,7 +3,7 @@
 Role        Registers the gauges once; each counts when somebody looks.
             What there is of each partition, thousands of times, is a table that is made when somebody looks.
 Source      Kafka 3.9 ReplicaManager (metrics of kafka.server:type=ReplicaManager), Partition,
-            DelayedOperationPurgatory, FetchSessionCache.
+            AbstractFetcherManager as ReplicaAlterLogDirsManager, DelayedOperationPurgatory, FetchSessionCache.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.registry import Row
+from kafka_zk.metrics.windows import RateOfTotal
 from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.purgatory import Purgatory
 
 if TYPE_CHECKING:
+    from kafka_zk.replication.log_dir_moves import LogDirMoves
     from kafka_zk.replication.manager import ReplicaManager
     from kafka_zk.replication.partition import Partition
 
@@ -30,6 +32,7 @@ _PER_PARTITION = (
     "ReplicasCount",
     "LastStableOffsetLag",
 )
+_MOVES = "kafka.server:type=ReplicaAlterLogDirsManager,clientId=ReplicaAlterLogDirs,name="
 _SESSIONS = "kafka.server:type=FetchSessionCache,name="
 
 
@@ -56,11 +59,22 @@ def register_gauges(metrics: MetricsRegistry, manager: ReplicaManager) -> None:
     metrics.gauge_table(_PARTITION, _PER_PARTITION, lambda: _partition_rows(hosted), row_count=lambda: len(hosted))
     for purgatory in (manager.delayed_produces, manager.delayed_fetches, manager.delayed_delete_records):
         register_purgatory(metrics, purgatory)
+    register_moves(metrics, manager.moves)
     sessions = manager.fetch_sessions
     metrics.gauge(f"{_SESSIONS}NumIncrementalFetchSessions", lambda: len(sessions))
     metrics.gauge(f"{_SESSIONS}NumIncrementalFetchPartitionsCached", lambda: sessions.partition_count)
     evictions = f"{_SESSIONS}IncrementalFetchSessionEvictionsPerSec"
     metrics.meter_of(evictions, lambda: sessions.eviction_count, event_type="evictions")
+
+
+def register_moves(metrics: MetricsRegistry, moves: LogDirMoves) -> None:
+    """Show the moves between log directories. No thread of theirs can die: each is a greenlet that is started anew."""
+    chunks = RateOfTotal(lambda: moves.copied_chunks, metrics.window())
+    metrics.on_fold(chunks.sample)
+    metrics.gauge(f"{_MOVES}MaxLag", lambda: moves.max_lag_records)
+    metrics.gauge(f"{_MOVES}MinFetchRate", chunks.rate)
+    metrics.gauge(f"{_MOVES}FailedPartitionsCount", lambda: len(moves.failed))
+    metrics.gauge(f"{_MOVES}DeadThreadCount", lambda: 0)
 
 
 def _partition_rows(hosted: HostedPartitions) -> Iterator[Row]:

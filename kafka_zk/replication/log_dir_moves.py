@@ -70,6 +70,20 @@ class LogDirMoves:
         """By copy: the log whose history it has, and how often that had been cut when they were compared."""
         self._owed_bytes, self._paid_s = 0.0, time.monotonic()
         self._stopped = Event()
+        self.copied_chunks = 0
+        self.failed: set[TopicPartition] = set()
+        """Whose move ended with an unexpected error, until it is tried again."""
+
+    @property
+    def max_lag_records(self) -> int:
+        """How far the copy is behind that is furthest behind."""
+        lags = (self._lag_records(future) for future in self._log_manager.future_logs())
+        return max(lags, default=0)
+
+    def _lag_records(self, future: UnifiedLog) -> int:
+        partition = self._hosted.find(*future.topic_partition)
+        log = None if partition is None else partition.log
+        return 0 if log is None else max(0, log.log_end_offset - future.log_end_offset)
 
     # --- what is asked -----------------------------------------------------------------------------------------------
 
@@ -112,6 +126,7 @@ class LogDirMoves:
     # --- one replica -------------------------------------------------------------------------------------------------
 
     def _run(self, future: UnifiedLog) -> None:
+        self.failed.discard(future.topic_partition)
         try:
             with self._slots:
                 while self._is_wanted(future) and not self._try_to_copy_some(future):
@@ -119,6 +134,7 @@ class LogDirMoves:
         except Exception:
             # A bug of ours in one move; the replica itself goes on where it is.
             log_lines.exception("Moving %s to %s failed", future.topic_partition, future.log_dir.path)
+            self.failed.add(future.topic_partition)
         finally:
             self._running.pop(future, None)
             self._followed.pop(future, None)
@@ -159,6 +175,7 @@ class LogDirMoves:
                 return False
             append_copied(future, data, end_offset)
             size_bytes = len(data)
+            self.copied_chunks += 1
         # Near enough: a log that is written to all the time has more already, which is copied while it stands still.
         is_near = future.log_end_offset >= end_offset and self._is_wanted(future)
         if is_near and self._put_in_place(future.topic_partition, self._catch_up):

@@ -1,8 +1,8 @@
 """The metrics of our broker beside those of a live Apache Kafka 3.9.1 that has lived the same life.
 
 Both are compared as series: Apache's MBeans under the names that the JMX exporter's usual rules give them. What Apache
-has and we do not is listed here under its reason; a reason without a missing series makes the test fail too. What only
-we have is the lag of groups, also of those that Apache coordinates.
+has and we do not is listed here under the row of docs/compat.md that allows it; a pattern without a missing series
+makes the test fail too. What only we have is the lag of groups, also of those that Apache coordinates.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from confluent_kafka import KafkaError
 from kafka_zk.metrics.names import MBeanName
 from kafka_zk.metrics.prometheus import clean, series_name
 from tests.interop.test_cluster_with_apache import APACHE, OURS, Cluster
+from tests.support.allowed import allowed
 from tests.support.apache import ApacheBroker, run_tool
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import PATIENCE_S, Written
@@ -28,37 +29,38 @@ GROUPS = 6
 PROGRAM = Path(__file__).parent / "java" / "MBeans.java"
 
 MISSING = {
-    "transactions do not exist yet": (
+    allowed("no-transactions"): (
         r"kafka_coordinator_transaction_.*",
         r"kafka_server_transaction_coordinator_metrics_.*",
         r"kafka_server_txn_marker_channel_metrics_.*",
         r"kafka_server_addpartitions.*",
         r"kafka_server_replicamanager_partitionswithlatetransactionscount",
     ),
-    "quotas of replication are not enforced yet": (r"kafka_server_(leader|follower)replication_byte_rate",),
-    "replicas do not move between log directories yet": (r"kafka_server_replicaalterlogdirsmanager_.*",),
-    "nobody authenticates yet": (r"kafka_server_socket_server_metrics_.*authentication.*",),
-    "features are not updated through this broker yet": (
-        r"kafka_controller_controllerstats_updatefeaturesrateandtimems",
+    allowed("replication-quotas"): (r"kafka_server_(leader|follower)replication_byte_rate",),
+    allowed("no-security"): (
+        r"kafka_server_socket_server_metrics_.*authentication.*",
+        r"kafka_server_delayedoperationpurgatory_.* delayedoperation=AlterAcls",
     ),
-    "ACLs and tiered storage are not there": (
-        r"kafka_server_delayedoperationpurgatory_.* delayedoperation=(AlterAcls|RemoteFetch)",
-    ),
-    "there is no selector: one loop does the work of the network threads, and nobody waits for them": (
+    allowed("metrics-of-tiers"): (r"kafka_server_delayedoperationpurgatory_.* delayedoperation=RemoteFetch",),
+    allowed("metrics-of-features"): (r"kafka_controller_controllerstats_updatefeaturesrateandtimems",),
+    allowed("metrics-of-threads"): (
         r"kafka_server_socket_server_metrics_(io|select|network_io).*",
         r"kafka_network_acceptor_acceptorblocked_percent",
+        r"kafka_network_socketserver_controlplane.*",
     ),
-    "sizes of requests are shown by RequestMetrics only": (r"kafka_server_socket_server_metrics_request_size_.*",),
-    "the control plane has no thread of its own": (r"kafka_network_socketserver_controlplane.*",),
-    "connections to other brokers are no Kafka clients with a selector": (
-        r"kafka_server_(alter_partition|controller_channel|forwarding|replica_fetcher)_metrics_.*",
-    ),
-    "there is no log4j": (r"kafka_kafka_log4jcontroller_loggers",),
-    "there is one registry for metrics of both generations: yammer-metrics-count counts all": (
+    allowed("metrics-twice"): (
+        r"kafka_server_socket_server_metrics_request_size_.*",
         r"kafka_server_kafka_metrics_count_count",
     ),
+    allowed("metrics-of-channels"): (
+        *(
+            rf"kafka_server_{channel}_metrics_.*"
+            for channel in ("alter_partition", "controller_channel", "forwarding", "replica_fetcher")
+        ),
+    ),
+    allowed("metrics-of-log4j"): (r"kafka_kafka_log4jcontroller_loggers",),
 }
-"""Reasons, and the series as regular expressions over their names and labels."""
+"""Rows of docs/compat.md, and the series as regular expressions over their names and labels: each must occur."""
 
 OURS_ALONE = "kafka_coordinator_group_grouplag_"
 UNEXPECTED_ERRORS = "kafka_server_supervision_unexpectederrors"
@@ -227,16 +229,16 @@ def test_what_apache_shows_is_shown_or_named_here_with_a_reason(
     shown |= {series(name, labels.items()) for name, labels in Scrape(port).series()}
     ours_only = {each for each in shown if not any(each._replace(name=root) in theirs for root in roots(each.name))}
     missing = {each for each in theirs if not any(each._replace(name=form) in shown for form in forms(each.name))}
-    reasons = {reason: re.compile("|".join(patterns)) for reason, patterns in MISSING.items()}
+    patterns = {pattern: reason.row for reason, found in MISSING.items() for pattern in map(re.compile, found)}
     with capsys.disabled():
         print(f"\n{len(theirs)} series of Apache's, {len(missing)} of them not ours")
-        for reason, pattern in reasons.items():
-            print(f"  {sum(is_meant(pattern, each) for each in missing):4d}  {reason}")
+        for pattern, row in patterns.items():
+            print(f"  {sum(is_meant(pattern, each) for each in missing):4d}  {row}: {pattern.pattern}")
         print(f"  totals of the coordinators, Apache's and ours: {happened}")
-    unexplained = {str(each) for each in missing if not any(is_meant(pattern, each) for pattern in reasons.values())}
+    unexplained = {str(each) for each in missing if not any(is_meant(pattern, each) for pattern in patterns)}
     assert unexplained == set()
-    groundless = [reason for reason, pattern in reasons.items() if not any(is_meant(pattern, each) for each in missing)]
-    assert groundless == [], "shown by now: take the reason out"
+    groundless = [pattern.pattern for pattern in patterns if not any(is_meant(pattern, each) for each in missing)]
+    assert groundless == [], "shown by now: take the pattern out"
     assert {str(each) for each in ours_only if not each.name.startswith((OURS_ALONE, UNEXPECTED_ERRORS))} == set()
     # Each group belongs to one of the two, and did the same: it joined once and committed once.
     assert sum(happened["group-completed-rebalance"]) == sum(happened["offset-commit"]) == GROUPS

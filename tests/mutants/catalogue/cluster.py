@@ -568,6 +568,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/replication/test_log_dir_moves.py",
     ),
     Mutant(
+        breaks="monitoring sees a move between log directories that failed",
+        file="kafka_zk/replication/log_dir_moves.py",
+        old="            self.failed.add(future.topic_partition)\n",
+        new="",
+        tests="tests/unit/replication/test_log_dir_moves.py -k monitoring",
+    ),
+    Mutant(
         breaks="a move begins though the greenlet of the last one has not ended",
         file="kafka_zk/replication/log_dir_moves.py",
         old="            if future not in self._running and self",

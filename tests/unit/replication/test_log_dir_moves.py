@@ -398,3 +398,27 @@ def test_describe_log_dirs_tells_how_far_a_move_is(moving: Broker, tmp_path: Pat
     begin_move(moving, tmp_path / "b")
     copied = wait_for_a_part(moving).log_end_offset
     assert described(moving) == [("a", False, 0), ("b", True, 27 - copied)]
+
+
+def test_monitoring_sees_how_far_a_move_is_behind_and_one_that_failed(
+    moving: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown(name: str) -> Any:
+        metric = moving.metrics.find(
+            f"kafka.server:type=ReplicaAlterLogDirsManager,clientId=ReplicaAlterLogDirs,name={name}"
+        )
+        assert metric is not None
+        return metric.attributes()["Value"]
+
+    assert [shown(name) for name in ("MaxLag", "MinFetchRate", "FailedPartitionsCount", "DeadThreadCount")] == [0] * 4
+    begin_move(moving, tmp_path / "b")
+    future = wait_for_a_part(moving)
+    assert shown("MaxLag") == 27 - future.log_end_offset > 0
+    with monkeypatch.context() as patched:
+        patched.setattr(log_dir_moves, "follow_cuts", lambda *_: 1 / 0)
+        moving.manager.moves._followed.clear()
+        throttle(moving, UNLIMITED)
+        wait_until(lambda: shown("FailedPartitionsCount") == 1, "the move failed")
+    moving.manager.moves.resume()
+    wait_for_move(moving, tmp_path / "b")
+    assert (shown("FailedPartitionsCount"), shown("MaxLag")) == (0, 0)
