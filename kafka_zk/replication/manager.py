@@ -36,6 +36,7 @@ from kafka_zk.replication.partition import Partition, PartitionSurroundings
 from kafka_zk.replication.purgatory import Purgatory
 from kafka_zk.replication.serving.append import Appender
 from kafka_zk.replication.serving.deletes import Deletes
+from kafka_zk.replication.serving.early_followers import EarlyFollowers
 from kafka_zk.replication.serving.fetch import Fetches
 from kafka_zk.replication.serving.fetch_session import FetchSessionCache
 from kafka_zk.replication.serving.read_replica import RackAwareChooser, ReadReplicaChooser
@@ -150,7 +151,9 @@ class ReplicaManager:
         # The produce path calls this once a request: the bound method saves it a call in between.
         self.append_records = appender.append_records
         chooser = self._read_replica_chooser()
-        self._fetches = Fetches(self.hosted, self.delayed_fetches, metadata_cache, chooser, metrics)
+        early_followers = EarlyFollowers()
+        self.leadership.on_leadership_change(early_followers.order_carried_out)
+        self._fetches = Fetches(self.hosted, self.delayed_fetches, metadata_cache, chooser, metrics, early_followers)
         self.fetch = self._fetches.fetch
         self._deletes = Deletes(self.hosted, self.delayed_delete_records, self.wake)
         self.delete_records = self._deletes.delete_records

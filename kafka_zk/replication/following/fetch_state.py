@@ -18,6 +18,9 @@ from kafka_zk.protocol.errors import ErrorCode
 
 UNDEFINED = -1
 
+AHEAD_MS = 50
+"""How soon a follower asks a leader again that has not heard yet that it leads: the order for it is on its way."""
+
 
 class FetchState(NamedTuple):
     """What the follower wants next. `delayed_until_ms` is monotonic, None = now. `lag_records` is None until known."""
@@ -86,6 +89,11 @@ class Reaction(NamedTuple):
 RETRY = Reaction(retries=True)
 FAIL = Reaction(fails=True)
 LOOK_FOR_RANGE = Reaction(looks_for_range=True)
+
+
+def back_off_ms(code: int, configured_ms: int) -> int:
+    """How long a follower waits before it asks again."""
+    return min(AHEAD_MS, configured_ms) if code == ErrorCode.UNKNOWN_LEADER_EPOCH else configured_ms
 
 
 def reaction_to(code: int, *, asked_epoch: int, current_epoch: int) -> Reaction:

@@ -30,6 +30,7 @@ from kafka_zk.protocol.messages.fetch import PartitionData
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 from kafka_zk.replication.following.fetch_state import (
     FetchState,
+    back_off_ms,
     initial_state,
     plan_for_range,
     reaction_to,
@@ -194,9 +195,11 @@ class Fetcher:
         }
 
     def _rest(self) -> None:
-        """Blocks. Until the backoff is over, or something changed."""
+        """Blocks. Until the backoff is over, also that of one partition, or something changed."""
         self._stirred.clear()
-        over = self._clock.call_at(self._clock.monotonic_ms() + self._backoff_ms, self._stirred.set)
+        until_ms = [followed.state.delayed_until_ms for followed in self._followed.values()]
+        delayed_ms = [each for each in until_ms if each is not None]
+        over = self._clock.call_at(min([self._clock.monotonic_ms() + self._backoff_ms, *delayed_ms]), self._stirred.set)
         self._stirred.wait()
         over.cancel()
 
@@ -330,7 +333,7 @@ class Fetcher:
             log_lines.info("[%s] Partition %s is fenced, waiting for the next LeaderAndIsr", self.name, topic_partition)
             self._fail(topic_partition)
         else:
-            self._delay(topic_partition)
+            self._delay(topic_partition, back_off_ms(code, self._backoff_ms))
 
     def _look_for_range(self, followed: Followed, state: FetchState) -> None:
         """Blocks, without the turn. Out of the leader's range: ask where it begins and ends, and get inside."""
@@ -372,10 +375,11 @@ class Fetcher:
             lag_records=max(0, end - log.log_end_offset),
         )
 
-    def _delay(self, topic_partition: TopicPartition) -> None:
+    def _delay(self, topic_partition: TopicPartition, for_ms: int | None = None) -> None:
         followed = self._followed.get(topic_partition)
         if followed is not None:
-            followed.state = followed.state.delayed(self._clock.monotonic_ms() + self._backoff_ms)
+            delay_ms = self._backoff_ms if for_ms is None else for_ms
+            followed.state = followed.state.delayed(self._clock.monotonic_ms() + delay_ms)
 
     def _delay_all(self) -> None:
         for topic_partition in list(self._followed):

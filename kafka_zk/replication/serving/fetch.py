@@ -30,6 +30,7 @@ from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.partition import Partition
 from kafka_zk.replication.purgatory import Purgatory
 from kafka_zk.replication.serving.delayed_fetch import ANSWER_NOW, DelayedFetch
+from kafka_zk.replication.serving.early_followers import EarlyFollowers, is_ahead
 from kafka_zk.replication.serving.read_replica import ReadReplicaChooser
 from kafka_zk.replication.serving.reading import note_follower_fetch, read, size_to_read
 from kafka_zk.replication.serving.records_view import (
@@ -64,11 +65,13 @@ class Fetches:
         metadata_cache: MetadataCache,
         chooser: ReadReplicaChooser | None,
         metrics: MetricsRegistry,
+        early_followers: EarlyFollowers,
     ) -> None:
         self._hosted = hosted
         self._purgatory = purgatory
         self._metadata_cache = metadata_cache
         self._chooser = chooser
+        self._early_followers = early_followers
         expires = "kafka.server:type=DelayedFetchMetrics,name=ExpiresPerSec"
         self._follower_expired = metrics.meter(expires, fetcherType="follower").mark
         self._consumer_expired = metrics.meter(expires, fetcherType="consumer").mark
@@ -76,9 +79,14 @@ class Fetches:
     def fetch(
         self, params: FetchParams, wanted: Sequence[PartitionFetch]
     ) -> list[PartitionRead] | Pending[list[PartitionRead]]:
-        """What is there, or a Pending while that is less than `params.min_bytes` and there is time to wait."""
+        """What is there, or a Pending while that is less than `params.min_bytes` and there is time to wait.
+
+        Blocks where a follower knows a later leader epoch.
+        """
         reads = self._read_all(params, wanted)
         if params.is_follower:
+            if params.max_wait_ms > 0 and is_ahead(reads):
+                reads = self._early_followers.read(lambda: self._read_all(params, wanted), reads)
             self._note_progress(params, wanted, reads)
         if params.max_wait_ms <= 0 or not wanted or self._is_enough(params, reads):
             return reads

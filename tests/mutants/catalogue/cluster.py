@@ -118,6 +118,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/replication/test_orders_wait_for_nobody.py -k append",
     ),
     Mutant(
+        breaks="a follower that knows a new leader before the leader does is kept for a moment",
+        file="kafka_zk/replication/serving/early_followers.py",
+        old="            self._next_order.wait(left_s)\n",
+        new="            return read_all()\n",
+        tests="tests/unit/replication/test_controlled_stop.py -k sent_away",
+    ),
+    Mutant(
+        breaks="a leader that has not heard yet is soon asked again",
+        file="kafka_zk/replication/following/fetch_state.py",
+        old="    return min(AHEAD_MS, configured_ms) if code == ErrorCode.UNKNOWN_LEADER_EPOCH else configured_ms\n",
+        new="    return configured_ms\n",
+        tests="tests/unit/replication/test_controlled_stop.py -k soon_asks",
+    ),
+    Mutant(
         breaks="who meets a failed directory waits for no fetcher",
         file="kafka_zk/replication/manager.py",
         old="        self._failing.spawn(self._let_go, failed)\n",

@@ -13,12 +13,15 @@ import pytest
 from kafka_zk.broker.parts import Parts
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.alter_partition import AlterPartitionResponse
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication.serving import early_followers
 
-from .broker import Broker, answered, produce_request, records
-from .test_following import FOLLOWER, Pair, end_of, eventually
+from .broker import Broker, answered, fetch_request, produce_request, records
+from .test_following import FOLLOWER, LEADER, Pair, end_of, eventually
 from .test_leadership import LAG_MS, controller_answers, follower_fetches
 
 LONG_MS = 10_000_000
+T = TopicPartition("t", 0)
 
 
 @pytest.fixture
@@ -98,3 +101,42 @@ def test_time_alone_ends_the_wait_for_one_that_fetches_no_more(broker: Broker) -
     pending = waits_for_one_that_may_join(broker)
     broker.clock.advance(LAG_MS + LAG_MS // 2)
     assert answered(pending).error_code == ErrorCode.NONE
+
+
+def test_a_follower_that_knows_the_next_leader_first_is_not_sent_away(broker: Broker) -> None:
+    broker.update_metadata({"t": {0: 2}})
+    assert broker.order(replicas=(1, 2, 3), leader=2) == ErrorCode.NONE
+    early = fetch_request(0, replica=3, leader_epoch=1, max_wait_ms=500, by_id=True)
+    asked = gevent.spawn(broker.call, early, 17)
+    gevent.sleep(0)
+    assert not asked.dead
+    assert broker.order(replicas=(1, 2, 3), isr=(1, 3), epoch=1, partition_epoch=1) == ErrorCode.NONE
+    pending = asked.get(timeout=5)
+    assert not pending.is_done, "it is in the right place, and waits for records"
+    produced = broker.call(produce_request(records(), acks=-1, timeout_ms=LONG_MS), 9)
+    assert answered(pending).error_code == ErrorCode.NONE
+    follower_fetches(broker, 1, replica=3)
+    assert answered(produced).error_code == ErrorCode.NONE
+
+
+def test_a_follower_that_is_ahead_for_long_is_told_so(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(early_followers, "HOLD_S", 0)
+    broker.lead(replicas=(1, 2))
+    early = fetch_request(0, replica=2, leader_epoch=1, max_wait_ms=500, by_id=True)
+    assert answered(broker.call(early, 17)).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def test_a_follower_soon_asks_a_leader_again_that_has_not_heard_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(early_followers, "HOLD_S", 0)
+    monkeypatch.setattr(Pair, "FOLLOWER_BACK_OFF_MS", 1_000_000)
+    pair = Pair(tmp_path)
+    pair.order()
+    pair.follower.order(replicas=(1, 2), leader=LEADER, epoch=1, partition_epoch=1)
+    fetcher = pair.follower.manager.fetchers._fetchers[LEADER, 0]
+    eventually(pair, lambda: fetcher._followed[T].state.delayed_until_ms is not None)
+    pair.leader.order(replicas=(1, 2), leader=LEADER, epoch=1, partition_epoch=1)
+    pair.leader.produce(1)
+    eventually(pair, lambda: end_of(pair.followed) == 1)
+    pair.close()

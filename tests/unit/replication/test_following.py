@@ -75,11 +75,18 @@ class Wire:
 class Pair:
     """Broker 1 leads, broker 2 follows, until a test decides otherwise."""
 
+    FOLLOWER_BACK_OFF_MS = 1
+
     def __init__(self, path: Path) -> None:
         self.wires: list[Wire] = []
         self.client_ids: list[str] = []
         self.leader = Broker(path / "1", broker_id=LEADER, connect=self._connect)
-        self.follower = Broker(path / "2", {"replica.fetch.backoff.ms": "1"}, broker_id=FOLLOWER, connect=self._connect)
+        self.follower = Broker(
+            path / "2",
+            {"replica.fetch.backoff.ms": str(self.FOLLOWER_BACK_OFF_MS)},
+            broker_id=FOLLOWER,
+            connect=self._connect,
+        )
 
     def _connect(self, node: Node, client_id: str) -> Wire:
         assert client_id.startswith("broker-")
