@@ -15,9 +15,13 @@ import pytest
 
 from kafka_zk.client.admin.admin_client import AdminClient
 from kafka_zk.client.admin.offset_listing import ListedOffset, OffsetSpec
+from kafka_zk.client.range_writing.arrivals import ProducerIdentity
+from kafka_zk.client.range_writing.sequenced_writer import SequencedWriter
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record import Record
 from kafka_zk.spark.jobs import audit
 from kafka_zk.spark.jobs.cluster import commit_offsets
+from kafka_zk.spark.jobs.copy_plan import Note, Sending
 from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.outcome import JobError
 from kafka_zk.spark.settings.declaration import Settings
@@ -109,10 +113,14 @@ def test_a_broken_off_restore_goes_on_behind_what_is_there(
     job: RunJob, kafka: Librdkafka, filled: str, archive: str, tmp_path: Path
 ) -> None:
     target = kafka.topic(partitions=PARTITIONS)
-    # As a restore leaves it that was killed: its beginning noted, some of one partition written.
+    # As a restore leaves it that was killed: what it sends is noted, some of one partition written.
     (tmp_path / "restore").mkdir()
-    (tmp_path / "restore" / "restore.base").write_text(json.dumps([[target, 0, 0], [target, 1, 0]]))
-    kafka.write(target, RECORDS[:13], partition=1)
+    with SequencedWriter({"bootstrap.servers": kafka.bootstrap}) as writer:
+        identity = writer.new_identity()
+        begun = {TopicPartition(filled, index): Sending(0, identity, ((0, EACH),)) for index in range(PARTITIONS)}
+        (tmp_path / "restore" / "restore.note-1").write_text(Note(begun).encode())
+        sent = [Record(0, each.timestamp_ms or -1, each.key, each.value, each.headers) for each in RECORDS[:13]]
+        writer.append(TopicPartition(target, 1), identity, 0, sent)
     again = {"path": archive, "rename": {filled: target}, "checkpoint": str(tmp_path / "restore")}
     for _ in range(2):
         job("restore", **again)
@@ -218,7 +226,8 @@ def test_a_copy_refuses_a_topic_that_became_shorter(
 ) -> None:
     target = kafka.topic(partitions=PARTITIONS)
     (tmp_path / "restore").mkdir()
-    (tmp_path / "restore" / "restore.base").write_text(json.dumps([[target, 0, 5], [target, 1, 0]]))
+    begun = {TopicPartition(filled, 0): Sending(5, ProducerIdentity(1, 0), ((0, EACH),))}
+    (tmp_path / "restore" / "restore.note-1").write_text(Note(begun).encode())
     with pytest.raises(JobError, match=f"{target}-0 ends at offset 0, below 5 where this copy began"):
         job("restore", path=archive, rename={filled: target}, checkpoint=str(tmp_path / "restore"))
 

@@ -35,7 +35,9 @@ DEFAULTS = {
 DEFAULT_MASTER = "local[*,{tries}]"
 """All processors; a failed task is tried again, which Spark does not do in local mode unless it is told to."""
 ONE_TRY = frozenset(("ingest", "restore", "mirror"))
-"""Jobs that count on the driver what they have sent: a failed task ends the job, and the same command goes on."""
+"""Jobs that find out on the driver what was sent: a failed task ends the job, and the same command goes on."""
+ONCE = {TRIES: "1", "spark.stage.maxConsecutiveAttempts": "1", "spark.stage.ignoreDecommissionFetchFailure": "false"}
+"""A stage that begins anew after lost shuffle files counts its tasks' attempts from 0 again, beside running ones."""
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
@@ -62,7 +64,7 @@ def start_session(job: str, settings: Settings, scratch: Path) -> SparkSession:
 
 def job_conf(job: str, given: dict[str, str]) -> dict[str, str]:
     """Spark's settings for a job; what was given wins."""
-    return ({TRIES: "1"} if job in ONE_TRY else {}) | given
+    return (ONCE if job in ONE_TRY else {}) | given
 
 
 def make_session(name: str, master: str, conf: dict[str, str], *, package: Path | None = None) -> SparkSession:

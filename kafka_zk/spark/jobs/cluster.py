@@ -12,7 +12,7 @@ from kafka_zk.client.admin.admin_client import AdminClient
 from kafka_zk.client.admin.admin_results import NewTopic
 from kafka_zk.client.admin.offset_listing import ListedOffset, OffsetSpec
 from kafka_zk.protocol.errors import BrokerError
-from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 from kafka_zk.spark.jobs.outcome import JobError
 
 Offsets = dict[TopicPartition, int]
@@ -35,6 +35,15 @@ def partition_counts(properties: Mapping[str, str], topics: Iterable[str]) -> di
         there = {listing.name for listing in admin.list_topics(internal=True)}
         described = admin.describe_topics([name for name in wanted if name in there])
         return {name: len(topic.partitions) for name, topic in described.items()}
+
+
+def topic_ids(properties: Mapping[str, str], topics: Iterable[str]) -> dict[str, str]:
+    """As text, of the topics that are there and have one; a topic that is made anew has another."""
+    wanted = sorted(set(topics))
+    with AdminClient(properties) as admin:
+        there = {listing.name for listing in admin.list_topics(internal=True)}
+        described = admin.describe_topics([name for name in wanted if name in there])
+        return {name: str(topic.topic_id) for name, topic in described.items() if topic.topic_id != NULL_UUID}
 
 
 @dataclass(frozen=True, slots=True)

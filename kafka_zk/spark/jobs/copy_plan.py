@@ -1,20 +1,28 @@
-"""Copies whose records stand in the target in the source's order: where to go on, and which offset became which.
+"""Copies whose records stand in the target in the source's order: what is still to be sent, which offset became which.
 
 Role        Pure.
-Rule        Within a partition, records are written in the order of their source offsets, by one writer, and nobody else
-            writes there. So the number of records that a copy has written is the target's end offset less the end
-            offset before it began, and a copy that was cut off goes on behind exactly that many.
+Rule        What is to be sent is noted before it is sent: a producer id, and the source offsets whose records get its
+            sequences 0, 1, 2 ... The target's batches tell how far that came. What is sent next is what the source has
+            and no note saw arrive; where that is what the note had left, its sequences go on, else a new note replaces
+            it, with the next epoch of the producer, so that the target takes nothing more of the old one.
 """
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kafka_zk.client.range_writing.arrivals import Arrivals, ProducerIdentity
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.spark.jobs.outcome import JobError
+from kafka_zk.spark.jobs.source_runs import Runs, joined, part, size, without
+
+MAX_EPOCH = 2**15 - 1
+MAX_RECORDS = 2**31 - 1
+"""What sequences of one note can count."""
 
 
 class Span(NamedTuple):
@@ -25,20 +33,48 @@ class Span(NamedTuple):
     record_count: int
 
 
-class Resume(NamedTuple):
-    """Where a partition's copy began in the target, and how many of its records are there already."""
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """One partition's part of a note. `start`: the target's end when it was noted; `sent`: what is sent from there on,
+    in order; `arrived`: what came before, and `spans`: where that stands, as far as it is known."""
 
-    first_target_offset: int
-    written: int
+    start: int
+    identity: ProducerIdentity
+    sent: Runs
+    arrived: Runs = ()
+    spans: tuple[Span, ...] = ()
 
 
-def encode_base(ends: Mapping[TopicPartition, int]) -> str:
-    """The target's end offsets before a copy begins, as they are noted."""
-    return json.dumps([[each.topic, each.partition, offset] for each, offset in sorted(ends.items())])
+@dataclass(frozen=True, slots=True)
+class Note:
+    """By source partition; `topic_ids` are the target's, as text, of topics that have one."""
+
+    partitions: Mapping[TopicPartition, Sending] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+
+    def encode(self) -> str:
+        partitions = [
+            [*each, sending.start, list(sending.identity), sending.sent, sending.arrived, sending.spans]
+            for each, sending in sorted(self.partitions.items())
+        ]
+        return json.dumps({"partitions": partitions, "topic_ids": dict(self.topic_ids)})
 
 
-def decode_base(text: str) -> dict[TopicPartition, int]:
-    return {TopicPartition(topic, index): offset for topic, index, offset in json.loads(text)}
+def decode_note(text: str) -> Note:
+    content = json.loads(text)
+    return Note(
+        {
+            TopicPartition(topic, index): Sending(
+                start,
+                ProducerIdentity(*identity),
+                tuple((offset, count) for offset, count in sent),
+                tuple((offset, count) for offset, count in arrived),
+                tuple(Span(*span) for span in spans),
+            )
+            for topic, index, start, identity, sent, arrived, spans in content["partitions"]
+        },
+        content["topic_ids"],
+    )
 
 
 def renamed_partitions(
@@ -55,35 +91,60 @@ def renamed_partitions(
     return found
 
 
-def resume(base: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, Resume]:
-    """For the partitions of `ends`. Raises JobError where one has less than when it began, or had no part in it."""
-    found: dict[TopicPartition, Resume] = {}
-    for each in ends:
-        if each not in base:
-            raise JobError(f"{each} had no part in the copy of this checkpoint; choose another checkpoint for it")
-        first = base[each]
-        written = ends[each] - first
-        if written < 0:
+def check_topic_ids(noted: Mapping[str, str], found: Mapping[str, str], where: str) -> None:
+    """Raise JobError for a topic that is not the one that was noted."""
+    for topic, topic_id in sorted(noted.items()):
+        if found.get(topic, topic_id) != topic_id:
             raise JobError(
-                f"{each} ends at offset {ends[each]}, below {first} where this copy began: was the topic made anew?"
+                f"topic {topic} of {where} was deleted and made anew since this copy began; "
+                "begin with another checkpoint"
             )
-        found[each] = Resume(first, written)
-    return found
 
 
-def spans(source_offsets: Iterable[int], first_target_offset: int) -> Iterator[Span]:
-    """The records of one partition, in order, written from `first_target_offset` on without a gap."""
-    start, count, target = -1, 0, first_target_offset
-    for offset in source_offsets:
-        if count and offset == start + count:
-            count += 1
-            continue
-        if count:
-            yield Span(start, target, count)
-            target += count
-        start, count = offset, 1
-    if count:
-        yield Span(start, target, count)
+def spans_of(sending: Sending, found: Arrivals) -> list[Span]:
+    """Where the records that arrived stand. Raises JobError for more than was ever sent."""
+    if found.count > size(sending.sent):
+        raise JobError(f"{found.count} records arrived of {size(sending.sent)} that were to be sent")
+    spans: list[Span] = []
+    for run in found.runs:
+        at = run.offset
+        for offset, count in part(sending.sent, run.sequence, run.length):
+            last = spans[-1] if spans else None
+            if last and (last[0] + last[2], last[1] + last[2]) == (offset, at):
+                spans[-1] = Span(last[0], last[1], last[2] + count)
+            else:
+                spans.append(Span(offset, at, count))
+            at += count
+    return spans
+
+
+def next_sending(before: Sending, found: Arrivals, wanted: Runs, end: int, new: ProducerIdentity) -> Sending:
+    """How a partition goes on: `before` itself where what it has left is still what is to be sent.
+
+    `end` is where the target ends, `new` a producer nobody has used yet.
+    """
+    arrived = joined(before.arrived, _in_order(part(before.sent, 0, found.count)))
+    left = without(wanted, arrived)
+    if left == part(before.sent, found.count, MAX_RECORDS):
+        return before
+    producer_id, epoch = before.identity
+    identity = ProducerIdentity(producer_id, epoch + 1) if epoch < MAX_EPOCH else new
+    return Sending(end, identity, _countable(left), arrived, (*before.spans, *spans_of(before, found)))
+
+
+def first_sending(wanted: Runs, end: int, identity: ProducerIdentity) -> Sending:
+    """Of a partition that nothing was noted of."""
+    return Sending(end, identity, _countable(wanted))
+
+
+def _in_order(runs: Runs) -> Runs:
+    return tuple(sorted(runs))
+
+
+def _countable(runs: Runs) -> Runs:
+    if size(runs) > MAX_RECORDS:
+        raise JobError(f"{size(runs)} records of one partition are more than can be copied at once: {MAX_RECORDS}")
+    return runs
 
 
 def translate(committed: int, table: Sequence[Span]) -> int | None:

@@ -5,7 +5,8 @@ Guarantee   Each row once, also when the job is killed and run again. Files go i
             begun and not done was cut off: the records that it left in the topic are read back (from the noted offsets
             on, told by a header that names run and batch) and taken away from the rows to send, as often as each is
             there. That holds when the writers of the killed run have ended; Spark ends them with its driver.
-            A task that failed is not tried again within a run: it would send again what it had sent.
+            Before that, what lies above the high watermark is waited for: it may be of the killed run.
+            A task that failed is not tried again within a run, nor its stage: it would send again what it had sent.
 Records     key: the named columns as text; value: a column, or all columns as JSON. Header `kafka_zk.ingest`.
 """
 
@@ -17,7 +18,19 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kafka_zk.spark.jobs.cluster import MakeTopics, cluster_properties, ensure_topics, topic_ends
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.client.range_writing.sequenced_writer import SequencedWriter
+from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.spark.jobs.cluster import (
+    MakeTopics,
+    cluster_properties,
+    ensure_topics,
+    partition_counts,
+    topic_ends,
+    topic_ids,
+)
+from kafka_zk.spark.jobs.copy_plan import check_topic_ids
 from kafka_zk.spark.jobs.file_store import FileStore, as_plain_name
 from kafka_zk.spark.jobs.ingest_plan import BATCH, DONE, PlannedBatch, plan
 from kafka_zk.spark.jobs.outcome import JobError, Outcome
@@ -32,6 +45,7 @@ if TYPE_CHECKING:
 
 HEADER = "kafka_zk.ingest"
 IDENTITY = "ingest.json"
+TOPIC_ID = "topic-id"
 COLUMNS = ("key", "value")
 DEFAULT_READ_OPTIONS = {"csv": {"header": "true"}}
 
@@ -43,6 +57,7 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     ensure_topics(properties, {topic: partitions or 1}, MakeTopics() if partitions else None)
     state = FileStore(session, settings.text("checkpoint"))
     run_id = _identity(state, topic)
+    _check_topic(state, properties, topic)
     batches = plan(state.texts(), _files(session, settings), settings.integer("files-per-batch") or 1)
     progress = Progress("ingest")
     for batch in batches:
@@ -52,7 +67,9 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
             ends = {each.partition: offset for each, offset in topic_ends(properties, topic).items()}
             state.write(f"{batch.number}{BATCH}", replace(batch, ends=ends).encode())
         else:
-            rows = _without_sent(session, settings, rows, batch, mark)
+            rows = _without_sent(session, settings, rows, mark, sent_ranges(properties, topic, batch))
+            # What is sent is fixed before: a stage that reads from a shuffle begins anew beside its running tasks.
+            rows = rows.localCheckpoint()
         count = _send(rows, settings)
         state.write(f"{batch.number}{DONE}", str(count))
         progress.note(batch.number, count, 0.0)
@@ -72,6 +89,29 @@ def _identity(state: FileStore, topic: str) -> str:
     if known["topic"] != topic:
         raise JobError(f"the checkpoint {state.root} belongs to an ingest into topic {known['topic']}, not {topic}")
     return str(known["id"])
+
+
+def _check_topic(state: FileStore, properties: dict[str, str], topic: str) -> None:
+    """Raise JobError for a topic that was made anew: what is noted as done is not in it."""
+    found = topic_ids(properties, [topic])
+    noted = state.read(TOPIC_ID)
+    if noted is not None:
+        check_topic_ids({topic: noted}, found, "this ingest")
+    elif topic in found:
+        state.write(TOPIC_ID, found[topic])
+
+
+def sent_ranges(properties: dict[str, str], topic: str, batch: PlannedBatch) -> tuple[dict[int, int], dict[int, int]]:
+    """Blocks. Where the records of a broken-off batch may stand: from where the topic ended before it to what is there
+    now, when all of that is decided. A partition that is new since then may hold some from its beginning."""
+    assert batch.ends is not None
+    count = partition_counts(properties, [topic])[topic]
+    with SequencedWriter(properties) as writer:
+        try:
+            ends = {index: writer.decided_end(TopicPartition(topic, index)) for index in range(count)}
+        except (BrokerError, KafkaException) as error:
+            raise JobError(f"what a broken-off run left in topic {topic} cannot be told yet: {error}") from error
+    return {index: batch.ends.get(index, 0) for index in ends}, ends
 
 
 def _files(session: SparkSession, settings: Settings) -> list[str]:
@@ -100,21 +140,23 @@ def _rows(session: SparkSession, settings: Settings, batch: PlannedBatch, mark: 
 
 
 def _without_sent(
-    session: SparkSession, settings: Settings, rows: DataFrame, batch: PlannedBatch, mark: str
+    session: SparkSession,
+    settings: Settings,
+    rows: DataFrame,
+    mark: str,
+    ranges: tuple[dict[int, int], dict[int, int]],
 ) -> DataFrame:
     """The rows less what a broken-off try left in the topic, as often as it is there."""
     from pyspark.sql import functions as F
 
-    assert batch.ends is not None
     topic = settings.text("topic")
-    starts = json.dumps({topic: {str(index): offset for index, offset in batch.ends.items()}})
-    sent = read_topics(
-        session,
-        settings.text("bootstrap-server"),
-        settings.mapping("kafka"),
-        [topic],
-        startingOffsets=starts,
+    starts, ends = (
+        json.dumps({topic: {str(index): offset for index, offset in sorted(each.items())}}) for each in ranges
     )
+    # A reader of committed records would not see those behind somebody's open transaction.
+    kafka = settings.mapping("kafka") | {"isolation.level": "read_uncommitted"}
+    bootstrap = settings.text("bootstrap-server")
+    sent = read_topics(session, bootstrap, kafka, [topic], startingOffsets=starts, endingOffsets=ends)
     marked = F.exists("headers", lambda header: (header["key"] == HEADER) & (header["value"] == F.lit(mark.encode())))
     left = rows.select(*COLUMNS).exceptAll(sent.where(marked).select(*COLUMNS))
     header = F.array(F.struct(F.lit(HEADER).alias("key"), F.lit(mark.encode()).alias("value")))

@@ -1,14 +1,15 @@
 """mirror: topics of one cluster to another, keeping partitions and order, and where each offset went.
 
-Guarantee   Each record once, when nothing else writes to the mirrored topics (see copy_plan.py). A batch's records are
-            fixed by the query's checkpoint; its place in the target is noted before its first record is sent.
+Guarantee   Each record once (see copy_plan.py). A batch's offsets are fixed by the query's checkpoint; which of them
+            are sent is noted before the first is, so that what the source loses meanwhile changes nothing.
 Offsets     `offsets-path` is a Parquet table, a file a batch: topic, partition, source_offset, target_offset,
             record_count. With `groups` their committed offsets are translated by it at the end of each run; a group
-            that has members in the target is refused by the target's coordinator.
+            that has members in the target is refused by the target's coordinator. The folder belongs to one checkpoint.
 """
 
 from __future__ import annotations
 
+import uuid
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,9 @@ from kafka_zk.spark.jobs.cluster import (
     committed_offsets,
     ensure_topics,
     partition_counts,
+    topic_ids,
 )
-from kafka_zk.spark.jobs.copy_plan import Span, translate
+from kafka_zk.spark.jobs.copy_plan import Span, check_topic_ids, translate
 from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.group_offsets import committer
 from kafka_zk.spark.jobs.ordered_copy import SPANS, copy_batch
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
     from kafka_zk.spark.settings.declaration import Settings
 
+OWNER = "_mirror"
+"""A file in the checkpoint and in the folder of the table: the same text in both."""
+
 
 def run(session: SparkSession, settings: Settings) -> Outcome:
     """Blocks until the query ends."""
@@ -44,6 +49,7 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
         raise JobError("a mirror needs a checkpoint")
     rename, offsets_path = settings.mapping("rename"), settings.text("offsets-path")
     state = FileStore(session, f"{checkpoint}/mirrored")
+    claim_offsets_path(state, FileStore(session, offsets_path))
     make = MakeTopics(settings.mapping("topic-config")) if settings.flag("create-topics") else None
 
     def copy(records: DataFrame, batch_id: int) -> None:
@@ -58,6 +64,7 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
         found = batch.select("topic", "partition").distinct().collect()
         partitions = sorted(TopicPartition(row[0], row[1]) for row in found)
         counts = partition_counts(source, {each.topic for each in partitions})
+        check_source(state, source, set(counts))
         needed = {rename.get(topic, topic): count for topic, count in counts.items()}
         ensure_topics(target, needed, make)
         rows = copy_batch(
@@ -75,6 +82,34 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
         f"; group {group}: {count} offsets" for group, count in zip(settings.texts("groups"), carried, strict=True)
     )
     return Outcome(f"mirror: {progress.records:,} records in {progress.batches} batches{told}")
+
+
+def claim_offsets_path(state: FileStore, table: FileStore) -> None:
+    """Raise JobError where the table's folder belongs to another mirror, or to one that nobody knows any more."""
+    owner, own = table.read(OWNER), state.read(OWNER)
+    if own is None and owner is None and (not table.exists() or state.names()):
+        # A new mirror, or one that was begun before such notes were made.
+        own = uuid.uuid4().hex
+    if own is None or owner not in (None, own):
+        raise JobError(
+            f"{table.root} holds the offsets of another mirror, whose checkpoint this is not; "
+            "name another offsets-path, or delete that one"
+        )
+    if state.read(OWNER) is None:
+        state.write(OWNER, own)
+    if owner is None:
+        table.write(OWNER, own)
+
+
+def check_source(state: FileStore, source: dict[str, str], topics: set[str]) -> None:
+    """Note the ids of topics that are mirrored for the first time. Raises JobError for one that was made anew."""
+    found = topic_ids(source, topics)
+    for topic, topic_id in sorted(found.items()):
+        noted = state.read(f"{topic}.topic-id")
+        if noted is None:
+            state.write(f"{topic}.topic-id", topic_id)
+        else:
+            check_topic_ids({topic: noted}, found, "the source")
 
 
 def carry_group(

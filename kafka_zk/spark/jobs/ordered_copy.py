@@ -1,37 +1,61 @@
 """One batch of records into the same partitions of other topics, in order, each once.
 
 Role        Plans on the driver; `OrderedWriter` runs in workers, one task a partition or more.
-Invariants  Before the first record is sent the target's end offsets are noted. A batch that is done again skips what
-            the target has; each acknowledged record must stand at the very offset that follows from that, or the copy
-            stops and names it: then somebody else writes to the topic, and this copy never goes on.
-            A task that Spark tries again sends nothing where its first try did: what is there is counted on the driver.
+Invariants  Before the first record is sent, a note says which source offsets get which sequences of a producer, and
+            where the target ended. Driver and tasks ask the target what arrived before they send, and wait until what
+            is not replicated yet is decided. Others may write to the topic. Notes are never written over.
             Objects sent to workers hold only settings and numbers.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.client.range_reading.errors import OffsetsLost
+from kafka_zk.client.range_writing.arrivals import Arrivals, ProducerIdentity
+from kafka_zk.client.range_writing.sequenced_writer import SequencedWriter
+from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.spark.jobs.cluster import end_offsets
-from kafka_zk.spark.jobs.copy_plan import Resume, decode_base, encode_base, renamed_partitions, resume, spans
+from kafka_zk.record.types import Record
+from kafka_zk.spark.jobs.cluster import topic_ids
+from kafka_zk.spark.jobs.copy_plan import (
+    Note,
+    Sending,
+    check_topic_ids,
+    decode_note,
+    first_sending,
+    next_sending,
+    renamed_partitions,
+    spans_of,
+)
 from kafka_zk.spark.jobs.outcome import JobError
+from kafka_zk.spark.jobs.source_runs import Runs, each_offset, joined, part, runs_of, size
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
-    from kafka_zk.client.producer.kafka_producer import KafkaProducer
     from kafka_zk.spark.jobs.file_store import FileStore
 
 SPANS = "topic STRING, partition INT, source_offset BIGINT, target_offset BIGINT, record_count BIGINT"
 """The offset translation table; `topic` is the source's name."""
-BYTES = "org.apache.kafka.common.serialization.ByteArraySerializer"
-OTHERS_WRITE = "somebody else writes to this topic, so what was copied cannot be counted"
-_SPOILED = re.compile(f"a record of this copy came to .* at offset [0-9]+, .*: {OTHERS_WRITE}")
-IN_ORDER = {"acks": "all", "enable.idempotence": "true", "key.serializer": BYTES, "value.serializer": BYTES}
+RUNS = "topic STRING, partition INT, source_offset BIGINT, record_count BIGINT"
+NO_TIMESTAMP = -1
+
+Row = tuple[str, int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a partition's records go: `found` of the note had arrived before offset `looked_to` of the target."""
+
+    topic: str
+    sending: Sending
+    looked_to: int
+    found: Arrivals
 
 
 def copy_batch(
@@ -42,82 +66,218 @@ def copy_batch(
     target: Mapping[str, str],
     rename: Mapping[str, str],
     partitions: list[TopicPartition],
-) -> list[tuple[str, int, int, int, int]]:
+) -> list[Row]:
     """Blocks until it is done. The rows of the translation table; `name` is the batch's, the same when done again."""
-    renamed = renamed_partitions(partitions, rename)
-    spoiled = state.read(f"{name}.spoiled")
-    if spoiled is not None:
-        raise JobError(f"{spoiled}; begin with another topic and another checkpoint")
-    ends = end_offsets(target, renamed.values())
-    noted = state.read(f"{name}.base")
-    if noted is None:
-        noted = encode_base(ends)
-        state.write(f"{name}.base", noted)
-    at = resume(decode_base(noted), ends)
-    writer = OrderedWriter(target, {each: (to.topic, at[to]) for each, to in renamed.items()})
-    placed = records.select("topic", "partition", "offset", "key", "value", "headers", "timestamp")
-    placed = placed.repartition(max(1, len(partitions)), "topic", "partition")
-    ordered = placed.sortWithinPartitions("topic", "partition", "offset")
+    if state.read(f"{name}.base") is not None:
+        raise JobError(
+            f"{name} of this checkpoint was begun by an earlier version, which noted less; "
+            "begin with another topic and another checkpoint"
+        )
+    number, noted = read_note(state, name)
+    ordered = _in_order(records.select("topic", "partition", "offset"), len(partitions))
+    wanted = _as_runs(ordered.mapInArrow(_offsets, RUNS).collect())
+    places = planned(wanted, noted, target=target, rename=rename)
+    note = Note({each: place.sending for each, place in places.items()}, _ids(target, places))
+    if note != noted:
+        state.write(f"{name}.note-{number + 1}", note.encode())
+    columns = ("topic", "partition", "offset", "key", "value", "headers", "timestamp")
+    ordered = _in_order(records.select(*columns), len(partitions))
+    unfinished = any(place.found.count < size(place.sending.sent) for place in places.values())
+    sent = ordered.mapInArrow(OrderedWriter(target, places), SPANS).collect() if unfinished else []
+    rows = [(row[0], row[1], row[2], row[3], row[4]) for row in sent]
+    _check_all_sent(places, rows)
+    for each, place in places.items():
+        known = (*place.sending.spans, *spans_of(place.sending, place.found))
+        rows += [(each.topic, each.partition, *span) for span in known]
+    return sorted(rows)
+
+
+def read_note(state: FileStore, name: str) -> tuple[int, Note]:
+    """The last note of a batch and its number; 0 and an empty one where there is none."""
+    prefix = f"{name}.note-"
+    numbers = [int(each.removeprefix(prefix)) for each in state.names() if each.startswith(prefix)]
+    number = max(numbers, default=0)
+    return number, decode_note(state.read(f"{prefix}{number}") or "") if number else Note()
+
+
+def planned(
+    wanted: Mapping[TopicPartition, Runs], noted: Note, *, target: Mapping[str, str], rename: Mapping[str, str]
+) -> dict[TopicPartition, Place]:
+    """Blocks. What is to be sent to each partition, after the target was asked what is there. Raises JobError."""
+    renamed = renamed_partitions(sorted({*wanted, *noted.partitions}), rename)
+    check_topic_ids(noted.topic_ids, topic_ids(target, {each.topic for each in renamed.values()}), "the target")
+    for each in noted.partitions:
+        if noted.topic_ids and renamed[each].topic not in noted.topic_ids:
+            raise JobError(f"{each} was copied to another topic with this checkpoint than {renamed[each].topic}")
+    places: dict[TopicPartition, Place] = {}
+    with SequencedWriter(target) as writer:
+        try:
+            identity = writer.new_identity()
+            for each, to in renamed.items():
+                end = writer.decided_end(to)
+                places[each] = _place(writer, to, noted.partitions.get(each), wanted.get(each, ()), end, identity)
+        except (BrokerError, KafkaException) as error:
+            raise JobError(f"the target cannot be asked what it has of this copy: {error}") from error
+    return places
+
+
+def _place(
+    writer: SequencedWriter,
+    to: TopicPartition,
+    before: Sending | None,
+    wanted: Runs,
+    end: int,
+    identity: ProducerIdentity,
+) -> Place:
+    nothing = Arrivals(0, ())
+    if before is None:
+        return Place(to.topic, first_sending(wanted, end, identity), end, nothing)
+    if end < before.start:
+        raise JobError(
+            f"{to} ends at offset {end}, below {before.start} where this copy began: was the topic made anew?"
+        )
+    found = arrived(writer, to, before, before.start, end)
+    sending = next_sending(before, found, wanted, end, identity)
+    return Place(to.topic, sending, end, found if sending is before else nothing)
+
+
+def arrived(writer: SequencedWriter, to: TopicPartition, sending: Sending, start: int, end: int) -> Arrivals:
+    """Blocks. What of a note stands between two offsets of the target. Raises JobError where that cannot be told."""
+    if not sending.sent:
+        return Arrivals(0, ())
     try:
-        rows = ordered.mapInArrow(writer, SPANS).collect()
-    except Exception as error:
-        # What a worker raised is text here.
-        if found := _SPOILED.search(str(error)):
-            state.write(f"{name}.spoiled", found.group())
-        raise
-    return sorted((row[0], row[1], row[2], row[3], row[4]) for row in rows)
+        return writer.arrived(to, start, end, sending.identity)
+    except OffsetsLost as lost:
+        found = writer.arrived(to, lost.log_start_offset, end, sending.identity)
+        if not found.count:
+            raise JobError(
+                f"{to} begins at offset {lost.log_start_offset} by now: whether records of this copy stood between "
+                f"{start} and there cannot be told; begin with another topic and another checkpoint"
+            ) from lost
+        return found
 
 
 class OrderedWriter:
-    """Called in a worker with the sorted records of some partitions; yields the spans it made sure of."""
+    """Called in a worker with the sorted records of some partitions; yields the spans that it found or sent."""
 
-    def __init__(self, target: Mapping[str, str], places: Mapping[TopicPartition, tuple[str, Resume]]) -> None:
+    def __init__(self, target: Mapping[str, str], places: Mapping[TopicPartition, Place]) -> None:
         self._target = dict(target)
         self._places = dict(places)
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow
-
-        from kafka_zk.client.producer.kafka_producer import KafkaProducer
-
-        producer: KafkaProducer | None = None
-        done: dict[TopicPartition, int] = {}
-        try:
+        under_way: dict[TopicPartition, _PartitionCopy] = {}
+        with SequencedWriter(self._target) as writer:
             for batch in batches:
                 for each, rows in _by_partition(batch):
-                    topic, at = self._places[each]
-                    begun = done.get(each, 0)
-                    done[each] = begun + rows.num_rows
-                    fresh = rows.slice(max(0, min(at.written - begun, rows.num_rows)))
-                    if fresh.num_rows:
-                        if begun <= at.written:
-                            self._check_end(TopicPartition(topic, each.partition), at)
-                        producer = producer or KafkaProducer({**self._target, **IN_ORDER})
-                        first = at.first_target_offset + done[each] - fresh.num_rows
-                        _send(producer, TopicPartition(topic, each.partition), fresh, first)
-                    made = spans(rows.column("offset").to_pylist(), at.first_target_offset + begun)
-                    columns = list(zip(*made, strict=True))
-                    yield pyarrow.RecordBatch.from_arrays(
-                        [
-                            pyarrow.array([each.topic] * len(columns[0]), pyarrow.string()),
-                            pyarrow.array([each.partition] * len(columns[0]), pyarrow.int32()),
-                            *(pyarrow.array(column, pyarrow.int64()) for column in columns),
-                        ],
-                        ["topic", "partition", "source_offset", "target_offset", "record_count"],
-                    )
-        finally:
-            if producer is not None:
-                producer.close()
+                    if each not in under_way:
+                        under_way[each] = _PartitionCopy(writer, each, self._places[each])
+                    found = under_way[each].take(rows)
+                    if found:
+                        yield _table([(*each, *span) for span in found])
 
-    def _check_end(self, to: TopicPartition, at: Resume) -> None:
-        """Before a task's first record goes to a partition: nothing came there since the driver counted."""
-        planned = at.first_target_offset + at.written
-        found = end_offsets(self._target, [to])[to]
-        if found != planned:
+
+class _PartitionCopy:
+    """One partition's records on their way. Blocks, when made and in `take`."""
+
+    def __init__(self, writer: SequencedWriter, source: TopicPartition, place: Place) -> None:
+        self._writer = writer
+        self._source = source
+        self._sending = place.sending
+        self._to = TopicPartition(place.topic, source.partition)
+        # Another try of this task may have sent some since the driver looked.
+        end = writer.decided_end(self._to)
+        since = arrived(writer, self._to, place.sending, place.looked_to, end)
+        self._sequence = max(place.found.count, since.count)
+        self._found = spans_of(place.sending, since)
+        self._expected = each_offset(part(place.sending.sent, self._sequence, size(place.sending.sent)))
+        self._next = next(self._expected, None)
+
+    def take(self, rows: pyarrow.RecordBatch) -> list[tuple[int, int, int]]:
+        """Send those that are to be sent. Raises JobError for one that was planned and is not there."""
+        chosen: list[int] = []
+        for index, offset in enumerate(rows.column("offset").to_pylist()):
+            if self._next is not None and offset > self._next:
+                raise JobError(
+                    f"offset {self._next} of {self._source} is not there any more as it was when this was planned; "
+                    "the same command goes on"
+                )
+            if offset == self._next:
+                chosen.append(index)
+                self._next = next(self._expected, None)
+        found: list[tuple[int, int, int]] = [tuple(span) for span in self._found]  # type: ignore[misc]
+        self._found = []
+        for group in _in_groups(_records(rows.take(chosen)), self._writer.batch_bytes) if chosen else ():
+            runs = self._writer.append(self._to, self._sending.identity, self._sequence, group)
+            for offset, count in runs:
+                sources = part(self._sending.sent, self._sequence, count)
+                self._sequence += count
+                for source, length in sources:
+                    found.append((source, offset, length))
+                    offset += length
+        return found
+
+
+def _check_all_sent(places: Mapping[TopicPartition, Place], rows: list[Row]) -> None:
+    """Raise JobError where a task did not see records that were planned."""
+    counts: dict[TopicPartition, int] = {}
+    for topic, index, _, _, count in rows:
+        each = TopicPartition(topic, index)
+        counts[each] = counts.get(each, 0) + count
+    for each, place in places.items():
+        there, planned_count = counts.get(each, 0) + place.found.count, size(place.sending.sent)
+        if there != planned_count:
             raise JobError(
-                f"{to} ends at offset {found}, not {planned} as when this copy was planned: a task was cut off after "
-                "it had sent records, or somebody else writes; if nobody does, the same command goes on"
+                f"{there} records of {each} were copied of {planned_count} that were planned: "
+                "the source changed meanwhile; the same command goes on"
             )
+
+
+def _in_order(records: DataFrame, tasks: int) -> DataFrame:
+    placed = records.repartition(max(1, tasks), "topic", "partition")
+    return placed.sortWithinPartitions("topic", "partition", "offset")
+
+
+def _offsets(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    """In a worker: sorted records as runs of offsets."""
+    import pyarrow
+
+    for batch in batches:
+        for each, rows in _by_partition(batch):
+            found = runs_of(rows.column("offset").to_pylist())
+            columns = list(zip(*found, strict=True))
+            yield pyarrow.RecordBatch.from_arrays(
+                [
+                    pyarrow.array([each.topic] * len(found), pyarrow.string()),
+                    pyarrow.array([each.partition] * len(found), pyarrow.int32()),
+                    *(pyarrow.array(column, pyarrow.int64()) for column in columns),
+                ],
+                ["topic", "partition", "source_offset", "record_count"],
+            )
+
+
+def _as_runs(rows: list[Any]) -> dict[TopicPartition, Runs]:
+    found: dict[TopicPartition, list[tuple[int, int]]] = {}
+    for row in rows:
+        found.setdefault(TopicPartition(row[0], row[1]), []).append((row[2], row[3]))
+    return {each: joined((), tuple(runs)) for each, runs in found.items()}
+
+
+def _ids(target: Mapping[str, str], places: Mapping[TopicPartition, Place]) -> dict[str, str]:
+    return topic_ids(target, {place.topic for place in places.values()})
+
+
+def _table(rows: list[Row]) -> pyarrow.RecordBatch:
+    import pyarrow
+
+    topics, partitions, *numbers = zip(*rows, strict=True)
+    return pyarrow.RecordBatch.from_arrays(
+        [
+            pyarrow.array(topics, pyarrow.string()),
+            pyarrow.array(partitions, pyarrow.int32()),
+            *(pyarrow.array(column, pyarrow.int64()) for column in numbers),
+        ],
+        ["topic", "partition", "source_offset", "target_offset", "record_count"],
+    )
 
 
 def _by_partition(batch: pyarrow.RecordBatch) -> Iterator[tuple[TopicPartition, pyarrow.RecordBatch]]:
@@ -130,27 +290,35 @@ def _by_partition(batch: pyarrow.RecordBatch) -> Iterator[tuple[TopicPartition, 
             start = row
 
 
-def _send(producer: KafkaProducer, to: TopicPartition, rows: pyarrow.RecordBatch, first_offset: int) -> None:
+def _records(rows: pyarrow.RecordBatch) -> list[Record]:
+    """Timestamps as they are: none at all is -1 here as it is in the source's column, others before 1970 stay."""
     import pyarrow
 
-    keys, values = rows.column("key").to_pylist(), rows.column("value").to_pylist()
-    headers = rows.column("headers").to_pylist()
     times = rows.column("timestamp").cast(pyarrow.timestamp("ms", "UTC"), safe=False).cast(pyarrow.int64()).to_pylist()
-    futures: list[Any] = [
-        producer.send(
-            to.topic,
-            value=value,
-            key=key,
-            partition=to.partition,
-            timestamp_ms=time_ms,
-            headers=[(header["key"], header["value"]) for header in each or ()],
+    columns = (rows.column(name).to_pylist() for name in ("key", "value", "headers"))
+    return [
+        Record(
+            0,
+            NO_TIMESTAMP if time_ms is None else time_ms,
+            key,
+            value,
+            tuple((header["key"], header["value"]) for header in headers or ()),
         )
-        for key, value, time_ms, each in zip(keys, values, times, headers, strict=True)
+        for time_ms, key, value, headers in zip(times, *columns, strict=True)
     ]
-    producer.flush()
-    for number, future in enumerate(futures):
-        found = future.result().offset
-        if found != first_offset + number:
-            raise JobError(
-                f"a record of this copy came to {to} at offset {found}, not {first_offset + number}: {OTHERS_WRITE}"
-            )
+
+
+def _in_groups(records: list[Record], limit_bytes: int) -> Iterator[list[Record]]:
+    """In order, each group of so many bytes of keys, values and headers at most, or of one record."""
+    group: list[Record] = []
+    held = 0
+    for record in records:
+        own = 32 + len(record.key or b"") + len(record.value or b"")
+        own += sum(8 + 4 * len(name) + len(value or b"") for name, value in record.headers)
+        if group and held + own > limit_bytes:
+            yield group
+            group, held = [], 0
+        group.append(record)
+        held += own
+    if group:
+        yield group

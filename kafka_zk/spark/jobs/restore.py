@@ -1,9 +1,8 @@
 """restore: an archive back to topics; same partition, key, value, headers and timestamp, in the order of the offsets.
 
-Guarantee   Each record once, when nothing else writes to the topics meanwhile: the checkpoint holds where they ended
-            before the restore began, so a restore that was cut off counts what is there and goes on behind it.
-            Offsets are new: they begin at the end of the topic and have no holes. The table of them is in the
-            checkpoint, as `offsets`.
+Guarantee   Each record once: the checkpoint notes what is sent under which producer id before it is sent, so a restore
+            that was cut off finds in the topic what of it arrived, and sends the rest (see copy_plan.py).
+            Offsets are new: they begin at the end of the topic. The table of them is in the checkpoint, as `offsets`.
 Topics      A topic that is made has as many partitions as when it was archived, also where they were empty.
 """
 

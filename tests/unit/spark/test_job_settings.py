@@ -147,5 +147,6 @@ def test_a_text_may_be_given_as_a_number_but_not_as_a_truth():
 
 def test_a_job_that_counts_what_it_sent_tries_no_task_again() -> None:
     assert job_conf("ingest", {})[TRIES] == "1"
+    assert job_conf("ingest", {})["spark.stage.maxConsecutiveAttempts"] == "1", "a stage begun anew counts from 0 again"
     assert job_conf("restore", {TRIES: "2"})[TRIES] == "2"
     assert TRIES not in job_conf("archive", {})

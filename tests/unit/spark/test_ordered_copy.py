@@ -1,132 +1,149 @@
-"""What a task of a copy sends, beside a target that answers from a list."""
+"""Copies that go on after they were cut off, beside a target whose leader checks sequences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-import pyarrow
 import pytest
 
-from kafka_zk.client.producer import kafka_producer
-from kafka_zk.client.producer.futures import RecordMetadata
-from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.spark.jobs import ordered_copy
-from kafka_zk.spark.jobs.copy_plan import Resume
-from kafka_zk.spark.jobs.ordered_copy import OTHERS_WRITE, OrderedWriter, copy_batch
+from kafka_zk.client.range_writing.arrivals import LateRecords, ProducerIdentity
+from kafka_zk.client.range_writing.sequenced_writer import Overtaken
+from kafka_zk.spark.jobs.ordered_copy import SPANS
 from kafka_zk.spark.jobs.outcome import JobError
+from tests.unit.spark.copied_topic import TARGET, Frame, Killed, State, Target, copied, target
 
-SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("u", 0)
-
-
-class Target:
-    """A partition's values, and the producer that appends to it."""
-
-    def __init__(self, *values: bytes) -> None:
-        self.values = list(values)
-
-    def __call__(self, properties: Mapping[str, object]) -> Target:
-        return self
-
-    def send(self, topic: str, *, value: bytes, **_: object) -> Any:
-        self.values.append(value)
-        return _Done(len(self.values) - 1)
-
-    def flush(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
+__all__ = ["target"]
 
 
-class _Done:
-    def __init__(self, offset: int) -> None:
-        self._offset = offset
-
-    def result(self) -> RecordMetadata:
-        return RecordMetadata(*TARGET, self._offset, 0, 0, 0)
+def numbers(*values: int) -> list[bytes]:
+    return [b"%d" % value for value in values]
 
 
-@pytest.fixture
-def target(monkeypatch: pytest.MonkeyPatch) -> Target:
-    made = Target()
-    monkeypatch.setattr(kafka_producer, "KafkaProducer", made)
-    monkeypatch.setattr(ordered_copy, "end_offsets", lambda _, places: dict.fromkeys(places, len(made.values)))
-    return made
+def cut_off_after(target: Target, appends: int) -> None:
+    """The run ends when the leader has taken so many requests, before it hears of the last."""
+    left = appends
+
+    def taken() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            target.after_append = lambda: None
+            raise Killed
+
+    target.after_append = taken
 
 
-def rows(values: Iterable[bytes]) -> pyarrow.RecordBatch:
-    records = [
-        {"topic": "t", "partition": 0, "offset": int(value), "key": None, "value": value, "headers": None}
-        for value in values
-    ]
-    batch = pyarrow.RecordBatch.from_pylist(records)
-    return batch.append_column("timestamp", pyarrow.array([0] * len(records), pyarrow.timestamp("us", "UTC")))
+def test_a_copy_goes_on_behind_what_arrived(target: Target) -> None:
+    state = State()
+    cut_off_after(target, 1)
+    with pytest.raises(Killed):
+        copied(state, Frame(range(10)))
+    assert target.values == numbers(0, 1, 2, 3)
+    assert copied(state, Frame(range(10)))[0] == ("t", 0, 0, 0, 4)
+    assert target.values == numbers(*range(10))
 
 
-def copy(at: Resume, *batches: Iterable[bytes]) -> list[tuple[int, int, int]]:
-    writer = OrderedWriter({}, {SOURCE: ("u", at)})
-    made = [each for batch in writer(iter([rows(values) for values in batches])) for each in batch.to_pylist()]
-    return [(each["source_offset"], each["target_offset"], each["record_count"]) for each in made]
+def test_what_the_source_lost_before_a_second_run_is_not_counted_as_copied(target: Target) -> None:
+    state = State()
+    cut_off_after(target, 1)
+    with pytest.raises(Killed):
+        copied(state, Frame(range(10)))
+    # The cleaner took 0, 1 and 2, which had arrived.
+    rows = copied(state, Frame(range(3, 10)))
+    assert target.values == numbers(*range(10))
+    assert [source for _, _, source, _, count in rows for source in range(source, source + count)] == list(range(10))
 
 
-def test_a_copy_goes_on_behind_what_is_there(target: Target) -> None:
-    target.values[:] = [b"x", b"0", b"1", b"2"]
-    assert copy(Resume(1, 3), [b"0", b"1"], [b"2", b"4"], [b"5"]) == [(0, 1, 2), (2, 3, 1), (4, 4, 1), (5, 5, 1)]
-    assert target.values == [b"x", b"0", b"1", b"2", b"4", b"5"]
+def test_foreign_records_between_two_runs_are_not_counted_as_copied(target: Target) -> None:
+    state = State()
+    cut_off_after(target, 1)
+    with pytest.raises(Killed):
+        copied(state, Frame(range(10)))
+    target.add([b"foreign"] * 3)
+    rows = copied(state, Frame(range(10)))
+    assert target.values == [*numbers(0, 1, 2, 3), *[b"foreign"] * 3, *numbers(4, 5, 6, 7, 8, 9)]
+    assert rows == [("t", 0, 0, 0, 4), ("t", 0, 4, 7, 4), ("t", 0, 8, 11, 2)]
 
 
 def test_a_task_that_is_tried_again_sends_nothing_twice(target: Target) -> None:
-    planned = Resume(0, 0)
-    copy(planned, [b"0", b"1"])  # Then it was killed.
-    with pytest.raises(JobError, match="u-0 ends at offset 2, not 0 as when this copy was planned"):
-        copy(planned, [b"0", b"1"], [b"2"])
-    assert target.values == [b"0", b"1"]
+    cut_off_after(target, 2)
+    rows = copied(State(), Frame(range(10), tries=2))
+    assert target.values == numbers(*range(10))
+    assert sum(count for *_, count in rows) == 10
 
 
-def test_another_writer_is_noticed(target: Target) -> None:
-    class Disturbed(list[bytes]):
-        def append(self, value: bytes) -> None:
-            super().append(b"other")
-            super().append(value)
+def test_a_stage_that_begins_anew_beside_a_running_task_sends_nothing_twice(target: Target) -> None:
+    """Spark numbers the attempts of a stage's second try from 0 again: the number does not tell that there are two."""
 
-    target.values = Disturbed()
-    with pytest.raises(JobError, match="u-0 at offset 1, not 0: somebody else writes to this topic"):
-        copy(Resume(0, 0), [b"0"])
+    def other_try() -> None:
+        target.before_append = lambda: None
+        found = target.arrived(TARGET, 0, target.end, ProducerIdentity(1, 0)).count
+        if not found:
+            target.add(numbers(0, 1, 2, 3), ProducerIdentity(1, 0), 0)
+            target.sequences[1] = (0, 4)
 
-
-class State(dict[str, str]):
-    """Stands where FileStore stands."""
-
-    read = dict.get
-    write = dict.__setitem__
-
-
-class Frame:
-    """Stands where the records stand; the tasks that copy them fail."""
-
-    def __init__(self, failure: str) -> None:
-        self.failure = failure
-
-    def __getattr__(self, _: str) -> Any:
-        return lambda *_: self
-
-    def collect(self) -> None:
-        raise RuntimeError(f"Job aborted\nJobError: {self.failure}\n\tat java")
-
-
-def begin(state: State, failure: str) -> None:
-    frame: Any = Frame(failure)
-    store: Any = state
-    copy_batch(frame, state=store, name="restore", target={}, rename={"t": "u"}, partitions=[SOURCE])
-
-
-def test_a_copy_that_another_writer_spoiled_does_not_go_on(target: Target) -> None:
+    target.before_append = other_try
     state = State()
-    spoiled = f"a record of this copy came to u-0 at offset 1, not 0: {OTHERS_WRITE}"
-    with pytest.raises(RuntimeError):
-        begin(state, "the broker is gone")
-    for failure in (spoiled, "the broker is gone"):
-        with pytest.raises((RuntimeError, JobError), match=OTHERS_WRITE):
-            begin(state, failure)
-    assert state["restore.spoiled"] == spoiled
+    with pytest.raises(Overtaken):
+        copied(state, Frame(range(10)))
+    copied(state, Frame(range(10)))
+    assert target.values == numbers(*range(10))
+
+
+def test_nothing_of_an_earlier_run_comes_behind_a_new_note(target: Target) -> None:
+    state = State()
+    cut_off_after(target, 1)
+    with pytest.raises(Killed):
+        copied(state, Frame(range(10)))
+    copied(state, Frame(range(5, 10)))
+    with pytest.raises(Overtaken):
+        target.append(TARGET, ProducerIdentity(1, 0), 4, [])
+
+
+def test_what_came_from_an_earlier_run_behind_a_new_note_is_named(target: Target) -> None:
+    state = State()
+    cut_off_after(target, 1)
+    with pytest.raises(Killed):
+        copied(state, Frame(range(10)))
+    # The second run has noted, and sent nothing, when the first one's request arrives.
+    target.before_append = lambda: (_ for _ in ()).throw(Killed)
+    with pytest.raises(Killed):
+        copied(state, Frame(range(5, 10)))
+    target.before_append = lambda: None
+    target.add(numbers(4, 5), ProducerIdentity(1, 0), 4)
+    with pytest.raises((JobError, LateRecords), match="offsets 4 to 5 hold records that an earlier run had sent"):
+        copied(state, Frame(range(5, 10)))
+
+
+def test_a_target_that_was_made_anew_is_refused(target: Target) -> None:
+    state = State()
+    copied(state, Frame(range(3)))
+    target.topic_id = "2"
+    with pytest.raises(JobError, match="topic u of the target was deleted and made anew"):
+        copied(state, Frame(range(5)))
+
+
+def test_a_target_that_lost_what_it_would_have_to_tell_is_refused(target: Target) -> None:
+    state = State()
+    cut_off_after(target, 1)
+    with pytest.raises(Killed):
+        copied(state, Frame(range(10)))
+    target.log.clear()
+    target.start = target.end = 9
+    with pytest.raises(JobError, match="u-0 begins at offset 9 by now: whether records of this copy"):
+        copied(state, Frame(range(10)))
+
+
+def test_a_checkpoint_of_an_earlier_version_is_refused(target: Target) -> None:
+    with pytest.raises(JobError, match="begun by an earlier version"):
+        copied(State({"b.base": "[]"}), Frame(range(3)))
+
+
+def test_records_without_a_timestamp_are_copied(target: Target) -> None:
+    seen: list[int] = []
+    append = target.append
+    target.append = lambda *given: (seen.extend(each.timestamp for each in given[3]), append(*given))[1]  # type: ignore[method-assign]
+    copied(State(), Frame(range(3)))
+    assert seen == [-1, -1, -1]
+
+
+def test_the_table_has_five_columns() -> None:
+    assert len(SPANS.split(",")) == 5

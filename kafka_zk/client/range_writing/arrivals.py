@@ -1,0 +1,63 @@
+"""Which of the records that were to be sent under a producer id stand in a log, and where.
+
+Role        Pure.
+Rule        Records are sent with the sequences 0, 1, 2 ... in order, so a leader has appended exactly a prefix of them.
+            A batch keeps its sequences when the cleaner takes records or all of it away before a later one: what the
+            sequences say arrived did arrive, also where no offset is known any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.record.batch import BatchHeader
+
+
+class ProducerIdentity(NamedTuple):
+    """What a leader tells repeated records by, together with their sequence."""
+
+    producer_id: int
+    epoch: int
+
+
+class Arrival(NamedTuple):
+    """`length` records from `sequence` on stand at `offset` and after."""
+
+    sequence: int
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Records 0 to before `count` arrived; `runs` say where, in order, as far as batches are still there."""
+
+    count: int
+    runs: tuple[Arrival, ...]
+
+
+class LateRecords(KafkaException):
+    """Records of a writer that was replaced came to the log behind the place where its successor begins."""
+
+
+def arrivals(headers: Iterable[BatchHeader], identity: ProducerIdentity) -> Arrivals:
+    """Of the log's batches in order. Raises LateRecords for batches of an earlier epoch of the same producer."""
+    runs: list[Arrival] = []
+    count = 0
+    for header in headers:
+        if header.producer_id != identity.producer_id:
+            continue
+        if header.producer_epoch > identity.epoch:
+            continue
+        if header.producer_epoch < identity.epoch:
+            raise LateRecords(
+                f"offsets {header.base_offset} to {header.last_offset} hold records that an earlier run had sent and "
+                "that came after this one had counted; they may be there twice"
+            )
+        # Sequences begin at 0 with each identity, which never sends more than they can count.
+        runs.append(Arrival(header.base_sequence, header.base_offset, header.last_offset - header.base_offset + 1))
+        count = max(count, header.last_sequence + 1)
+    return Arrivals(count, tuple(runs))

@@ -1,0 +1,268 @@
+"""SequencedWriter: records appended under a producer id and sequences of the caller's.
+
+Role        Acts, in one thread: sockets of its own, nothing in the background.
+Invariants  One request a partition at a time, sent again with the same sequences until a leader answers: a leader that
+            has them does not append them again. acks is all.
+            A call that makes no progress for delivery.timeout.ms fails.
+Source      Kafka 3.9 ProducerAppendInfo.checkSequence; ListOffsetsRequest.DEBUGGING_REPLICA_ID.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from kafka_zk.client.addresses import bootstrap_addresses
+from kafka_zk.client.config import ClientConfig
+from kafka_zk.client.errors import DisconnectException, KafkaException, TimeoutException
+from kafka_zk.client.network.metadata import ClusterMetadata
+from kafka_zk.client.network.network_client import NetworkClient
+from kafka_zk.client.network.settings import metadata_settings, network_settings
+from kafka_zk.client.producer.settings import producer_settings
+from kafka_zk.client.range_reading.range_reader import RangeReader
+from kafka_zk.client.range_writing.arrivals import Arrivals, ProducerIdentity, arrivals
+from kafka_zk.clock import Clock, SystemClock
+from kafka_zk.config.tables.consumer import CONSUMER_KEYS
+from kafka_zk.config.tables.producer import PRODUCER_KEYS
+from kafka_zk.protocol.errors import ErrorCode, error_class_for, is_retriable
+from kafka_zk.protocol.message import Message
+from kafka_zk.protocol.messages import init_producer_id, list_offsets
+from kafka_zk.protocol.messages.produce import (
+    PRODUCE_REQUEST,
+    PRODUCE_RESPONSE,
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record.builder import build_batch
+from kafka_zk.record.types import Record
+
+BYTES = "org.apache.kafka.common.serialization.ByteArraySerializer"
+LATEST = -1
+CONSUMER, DEBUGGING_CONSUMER = -1, -2
+RETRY_S = 0.05
+"""How long to wait before a leader is asked again."""
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+
+
+class Overtaken(KafkaException):
+    """The leader has other records under these sequences, or others since: somebody sends under the same identity."""
+
+
+class SequencedWriter:
+    """Close it, or use it in a `with`."""
+
+    def __init__(self, properties: Mapping[str, str], *, clock: Clock | None = None) -> None:
+        """A producer's properties. Blocks (resolves names). Raises ConfigException, UnsupportedSecurity."""
+        given = {name: value for name, value in properties.items() if name in PRODUCER_KEYS}
+        forced = {"acks": "all", "enable.idempotence": "true", "key.serializer": BYTES, "value.serializer": BYTES}
+        config = ClientConfig(PRODUCER_KEYS, {**given, **forced})
+        config.refuse_security()
+        client_id = config.text("client.id") or "sequenced-writer"
+        self._properties = dict(properties)
+        self._settings = producer_settings(config)
+        self._clock = clock or SystemClock()
+        self._metadata = ClusterMetadata(
+            bootstrap_addresses(config.texts("bootstrap.servers")),
+            metadata_settings(config, allow_auto_topic_creation=False),
+        )
+        self._client = NetworkClient(
+            network_settings(config, client_id, f"SequencedWriter clientId={client_id}"), self._metadata, clock=clock
+        )
+
+    def __enter__(self) -> SequencedWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._client.close()
+
+    @property
+    def batch_bytes(self) -> int:
+        """How much the caller should give to one `append`: half of max.request.size."""
+        return self._settings.max_request_bytes // 2
+
+    def new_identity(self) -> ProducerIdentity:
+        """Blocks. A producer id that nobody else has. Raises BrokerError, TimeoutException."""
+
+        def build(_: int) -> init_producer_id.InitProducerIdRequest:
+            return init_producer_id.InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1)
+
+        def read(answer: init_producer_id.InitProducerIdResponse) -> tuple[int, ProducerIdentity]:
+            return answer.error_code, ProducerIdentity(answer.producer_id, answer.producer_epoch)
+
+        request, response = init_producer_id.INIT_PRODUCER_ID_REQUEST, init_producer_id.INIT_PRODUCER_ID_RESPONSE
+        return self._until_answered("a producer id", self._client.least_loaded_node, request, response, build, read)
+
+    def decided_end(self, partition: TopicPartition) -> int:
+        """Blocks. An offset before which nothing is undecided, at or behind all that this log held when it was asked.
+
+        What lies above the high watermark may yet be committed or go: this waits until it is one of them.
+        Raises BrokerError, TimeoutException.
+        """
+        deadline_ms = self._deadline_ms()
+        end: int | None = None
+        while True:
+            # Where the log is cut off meanwhile, what was above is decided, too.
+            log_end = self._listed(partition, DEBUGGING_CONSUMER)
+            end = log_end if end is None else min(end, log_end)
+            committed = self._listed(partition, CONSUMER)
+            if committed >= end:
+                return end
+            if self._clock.monotonic_ms() >= deadline_ms:
+                raise TimeoutException(
+                    f"Offsets {committed} to {end - 1} of partition {partition} are not replicated: "
+                    "whether they stay is not known yet."
+                )
+            self._client.poll(RETRY_S)
+
+    def arrived(self, partition: TopicPartition, start: int, end: int, identity: ProducerIdentity) -> Arrivals:
+        """Blocks. Which records of `identity` stand between `start` and `end`. Raises LateRecords, RangeError."""
+        if start >= end:
+            return Arrivals(0, ())
+        given = {name: value for name, value in self._properties.items() if name in CONSUMER_KEYS}
+        with RangeReader({**given, "isolation.level": "read_uncommitted"}) as reader:
+            return arrivals((batch.header for batch in reader.read(partition, start, end)), identity)
+
+    def append(
+        self, partition: TopicPartition, identity: ProducerIdentity, sequence: int, records: Sequence[Record]
+    ) -> list[tuple[int, int]]:
+        """Blocks until all replicas in sync have them. Pairs (offset of the first, how many), in order.
+
+        The records' own offsets do not matter. Raises Overtaken, BrokerError, TimeoutException.
+        """
+        # Offsets of a batch that is sent count from 0.
+        placed = [record._replace(offset=index) for index, record in enumerate(records)]
+        data = build_batch(
+            placed,
+            codec=self._settings.codec,
+            level=self._settings.level,
+            producer_id=identity.producer_id,
+            producer_epoch=identity.epoch,
+            base_sequence=sequence,
+        )
+
+        def build(_: int) -> ProduceRequest:
+            wanted = PartitionProduceData(index=partition.partition, records=data)
+            topic = TopicProduceData(name=partition.topic, partition_data=[wanted])
+            timeout_ms = self._settings.request_timeout_ms
+            return ProduceRequest(transactional_id=None, acks=-1, timeout_ms=timeout_ms, topic_data=[topic])
+
+        def read(answer: ProduceResponse) -> tuple[int, tuple[int, int]]:
+            for topic in answer.responses:
+                for found in topic.partition_responses:
+                    return found.error_code, (found.error_code, found.base_offset)
+            return ErrorCode.UNKNOWN_SERVER_ERROR, (0, -1)
+
+        try:
+            code, base_offset = self._until_answered(
+                f"partition {partition}", self._leader(partition), PRODUCE_REQUEST, PRODUCE_RESPONSE, build, read
+            )
+        except error_class_for(ErrorCode.MESSAGE_TOO_LARGE):
+            if len(records) == 1:
+                raise
+            half = len(records) // 2
+            first = self.append(partition, identity, sequence, records[:half])
+            return first + self.append(partition, identity, sequence + half, records[half:])
+        except _OVERTAKEN as error:
+            raise Overtaken(
+                f"Sequences {sequence} to {sequence + len(records) - 1} for partition {partition} are refused: {error}"
+            ) from error
+        if base_offset < 0:
+            raise Overtaken(f"The leader of partition {partition} does not tell where sequence {sequence} is ({code}).")
+        return [(base_offset, len(records))]
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    def _deadline_ms(self) -> int:
+        return self._clock.monotonic_ms() + self._settings.delivery_timeout_ms
+
+    def _leader(self, partition: TopicPartition) -> Callable[[], int | None]:
+        self._metadata.add_topic(partition.topic, self._clock.monotonic_ms())
+        return lambda: self._metadata.snapshot.leader_of(partition)
+
+    def _listed(self, partition: TopicPartition, replica_id: int) -> int:
+        """Blocks. Where the log ends: for a consumer the high watermark, for the debugging one the log end itself."""
+
+        def build(version: int) -> list_offsets.ListOffsetsRequest:
+            known = self._metadata.snapshot.partition(partition)
+            # Others than the leader answer the debugging consumer; one that leads no more must not.
+            epoch = -1 if version < 4 or known is None or known.leader_epoch is None else known.leader_epoch
+            wanted = list_offsets.ListOffsetsPartition(
+                partition_index=partition.partition, current_leader_epoch=epoch, timestamp=LATEST
+            )
+            topic = list_offsets.ListOffsetsTopic(name=partition.topic, partitions=[wanted])
+            return list_offsets.ListOffsetsRequest(replica_id=replica_id, isolation_level=0, topics=[topic])
+
+        def read(answer: list_offsets.ListOffsetsResponse) -> tuple[int, int]:
+            for topic in answer.topics:
+                for found in topic.partitions:
+                    return found.error_code, found.offset
+            return ErrorCode.UNKNOWN_SERVER_ERROR, -1
+
+        request, response = list_offsets.LIST_OFFSETS_REQUEST, list_offsets.LIST_OFFSETS_RESPONSE
+        return self._until_answered(f"partition {partition}", self._leader(partition), request, response, build, read)
+
+    def _until_answered(
+        self,
+        what: str,
+        find_node: Callable[[], int | None],
+        request: Message[Request],
+        response: Message[Answer],
+        build: Callable[[int], Request],
+        read: Callable[[Answer], tuple[int, Result]],
+    ) -> Result:
+        """Blocks. Ask again while errors may pass. Raises BrokerError for one that does not, TimeoutException."""
+        deadline_ms = self._deadline_ms()
+        trouble = "no broker is known to ask"
+        while True:
+            node_id = find_node()
+            if node_id is None:
+                self._metadata.request_update()
+            else:
+                answers, errors = self._asked(node_id, request, response, build)
+                if answers:
+                    code, result = read(answers[0])
+                    if code == ErrorCode.NONE:
+                        return result
+                    if not is_retriable(code):
+                        raise error_class_for(code)(f"{what}: {error_class_for(code)()}")
+                    trouble = str(error_class_for(code)())
+                elif isinstance(errors[0], DisconnectException | TimeoutException):
+                    trouble = str(errors[0])
+                else:
+                    raise errors[0]
+                self._metadata.request_update()
+            if self._clock.monotonic_ms() >= deadline_ms:
+                raise TimeoutException(
+                    f"{what}: nothing came of it in {self._settings.delivery_timeout_ms} ms: {trouble}"
+                )
+            self._client.poll(RETRY_S)
+
+    def _asked(
+        self, node_id: int, request: Message[Request], response: Message[Answer], build: Callable[[int], Request]
+    ) -> tuple[list[Answer], list[Exception]]:
+        answers: list[Answer] = []
+        errors: list[Exception] = []
+        self._client.send(node_id, request, response, build, answers.append, errors.append)
+        while not answers and not errors:
+            self._client.poll(1)
+        return answers, errors
+
+
+Result = TypeVar("Result")
+_OVERTAKEN: tuple[type[Any], ...] = tuple(
+    error_class_for(code)
+    for code in (
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.DUPLICATE_SEQUENCE_NUMBER,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+    )
+)

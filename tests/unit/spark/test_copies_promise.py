@@ -1,0 +1,119 @@
+"""What docs/pipeline.md promises of restore and mirror, against chance: the source loses and gains records between
+runs, others write to the target, a try of a task or a whole run ends between any two effects, a request arrives late.
+
+The promise is checked by looking at the target only: what is there, how often, and whether the table tells the truth.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_zk.client.errors import KafkaException
+from kafka_zk.spark.jobs.outcome import JobError
+from tests.unit.spark.copied_topic import Frame, Killed, State, Target, copied, stand_in
+
+STEPS = st.one_of(
+    st.tuples(st.just("grow"), st.integers(1, 12)),
+    st.tuples(st.just("compact"), st.sets(st.integers(0, 40), max_size=8)),
+    st.tuples(st.just("retention"), st.integers(0, 30)),
+    st.tuples(st.just("foreign"), st.integers(1, 5)),
+    st.tuples(st.just("run"), st.integers(0, 12)),
+    st.tuples(st.just("task"), st.integers(0, 6)),
+    st.tuples(st.just("late"), st.integers(0, 6)),
+    st.tuples(st.just("done"), st.just(0)),
+)
+"""What happens, and how far: `run` ends the whole run after so many effects, `task` one try of its task, `late` lets
+the request that was under way then arrive before anybody looks again; `done` is a run to its end."""
+
+
+class World:
+    def __init__(self) -> None:
+        self.source: set[int] = set(range(10))
+        self.next_offset = 10
+        self.ever: set[int] = set(self.source)
+        self.target = Target()
+        self.state = State()
+
+    def step(self, kind: str, how: Any) -> None:
+        if kind == "grow":
+            fresh = set(range(self.next_offset, self.next_offset + how))
+            self.source |= fresh
+            self.ever |= fresh
+            self.next_offset += how + 1
+        elif kind == "compact":
+            self.source -= how
+        elif kind == "retention":
+            self.source = {offset for offset in self.source if offset >= how}
+        elif kind == "foreign":
+            self.target.add([b"foreign"] * how)
+        elif kind == "done":
+            self.run()
+        else:
+            self.broken(kind, how)
+
+    def broken(self, kind: str, after: int) -> None:
+        left = after
+
+        def effect() -> None:
+            nonlocal left
+            left -= 1
+            if left == -1:
+                raise Killed
+
+        if kind == "late":
+            left = after * 2
+        self.target.before_append = self.target.after_append = effect
+        if kind == "run":
+            self.state.on_write = effect
+        under_way: list[Any] = []
+        append = self.target.append
+
+        def noted(*request: Any) -> list[tuple[int, int]]:
+            under_way[:] = [request]
+            found = append(*request)
+            under_way.clear()
+            return found
+
+        if kind == "late":
+            self.target.append = noted  # type: ignore[method-assign]
+        try:
+            copied(self.state, Frame(sorted(self.source), tries=2 if kind == "task" else 1))
+        except (Killed, JobError, KafkaException):
+            pass
+        finally:
+            self.target.before_append = self.target.after_append = lambda: None
+            self.state.on_write = lambda: None
+            self.target.__dict__.pop("append", None)
+        if under_way:
+            with suppress(KafkaException):
+                self.target.append(*under_way[0])
+
+    def run(self) -> None:
+        table = copied(self.state, Frame(sorted(self.source)))
+        values = self.target.values
+        ours = Counter(value for value in values if value != b"foreign")
+        assert not [value for value, count in ours.items() if count > 1], f"twice: {ours}"
+        there = {int(value or b"") for value in ours}
+        assert self.source <= there <= self.ever, f"lost: {sorted(self.source - there)}"
+        told = {source + n: place + n for _, _, source, place, count in table for n in range(count)}
+        assert told == {int(value or b""): at for at, value in enumerate(values) if value != b"foreign"}
+
+
+@settings(max_examples=120, deadline=None)
+@given(steps=st.lists(STEPS, max_size=10))
+def test_each_record_is_copied_once_whatever_happens_between_two_effects(steps: list[tuple[str, Any]]) -> None:
+    world = World()
+    with pytest.MonkeyPatch.context() as patch:
+        stand_in(patch, world.target)
+        for kind, how in steps:
+            world.step(kind, how)
+        world.run()
+        before = list(world.target.values)
+        world.run()
+        assert world.target.values == before, "a copy that is done sends nothing"

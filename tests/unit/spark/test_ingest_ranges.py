@@ -1,0 +1,68 @@
+"""Where an ingest that was cut off looks for what it left in the topic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from kafka_zk.client.errors import TimeoutException
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.spark.jobs import ingest
+from kafka_zk.spark.jobs.ingest_plan import PlannedBatch
+from kafka_zk.spark.jobs.outcome import JobError
+from tests.unit.spark.copied_topic import State
+
+BATCH = PlannedBatch(0, ("a.csv",), {0: 5, 1: 7})
+
+
+class Leaders:
+    """Stands where SequencedWriter stands; a partition without a number stays undecided."""
+
+    def __init__(self, ends: Mapping[int, int | None]) -> None:
+        self.ends = ends
+
+    def __call__(self, _: object) -> Leaders:
+        return self
+
+    def __enter__(self) -> Leaders:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def decided_end(self, partition: TopicPartition) -> int:
+        end = self.ends[partition.partition]
+        if end is None:
+            raise TimeoutException("Offsets 5 to 8 are not replicated")
+        return end
+
+
+def ranges(monkeypatch: pytest.MonkeyPatch, ends: Mapping[int, int | None]) -> tuple[dict[int, int], dict[int, int]]:
+    monkeypatch.setattr(ingest, "SequencedWriter", Leaders(ends))
+    monkeypatch.setattr(ingest, "partition_counts", lambda *_: {"t": len(ends)})
+    return ingest.sent_ranges({}, "t", BATCH)
+
+
+def test_it_reads_up_to_where_everything_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ranges(monkeypatch, {0: 9, 1: 7}) == ({0: 5, 1: 7}, {0: 9, 1: 7})
+
+
+def test_partitions_that_the_topic_got_since_are_read_from_their_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ranges(monkeypatch, {0: 9, 1: 7, 2: 4}) == ({0: 5, 1: 7, 2: 0}, {0: 9, 1: 7, 2: 4})
+
+
+def test_nothing_is_sent_while_it_is_undecided_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(JobError, match="what a broken-off run left in topic t cannot be told yet: Offsets 5 to 8"):
+        ranges(monkeypatch, {0: None, 1: 7})
+
+
+def test_a_topic_that_was_made_anew_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids, state = {"t": "1"}, State()
+    monkeypatch.setattr(ingest, "topic_ids", lambda *_: ids)
+    store: object = state
+    for _ in range(2):
+        ingest._check_topic(store, {}, "t")  # type: ignore[arg-type]
+    ids["t"] = "2"
+    with pytest.raises(JobError, match="topic t of this ingest was deleted and made anew"):
+        ingest._check_topic(store, {}, "t")  # type: ignore[arg-type]

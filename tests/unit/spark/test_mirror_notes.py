@@ -1,0 +1,57 @@
+"""What a mirror notes of its source and its offsets-path, and whom it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_zk.spark.jobs import mirror
+from kafka_zk.spark.jobs.outcome import JobError
+from tests.unit.spark.copied_topic import State
+
+
+class Folder(State):
+    """As far as a mirror looks at a FileStore; it exists when something is in it."""
+
+    root = "offsets"
+
+    def exists(self) -> bool:
+        return bool(self)
+
+
+def claim(state: Any, table: Any) -> None:
+    mirror.claim_offsets_path(state, table)
+
+
+def test_the_folder_of_offsets_belongs_to_one_checkpoint() -> None:
+    state, table = Folder(), Folder()
+    for _ in range(2):
+        claim(state, table)
+    with pytest.raises(JobError, match="offsets holds the offsets of another mirror"):
+        claim(Folder(), table)
+    with pytest.raises(JobError, match="offsets holds the offsets of another mirror"):
+        claim(Folder(_mirror="other"), table)
+
+
+def test_a_folder_of_offsets_that_nobody_claimed_belongs_to_who_had_begun() -> None:
+    with pytest.raises(JobError, match="offsets holds the offsets of another mirror"):
+        claim(Folder(), Folder({"batch=0": ""}))
+    claim(Folder({"batch-0.base": "[]"}), Folder({"batch=0": ""}))
+
+
+def test_a_claim_that_was_cut_off_between_its_two_notes_goes_on() -> None:
+    state = Folder()
+    claim(state, Folder())
+    claim(state, Folder())
+
+
+def test_a_source_topic_that_was_made_anew_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = {"t": "1"}
+    monkeypatch.setattr(mirror, "topic_ids", lambda *_: ids)
+    state: Any = State()
+    for _ in range(2):
+        mirror.check_source(state, {}, {"t"})
+    ids["t"] = "2"
+    with pytest.raises(JobError, match="topic t of the source was deleted and made anew"):
+        mirror.check_source(state, {}, {"t"})
