@@ -64,6 +64,9 @@ from kafka_zk.zk.registration import generate_broker_id, update_registration
 from kafka_zk.zk.topics import topic_assignment
 from kafka_zk.zk.znodes import BrokerRegistration
 
+METRICS_DESCRIPTORS = 9
+"""What the metrics end point may have open: its connections and the socket that it listens on."""
+
 log = logging.getLogger("kafka.server.KafkaServer")
 
 
@@ -237,7 +240,8 @@ class Parts:
         self._endpoints = self._reached_at(self.config)
 
     def _socket_settings(self) -> SocketServerSettings:
-        descriptors = connections_for(raise_descriptor_limit())
+        scrapes = 0 if self.config.kafka_zk_metrics_port is None else METRICS_DESCRIPTORS
+        descriptors = connections_for(raise_descriptor_limit(), scrapes)
         return SocketServerSettings.of(self.config, descriptors_for_connections=descriptors)
 
     def _register(self, generation: int | None = None) -> None:

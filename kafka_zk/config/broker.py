@@ -35,7 +35,7 @@ class BrokerConfig(BrokerAttributes):
     `values`     every declared key with its parsed value, before anything is resolved.
     `layers`     where each text came from.
     `kafka_zk_metrics_port`  our own key: port of the Prometheus end point, None for none, 0 for any free port.
-    `kafka_zk_metrics_host`  our own key: its address, "" for every interface.
+    `kafka_zk_metrics_host`  our own key: its address (127.0.0.1), "" for every interface.
     """
 
     originals: dict[str, str]
@@ -185,7 +185,7 @@ class BrokerConfig(BrokerAttributes):
         self.max_connections_per_ip_overrides = {host: _count(text) for host, text in overrides.items()}
         port = self.originals.get("kafka_zk.metrics.port", "")
         parsed = OWN_KEYS["kafka_zk.metrics.port"].parse(port) if port.strip() else -1
-        self.kafka_zk_metrics_host = self.originals.get("kafka_zk.metrics.host", "").strip()
+        self.kafka_zk_metrics_host = self.originals.get("kafka_zk.metrics.host", "127.0.0.1").strip()
         self.kafka_zk_metrics_port = parsed if isinstance(parsed, int) and parsed >= 0 else None
 
 

@@ -24,9 +24,9 @@ OWN_KEYS = ConfigTable((
     Config("kafka_zk.metrics.port", INT, None, between(-1, 65535), LOW,
            "Port of the Prometheus end point; 0 takes any free port, -1 or absent switches it off.",
            read_by="broker.server"),
-    Config("kafka_zk.metrics.host", STRING, "", None, LOW,
-           "Address of the Prometheus end point. Empty is every interface, as for JMX, because Prometheus mostly "
-           "scrapes from another machine; localhost keeps the metrics on this one.",
+    Config("kafka_zk.metrics.host", STRING, "127.0.0.1", None, LOW,
+           "Address of the Prometheus end point: this machine's own unless another is named. Empty is every "
+           "interface.",
            read_by="broker.server"),
 ))
 

@@ -1,21 +1,34 @@
 """The Prometheus end point: GET /metrics on kafka_zk.metrics.port.
 
 Role        Acts: a small gevent WSGI server of its own, apart from Kafka's listeners. Off unless the port is set.
+Invariants  At most MAX_CONNECTIONS are open, each for a request that ends within REQUEST_S; later ones wait in the
+            kernel's backlog. However slow the readers, at most MAX_PAGES pages are in memory.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import gevent
-from gevent.pywsgi import WSGIServer
+from gevent.lock import Semaphore
+from gevent.pool import Pool
+from gevent.pywsgi import WSGIHandler, WSGIServer
 
 from kafka_zk.metrics.registry import MetricsRegistry
 
 SLICE_NS = 1_000_000
 """How long a scrape may hold the loop before others get a turn."""
+
+MAX_CONNECTIONS = 8
+"""Files of the process that are not there for clients and segments; the listening socket is one more."""
+
+REQUEST_S = 20.0
+"""From the first byte that is waited for to the last that is taken: twice what Prometheus waits for a page."""
+
+MAX_PAGES = 2
+"""Who comes while so many are being read gets the newer one, however old."""
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _WORDS = "text/plain; charset=utf-8"
@@ -26,7 +39,16 @@ class MetricsServer:
 
     def __init__(self, registry: MetricsRegistry, *, host: str, port: int) -> None:
         self._registry = registry
-        self._server = WSGIServer((host, port), self._answer, log=None, error_log=None)
+        self._making = Semaphore()
+        self._pages: list[_Page] = []
+        self._server = WSGIServer(
+            (host, port),
+            self._answer,
+            log=None,
+            error_log=None,
+            spawn=Pool(MAX_CONNECTIONS),
+            handler_class=_Handler,
+        )
 
     @property
     def port(self) -> int:
@@ -47,10 +69,57 @@ class MetricsServer:
             return _reply(start_response, "404 Not Found", _WORDS, [b"The metrics are at /metrics.\n"])
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return _reply(start_response, "405 Method Not Allowed", _WORDS, [b"Only GET is served.\n"])
+        page = self._page()
+        _start(start_response, "200 OK", _TEXT, page.parts)
+        return _Reading(page, self._read)
+
+    def _page(self) -> _Page:
+        """Blocks while it is made. A page that somebody reads from now on."""
         # Imported late: the library costs start-up time that a broker without this port need not pay.
         from kafka_zk.metrics.prometheus import exposition
 
-        return _reply(start_response, "200 OK", _TEXT, exposition(self._registry, _slices()))
+        with self._making:
+            if len(self._pages) < MAX_PAGES:
+                self._pages.append(_Page(exposition(self._registry, _slices())))
+            page = self._pages[-1]
+            page.reader_count += 1
+            return page
+
+    def _read(self, page: _Page) -> None:
+        page.reader_count -= 1
+        if not page.reader_count:
+            self._pages.remove(page)
+
+
+class _Handler(WSGIHandler):
+    """Gives each request its time, and then the connection up."""
+
+    def handle_one_request(self) -> Any:
+        with gevent.Timeout(REQUEST_S, False):
+            return super().handle_one_request()
+        return None
+
+
+class _Page:
+    """What a scrape found, and how many clients read it."""
+
+    def __init__(self, parts: list[bytes]) -> None:
+        self.parts = parts
+        self.reader_count = 0
+
+
+class _Reading:
+    """A page as one client reads it. The server calls `close` once, whatever happens."""
+
+    def __init__(self, page: _Page, on_close: Callable[[_Page], None]) -> None:
+        self._page = page
+        self._on_close = on_close
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._page.parts)
+
+    def close(self) -> None:
+        self._on_close(self._page)
 
 
 def _slices() -> Callable[[], None]:
@@ -67,6 +136,10 @@ def _slices() -> Callable[[], None]:
 
 
 def _reply(start_response: Callable[..., object], status: str, content_type: str, body: list[bytes]) -> Iterable[bytes]:
+    _start(start_response, status, content_type, body)
+    return body
+
+
+def _start(start_response: Callable[..., object], status: str, content_type: str, body: list[bytes]) -> None:
     size_bytes = sum(map(len, body))
     start_response(status, [("Content-Type", content_type), ("Content-Length", str(size_bytes))])
-    return body

@@ -79,6 +79,10 @@ def segments_for(descriptor_limit: int) -> int:
     return int(descriptor_limit * SHARE_OF_DESCRIPTORS) // DESCRIPTORS_PER_SEGMENT
 
 
-def connections_for(descriptor_limit: int) -> int:
-    """How many connections may be open with so many descriptors: one more could take a log directory offline."""
-    return max(1, descriptor_limit - segments_for(descriptor_limit) * DESCRIPTORS_PER_SEGMENT - OTHER_DESCRIPTORS)
+def connections_for(descriptor_limit: int, others: int = 0) -> int:
+    """How many connections may be open with so many descriptors: one more could take a log directory offline.
+
+    `others`: connections that do not come through the listeners.
+    """
+    for_segments = segments_for(descriptor_limit) * DESCRIPTORS_PER_SEGMENT
+    return max(1, descriptor_limit - for_segments - OTHER_DESCRIPTORS - others)

@@ -9,6 +9,20 @@ WAITING = "tests/unit/replication/test_waiting_fetches.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="scrapes that never end keep no descriptors from the logs",
+        file="kafka_zk/metrics/http.py",
+        old="            spawn=Pool(MAX_CONNECTIONS),\n",
+        new="",
+        tests="tests/unit/metrics/test_metrics_port.py",
+    ),
+    Mutant(
+        breaks="a scrape that does not end is given up",
+        file="kafka_zk/metrics/http.py",
+        old="with gevent.Timeout(REQUEST_S, False):",
+        new="with gevent.Timeout(None, False):",
+        tests="tests/unit/metrics/test_metrics_port.py",
+    ),
+    Mutant(
         breaks="history in memory is read without a thread",
         file="kafka_zk/network/transport.py",
         old="        if may_be_on_disk and not is_in_memory(",
