@@ -5,17 +5,21 @@ Role        Acts: each function opens a client of its own and closes it. Blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kafka_zk.client.admin.admin_client import AdminClient
-from kafka_zk.client.admin.admin_results import NewTopic
+from kafka_zk.client.admin.admin_results import NewTopic, TopicDescription
 from kafka_zk.client.admin.offset_listing import ListedOffset, OffsetSpec
-from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.protocol.errors import BrokerError, is_retriable
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 from kafka_zk.spark.jobs.outcome import JobError
 
 Offsets = dict[TopicPartition, int]
+REQUEST_TIMEOUT_MS = 30_000
+"""How long to wait for what a broker does not know yet, where request.timeout.ms does not say."""
+RETRY_S = 0.2
 
 
 def cluster_properties(bootstrap: str, kafka: Mapping[str, str]) -> dict[str, str]:
@@ -28,22 +32,37 @@ def topic_names(properties: Mapping[str, str]) -> list[str]:
         return sorted(listing.name for listing in admin.list_topics(internal=True))
 
 
-def partition_counts(properties: Mapping[str, str], topics: Iterable[str]) -> dict[str, int]:
-    """Of the topics that are there."""
-    wanted = sorted(set(topics))
-    with AdminClient(properties) as admin:
-        there = {listing.name for listing in admin.list_topics(internal=True)}
-        described = admin.describe_topics([name for name in wanted if name in there])
-        return {name: len(topic.partitions) for name, topic in described.items()}
+def partition_counts(
+    properties: Mapping[str, str], topics: Iterable[str], *, known: Collection[str] = ()
+) -> dict[str, int]:
+    """Of the topics that are there; for those of `known` it waits a while, as a broker that just started may not have
+    heard of them."""
+    return {name: len(topic.partitions) for name, topic in _described(properties, topics, known).items()}
 
 
 def topic_ids(properties: Mapping[str, str], topics: Iterable[str]) -> dict[str, str]:
     """As text, of the topics that are there and have one; a topic that is made anew has another."""
+    described = _described(properties, topics, ())
+    return {name: str(topic.topic_id) for name, topic in described.items() if topic.topic_id != NULL_UUID}
+
+
+def _described(
+    properties: Mapping[str, str], topics: Iterable[str], known: Collection[str]
+) -> dict[str, TopicDescription]:
     wanted = sorted(set(topics))
+    deadline_s = time.monotonic() + int(properties.get("request.timeout.ms", REQUEST_TIMEOUT_MS)) / 1000
     with AdminClient(properties) as admin:
-        there = {listing.name for listing in admin.list_topics(internal=True)}
-        described = admin.describe_topics([name for name in wanted if name in there])
-        return {name: str(topic.topic_id) for name, topic in described.items() if topic.topic_id != NULL_UUID}
+        while True:
+            there = {listing.name for listing in admin.list_topics(internal=True)}
+            is_last = time.monotonic() >= deadline_s
+            try:
+                if is_last or there.issuperset(known):
+                    return admin.describe_topics([name for name in wanted if name in there])
+            except BrokerError as error:
+                # No leader known yet, or a topic that one broker has heard of and another has not.
+                if is_last or not is_retriable(error.code):
+                    raise
+            time.sleep(RETRY_S)
 
 
 @dataclass(frozen=True, slots=True)

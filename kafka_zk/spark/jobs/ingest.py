@@ -105,7 +105,9 @@ def sent_ranges(properties: dict[str, str], topic: str, batch: PlannedBatch) -> 
     """Blocks. Where the records of a broken-off batch may stand: from where the topic ended before it to what is there
     now, when all of that is decided. A partition that is new since then may hold some from its beginning."""
     assert batch.ends is not None
-    count = partition_counts(properties, [topic])[topic]
+    count = partition_counts(properties, [topic], known=[topic]).get(topic)
+    if count is None:
+        raise JobError(f"topic {topic} is not there any more")
     with SequencedWriter(properties) as writer:
         try:
             ends = {index: writer.decided_end(TopicPartition(topic, index)) for index in range(count)}

@@ -63,7 +63,8 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     def copy_held(batch: DataFrame, batch_id: int) -> None:
         found = batch.select("topic", "partition").distinct().collect()
         partitions = sorted(TopicPartition(row[0], row[1]) for row in found)
-        counts = partition_counts(source, {each.topic for each in partitions})
+        topics = {each.topic for each in partitions}
+        counts = partition_counts(source, topics, known=topics)
         check_source(state, source, set(counts))
         needed = {rename.get(topic, topic): count for topic, count in counts.items()}
         ensure_topics(target, needed, make)

@@ -204,4 +204,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="    if own is None:\n",
         tests="tests/unit/spark/test_mirror_notes.py -k one_checkpoint",
     ),
+    Mutant(
+        breaks="a job waits for a broker that knows no leaders yet",
+        file="kafka_zk/spark/jobs/cluster.py",
+        old="                if is_last or not is_retriable(error.code):\n",
+        new="                if error:\n",
+        tests="tests/unit/spark/test_cluster.py",
+    ),
 )

@@ -40,7 +40,7 @@ class Leaders:
 
 def ranges(monkeypatch: pytest.MonkeyPatch, ends: Mapping[int, int | None]) -> tuple[dict[int, int], dict[int, int]]:
     monkeypatch.setattr(ingest, "SequencedWriter", Leaders(ends))
-    monkeypatch.setattr(ingest, "partition_counts", lambda *_: {"t": len(ends)})
+    monkeypatch.setattr(ingest, "partition_counts", lambda *_, **__: {"t": len(ends)})
     return ingest.sent_ranges({}, "t", BATCH)
 
 
