@@ -95,9 +95,15 @@ class _Handler(WSGIHandler):
     """Gives each request its time, and then the connection up."""
 
     def handle_one_request(self) -> Any:
-        with gevent.Timeout(REQUEST_S, False):
+        timeout = gevent.Timeout.start_new(REQUEST_S)
+        try:
             return super().handle_one_request()
-        return None
+        except gevent.Timeout as expired:
+            if expired is not timeout:
+                raise
+            return None
+        finally:
+            timeout.close()
 
 
 class _Page:

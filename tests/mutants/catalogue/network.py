@@ -18,8 +18,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a scrape that does not end is given up",
         file="kafka_zk/metrics/http.py",
-        old="with gevent.Timeout(REQUEST_S, False):",
-        new="with gevent.Timeout(None, False):",
+        old="gevent.Timeout.start_new(REQUEST_S)",
+        new="gevent.Timeout.start_new(None)",
         tests="tests/unit/metrics/test_metrics_port.py",
     ),
     Mutant(
