@@ -26,6 +26,7 @@ from kafka_zk.log import log_metrics
 from kafka_zk.log.checkpoints import Checkpoints, for_each_dir
 from kafka_zk.log.cleaner.log_cleaner import LogCleaner
 from kafka_zk.log.closing import close_all
+from kafka_zk.log.copying import resume_copies
 from kafka_zk.log.directory.data_dir import DataDir, DirectoryInUse
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.down_converter import DownConverter
@@ -151,6 +152,7 @@ class LogManager:
         self._load_all()
         if not self._live():
             raise KafkaStorageError(f"Shutdown broker because all log dirs in {self._dir_list()} have failed")
+        resume_copies(self._logs, self._future_logs)
         self._say_what_was_loaded(self._clock.monotonic_ms() - started_ms)
         self._start_tasks()
         if self._cleaner is not None:
@@ -335,9 +337,12 @@ class LogManager:
         data_dir, current = self._live_dir(path), self._logs[topic_partition]
         data_dir.log_count += 1
         try:
+            if self._cleaner is not None:
+                self._cleaner.pause(current, data_dir)
             created = self._opener.create(data_dir, topic_partition, current.topic_id or NULL_UUID, is_future=True)
         except BaseException:
             data_dir.log_count -= 1
+            current.is_copied = False
             raise
         self._future_logs[topic_partition] = created
         # Deleted and made anew it lies where there is most room, not where it was once sent.
@@ -353,6 +358,8 @@ class LogManager:
         found = self._future_logs.pop(topic_partition, None)
         if found is not None:
             self._dir_of(found).log_count -= 1
+            if topic_partition in self._logs:
+                self._logs[topic_partition].is_copied = False
             self._retired.retire(found)
 
     def put_in_place(
@@ -532,6 +539,8 @@ class LogManager:
                 for segment in each.segments:
                     segment.close_files()
                 del logs[each.topic_partition]
+                if each.is_future and each.topic_partition in self._logs:
+                    self._logs[each.topic_partition].is_copied = False
         log.warning(
             "Logs for partitions %s are offline and logs for future partitions %s are offline due to failure on log "
             "directory %s",

@@ -43,6 +43,7 @@ from kafka_zk.log.helper.wire import Descriptor
 from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET
 from kafka_zk.log.segments.segment import LogSegment
 from kafka_zk.protocol.types import uuid_to_base64
+from kafka_zk.record.batch import HEADER_SIZE, MAGIC_AT, read_header
 from kafka_zk.record.runs import IndexEntry
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class Cleaning:
             self._check()
             log_dir.open_segments.track(segment)
             state.chunk_bytes = self._settings.chunk_bytes
-            state.position = segment.offset_index.lookup(start).position
+            state.position = self._position_of(start, segment)
             while state.position < segment.size_bytes and not state.is_full:
                 read_bytes, chunk_bytes = state.read_bytes, state.chunk_bytes
                 state = self._stretch(
@@ -175,6 +176,21 @@ class Cleaning:
         log_lines.info("%s Offset map for log %s complete.", self._prefix, self._name)
         self.stats.mapped_bytes, self.stats.mapped_count = state.read_bytes, state.record_count
         return state
+
+    def _position_of(self, offset: int, segment: LogSegment) -> int:
+        """Where to begin to look for `offset`. An index entry counts if its batch is there; else from the beginning on.
+
+        An index that says too much would have keys skipped, and so their older values kept.
+        """
+        entry = segment.offset_index.lookup(offset)
+        if not 0 < entry.position <= segment.size_bytes - HEADER_SIZE:
+            return 0
+        head = os.pread(segment.file.fileno(), HEADER_SIZE, entry.position)
+        if len(head) < HEADER_SIZE or head[MAGIC_AT] != 2:
+            return 0
+        header = read_header(head, 0)
+        is_there = header.base_offset <= entry.offset <= min(header.last_offset, offset)
+        return entry.position if is_there and header.size_bytes <= segment.size_bytes - entry.position else 0
 
     # Rewriting
 
@@ -340,7 +356,7 @@ class Cleaning:
     def _check(self) -> None:
         """Raises CleaningAborted when the log is not what it was."""
         log = self._log
-        if log.is_closed or log.truncations != self._truncations or not log.config.compact:
+        if log.is_closed or log.is_copied or log.truncations != self._truncations or not log.config.compact:
             raise CleaningAborted(f"The cleaning for partition {self._name} is aborted")
 
     def _announce(self, segment: LogSegment, cleaned: LogSegment, horizon_ms: int, *, is_retaining: bool) -> None:

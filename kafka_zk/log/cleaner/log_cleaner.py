@@ -83,8 +83,19 @@ class LogCleaner:
         """`log` was deleted; `write_checkpoint` follows."""
         self._states.forget(log)
 
+    def pause(self, log: UnifiedLog, data_dir: DataDir) -> None:
+        """Blocks. Clean nothing of `log` from here on, because it is copied into `data_dir`. Raises KafkaStorageError.
+
+        What was copied before a cleaning would not see the later record, or the tombstone, that the cleaning took. A
+        cleaning under way is given up; a swap of segments ends first. `log.is_copied` is False when it may go on.
+        """
+        self._states.pause(log)
+        # What is left there of an earlier stay says nothing about the copy.
+        self._states.checkpoints.forget(log.topic_partition, data_dir.directory)
+        self.write_checkpoint(data_dir)
+
     def moved(self, before: UnifiedLog, now: UnifiedLog) -> None:
-        """Blocks. `now` took the place of `before`; `write_checkpoint` of both directories follows."""
+        """`now` took the place of `before`; `write_checkpoint` of both directories follows."""
         self._states.moved(before, now)
 
     def write_checkpoint(self, data_dir: DataDir) -> None:

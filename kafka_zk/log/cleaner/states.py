@@ -1,8 +1,9 @@
 """CleanerStates: which logs are being cleaned, which the cleaner gave up on, and which it takes next.
 
 Role        Acts, on the loop: looks at the logs, decides by choosing.py, keeps the checkpoints right.
-Invariants  A log is in one cleaner's hands at a time. One whose cleaning failed is left alone until the next start; the
-            others go on. A truncation that reaches below the checkpoint takes it back to the active segment.
+Invariants  A log is in one cleaner's hands at a time, and in nobody's while it is copied elsewhere. One whose
+            cleaning failed is left alone until the next start; the others go on. A truncation that reaches below the
+            checkpoint takes it back to the active segment.
 Source      Kafka 3.9 LogCleanerManager; LogManager.maybeTruncateCleanerCheckpointToActiveSegmentBaseOffset.
 """
 
@@ -70,7 +71,7 @@ class CleanerStates:
                     found.append((log, dirt))
             if number % LOGS_BETWEEN_SWITCHES == 0:
                 gevent.sleep(0)
-        found = [(log, dirt) for log, dirt in found if dirt.total_bytes and log not in self._in_hand]
+        found = [(log, dirt) for log, dirt in found if dirt.total_bytes and self._is_free(log)]
         self.max_dirty_ratio = max((dirt.cleanable_ratio for _, dirt in found), default=0.0)
         self.max_compaction_delay_ms = max((dirt.compaction_delay_ms for _, dirt in found), default=0)
         chosen = filthiest(found)
@@ -79,6 +80,16 @@ class CleanerStates:
         log, dirt = chosen
         self._in_hand.add(log)
         return LogToClean(log, dirt.offsets)
+
+    def _is_free(self, log: UnifiedLog) -> bool:
+        return log not in self._in_hand and not log.is_copied
+
+    def pause(self, log: UnifiedLog) -> None:
+        """Blocks until a swap of segments under way has ended; the cleaning that it belongs to is given up."""
+        log.is_copied = True
+        if log in self._in_hand:
+            with log.turn:
+                pass
 
     def take_deletable(self) -> list[UnifiedLog]:
         """All compacted logs that nobody has in hand: what is below their start goes, whatever else their policy is."""
@@ -103,11 +114,9 @@ class CleanerStates:
         self.checkpoints.forget(log.topic_partition, log.log_dir)
 
     def moved(self, before: UnifiedLog, now: UnifiedLog) -> None:
-        """Blocks. `now` took the place of `before`, in another directory. Raises KafkaStorageError."""
-        cleaned_to = self.checkpoints.get(before.topic_partition, before.log_dir)
+        """`now` took the place of `before`, in another directory. Nothing says how far it is clean."""
         self.forget(before)
-        if cleaned_to is not None:
-            self.checkpoints.put(now.topic_partition, now.log_dir, cleaned_to)
+        self.forget(now)
 
     def truncated(self, log: UnifiedLog) -> None:
         """Blocks. What was cleaned of `log` may be gone, and other records come there. Raises KafkaStorageError."""

@@ -604,4 +604,20 @@ MUTANTS: tuple[Mutant, ...] = (
         "            )",
         tests="tests/unit/replication/test_log_dir_moves.py",
     ),
+    Mutant(
+        breaks="nothing is cleaned of a log that is copied into another directory",
+        file="kafka_zk/log/cleaner/cleaning.py",
+        old="if log.is_closed or log.is_copied or",
+        new="if log.is_closed or",
+        tests="tests/unit/replication/test_log_dir_moves.py",
+    ),
+    Mutant(
+        breaks="nothing says that a moved replica is clean",
+        file="kafka_zk/log/cleaner/states.py",
+        old="        self.forget(before)\n        self.forget(now)\n",
+        new="        found = self.checkpoints.get(before.topic_partition, before.log_dir)\n"
+        "        self.forget(before)\n"
+        "        self.checkpoints.put(now.topic_partition, now.log_dir, found or 0)\n",
+        tests="tests/unit/replication/test_log_dir_moves.py",
+    ),
 )

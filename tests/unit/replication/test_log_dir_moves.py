@@ -12,6 +12,8 @@ import pytest
 from gevent.event import Event
 
 from kafka_zk.log.append import rolling
+from kafka_zk.log.cleaner.cleaning import Cleaning
+from kafka_zk.log.cleaner.errors import CleaningAborted
 from kafka_zk.log.copying import append_copied, read_bytes
 from kafka_zk.log.files import names
 from kafka_zk.log.files.checkpoint import read_offsets
@@ -29,6 +31,8 @@ from kafka_zk.record import Codec
 from kafka_zk.record.batch import batches
 from kafka_zk.replication import log_dir_moves
 from kafka_zk.replication.log_dir_moves import UNLIMITED
+from tests.unit.log.cleaner.given import clean, cleaning_of
+from tests.unit.log.given import all_records
 
 from .broker import Broker, answered, offsets_in
 
@@ -213,6 +217,71 @@ def test_what_waits_while_a_log_is_replaced_is_checked_once(tmp_path: Path, code
         assert all(header.uses_log_append_time for header in headers)
     finally:
         broker.close()
+
+
+@pytest.fixture
+def compacted(tmp_path: Path) -> Iterator[Broker]:
+    made = made_in(tmp_path, cleanup_policy="compact", delete_retention_ms="0")
+    yield made
+    made.close()
+
+
+def test_nothing_is_cleaned_of_a_log_that_is_copied(compacted: Broker, tmp_path: Path) -> None:
+    """The copy has the old value already; the tombstone that the cleaner takes would never reach it."""
+    begun: list[Cleaning] = []
+    compacted.lead()
+    for _ in range(9):
+        compacted.produce(3)
+    log = log_of(compacted)
+    begun.append(cleaning_of(log))
+    throttle(compacted, LITTLE)
+    assert move(compacted, tmp_path / "b") == 0
+    wait_for_a_part(compacted)
+    for cleaning in (begun[0], cleaning_of(log)):
+        with pytest.raises(CleaningAborted):
+            cleaning.run()
+    assert len(all_records(log)) == 27
+    assert move(compacted, tmp_path / "a") == 0, "called off"
+    clean(log)
+    assert len(all_records(log)) < 27
+
+
+def test_nothing_says_that_a_copy_is_clean(compacted: Broker, tmp_path: Path) -> None:
+    compacted.lead()
+    for _ in range(9):
+        compacted.produce(3)
+    cleaner = compacted.log_manager._cleaner
+    assert cleaner is not None
+    states, log = cleaner._states, log_of(compacted)
+    for data_dir in compacted.log_manager._dirs:
+        states.checkpoints.put(TP, data_dir.directory, 20)
+    assert move(compacted, tmp_path / "b") == 0
+    wait_for_move(compacted, tmp_path / "b")
+    now = log_of(compacted)
+    wait_until(lambda: states.checkpoints.get(TP, log.log_dir) is None, "that of a is forgotten")
+    assert states.checkpoints.get(TP, now.log_dir) is None
+    assert not now.is_copied
+    taken = states.take_filthiest()
+    assert taken is not None and taken.log is now and taken.offsets.first_dirty_offset == 0
+
+
+def test_a_copy_of_a_compacted_log_begins_anew_after_a_start(tmp_path: Path) -> None:
+    """Where its directory was offline for a while, the log may have been cleaned."""
+    before = made_in(tmp_path, cleanup_policy="compact", delete_retention_ms="0")
+    begin_move(before, tmp_path / "b")
+    wait_for_a_part(before)
+    before.close()
+    again = made_in(tmp_path, cleanup_policy="compact", delete_retention_ms="0")
+    try:
+        (copy,) = again.log_manager.future_logs()
+        assert copy.log_end_offset == 0
+        again.lead(partition_epoch=1, epoch=1)
+        with pytest.raises(CleaningAborted):
+            clean(log_of(again))
+        wait_for_move(again, tmp_path / "b")
+        assert read_all(again) == list(range(27))
+    finally:
+        again.close()
 
 
 def test_a_move_begins_though_the_greenlet_of_the_last_one_has_not_ended(moving: Broker, tmp_path: Path) -> None:
