@@ -348,4 +348,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="    return False\n",
         tests="tests/unit/log/test_mending.py -k goes",
     ),
+    Mutant(
+        breaks="the cleaner begins where the index says only if that batch is there",
+        file="kafka_zk/log/cleaner/cleaning.py",
+        old="state.position = self._position_of(start, segment)",
+        new="state.position = segment.offset_index.lookup(start).position",
+        tests="tests/unit/log/cleaner/test_filtering.py",
+    ),
 )

@@ -106,6 +106,20 @@ def test_append_time_stays_that_of_all_records(place: Place, codec: Codec) -> No
     assert after == [before[record.offset] for record in after]
 
 
+@pytest.mark.parametrize("lie", [-1, 1 << 20])
+def test_an_index_that_says_too_much_skips_no_key(place: Place, lie: int) -> None:
+    log = place.open(topic_config(cleanup_policy="compact", index_interval_bytes=1 << 20))
+    for value in (b"old", b"new"):
+        for number in range(10):
+            record = Record(0, T0, b"k%d" % number, value)
+            log.append_as_leader(memoryview(build_batch([record])), leader_epoch=0)
+    last = log.active.size_bytes * 19 // 20
+    log.active.offset_index.append(10, last if lie < 0 else lie)
+    close_segment(log)
+    clean(log, 10)
+    assert [record.offset for record in all_records(log)] == list(range(10, 20))
+
+
 def test_a_full_table_cleans_as_far_as_it_reaches(place: Place) -> None:
     log = place.open(CONFIG)
     for number in range(12):
