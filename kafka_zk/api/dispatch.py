@@ -4,6 +4,8 @@ Role        The handler of every connection (network.RequestHandler). Runs in th
 Invariants  A request that cannot be understood (unknown key or version, undecodable header or body) ends its connection
             without an answer, as does a failed produce with acks=0. Every other request gets exactly one answer.
             The frame is not touched after its handler has returned.
+            Nobody holds the loop for long: what is large (and all of the APIs whose answers may be, however small
+            their requests) is read, handled and written in turns. A small produce or fetch pays nothing for that.
             Only here and in `walk` do exceptions become codes; what is not a BrokerError is our bug and leaves a trace.
 Source      KafkaApis.handle, Processor.processCompletedReceives, RequestContext.parseRequest in Kafka 3.9.
 """
@@ -15,22 +17,35 @@ import time
 from struct import Struct
 from typing import Any, Final
 
+import gevent
+
 from kafka_zk.api.context import RequestContext, Services
 from kafka_zk.api.error_counts import error_tally
 from kafka_zk.api.error_form import error_response
 from kafka_zk.api.registry import PRODUCE_KEY, ApiRegistry, HandledApi
+from kafka_zk.giving_way import InTurns, give_way, take_apart
 from kafka_zk.network.connection import Connection, Deferred, Parts
 from kafka_zk.network.errors import CloseConnection
 from kafka_zk.network.pending import Pending
 from kafka_zk.network.request_metrics import ApiTimes, RequestMetrics
 from kafka_zk.network.transport import part_size
-from kafka_zk.protocol.errors import BrokerError, DecodeError, ErrorCode
+from kafka_zk.protocol.errors import BrokerError, DecodeError, ErrorCode, InvalidRequest
 from kafka_zk.protocol.header import RequestHeader, decode_request_header, response_header_is_flexible
 from kafka_zk.protocol.messages.api_versions import API_VERSIONS_RESPONSE, ApiVersion, ApiVersionsResponse
+from kafka_zk.protocol.value import list_fields
+from kafka_zk.protocol.wire import TooLargeToWrite
 
 API_VERSIONS_KEY: Final = 18
 FETCH_KEY: Final = 1
 ADD_PARTITIONS_TO_TXN_KEY: Final = 24
+
+LARGE_FRAME_BYTES: Final = 16 * 1024
+"""From this size on a request is served in turns: a millisecond's work, at worst."""
+
+MAX_ANSWER_BYTES: Final = 32 * 1024 * 1024
+"""Of one answer, slices of segments not counted."""
+
+HOT_KEYS: Final = frozenset((PRODUCE_KEY, FETCH_KEY))
 
 log = logging.getLogger("kafka.server.KafkaApis")
 
@@ -50,9 +65,13 @@ class Route:
         "api",
         "api_version",
         "count_errors",
+        "count_errors_in_turns",
         "decode",
+        "decode_in_turns",
         "encode",
+        "encode_in_turns",
         "flexible_header",
+        "gives_way",
         "handler",
         "sends_slices",
         "tells_throttle",
@@ -66,7 +85,12 @@ class Route:
         self.handler = api.handler
         self.decode = api.request.decoder(api_version)
         self.encode = api.response.encoder(api_version)
-        self.count_errors = error_tally(api.response, api_version).count
+        self.decode_in_turns = api.request.turns_decoder(api_version)
+        self.encode_in_turns = api.response.turns_encoder(api_version)
+        tally = error_tally(api.response, api_version)
+        self.count_errors = tally.count
+        self.count_errors_in_turns = tally.count_in_turns
+        self.gives_way = api.key not in HOT_KEYS
         self.flexible_header = response_header_is_flexible(api.key, api_version)
         self.sends_slices = api.key == FETCH_KEY
         self.tells_throttle = any(field.name == "throttle_time_ms" for field in api.response.struct.fields)
@@ -107,13 +131,14 @@ class Dispatcher:
             self._check_authentication(header, connection)
         if route is None:
             return _unsupported_api_versions(header)
+        size_bytes = len(frame)
+        if route.gives_way or size_bytes >= LARGE_FRAME_BYTES:
+            with InTurns(large=size_bytes >= LARGE_FRAME_BYTES):
+                return self._handle_in_turns(route, header, frame, connection, started_ns)
         try:
             request = route.decode(frame, header.body_position)[0]
         except DecodeError as error:
-            raise CloseConnection(
-                f"Error getting request for apiKey: {route.api.name}, apiVersion: {header.api_version}, "
-                f"connectionId: {connection.connection_id}: {error}"
-            ) from error
+            raise _undecodable(route, connection, error) from error
         ctx = RequestContext(
             header.api_key, header.api_version, header.correlation_id, header.client_id, connection, self._services
         )
@@ -123,17 +148,64 @@ class Dispatcher:
             raise
         except Exception as error:
             # A handler's errors for the client and bugs of ours alike: every request gets its answer.
-            result = _failure(route, request, ctx, error)
+            result = _failure(route, request, ctx, error, False)
+        handled_ns = _now()
+        timing = (header.api_version, size_bytes, connection.received_ns, started_ns, handled_ns)
+        if isinstance(result, Pending):
+            return self._defer(Exchange(route, request, ctx, timing), result)
+        return self._answer(route, request, ctx, result, timing, handled_ns, False)
+
+    def _handle_in_turns(
+        self, route: Route, header: RequestHeader, frame: memoryview, connection: Connection, started_ns: int
+    ) -> Parts | Deferred:
+        """Blocks. The same as above, while everybody else has a turn now and then."""
+        is_large = len(frame) >= LARGE_FRAME_BYTES
+        try:
+            if is_large:
+                request = route.decode_in_turns(frame, header.body_position, give_way)[0]
+            else:
+                request = route.decode(frame, header.body_position)[0]
+        except DecodeError as error:
+            raise _undecodable(route, connection, error) from error
+        ctx = RequestContext(
+            header.api_key,
+            header.api_version,
+            header.correlation_id,
+            header.client_id,
+            connection,
+            self._services,
+        )
+        ctx.gives_way = True
+        try:
+            result = route.handler(request, ctx)
+        except CloseConnection:
+            raise
+        except Exception as error:
+            result = _failure(route, request, ctx, error, True)
         handled_ns = _now()
         timing = (header.api_version, len(frame), connection.received_ns, started_ns, handled_ns)
         if isinstance(result, Pending):
             return self._defer(Exchange(route, request, ctx, timing), result)
-        return self._answer(route, request, ctx, result, timing, handled_ns)
+        parts = self._answer(route, request, ctx, result, timing, handled_ns, True)
+        if is_large or len(parts) > 2:
+            take_apart(result, list_fields)
+            take_apart(request, list_fields)
+        return parts
 
     def _answer(
-        self, route: Route, request: Any, ctx: RequestContext, response: Any, timing: Timing, completed_ns: int
+        self,
+        route: Route,
+        request: Any,
+        ctx: RequestContext,
+        response: Any,
+        timing: Timing,
+        completed_ns: int,
+        in_turns: bool,
     ) -> Parts:
-        """The parts of an answer as they go out, and its row in the metrics. No parts where there is no answer."""
+        """The parts of an answer as they go out, and its row in the metrics. No parts where there is no answer.
+
+        Blocks if it is made `in_turns`.
+        """
         connection = ctx.connection
         throttle_ms = 0
         quotas = self._services.quotas
@@ -149,15 +221,22 @@ class Dispatcher:
             stamp = [completed_ns, completed_ns]
         else:
             try:
-                parts = _encode(route, ctx.correlation_id, response)
+                if in_turns:
+                    parts = _encode_in_turns(route, ctx.correlation_id, response)
+                else:
+                    parts = _encode(route, ctx.correlation_id, response)
             except Exception as error:
-                # What cannot be encoded is a bug of ours; the client must not wait for it.
-                response = _failure(route, request, ctx, error)
+                # What cannot be encoded is a bug of ours, or too much; the client must not wait for it.
+                reason = _too_large() if isinstance(error, TooLargeToWrite) else error
+                response = _failure(route, request, ctx, reason, in_turns)
                 parts = _encode(route, ctx.correlation_id, response)
         times = route.times
         if times is not None:
             if response is not None:
-                route.count_errors(response, times.error_counts)
+                if in_turns:
+                    route.count_errors_in_turns(response, times.error_counts, give_way)
+                else:
+                    route.count_errors(response, times.error_counts)
             api_version, size_bytes, received_ns, started_ns, handled_ns = timing
             row = (api_version, size_bytes, received_ns, started_ns, handled_ns, completed_ns, throttle_ms, stamp)
             times.rows.append(row)
@@ -172,9 +251,16 @@ class Dispatcher:
         if exchange.route.api.key == PRODUCE_KEY:
             _forget_records(exchange.request)
 
-        def settle(settled: Pending[Any]) -> None:
+        # What settles it must not be switched: a large answer is made in a greenlet of its own.
+        is_large = exchange.timing[1] >= LARGE_FRAME_BYTES
+
+        def answer(settled: Pending[Any]) -> None:
             try:
-                parts = self._late_answer(exchange, settled)
+                if is_large:
+                    with InTurns(large=True):
+                        parts = self._late_answer(exchange, settled, True)
+                else:
+                    parts = self._late_answer(exchange, settled, False)
             except Exception as reason:
                 # A bug of ours, too, ends this connection: not the request of another one that settles what we wait
                 # for, and nobody waits for ever.
@@ -182,19 +268,23 @@ class Dispatcher:
             else:
                 deferred.complete(parts)
 
-        pending.on_complete(settle)
+        def answer_apart(settled: Pending[Any]) -> None:
+            gevent.spawn(answer, settled)
+
+        pending.on_complete(answer_apart if is_large else answer)
         deferred.when_left(pending.leave)
         return deferred
 
-    def _late_answer(self, exchange: Exchange, settled: Pending[Any]) -> Parts:
+    def _late_answer(self, exchange: Exchange, settled: Pending[Any], in_turns: bool) -> Parts:
+        """Blocks if it is made `in_turns`."""
         route, request, ctx = exchange.route, exchange.request, exchange.ctx
         if settled.error is None:
             response = settled.value
         elif isinstance(settled.error, CloseConnection):
             raise settled.error
         else:
-            response = _failure(route, request, ctx, settled.error)
-        return self._answer(route, request, ctx, response, exchange.timing, _now())
+            response = _failure(route, request, ctx, settled.error, in_turns)
+        return self._answer(route, request, ctx, response, exchange.timing, _now(), in_turns)
 
     def _find_route(self, header: RequestHeader) -> Route | None:
         """None for a version of ApiVersions that we do not know. Raises CloseConnection for everything unknown else."""
@@ -220,11 +310,27 @@ class Dispatcher:
         authentication.check(header, connection)
 
 
-def _failure(route: Route, request: Any, ctx: RequestContext, error: Exception) -> Any:
-    """The error form of this API. Raises CloseConnection where the failed request has no answer."""
+def _undecodable(route: Route, connection: Connection, error: DecodeError) -> CloseConnection:
+    return CloseConnection(
+        f"Error getting request for apiKey: {route.api.name}, apiVersion: {route.api_version}, "
+        f"connectionId: {connection.connection_id}: {error}"
+    )
+
+
+def _too_large() -> InvalidRequest:
+    return InvalidRequest(f"The answer would be larger than {MAX_ANSWER_BYTES} bytes: ask for less at a time.")
+
+
+def _failure(route: Route, request: Any, ctx: RequestContext, error: Exception, in_turns: bool) -> Any:
+    """The error form of this API. Raises CloseConnection where the failed request has no answer.
+
+    Blocks if it is made `in_turns`.
+    """
     if not isinstance(error, BrokerError):
         log.error("Unexpected error handling request %s %r", route.api.name, ctx, exc_info=error)
-    response = error_response(route.api.request, route.api.response, request, route.api_version, error)
+    response = error_response(
+        route.api.request, route.api.response, request, route.api_version, error, give_way if in_turns else None
+    )
     if response is None:
         raise CloseConnection(
             f"Closing connection due to error during produce request with correlation id {ctx.correlation_id} "
@@ -241,6 +347,15 @@ def _encode(route: Route, correlation_id: int, response: Any) -> Parts:
         return [_size_and_id(len(body) + 4, correlation_id), body]
     parts: Parts = route.api.response.encode_parts(response, route.api_version)
     size_bytes = sum(part_size(part) for part in parts)
+    if route.flexible_header:
+        return [_size_id_and_tags(size_bytes + 5, correlation_id, 0), *parts]
+    return [_size_and_id(size_bytes + 4, correlation_id), *parts]
+
+
+def _encode_in_turns(route: Route, correlation_id: int, response: Any) -> Parts:
+    """Blocks. Raises TooLargeToWrite."""
+    parts: Parts = route.encode_in_turns(response, give_way, MAX_ANSWER_BYTES)
+    size_bytes = sum([part_size(part) for part in parts])
     if route.flexible_header:
         return [_size_id_and_tags(size_bytes + 5, correlation_id, 0), *parts]
     return [_size_and_id(size_bytes + 4, correlation_id), *parts]

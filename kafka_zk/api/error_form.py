@@ -9,7 +9,7 @@ Source      getErrorResponse of each request class in org.apache.kafka.common.re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
@@ -241,15 +241,23 @@ CODE_FIELDS = ("error_code", "partition_error_code")
 
 
 def error_response(
-    request_message: Message[Any], response_message: Message[Any], request: Any, api_version: int, error: Exception
+    request_message: Message[Any],
+    response_message: Message[Any],
+    request: Any,
+    api_version: int,
+    error: Exception,
+    give_way: Callable[[], object] | None = None,
 ) -> Any:
-    """The response, or None where this request gets no answer at all (a produce with acks=0)."""
+    """The response, or None where this request gets no answer at all (a produce with acks=0).
+
+    Blocks as `give_way` does, which is called between elements.
+    """
     key = response_message.api_key
     if key == PRODUCE_KEY and request.acks == 0:
         return None
     form = FORMS.get(key, _NO_FORM) if key is not None else _NO_FORM
     code = error_code_for(error)
-    filler = _Filler(api_version, int(code), form.text, _text(form.text, code, error))
+    filler = _Filler(api_version, int(code), form.text, _text(form.text, code, error), give_way)
     response = filler.new(response_message.struct, form.constants)
     for name in form.copied:
         filler.put(response_message.struct, response, name, getattr(request, name))
@@ -276,11 +284,14 @@ _Chain = tuple[tuple[Any, "Struct | None"], ...]
 class _Filler:
     """Builds one error response for one version."""
 
-    def __init__(self, api_version: int, code: int, text: Text, message: str | None) -> None:
+    def __init__(
+        self, api_version: int, code: int, text: Text, message: str | None, give_way: Callable[[], object] | None
+    ) -> None:
         self._api_version = api_version
         self._code = code
         self._text = text
         self._message = message
+        self._give_way = give_way
 
     def new(self, struct: Struct, constants: Mapping[str, Any]) -> Any:
         """An object of `struct` with code, message and constants wherever this version has the fields."""
@@ -313,6 +324,8 @@ class _Filler:
             answers = getattr(value, each.answered)
             for chain in _elements(around, steps):
                 answers.append(self._answer(each, chain, target.struct))
+                if self._give_way is not None:
+                    self._give_way()
 
     def _answer(self, each: Each, chain: _Chain, element: Struct) -> Any:
         answer = self.new(element, each.constants)

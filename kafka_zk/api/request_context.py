@@ -25,9 +25,9 @@ class Client(Protocol):
 
 
 class RequestContext:
-    """One request's surroundings."""
+    """One request's surroundings. `gives_way`: its handler lets others in between the elements of what is asked."""
 
-    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id", "services")
+    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id", "gives_way", "services")
 
     def __init__(
         self,
@@ -44,6 +44,7 @@ class RequestContext:
         self.client_id = client_id
         self.connection = connection
         self.services = services
+        self.gives_way = False
 
     @property
     def principal(self) -> str:

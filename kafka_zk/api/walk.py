@@ -10,10 +10,11 @@ Source      The loops of KafkaApis.handle* in Kafka 3.9.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, TypeVar
 
+from kafka_zk.giving_way import in_turns
 from kafka_zk.network.errors import CloseConnection
 from kafka_zk.protocol.errors import BrokerError, TopicAuthorizationFailed
 
@@ -33,26 +34,49 @@ def per_partition(
     name_of: Callable[[T], str] = attrgetter("name"),
     partitions_of: Callable[[T], Sequence[P]] = attrgetter("partitions"),
 ) -> list[tuple[T, list[R]]]:
-    """May block as `act` does. Each topic with the answers of its partitions, in the request's order.
+    """Blocks in turns, and as `act` does. Each topic with the answers of its partitions, in the request's order.
 
     `act(topic, partition)` answers one partition or raises; `refuse(topic, partition, error)` makes the answer of a
     failure. Where `may(topic name)` is false, all its partitions are refused with TOPIC_AUTHORIZATION_FAILED.
     """
     answers: list[tuple[T, list[R]]] = []
-    for topic in topics:
+    for topic in in_turns(topics):
         if may is not None and not may(name_of(topic)):
             denied = TopicAuthorizationFailed()
-            answers.append((topic, [refuse(topic, partition, denied) for partition in partitions_of(topic)]))
+            answers.append((topic, [refuse(topic, partition, denied) for partition in in_turns(partitions_of(topic))]))
         else:
-            answers.append((topic, [_attempt(topic, partition, act, refuse) for partition in partitions_of(topic)]))
+            answers.append(
+                (topic, [_attempt(topic, partition, act, refuse) for partition in in_turns(partitions_of(topic))])
+            )
     return answers
 
 
 def per_item(items: Iterable[T], act: Callable[[T], R], refuse: Callable[[T, BrokerError], R]) -> list[R]:
-    """May block as `act` does. The same for requests that name topics, groups or resources without partitions."""
+    """Blocks in turns, and as `act` does. The same for requests that name topics, groups or resources only."""
     return [
-        _attempt(None, item, lambda _, item: act(item), lambda _, item, error: refuse(item, error)) for item in items
+        _attempt(None, item, lambda _, item: act(item), lambda _, item, error: refuse(item, error))
+        for item in in_turns(items)
     ]
+
+
+def once_each(key: Callable[[T], Hashable], act: Callable[[T], R]) -> Callable[[T], R]:
+    """`act`, done once for all items of one `key`: equal items get the same answer, or fail alike."""
+    known: dict[Hashable, R | BrokerError] = {}
+
+    def answer(item: T) -> R:
+        asked = key(item)
+        found = known.get(asked, known)
+        if found is known:
+            try:
+                found = act(item)
+            except BrokerError as error:
+                found = error
+            known[asked] = found
+        if isinstance(found, BrokerError):
+            raise found
+        return found  # type: ignore[return-value]
+
+    return answer
 
 
 def _attempt(topic: Any, partition: P, act: Callable[[Any, P], R], refuse: Callable[[Any, P, BrokerError], R]) -> R:

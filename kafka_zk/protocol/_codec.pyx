@@ -61,6 +61,8 @@ UnsupportedVersion = CLASSES[ErrorCode.UNSUPPORTED_VERSION]
 UNWRITABLE = (TypeError, AttributeError, UnicodeEncodeError, OverflowError, BufferError)
 
 cdef int CONTROLLED_SHUTDOWN_KEY = 7
+cdef int ELEMENTS_A_CALL = 128
+cdef Py_ssize_t PART_BYTES = wire.PART_BYTES
 cdef Py_ssize_t MAX_STRING_BYTES = wire.MAX_STRING_BYTES
 cdef tuple BYTES_LIKE = (bytes, bytearray, memoryview)
 
@@ -273,6 +275,25 @@ cdef class Plan:
             reader.data = <const uint8_t*>view.buf
             reader.at, reader.end = position, view.len
             reader.buffer = <PyObject*>buffer
+            reader.give_way = NULL
+            if position < 0 or position > view.len:
+                return cut_short(&reader)
+            return read_struct(self, &reader), reader.at
+        except Truncated:
+            raise DecodeError(f"Error reading {self.name} v{self.version}: the {view.len} bytes end inside it") from None
+        finally:
+            PyBuffer_Release(&view)
+
+    def decode_in_turns(self, buffer, Py_ssize_t position, give_way not None):
+        """Blocks as `give_way` does, which is called every ELEMENTS_A_CALL elements."""
+        cdef Py_buffer view
+        cdef Reader reader
+        PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
+        try:
+            reader.data = <const uint8_t*>view.buf
+            reader.at, reader.end = position, view.len
+            reader.buffer = <PyObject*>buffer
+            reader.give_way, reader.left = <PyObject*>give_way, ELEMENTS_A_CALL
             if position < 0 or position > view.len:
                 return cut_short(&reader)
             return read_struct(self, &reader), reader.at
@@ -286,6 +307,19 @@ cdef class Plan:
         try:
             write_struct(self, &out, value)
             return PyBytes_FromStringAndSize(<char*>out.data, <Py_ssize_t>out.size)
+        except UNWRITABLE as error:
+            raise EncodeError(f"Error writing {self.name} v{self.version}: {error}") from error
+        finally:
+            PyMem_RawFree(out.data)
+
+    def encode_in_turns(self, value, give_way not None, Py_ssize_t most_bytes):
+        """Blocks as `give_way` does. See encoder.TurnsEncoder."""
+        cdef TurnParts turns = TurnParts(give_way, most_bytes)
+        cdef Output out = Output(NULL, 0, 0, <PyObject*>turns)
+        try:
+            write_struct(self, &out, value)
+            end_part(&out)
+            return turns.parts
         except UNWRITABLE as error:
             raise EncodeError(f"Error writing {self.name} v{self.version}: {error}") from error
         finally:
@@ -315,6 +349,17 @@ cdef struct Reader:
     Py_ssize_t at
     Py_ssize_t end
     PyObject* buffer
+    PyObject* give_way  # NULL: read in one go
+    int left  # elements until it is called
+
+
+cdef inline int count_element(Reader* reader) except -1:
+    if reader.give_way != NULL:
+        reader.left -= 1
+        if reader.left == 0:
+            reader.left = ELEMENTS_A_CALL
+            (<object>reader.give_way)()
+    return 0
 
 
 cdef object cut_short(Reader* reader):
@@ -417,9 +462,11 @@ cdef object read_field(Plan plan, Reader* reader, Op* op):
             child = <Plan>op.child
             for index in range(length):
                 items.append(read_struct(child, reader))
+                count_element(reader)
         else:
             for index in range(length):
                 items.append(read_scalar(plan, reader, op.element, False, op.name))
+                count_element(reader)
         return items
     if op.kind == STRUCT_KIND:
         if op.nullable and <int8_t>take(reader, 1)[0] < 0:
@@ -518,6 +565,28 @@ def read_request_header(frame, Py_ssize_t position, dict flexible_from):
 
 # --- writing -----------------------------------------------------------------------------------------------------------
 
+cdef class TurnParts:
+    """What is written in turns, so far."""
+
+    cdef list parts
+    cdef object give_way
+    cdef Py_ssize_t left_bytes
+    cdef int left
+
+    def __cinit__(self, give_way, Py_ssize_t most_bytes):
+        self.parts, self.give_way, self.left_bytes, self.left = [], give_way, most_bytes, ELEMENTS_A_CALL
+
+
+cdef int count_written(TurnParts turns, Output* out) except -1:
+    turns.left -= 1
+    if <Py_ssize_t>out.size >= PART_BYTES:
+        end_part(out)
+    if turns.left == 0:
+        turns.left = ELEMENTS_A_CALL
+        turns.give_way()
+    return 0
+
+
 cdef int put_length(Plan plan, Output* out, Kind kind, Py_ssize_t length) except -1:
     """-1 for null."""
     if plan.flexible:
@@ -598,32 +667,51 @@ cdef int write_slices(Plan plan, Output* out, object slices) except -1:
     put_length(plan, out, RECORDS_KIND, size)
     if slices:
         end_part(out)
-        (<list>out.parts).extend(slices)
+        if type(<object>out.parts) is TurnParts:
+            (<TurnParts>out.parts).parts.extend(slices)
+        else:
+            (<list>out.parts).extend(slices)
     return 0
 
 
 cdef int end_part(Output* out) except -1:
+    cdef TurnParts turns
     if out.size:
-        (<list>out.parts).append(PyBytes_FromStringAndSize(<char*>out.data, <Py_ssize_t>out.size))
+        part = PyBytes_FromStringAndSize(<char*>out.data, <Py_ssize_t>out.size)
+        if type(<object>out.parts) is TurnParts:
+            turns = <TurnParts>out.parts
+            turns.left_bytes -= <Py_ssize_t>out.size
+            if turns.left_bytes < 0:
+                raise wire.size_error()
+            turns.parts.append(part)
+        else:
+            (<list>out.parts).append(part)
         out.size = 0
     return 0
 
 
 cdef int write_field(Plan plan, Output* out, Op* op, object value) except -1:
     cdef Plan child
+    cdef TurnParts turns = None
     if op.kind == ARRAY_KIND:
         if value is None:
             if not op.nullable:
                 raise TypeError(f"null where null is not allowed: {<object>op.name}")
             return put_length(plan, out, ARRAY_KIND, -1)
         put_length(plan, out, ARRAY_KIND, len(value))
+        if out.parts != NULL and type(<object>out.parts) is TurnParts:
+            turns = <TurnParts>out.parts
         if op.element == STRUCT_KIND:
             child = <Plan>op.child
             for item in value:
                 write_struct(child, out, item)
+                if turns is not None:
+                    count_written(turns, out)
         else:
             for item in value:
                 write_scalar(plan, out, op.element, False, item)
+                if turns is not None:
+                    count_written(turns, out)
         return 0
     if op.kind == STRUCT_KIND:
         if op.nullable:
@@ -715,10 +803,15 @@ cdef class Tally:
         PyMem_Free(self.offsets)
 
     def count(self, value, counts):
-        tally(self, value, counts)
+        tally(self, value, counts, None)
+
+    def count_in_turns(self, value, counts, give_way not None):
+        """Blocks as `give_way` does."""
+        tally(self, value, counts, give_way)
 
 
-cdef int tally(Tally self, object value, object counts) except -1:
+cdef int tally(Tally self, object value, object counts, object give_way) except -1:
+    cdef int left = ELEMENTS_A_CALL
     cdef Py_ssize_t index, first_list = len(self.counted)
     cdef PyObject* seen
     cdef object code, elements, element
@@ -731,5 +824,10 @@ cdef int tally(Tally self, object value, object counts) except -1:
         elements = slot_of(value, self.value_class, self.offsets[first_list + index], name)
         if elements is not None:
             for element in elements:
-                tally(<Tally?>inner, element, counts)
+                tally(<Tally?>inner, element, counts, give_way)
+                if give_way is not None:
+                    left -= 1
+                    if left == 0:
+                        left = ELEMENTS_A_CALL
+                        give_way()
     return 0

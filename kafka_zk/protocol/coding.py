@@ -9,8 +9,15 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Literal, Protocol
 
-from kafka_zk.protocol.decoder import Decoder, compile_decoder
-from kafka_zk.protocol.encoder import Encoder, PartsEncoder, compile_encoder, compile_parts_encoder
+from kafka_zk.protocol.decoder import Decoder, TurnsDecoder, compile_decoder, compile_turns_decoder
+from kafka_zk.protocol.encoder import (
+    Encoder,
+    PartsEncoder,
+    TurnsEncoder,
+    compile_encoder,
+    compile_parts_encoder,
+    compile_turns_encoder,
+)
 from kafka_zk.protocol.schema import Struct
 from kafka_zk.protocol.types import Buffer
 
@@ -18,7 +25,10 @@ __all__ = ["CODEC", "Codec", "PureCodec", "Tally", "compiled_header_reader", "ma
 
 
 class Codec(Protocol):
-    """One version of a message: bytes to object, object to bytes, object to bytes with slices of files between."""
+    """One version of a message: bytes to object, object to bytes, object to bytes with slices of files between.
+
+    The same "in turns" for what is large: between the elements of arrays others may have a turn.
+    """
 
     @property
     def decode(self) -> Decoder: ...
@@ -26,6 +36,10 @@ class Codec(Protocol):
     def encode(self) -> Encoder: ...
     @property
     def encode_parts(self) -> PartsEncoder: ...
+    @property
+    def decode_in_turns(self) -> TurnsDecoder: ...
+    @property
+    def encode_in_turns(self) -> TurnsEncoder: ...
 
 
 class PureCodec:
@@ -48,6 +62,14 @@ class PureCodec:
     @cached_property
     def encode_parts(self) -> PartsEncoder:
         return compile_parts_encoder(self._name, self._struct, self._version, flexible=self._flexible)
+
+    @cached_property
+    def decode_in_turns(self) -> TurnsDecoder:
+        return compile_turns_decoder(self._name, self._struct, self._version, flexible=self._flexible)
+
+    @cached_property
+    def encode_in_turns(self) -> TurnsEncoder:
+        return compile_turns_encoder(self._name, self._struct, self._version, flexible=self._flexible)
 
 
 CODEC: Literal["compiled", "pure"]

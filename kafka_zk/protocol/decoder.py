@@ -23,6 +23,8 @@ from kafka_zk.protocol.schema import BYTES, RECORDS, STRING, UUID, Array, Field,
 from kafka_zk.protocol.types import Buffer, uuid_from_bytes
 
 Decoder = Callable[[Buffer, int], tuple[Any, int]]
+TurnsDecoder = Callable[[Buffer, int, Callable[[], object]], tuple[Any, int]]
+"""Blocks as its last argument does, which it calls again and again between the elements of arrays."""
 
 
 def compile_decoder(name: str, root: Struct, version: int, *, flexible: bool) -> Decoder:
@@ -32,11 +34,19 @@ def compile_decoder(name: str, root: Struct, version: int, *, flexible: bool) ->
     return decoder
 
 
-def write_decoder(name: str, root: Struct, version: int, *, flexible: bool) -> Source:
+def compile_turns_decoder(name: str, root: Struct, version: int, *, flexible: bool) -> TurnsDecoder:
+    """The same in turns: (buffer, position, give_way) -> (object, next position)."""
+    source = write_decoder(name, root, version, flexible=flexible, in_turns=True)
+    decoder: TurnsDecoder = source.compile("decode", f"<turns decoder of {name} v{version}>")
+    return decoder
+
+
+def write_decoder(name: str, root: Struct, version: int, *, flexible: bool, in_turns: bool = False) -> Source:
     """The source of one version's decoder."""
     writer = _DecoderWriter(version, flexible)
+    writer.in_turns = in_turns
     source = writer.source
-    with source.block("def decode(buf, pos):"):
+    with source.block("def decode(buf, pos, give_way):" if in_turns else "def decode(buf, pos):"):
         source.line("end = len(buf)")
         with source.block("if pos < 0:"):
             source.line(f"raise DecodeError(f'Error reading {name} v{version}: it cannot start at {{pos}}')")
@@ -64,6 +74,7 @@ class _DecoderWriter:
     def __init__(self, version: int, flexible: bool) -> None:
         self.version = version
         self.flexible = flexible
+        self.in_turns = False
         self.helpers: Source | None = None
         self.source = Source()
         self.source.names.update(
@@ -198,6 +209,8 @@ class _DecoderWriter:
                 self._read_scalar(type.element, "item", name=name, nullable=False)
                 self._flush()
                 source.line(f"{items}.append(item)")
+            if self.in_turns:
+                source.line("give_way()")
 
     def _read_single_struct(self, type: Struct, target: str, *, nullable: bool) -> None:
         source = self.source

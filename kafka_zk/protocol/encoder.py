@@ -21,6 +21,9 @@ from kafka_zk.protocol.schema import BOOL, RECORDS, STRING, UUID, Array, Field, 
 
 Encoder = Callable[[Any], bytes]
 PartsEncoder = Callable[[Any], list[Any]]
+TurnsEncoder = Callable[[Any, Callable[[], object], int], list[Any]]
+"""(object, give_way, most bytes) -> parts, as a PartsEncoder makes them, but smaller ones. Blocks as `give_way` does,
+which it calls again and again between the elements of arrays. Raises TooLargeToWrite beyond `most bytes` of its own."""
 
 _BYTES_LIKE = (bytes, bytearray, memoryview)
 
@@ -39,17 +42,60 @@ def compile_parts_encoder(name: str, root: Struct, version: int, *, flexible: bo
     return encoder
 
 
-def write_encoder(name: str, root: Struct, version: int, *, flexible: bool, in_parts: bool) -> Source:
+def compile_turns_encoder(name: str, root: Struct, version: int, *, flexible: bool) -> TurnsEncoder:
+    """The encoder of one version that gives way: (object, give_way, most bytes) -> [bytes, slice, slice, bytes]."""
+    source = write_encoder(name, root, version, flexible=flexible, in_parts=True, in_turns=True)
+    encoder: TurnsEncoder = source.compile("encode", f"<turns encoder of {name} v{version}>")
+    return encoder
+
+
+class Written:
+    """What is written in turns, so far. `pieces` come to 16 bytes or more on average."""
+
+    __slots__ = ("_give_way", "_left_bytes", "_parts", "_pieces")
+
+    def __init__(self, pieces: list[bytes], parts: list[Any], give_way: Callable[[], object], most_bytes: int) -> None:
+        self._pieces = pieces
+        self._parts = parts
+        self._give_way = give_way
+        self._left_bytes = most_bytes
+
+    def element(self) -> None:
+        """Blocks as `give_way` does. One more element of an array is written."""
+        if len(self._pieces) >= wire.PART_BYTES // 16:
+            self.end_part()
+        self._give_way()
+
+    def end_part(self) -> None:
+        """Raises TooLargeToWrite."""
+        if self._pieces:
+            part = b"".join(self._pieces)
+            self._left_bytes -= len(part)
+            if self._left_bytes < 0:
+                raise wire.size_error()
+            self._pieces.clear()
+            self._parts.append(part)
+
+
+def write_encoder(
+    name: str, root: Struct, version: int, *, flexible: bool, in_parts: bool, in_turns: bool = False
+) -> Source:
     """The source of one version's encoder."""
     writer = _EncoderWriter(version, flexible, in_parts)
+    writer.in_turns = in_turns
     source = writer.source
-    with source.block("def encode(o):"):
+    with source.block("def encode(o, give_way, most_bytes):" if in_turns else "def encode(o):"):
         source.line("out = []")
         if in_parts:
             source.line("parts = []")
+        if in_turns:
+            source.line(f"written = {source.share('Written', Written)}(out, parts, give_way, most_bytes)")
         with source.block("try:"):
             writer.write_struct(root, "o")
-            if in_parts:
+            if in_turns:
+                source.line("written.end_part()")
+                source.line("return parts")
+            elif in_parts:
                 with source.block("if out:"):
                     source.line("parts.append(b''.join(out))")
                 source.line("return parts")
@@ -73,6 +119,7 @@ class _EncoderWriter:
         self.version = version
         self.flexible = flexible
         self.in_parts = in_parts
+        self.in_turns = False
         self.helpers: Source | None = None
         self.source = Source()
         self.source.names.update(
@@ -147,9 +194,13 @@ class _EncoderWriter:
             with source.block(f"if isinstance({value}, BYTES_LIKE):"):
                 source.line(f"out.append({value})")
             with source.block(f"elif {value}:"):
-                source.line("parts.append(b''.join(out))")
-                source.line(f"parts.extend({value})")
-                source.line("out.clear()")
+                if self.in_turns:
+                    source.line("written.end_part()")
+                    source.line(f"parts.extend({value})")
+                else:
+                    source.line("parts.append(b''.join(out))")
+                    source.line(f"parts.extend({value})")
+                    source.line("out.clear()")
         elif type is STRING:
             source.line(f"{value} = {value}.encode()")
             source.line(f"n = len({value})")
@@ -203,6 +254,8 @@ class _EncoderWriter:
             else:
                 self._write_scalar(type.element, element, nullable=False)
             self._flush()
+            if self.in_turns:
+                source.line("written.element()")
 
     def _write_single_struct(self, type: Struct, expression: str, *, nullable: bool) -> None:
         source = self.source

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from kafka_zk.protocol.coding import Codec, make_codec
-from kafka_zk.protocol.decoder import write_decoder
-from kafka_zk.protocol.encoder import Encoder, write_encoder
+from kafka_zk.protocol.decoder import TurnsDecoder, write_decoder
+from kafka_zk.protocol.encoder import Encoder, TurnsEncoder, write_encoder
 from kafka_zk.protocol.errors import CLASSES, ErrorCode
 from kafka_zk.protocol.schema import Field, Struct, Versions
 from kafka_zk.protocol.types import Buffer
@@ -63,6 +63,14 @@ class Message(Generic[T]):
     def decoder(self, api_version: int) -> Callable[[Buffer, int], tuple[T, int]]:
         """The compiled decoder: (buffer, position) -> (object, next position); raises DecodeError."""
         return self._codec(api_version).decode
+
+    def turns_decoder(self, api_version: int) -> TurnsDecoder:
+        """The decoder of what is large: (buffer, position, give_way) -> (object, next position)."""
+        return self._codec(api_version).decode_in_turns
+
+    def turns_encoder(self, api_version: int) -> TurnsEncoder:
+        """The encoder of what may be large: (object, give_way, most bytes) -> parts."""
+        return self._codec(api_version).encode_in_turns
 
     def encode(self, value: T, api_version: int) -> bytes:
         """Write one message. Raises UnsupportedVersion if this version would lose a field, EncodeError for our bugs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kafka_zk.protocol.value import Value
@@ -29,3 +30,13 @@ class Tally:
         for name, tally in self._lists:
             for element in getattr(value, name) or ():
                 tally.count(element, counts)
+
+    def count_in_turns(self, value: Any, counts: dict[int, int], give_way: Callable[[], object]) -> None:
+        """Blocks as `give_way` does, which is called between the elements of lists."""
+        for name in self._counted:
+            code = getattr(value, name)
+            counts[code] = counts.get(code, 0) + 1
+        for name, tally in self._lists:
+            for element in getattr(value, name) or ():
+                tally.count_in_turns(element, counts, give_way)
+                give_way()

@@ -36,6 +36,22 @@ def _shown(value: Any) -> str:
     return repr(value)
 
 
+_STRUCTS: dict[type, Struct] = {}
+_LISTS: dict[type, tuple[str, ...]] = {}
+
+
+def list_fields(value_class: type) -> tuple[str, ...]:
+    """The fields of a message class that hold lists; none of any other class."""
+    names = _LISTS.get(value_class)
+    if names is None:
+        from kafka_zk.protocol.schema import Array
+
+        struct = _STRUCTS.get(value_class)
+        fields = () if struct is None else struct.fields
+        names = _LISTS[value_class] = tuple(field.name for field in fields if isinstance(field.type, Array))
+    return names
+
+
 def make_value_class(struct: Struct) -> type[Value]:
     """The class of `struct`. Its initializer is made with the first object, so that importing costs little."""
 
@@ -58,6 +74,7 @@ def make_value_class(struct: Struct) -> type[Value]:
         "__doc__": f"Kafka's {struct.name}.",
     }
     value_class: Any = type(struct.class_name, (Value,), namespace)
+    _STRUCTS[value_class] = struct
     return cast(type[Value], value_class)
 
 

@@ -12,11 +12,22 @@ from collections.abc import Callable
 from struct import Struct, pack
 from typing import Any
 
-from kafka_zk.protocol.errors import DecodeError
+from kafka_zk.protocol.errors import DecodeError, EncodeError
 from kafka_zk.protocol.types import Buffer
 
 MAX_STRING_BYTES = 0x7FFF
+PART_BYTES = 256 * 1024
+"""What is encoded in turns comes in parts of about this size, so that nothing large is copied in one go."""
+
 _REMEMBERED_COUNT = 64
+
+
+class TooLargeToWrite(EncodeError):
+    """What is encoded has grown beyond what its reader was ready to send."""
+
+
+def size_error() -> TooLargeToWrite:
+    return TooLargeToWrite("this is more than may be sent at once")
 
 
 def rest_of_uvarint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:

@@ -12,8 +12,9 @@ from kafka_zk.api.admin.config_authorization import authorize_configs
 from kafka_zk.api.authorization import Operation
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
-from kafka_zk.api.walk import per_item
+from kafka_zk.api.walk import once_each, per_item
 from kafka_zk.config.describe import ConfigEntry, ConfigSource
+from kafka_zk.giving_way import in_turns
 from kafka_zk.java_hash import in_scala_order, string_hash
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRequest
 from kafka_zk.protocol.messages.describe_configs import (
@@ -27,15 +28,18 @@ from kafka_zk.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
+_TYPES = frozenset(ConfigResourceType)
+
 UNKNOWN_TYPE = 0
 """Of a log level: Kafka declares none."""
 
 
 @api(DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE)
 def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> DescribeConfigsResponse:
-    """Blocks."""
-    if any(resource.resource_type not in set(ConfigResourceType) for resource in request.resources):
-        return DescribeConfigsResponse(results=[_refused(resource, InvalidRequest()) for resource in request.resources])
+    """Blocks. Each distinct resource is looked up once, however often it is named."""
+    if any(resource.resource_type not in _TYPES for resource in in_turns(request.resources)):
+        refused = [_refused(resource, InvalidRequest()) for resource in in_turns(request.resources)]
+        return DescribeConfigsResponse(results=refused)
 
     def describe(resource: DescribeConfigsResource) -> DescribeConfigsResult:
         authorize_configs(ctx, Operation.DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name)
@@ -46,10 +50,14 @@ def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> De
             error_message="",
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
-            configs=list(_configs(resource, names, request, ctx)),
+            configs=list(in_turns(_configs(resource, names, request, ctx))),
         )
 
-    return DescribeConfigsResponse(results=per_item(request.resources, describe, _refused))
+    return DescribeConfigsResponse(results=per_item(request.resources, once_each(_asked, describe), _refused))
+
+
+def _asked(resource: DescribeConfigsResource) -> tuple[int, str, tuple[str, ...]]:
+    return resource.resource_type, resource.resource_name, tuple(resource.configuration_keys or ())
 
 
 def _configs(

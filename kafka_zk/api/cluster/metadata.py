@@ -19,6 +19,7 @@ from kafka_zk.api.authorization import (
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.api.throttling import mutation_quota
+from kafka_zk.giving_way import in_turns
 from kafka_zk.metadata.snapshot import PartitionState, TopicState
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import (
@@ -54,7 +55,7 @@ def metadata(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse 
     if request.topics is not None:
         if _asks_by_id_too_early(request.topics, ctx.api_version):
             return _refuse_all(request.topics, ErrorCode.INVALID_REQUEST)
-        if any(topic.name is None and topic.topic_id == NULL_UUID for topic in request.topics):
+        if any(topic.name is None and topic.topic_id == NULL_UUID for topic in in_turns(request.topics)):
             return _refuse_all(request.topics, ErrorCode.UNKNOWN_SERVER_ERROR)
     return ctx.services.first_update.answer(lambda: _answer(request, ctx))
 
@@ -64,9 +65,11 @@ def _answer(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse:
     if everything:
         topics = _all_topics(ctx)
     else:
-        topics = [_asked_topic(asked, request, ctx) for asked in request.topics or ()]
+        # As Apache's: a name counts once, however often it is asked for.
+        once = {(asked.name, asked.topic_id): asked for asked in in_turns(request.topics or ())}
+        topics = [_asked_topic(asked, request, ctx) for asked in in_turns(once.values())]
     if request.include_topic_authorized_operations:
-        for topic in topics:
+        for topic in in_turns(topics):
             if topic.error_code not in (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_ID):
                 topic.topic_authorized_operations = authorized_operations(ctx, ResourceType.TOPIC, topic.name or "")
     cache = ctx.services.metadata_cache
@@ -83,13 +86,16 @@ def _answer(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse:
 
 
 def _asks_by_id_too_early(topics: list[MetadataRequestTopic], api_version: int) -> bool:
-    return api_version < TOPIC_IDS_FROM and any(topic.topic_id != NULL_UUID or topic.name is None for topic in topics)
+    return api_version < TOPIC_IDS_FROM and any(
+        topic.topic_id != NULL_UUID or topic.name is None for topic in in_turns(topics)
+    )
 
 
 def _refuse_all(topics: list[MetadataRequestTopic], code: ErrorCode) -> MetadataResponse:
     return MetadataResponse(
         topics=[
-            MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id) for topic in topics
+            MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
+            for topic in in_turns(topics)
         ]
     )
 
@@ -106,7 +112,7 @@ def _all_topics(ctx: RequestContext) -> list[MetadataResponseTopic]:
     """Every topic the client may see; the others are left out rather than refused."""
     return [
         _describe(state, ctx)
-        for state in ctx.services.metadata_cache.snapshot.topics.values()
+        for state in in_turns(ctx.services.metadata_cache.snapshot.topics.values())
         if ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, state.name)
     ]
 
@@ -170,7 +176,7 @@ def _describe(topic: TopicState, ctx: RequestContext) -> MetadataResponseTopic:
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=[_describe_partition(index, state, ctx) for index, state in topic.partitions.items()],
+        partitions=[_describe_partition(index, state, ctx) for index, state in in_turns(topic.partitions.items())],
     )
 
 

@@ -11,11 +11,14 @@ import time
 from collections.abc import Sequence
 from itertools import groupby
 
+import gevent
+
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.data.current_leaders import CurrentLeaders
 from kafka_zk.api.data.old_fetchers import ZSTD_FROM, answer_old_fetcher
 from kafka_zk.api.registry import api
+from kafka_zk.giving_way import in_turns
 from kafka_zk.network.pending import Pending
 from kafka_zk.network.transport import part_size
 from kafka_zk.protocol.errors import (
@@ -114,7 +117,11 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> FetchResponse | Pending
             else:
                 pending.complete(response)
 
-        reads.on_complete(finish)
+        def finish_apart(done: Pending[list[PartitionRead]]) -> None:
+            gevent.spawn(finish, done)
+
+        # What ends the wait must not be switched.
+        reads.on_complete(finish_apart if ctx.gives_way else finish)
         pending.when_left(reads.leave)
         return pending
     return _response(ctx, params, context, readable, reads, refused, local_ns)
@@ -149,7 +156,7 @@ def _wanted(request: FetchRequest, ctx: RequestContext) -> list[PartitionFetch]:
     cache = ctx.services.metadata_cache
     by_id = ctx.api_version >= TOPIC_IDS_FROM
     wanted: list[PartitionFetch] = []
-    for topic in request.topics:
+    for topic in in_turns(request.topics) if ctx.gives_way else request.topics:
         topic_id = topic.topic_id
         name = cache.topic_name(topic_id) if by_id else topic.topic
         wanted += [
@@ -163,7 +170,7 @@ def _wanted(request: FetchRequest, ctx: RequestContext) -> list[PartitionFetch]:
                 asked.current_leader_epoch,
                 asked.last_fetched_epoch,
             )
-            for asked in topic.partitions
+            for asked in (in_turns(topic.partitions) if ctx.gives_way else topic.partitions)
         ]
     return wanted
 
@@ -171,8 +178,8 @@ def _wanted(request: FetchRequest, ctx: RequestContext) -> list[PartitionFetch]:
 def _forgotten(request: FetchRequest) -> list[PartitionKey]:
     return [
         (topic.topic_id if topic.topic_id != NULL_UUID else topic.topic, index)
-        for topic in request.forgotten_topics_data
-        for index in topic.partitions
+        for topic in in_turns(request.forgotten_topics_data)
+        for index in in_turns(topic.partitions)
     ]
 
 
@@ -186,7 +193,7 @@ def _split(
     may_follow = not params.is_follower or ctx.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
     readable: list[PartitionFetch] = []
     refused: list[Answered] = []
-    for asked in wanted:
+    for asked in in_turns(wanted) if ctx.gives_way else wanted:
         topic = asked.topic
         error: BrokerError | None = None
         if not may_follow:
@@ -232,7 +239,8 @@ def _response(
         return response
     leaders = CurrentLeaders(ctx) if ctx.api_version >= LEADERS_FROM else None
     last: FetchableTopicResponse | None = None
-    for (asked, read), included in zip(answered, session.included, strict=True):
+    answers = zip(answered, session.included, strict=True)
+    for (asked, read), included in in_turns(answers) if ctx.gives_way else answers:
         if not included:
             read.release()
             continue

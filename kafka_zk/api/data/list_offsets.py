@@ -11,6 +11,7 @@ from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_partition
+from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import (
     BrokerError,
     ErrorCode,
@@ -45,7 +46,11 @@ _FROM = {SpecialTimestamp.MAX_TIMESTAMP: 7, SpecialTimestamp.EARLIEST_LOCAL: 8, 
 @api(LIST_OFFSETS_REQUEST, LIST_OFFSETS_RESPONSE)
 def list_offsets(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffsetsResponse:
     """Blocks while logs are searched."""
-    asked_times = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
+    asked_times = Counter(
+        (topic.name, asked.partition_index)
+        for topic in in_turns(request.topics)
+        for asked in in_turns(topic.partitions)
+    )
 
     def act(topic: ListOffsetsTopic, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         if asked_times[topic.name, asked.partition_index] > 1 and ctx.api_version > 0:
@@ -63,7 +68,9 @@ def list_offsets(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffset
         may=lambda name: ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, name),
     )
     return ListOffsetsResponse(
-        topics=[ListOffsetsTopicResponse(name=topic.name, partitions=partitions) for topic, partitions in answered]
+        topics=[
+            ListOffsetsTopicResponse(name=topic.name, partitions=partitions) for topic, partitions in in_turns(answered)
+        ]
     )
 
 

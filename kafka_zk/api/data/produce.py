@@ -14,6 +14,7 @@ from kafka_zk.api.context import RequestContext
 from kafka_zk.api.data.current_leaders import CurrentLeaders
 from kafka_zk.api.data.produced_records import NO_TRANSACTIONS, NoBatchAtAll, one_batch
 from kafka_zk.api.registry import api
+from kafka_zk.giving_way import give_way
 from kafka_zk.log.unified_log import AppendInfo
 from kafka_zk.network.errors import CloseConnection
 from kafka_zk.network.pending import Pending
@@ -64,12 +65,17 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
     entries: list[Entry] = []
     refused: list[tuple[int, AppendFailure]] | None = None
     position = 0
+    gives_way = ctx.gives_way
     for topic in request.topic_data:
         name = topic.name
+        if gives_way:
+            give_way()
         allowed = services.authorizer is None or ctx.may(Operation.WRITE, ResourceType.TOPIC, name)
         state = topics.get(name)
         for data in topic.partition_data:
             index = data.index
+            if gives_way:
+                give_way()
             try:
                 if not allowed:
                     raise TopicAuthorizationFailed
@@ -96,7 +102,7 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
         if required_acks == 0:
             _close_if_failed(results, ctx)
             return None
-        return _response(request, ctx, results)
+        return _response(request, ctx, results, gives_way)
     assert isinstance(results, Pending)
     return _later(request, ctx, results, refused)
 
@@ -108,7 +114,7 @@ def _later(
     refused: list[tuple[int, AppendFailure]] | None,
 ) -> Pending[ProduceResponse]:
     """The answer once all records are acknowledged. Apart, so that only a request that waits pays for the closure."""
-    answer = results.then(lambda acknowledged: _response(request, ctx, _merged(acknowledged, refused)))
+    answer = results.then(lambda acknowledged: _response(request, ctx, _merged(acknowledged, refused), False))
     answer.when_left(results.leave)
     return answer
 
@@ -117,9 +123,17 @@ def _merged(results: list[Result], refused: list[tuple[int, AppendFailure]] | No
     """All results in the request's order."""
     if refused is None:
         return results
-    merged = list(results)
-    for position, failure in refused:
-        merged.insert(position, failure)
+    # Not by inserting: of many results that would move most of them again and again.
+    merged: list[Result] = []
+    taken = iter(results)
+    refusals = iter(refused)
+    next_refusal = next(refusals, None)
+    for position in range(len(results) + len(refused)):
+        if next_refusal is not None and next_refusal[0] == position:
+            merged.append(next_refusal[1])
+            next_refusal = next(refusals, None)
+        else:
+            merged.append(next(taken))
     return merged
 
 
@@ -133,7 +147,8 @@ def _close_if_failed(results: Iterable[Result], ctx: RequestContext) -> None:
         )
 
 
-def _response(request: ProduceRequest, ctx: RequestContext, results: list[Result]) -> ProduceResponse:
+def _response(request: ProduceRequest, ctx: RequestContext, results: list[Result], gives_way: bool) -> ProduceResponse:
+    """Blocks in turns, if it is to give way."""
     leaders: CurrentLeaders | None = None
     responses: list[TopicProduceResponse] = []
     position = 0
@@ -143,6 +158,8 @@ def _response(request: ProduceRequest, ctx: RequestContext, results: list[Result
         for data in topic.partition_data:
             result = results[position]
             position += 1
+            if gives_way:
+                give_way()
             if isinstance(result, AppendFailure):
                 if leaders is None:
                     leaders = CurrentLeaders(ctx)

@@ -16,6 +16,8 @@ from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.api.throttling import mutation_quota
+from kafka_zk.api.walk import once_each
+from kafka_zk.giving_way import in_turns
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.protocol.errors import (
     BrokerError,
@@ -65,9 +67,12 @@ def find_coordinator(request: FindCoordinatorRequest, ctx: RequestContext) -> Fi
             host=node.host,
             port=node.port,
         )
-    return FindCoordinatorResponse(
-        coordinators=[_coordinator(key, _find(key, request.key_type, ctx)) for key in request.coordinator_keys]
-    )
+
+    def find(key: str) -> Coordinator:
+        return _coordinator(key, _find(key, request.key_type, ctx))
+
+    found = once_each(str, find)
+    return FindCoordinatorResponse(coordinators=[found(key) for key in in_turns(request.coordinator_keys)])
 
 
 def _coordinator(key: str, found: _Found) -> Coordinator:

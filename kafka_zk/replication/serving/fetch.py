@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Final
 
+from kafka_zk.giving_way import give_way
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.pending import Pending
@@ -51,6 +53,9 @@ _NOT_A_FAILED_FETCH = (
     OffsetOutOfRange,
     InconsistentTopicId,
 )
+
+PARTITIONS_A_LOOK: Final = 7
+"""After each eighth partition of a request others may have a turn."""
 
 log_lines = logging.getLogger("kafka.server.ReplicaManager")
 
@@ -125,7 +130,11 @@ class Fetches:
         reads: list[PartitionRead] = []
         left_bytes = params.max_bytes
         min_one = not params.allows_partial_batch
+        position = 0
         for fetch in wanted:
+            position += 1  # noqa: SIM113 - enumerate would be a call
+            if position & PARTITIONS_A_LOOK == 0:
+                give_way()
             answer = self._read_one(params, fetch, max_bytes=min(fetch.max_bytes, left_bytes), min_one=min_one)
             if answer.size_bytes > 0:
                 min_one = False

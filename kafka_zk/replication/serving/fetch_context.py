@@ -8,8 +8,10 @@ Source      Kafka 3.9 FetchManager.newContext, FetchContext and its four kinds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 from uuid import UUID
 
+from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.replication.serving.fetch_session import (
     FINAL_EPOCH,
@@ -24,6 +26,9 @@ from kafka_zk.replication.serving.records_view import PartitionFetch, PartitionR
 
 TOPIC_IDS_FROM = 13
 """From this version of Fetch on topics are named by their ids."""
+
+MANY_PARTITIONS: Final = 64
+"""From this many on a fetch is walked in turns."""
 
 
 class SessionAnswer:
@@ -166,6 +171,10 @@ def open_context(
 
 
 def _once_each(wanted: list[PartitionFetch]) -> list[PartitionFetch]:
-    """A partition named again takes the place of the first and the values of the last, as in Kafka's linked map."""
-    once = {(fetch.topic or fetch.topic_id, fetch.partition): fetch for fetch in wanted}
+    """Blocks in turns where there are many.
+
+    A partition named again takes the place of the first and the values of the last, as in Kafka's linked map.
+    """
+    walked = wanted if len(wanted) < MANY_PARTITIONS else in_turns(wanted)
+    once = {(fetch.topic or fetch.topic_id, fetch.partition): fetch for fetch in walked}
     return wanted if len(once) == len(wanted) else list(once.values())

@@ -1,0 +1,111 @@
+"""Giving way: whoever works through many things lets everybody else have a turn after each millisecond.
+
+Role        Called between the elements of large requests and answers, whoever handles, reads or writes them. Only a
+            greenlet that has said so is switched: callbacks in others, simulations and tools never are.
+Invariants  One greenlet works at a time, and notes when it went on: so one note does for all. Between two calls nobody
+            else runs; across one, everything may have changed.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from sys import getrefcount
+from typing import Any, Final, TypeVar
+
+from gevent import get_hub, getcurrent
+
+T = TypeVar("T")
+
+TURN_NS: Final = 1_000_000
+"""How long somebody works before everybody else has a turn."""
+
+_now: Final = time.monotonic_ns
+
+
+class _Turn:
+    """When the greenlet that works now went on (or earlier), and the greenlets that work in turns."""
+
+    __slots__ = ("began_ns", "large_count", "pause", "taking")
+
+    def __init__(self) -> None:
+        self.began_ns = 0
+        self.large_count = 0
+        self.taking: set[Any] = set()
+        self.pause: Callable[[], object] = let_others_in
+
+
+def let_others_in() -> None:
+    """Blocks. Until every socket that is ready now was looked at: a callback of the loop would come before them."""
+    hub: Any = get_hub()
+    with hub.loop.timer(0.0) as timer:
+        hub.loop.update_now()
+        hub.wait(timer)
+
+
+_turn: Final = _Turn()
+
+
+def give_way() -> None:
+    """Blocks in a greenlet that is `InTurns`. Let everybody else have a turn, if ours has lasted long enough."""
+    if _now() - _turn.began_ns >= TURN_NS and getcurrent() in _turn.taking:
+        _turn.pause()
+        _turn.began_ns = _now()
+
+
+class InTurns:
+    """While it is entered the greenlet at hand works in turns.
+
+    `large`: what it works on is many objects. Python's garbage collector would walk them all in one go; they hold no
+    cycles, so it waits until they are gone.
+    """
+
+    __slots__ = ("_greenlet", "_large")
+
+    def __init__(self, *, large: bool) -> None:
+        self._greenlet: Any = getcurrent()
+        self._large = large and (_turn.large_count > 0 or gc.isenabled())
+
+    def __enter__(self) -> None:
+        _turn.taking.add(self._greenlet)
+        _turn.began_ns = _now()
+        if self._large:
+            _turn.large_count += 1
+            gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        _turn.taking.discard(self._greenlet)
+        if self._large:
+            _turn.large_count -= 1
+            if not _turn.large_count:
+                gc.enable()
+
+
+def in_turns(items: Iterable[T]) -> Iterator[T]:
+    """Blocks. The same items, giving way before each one."""
+    for item in items:
+        give_way()
+        yield item
+
+
+def take_apart(value: Any, lists_of: Callable[[type], Sequence[str]]) -> None:
+    """Blocks. Free the lists inside a message object that nobody else refers to, some elements at a time.
+
+    `lists_of` names the fields of a class that may hold lists. What others keep stays as it is.
+    """
+    for name in lists_of(type(value)):
+        items = getattr(value, name)
+        # Referred to by `value`, by `items` and by the call.
+        if type(items) is not list or getrefcount(items) > 3:
+            continue
+        inner = bool(items) and bool(lists_of(type(items[-1])))
+        while items:
+            if inner:
+                element = items.pop()
+                if element is not None and getrefcount(element) <= 2:
+                    take_apart(element, lists_of)
+                del element
+            else:
+                del items[-256:]
+            give_way()

@@ -1,0 +1,156 @@
+"""Large requests give way: between two turns of everybody else only so much is called. Counted, never timed."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_zk import giving_way
+from kafka_zk.api import dispatch
+from kafka_zk.api.dispatch import LARGE_FRAME_BYTES, Dispatcher
+from kafka_zk.network.errors import CloseConnection
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.header import decode_response_header, encode_request_header, response_header_is_flexible
+from kafka_zk.protocol.messages.describe_groups import DescribeGroupsRequest
+from kafka_zk.protocol.value import list_fields
+from tests.support.worst_requests import worst_requests
+from tests.unit.replication.broker import Broker
+
+pytestmark = pytest.mark.interpreted
+
+FRAME_BYTES = 4 * LARGE_FRAME_BYTES
+CALLS_A_TURN = 600
+"""A tenth of a millisecond: 128 elements whose declaration says how they are coded, or some that are handled."""
+
+SERVED = ("Produce", "Fetch", "ListOffsets", "Metadata", "FindCoordinator", "DescribeGroups", "OffsetForLeaderEpoch")
+
+
+class Client:
+    """A connection as dispatch sees one."""
+
+    received_ns = 0
+    client_host = "127.0.0.1"
+    principal = "User:ANONYMOUS"
+    listener_name = "PLAINTEXT"
+    must_authenticate = False
+    connection_id = "c"
+
+    def __init__(self) -> None:
+        self.sent_stamp = [0, 0]
+
+
+class Turns:
+    """Ends a turn at every look at the clock, and counts the calls between them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self.longest: tuple[int, str] = (0, "")
+        self._calls = 0
+        monkeypatch.setattr(giving_way, "TURN_NS", 0)
+        monkeypatch.setattr(giving_way._turn, "pause", self._end)
+
+    def _end(self) -> None:
+        frame = sys._getframe(2)
+        self.longest = max(self.longest, (self._calls, f"up to {frame.f_code.co_qualname}:{frame.f_lineno}"))
+        self._calls = 0
+        self.count += 1
+
+    def watch(self, work: Callable[[], Any]) -> Any:
+        """What `work` returns. `longest` is then the most calls of one turn, the last one included, and its end."""
+
+        def note(frame: FrameType, event: str, _: Any) -> None:
+            if event == "call" and frame.f_globals.get("__name__") != giving_way.__name__:
+                self._calls += 1
+
+        self._calls = 0
+        sys.setprofile(note)
+        try:
+            return work()
+        finally:
+            sys.setprofile(None)
+            self.longest = max(self.longest, (self._calls, "up to the end"))
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    made = Broker(tmp_path)
+    made.update_metadata({"t": {0: 1}, "__consumer_offsets": {0: 1}})
+    made.lead()
+    dead = SimpleNamespace(state="Dead", protocol_type="", protocol="", members=[])
+    coordinator: Any = SimpleNamespace(
+        partition_for=lambda _: 0, describe_group=lambda _: (ErrorCode.NONE, dead), fetch_offsets=None
+    )
+    made.services.group_coordinator = coordinator
+    yield made
+    made.close()
+
+
+def frame_of(key: int, version: int, body: bytes) -> memoryview:
+    return memoryview(bytearray(encode_request_header(key, version, 7, "client") + body))
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_the_worst_requests_give_way(broker: Broker, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    served = next(api for api in broker.registry if api.name == name)
+    dispatcher = Dispatcher(broker.services, broker.registry)
+    client: Any = Client()
+    version = served.request.max_version
+    for worst in worst_requests(served.request, version, "t", FRAME_BYTES):
+        frame = frame_of(served.key, version, worst.body)
+        turns = Turns(monkeypatch)
+        # A produce that asks for no answer.
+        with contextlib.suppress(CloseConnection):
+            turns.watch(lambda frame=frame: dispatcher.handle(frame, client))
+        assert turns.count > 10, worst.name
+        assert turns.longest[0] <= CALLS_A_TURN, (worst.name, turns.longest)
+
+
+def test_an_answer_that_is_too_large_is_refused_in_words(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "MAX_ANSWER_BYTES", 100)
+    served = next(api for api in broker.registry if api.name == "DescribeGroups")
+    dispatcher = Dispatcher(broker.services, broker.registry)
+    client: Any = Client()
+    body = served.request.encode(DescribeGroupsRequest(groups=["g"] * 20), 5)
+    parts = dispatcher.handle(frame_of(served.key, 5, body), client)
+    assert isinstance(parts, list)
+    answer = b"".join(bytes(part) for part in parts)[4:]
+    position = decode_response_header(answer, response_header_is_flexible(served.key, 5))[1]
+    response: Any = served.response.decode(answer, 5, position)
+    assert {group.error_code for group in response.groups} == {ErrorCode.INVALID_REQUEST}
+
+
+def test_only_who_said_so_is_switched(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns(monkeypatch)
+    giving_way.give_way()
+    assert turns.count == 0
+    with giving_way.InTurns(large=False):
+        giving_way.give_way()
+    giving_way.give_way()
+    assert turns.count == 1
+
+
+def test_no_collection_walks_the_objects_of_a_large_request() -> None:
+    assert gc.isenabled()
+    with giving_way.InTurns(large=True):
+        assert not gc.isenabled()
+        with giving_way.InTurns(large=True):
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_taking_apart_leaves_what_others_keep() -> None:
+    request = DescribeGroupsRequest(groups=[f"g{number}" for number in range(1000)])
+    kept = request.groups
+    giving_way.take_apart(request, list_fields)
+    assert len(kept) == 1000
+    del kept
+    giving_way.take_apart(request, list_fields)
+    assert request.groups == []
