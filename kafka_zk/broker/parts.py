@@ -67,6 +67,9 @@ from kafka_zk.zk.znodes import BrokerRegistration
 METRICS_DESCRIPTORS = 9
 """What the metrics end point may have open: its connections and the socket that it listens on."""
 
+HAND_OVER_S = 2.0
+"""How long a controller that goes waits for its last orders to be carried out. Tens of milliseconds are usual."""
+
 log = logging.getLogger("kafka.server.KafkaServer")
 
 
@@ -127,6 +130,9 @@ class Parts:
             broker_id=self.broker_id,
             broker_epoch=self._membership.broker_epoch,
         )
+        # What this broker ordered as the controller goes with it: nobody would lead, or know who does, before another
+        # one is elected.
+        self._controller.wait_until_answered(HAND_OVER_S)
 
     def bound_port(self, listener_name: str) -> int:
         return self._socket_server.bound_port(listener_name)

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import gevent
 from gevent.event import Event as Signal
 
 from kafka_zk.clock import Clock
@@ -139,6 +140,11 @@ class BrokerChannels:
             return
         channel.put(request)
 
+    def wait_until_answered(self, timeout_s: float) -> bool:
+        """Blocks. Until every broker has answered all that was queued for it; whether they did in time."""
+        idle = [channel.is_idle for channel in self._channels.values()]
+        return len(gevent.wait(idle, timeout_s)) == len(idle)
+
     def stop(self) -> None:
         for broker_id in list(self._channels):
             self.remove(broker_id)
@@ -158,6 +164,9 @@ class _Channel:
         self._endpoint = endpoint
         self._queue: deque[tuple[BrokerRequest, int]] = deque()
         self._wake = Signal()
+        self.is_idle = Signal()
+        """Everything that was queued is answered."""
+        self.is_idle.set()
         self._link: Link | None = None
         self._current: BrokerRequest | None = None
         """The request that is not done with yet."""
@@ -171,6 +180,7 @@ class _Channel:
 
     def put(self, request: BrokerRequest) -> None:
         self._queue.append((request, self._owner._clock.monotonic_ms()))
+        self.is_idle.clear()
         self._wake.set()
 
     def stop(self) -> None:
@@ -182,6 +192,7 @@ class _Channel:
         try:
             while True:
                 while not self._queue:
+                    self.is_idle.set()
                     self._wake.clear()
                     self._wake.wait()
                 request, queued_ms = self._queue.popleft()

@@ -132,6 +132,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/replication/test_controlled_stop.py -k soon_asks",
     ),
     Mutant(
+        breaks="a controller that goes hands its last orders over",
+        file="kafka_zk/broker/parts.py",
+        old="        self._controller.wait_until_answered(HAND_OVER_S)\n",
+        new="",
+        tests="tests/unit/replication/test_controlled_stop.py -k goes",
+    ),
+    Mutant(
+        breaks="what is queued for a broker counts as not yet answered",
+        file="kafka_zk/controller/channel.py",
+        old="        self.is_idle.clear()\n",
+        new="",
+        tests="tests/unit/controller/test_hand_over.py",
+    ),
+    Mutant(
         breaks="who meets a failed directory waits for no fetcher",
         file="kafka_zk/replication/manager.py",
         old="        self._failing.spawn(self._let_go, failed)\n",

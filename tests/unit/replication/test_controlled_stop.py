@@ -10,7 +10,7 @@ from typing import Any
 import gevent
 import pytest
 
-from kafka_zk.broker.parts import Parts
+from kafka_zk.broker.parts import HAND_OVER_S, Parts
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.alter_partition import AlterPartitionResponse
 from kafka_zk.protocol.types import TopicPartition
@@ -43,8 +43,12 @@ def test_a_broker_that_goes_does_not_follow_who_leads_after_it(pair: Pair, monke
     parts._replica_manager = pair.leader.manager
     surroundings: Any = SimpleNamespace(broker_epoch=77)
     parts._controller_channel = parts._membership = surroundings
+    waited: list[float] = []
+    surroundings.wait_until_answered = waited.append
+    parts._controller = surroundings
     wires = len(pair.wires)
     parts.leave_cluster()
+    assert waited == [HAND_OVER_S], "a controller that goes hands over first"
     assert not pair.led.is_leader
     pending = pair.follower.call(produce_request(records(), acks=-1, timeout_ms=LONG_MS), 9)
     gevent.sleep(0.01)
