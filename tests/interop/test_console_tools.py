@@ -19,10 +19,14 @@ from kafka_zk.tools.consumer_perf.command import main as measure_consumer
 from kafka_zk.tools.get_offsets import main as get_offsets
 from kafka_zk.tools.producer_perf.command import main as measure_producer
 from kafka_zk.tools.topics import main as topics
+from tests.interop.tools import runs
 from tests.interop.tools.goldens import ENDS_THE_MACHINE, MAIN_CLASSES, asked_again, refusals
 from tests.interop.tools.runs import Arguments, comparable, run_apache, run_once, run_ours
+from tests.support import masks
+from tests.support.allowed import allowed
 from tests.support.apache import ApacheBroker, ToolRun, java
 from tests.support.broker import OurBroker
+from tests.support.masks import Mask
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 TOOLS = ("apache", "ours")
@@ -78,11 +82,14 @@ class Given:
                 assert run.exit_code == 0, run
 
 
-_BY_CHANCE = (
-    (re.compile(r"(CreateTime|LogAppendTime):\d+"), r"\1:<time>"),
-    # What a client notices on its way is said in its own words.
-    (re.compile(r"^\[<time>\] (WARN|ERROR) .* \(org\.apache\.kafka\.clients\.(Metadata|NetworkClient)\)\n", re.M), ""),
-    (re.compile(r"console-consumer-\d+"), "console-consumer-<number>"),
+MASKS = (
+    Mask(re.compile(r"(CreateTime|LogAppendTime):\d+"), r"\1:<time>", allowed("ids-and-times")),
+    Mask(
+        re.compile(r"^\[<time>\] (WARN|ERROR) .* \(org\.apache\.kafka\.clients\.(Metadata|NetworkClient)\)\n", re.M),
+        "",
+        allowed("client-logs"),
+    ),
+    Mask(re.compile(r"console-consumer-\d+"), "console-consumer-<number>", allowed("ids-and-times", by_chance=True)),
 )
 
 _OWNERS = re.compile(r"\b(apache|ours)-")
@@ -92,9 +99,7 @@ def masked(run: ToolRun) -> ToolRun:
     plain = comparable(run)
 
     def mask(text: str) -> str:
-        for pattern, replacement in _BY_CHANCE:
-            text = pattern.sub(replacement, text)
-        return _OWNERS.sub("", text)
+        return _OWNERS.sub("", masks.masked(text, MASKS))
 
     return ToolRun(plain.exit_code, mask(plain.stdout), mask(plain.stderr))
 
@@ -327,3 +332,8 @@ def test_verifiable_tools_tell_the_same_events(given: Given) -> None:
             run_alone(kind, "verifiable-consumer", [*read, "5", "--verbose"]),
         ]
     assert events["ours"] == events["apache"]
+
+
+def test_what_is_masked_occurs(pytestconfig: pytest.Config) -> None:
+    masks.skip_unless_whole(pytestconfig)
+    assert masks.needless((*MASKS, *runs.MASKS)) == []

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.tools import group_states
+from tests.interop.tools import group_lines, group_states
 from tests.interop.tools.group_lines import LIVES, written_down
+from tests.support import masks
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
@@ -51,3 +52,8 @@ def test_both_tools_print_what_was_written_down(kind: str, zookeeper: ZooKeeperS
             assert not theirs, theirs
             ours = life.differences(known, life.of_ours(bootstrap))
             assert not ours, ours
+
+
+def test_what_is_masked_occurs(pytestconfig: pytest.Config) -> None:
+    masks.skip_unless_whole(pytestconfig)
+    assert masks.needless(group_lines.MASKS) == []

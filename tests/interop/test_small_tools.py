@@ -11,8 +11,11 @@ import pytest
 
 from tests.interop.replay.scenario import World
 from tests.interop.tools.runs import comparable, differences, run_apache, run_ours
+from tests.support import masks
+from tests.support.allowed import allowed
 from tests.support.apache import ApacheBroker, ToolRun
 from tests.support.broker import OurBroker
+from tests.support.masks import Mask
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 # B is the broker. What is wrong by itself is asked of one broker only.
@@ -140,10 +143,11 @@ unregister --i 0 --bootstrap-s B
 --bootstrap-server B extra
 """,
 }
-_MEASURED = (
-    (re.compile(r"\b\d+\.\d+(E-?\d+)?( ms)?$", re.MULTILINE), "<time>"),
-    (re.compile(r"(\d+th|99\.9th) = \d+"), r"\1 = <time>"),
-    (re.compile(r"e2e-(theirs|ours)"), "e2e-T"),
+_TIMES = allowed("ids-and-times")
+MASKS = (
+    Mask(re.compile(r"\b\d+\.\d+(E-?\d+)?( ms)?$", re.MULTILINE), "<time>", _TIMES),
+    Mask(re.compile(r"(\d+th|99\.9th) = \d+"), r"\1 = <time>", _TIMES),
+    Mask(re.compile(r"e2e-(theirs|ours)"), "e2e-T", _TIMES),
 )
 
 
@@ -167,9 +171,7 @@ def words(text: str, bootstrap: str, side: str) -> list[list[str]]:
 
 
 def plain(run: ToolRun) -> ToolRun:
-    text = comparable(run).stdout
-    for pattern, replacement in _MEASURED:
-        text = pattern.sub(replacement, text)
+    text = masks.masked(comparable(run).stdout, MASKS)
     return comparable(ToolRun(run.exit_code, text, run.stderr))
 
 
@@ -185,3 +187,8 @@ def test_every_command_line_is_answered_as_apaches_tool_answers_it(
     ours = run_ours(importlib.import_module(f"kafka_zk.tools.{tool}").main, lines)
     different = differences(lines, [plain(run) for run in theirs], [plain(run) for run in ours])
     assert not different, "\n".join(different)
+
+
+def test_what_is_masked_occurs(pytestconfig: pytest.Config) -> None:
+    masks.skip_unless_whole(pytestconfig)
+    assert masks.needless(MASKS) == []

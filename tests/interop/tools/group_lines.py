@@ -20,7 +20,10 @@ from kafka_zk.tools.streams_reset.command import main as reset_streams
 from tests.interop.tools import group_states
 from tests.interop.tools.goldens import MAIN_CLASSES
 from tests.interop.tools.runs import Arguments, comparable, run_apache, run_ours
+from tests.support import masks
+from tests.support.allowed import allowed
 from tests.support.apache import ApacheBroker, ToolRun
+from tests.support.masks import Mask
 from tests.support.zookeeper import EmbeddedZooKeeper, fresh_chroot
 
 FOLDER = Path(__file__).parents[2] / "golden" / "tools"
@@ -278,12 +281,17 @@ LIVES = {
 }
 """In this order: records that are gone do not come back."""
 
-_BY_CHANCE = (
-    (re.compile(r"(-)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), r"\1<uuid>"),
-    (re.compile(r"127\.0\.0\.1:\d+  \(1\) *"), "<coordinator> "),
+_IDS = allowed("ids-and-times")
+MASKS = (
+    Mask(re.compile(r"(-)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), r"\1<uuid>", _IDS),
+    Mask(re.compile(r"127\.0\.0\.1:\d+  \(1\) *"), "<coordinator> ", _IDS),
     # Why the last try failed of those that went on to the end.
-    (re.compile(r"^Caused by: \S+\.DisconnectException: Cancelled .*\n", re.MULTILINE), ""),
-    (re.compile(re.escape(str(FOLDER))), "<golden>"),
+    Mask(
+        re.compile(r"^Caused by: \S+\.DisconnectException: Cancelled .*\n", re.MULTILINE),
+        "",
+        allowed("races-of-clients", by_chance=True),
+    ),
+    Mask(re.compile(re.escape(str(FOLDER))), "<golden>", _IDS),
 )
 
 
@@ -302,9 +310,7 @@ def masked(run: ToolRun) -> ToolRun:
     plain = comparable(run)
 
     def mask(text: str) -> str:
-        for pattern, replacement in _BY_CHANCE:
-            text = pattern.sub(replacement, text)
-        return _in_order(text)
+        return _in_order(masks.masked(text, MASKS))
 
     return ToolRun(plain.exit_code, mask(plain.stdout), mask(plain.stderr))
 

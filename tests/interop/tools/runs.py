@@ -13,7 +13,9 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from tests.support.allowed import allowed
 from tests.support.apache import ToolRun, java
+from tests.support.masks import Mask, masked
 
 HARNESS = Path(__file__).with_name("ToolRuns.java")
 # The console appender must write to whatever System.err is at the time.
@@ -77,25 +79,30 @@ def run_once(main: Callable[[Sequence[str]], int], arguments: Arguments, standar
     return ToolRun(code, out.getvalue(), err.getvalue())
 
 
-_CHOSEN_BY_CHANCE = (
-    (re.compile(r"TopicId: [A-Za-z0-9_-]{22}"), "TopicId: <id>"),
-    (re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]"), "[<time>]"),
-    # Java shows where in its source it was; we have no such lines.
-    (re.compile(r"^\tat .*\n", re.MULTILINE), ""),
-    (re.compile(r"^\t\.\.\. \d+ more\n", re.MULTILINE), ""),
+_IDS = allowed("ids-and-times", by_chance=True)
+_RACE = allowed("races-of-clients", by_chance=True)
+_FRAMES = allowed("java-frames")
+MASKS = (
+    Mask(re.compile(r"TopicId: [A-Za-z0-9_-]{22}"), "TopicId: <id>", _IDS),
+    Mask(re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]"), "[<time>]", _IDS),
+    Mask(re.compile(r"^\tat .*\n", re.MULTILINE), "", _FRAMES),
+    Mask(re.compile(r"^\t\.\.\. \d+ more\n", re.MULTILINE), "", _FRAMES),
     # Apache's client connects in a thread of its own: whether and how often it says so is a race.
-    (re.compile(r"^\[<time>\] WARN .* Connection to node .* could not be established.*\n", re.MULTILINE), ""),
+    Mask(
+        re.compile(r"^\[<time>\] WARN .* Connection to node .* could not be established.*\n", re.MULTILINE), "", _RACE
+    ),
     # Clients of one process are counted.
-    (re.compile(r"clientId=adminclient-\d+"), "clientId=adminclient-<number>"),
+    Mask(re.compile(r"clientId=adminclient-\d+"), "clientId=adminclient-<number>", _IDS),
     # Which of two things a call was doing when its time was over is a race.
-    (
+    Mask(
         re.compile(
             r"Call\(callName=([^,]+), deadlineMs=-?\d+, tries=\d+, nextAllowedTryMs=-?\d+\) "
             r"timed out at -?\d+ after \d+ attempt\(s\)"
         ),
         r"Timed out waiting for a node assignment. Call: \1",
+        _RACE,
     ),
-    (re.compile(r"^\[<time>\] WARN .* Bootstrap broker .* disconnected .*\n", re.MULTILINE), ""),
+    Mask(re.compile(r"^\[<time>\] WARN .* Bootstrap broker .* disconnected .*\n", re.MULTILINE), "", _RACE),
 )
 
 
@@ -105,9 +112,7 @@ def comparable(run: ToolRun) -> ToolRun:
 
 
 def _plain(text: str) -> str:
-    for pattern, replacement in _CHOSEN_BY_CHANCE:
-        text = pattern.sub(replacement, text)
-    return text
+    return masked(text, MASKS)
 
 
 def differences(command_lines: Sequence[Arguments], theirs: Sequence[ToolRun], ours: Sequence[ToolRun]) -> list[str]:
