@@ -37,6 +37,7 @@ from kafka_zk.log.helper.process import Helper, HelperProcess
 from kafka_zk.log.loading.directory_load import DirectoryLoad, LoadStopped, refuse_duplicates
 from kafka_zk.log.loading.opening import LogOpener
 from kafka_zk.log.loading.refusals import InvalidLogDirectory
+from kafka_zk.log.loading.settling import settle_moves
 from kafka_zk.log.periodic import Periodic
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.removal.replacement import CatchUp, replace
@@ -189,6 +190,7 @@ class LogManager:
         """Blocks. Every live directory at the same time; one that fails meanwhile leaves the others alone."""
         loads = [load for data_dir in self._live() if (load := self._look(data_dir)) is not None]
         try:
+            settle_moves(loads, is_all=len(loads) == len(self._dirs))
             refuse_duplicates(loads)
         except InvalidLogDirectory as error:
             log.error("There was an error in one of the threads during logs loading: %s", error)

@@ -2,8 +2,8 @@
 
 Role        Acts on names only. Has the turns of both logs, so that nothing else is appended, cut or deleted meanwhile.
 Invariants  The copy ends where the log ends, with the same epochs and high watermark, or nothing happens.
-            The two renames follow one another without a switch. A crash between them leaves two directories of one
-            partition, which the next start refuses with a sentence that says so, as Apache's does.
+            The new name is on the disk before the old one goes: a power cut never leaves a partition without a log.
+            One between the two leaves two logs of the partition with the same records.
 Source      LogManager.replaceCurrentWithFutureLog, Partition.maybeReplaceCurrentWithFutureReplica.
 """
 
@@ -35,13 +35,17 @@ def replace(
         if not catch_up(before, now):
             return False
         with now.turn:
-            # Last the one that others may flush: from here on nothing switches.
+            _know_the_same(before, now)
+            # With what was copied in the turn: the log that goes may have had it on the disk for good.
+            now.flusher.complete([], None)
             now.flusher.wait()
-            before.flusher.wait()
             now.refuse_if_closed()
             before.refuse_if_closed()
-            _know_the_same(before, now)
             _rename(now)
+            # Last the one that others may flush: from here on nothing switches.
+            before.flusher.wait()
+            before.refuse_if_closed()
+            _know_the_same(before, now)
             retired.retire_in_turn(before)
             before.successor = now
             tell()
@@ -50,12 +54,13 @@ def replace(
 
 
 def _rename(now: UnifiedLog) -> None:
+    """Blocks. Give the copy its name, for good."""
     directory = now.log_dir
     target = directory.path / str(now.topic_partition)
     with directory.guard(f"Error while renaming {now.directory} to {target}"):
         directory.disk.rename(now.directory, target)
-        directory.pools.sync_soon(directory.path, directory.disk.sync_path)
-    now.renamed_to(target)
+        now.renamed_to(target)
+        directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_path, directory.path)
     now.is_future = False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from kafka_zk.log.cleaner.errors import CleaningAborted
 from kafka_zk.log.copying import append_copied, read_bytes
 from kafka_zk.log.files import names
 from kafka_zk.log.files.checkpoint import read_offsets
+from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.removal.replacement import CatchUp
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import LogDirNotFound, OffsetOutOfRange
@@ -42,11 +44,11 @@ LITTLE = 1
 """Bytes a second: a move stops after its first batch, to all appearances for ever."""
 
 
-def made_in(folder: Path, **overrides: str) -> Broker:
+def made_in(folder: Path, *, disk: Disk = DISK, **overrides: str) -> Broker:
     """`overrides`: configs of its topics, with _ for a dot."""
     dirs = ",".join(str(folder / name) for name in ("a", "b", "c"))
     configs = {name.replace("_", "."): value for name, value in overrides.items()}
-    return Broker(folder / "a", {"log.dirs": dirs}, {"segment.bytes": "1000", **configs})
+    return Broker(folder / "a", {"log.dirs": dirs}, {"segment.bytes": "1000", **configs}, disk=disk)
 
 
 @pytest.fixture
@@ -280,6 +282,60 @@ def test_a_copy_of_a_compacted_log_begins_anew_after_a_start(tmp_path: Path) -> 
             clean(log_of(again))
         wait_for_move(again, tmp_path / "b")
         assert read_all(again) == list(range(27))
+    finally:
+        again.close()
+
+
+class NotingDisk(Disk):
+    def __init__(self) -> None:
+        self.noted: list[tuple[str, str]] = []
+
+    def rename(self, source: Path, target: Path) -> None:  # type: ignore[override]
+        self.noted.append(("rename", Path(target).name))
+        DISK.rename(source, target)
+
+    def sync_path(self, path: str | Path) -> None:
+        self.noted.append(("sync", Path(path).name))
+        super().sync_path(path)
+
+
+def test_a_copy_has_its_name_for_good_before_the_log_loses_its_own(tmp_path: Path) -> None:
+    disk = NotingDisk()
+    broker = made_in(tmp_path, disk=disk)
+    try:
+        broker.lead()
+        broker.produce(9)
+        assert move(broker, tmp_path / "b") == 0
+        wait_for_move(broker, tmp_path / "b")
+        begun = disk.noted.index(("rename", "t-0"))
+        (gone,) = (at for at, (what, name) in enumerate(disk.noted) if what == "rename" and name.endswith("-delete"))
+        assert ("sync", "b") in disk.noted[begun:gone]
+    finally:
+        broker.close()
+
+
+@pytest.mark.parametrize("left", ["both", "future and delete"])
+def test_a_start_after_a_move_that_was_cut_off_at_its_end_finds_the_log(tmp_path: Path, left: str) -> None:
+    """A power cut keeps of two renames in two directories either, both or none."""
+    before = made_in(tmp_path)
+    before.lead()
+    before.produce(9)
+    before.close()
+    a, b = tmp_path / "a", tmp_path / "b"
+    shutil.copytree(a / "t-0", b / "t-0")
+    if left == "both":
+        (a / "t-0" / f"{0:020d}.log").write_bytes(b"")  # It lacks what the copy has.
+    else:
+        (a / "t-0").rename(a / f"t-0.{'0' * 32}-delete")
+        (b / "t-0").rename(b / f"t-0.{'1' * 32}-future")
+    again = made_in(tmp_path)
+    try:
+        again.lead(partition_epoch=1, epoch=1)
+        assert read_all(again) == list(range(9))
+        if left == "both":
+            assert log_of(again).log_dir.path == b
+            (aside,) = names_in(a)
+            assert aside.endswith("-stray")
     finally:
         again.close()
 
