@@ -41,7 +41,7 @@ def offset_commit(
         raise GroupAuthorizationFailed
     refused, accepted = sort_out(((topic.name, topic.partitions) for topic in request.topics), ctx)
     if not accepted:
-        return _response(refused, {})
+        return _response(refused, {}, gives_way=True)
     if ctx.api_version == 0:
         return _response(refused, zookeeper_offsets.commit(request.group_id, accepted, ctx))
     return _commit(request, accepted, refused, ctx)
@@ -56,7 +56,7 @@ def _expiry(now_ms: int, retention_ms: int) -> int | None:
 
 def _commit(
     request: OffsetCommitRequest, accepted: Accepted, refused: Lines, ctx: RequestContext
-) -> Pending[OffsetCommitResponse]:
+) -> OffsetCommitResponse | Pending[OffsetCommitResponse]:
     """Blocks while the batch is written."""
     now_ms = ctx.services.clock.wall_ms()
     expire_timestamp = _expiry(now_ms, request.retention_time_ms)
@@ -77,15 +77,20 @@ def _commit(
         generation=request.generation_id_or_member_epoch,
         offsets=offsets,
     )
+    if committed.is_done and committed.error is None:
+        return _response(refused, committed.value, gives_way=True)
+    # Whoever completes it must not be switched.
     return committed.then(lambda codes: _response(refused, codes))
 
 
-def _response(refused: Lines, codes: CommitCodes) -> OffsetCommitResponse:
+def _response(refused: Lines, codes: CommitCodes, *, gives_way: bool = False) -> OffsetCommitResponse:
+    """Blocks in turns, if it is to give way."""
     return OffsetCommitResponse(
         topics=answered(
             refused,
             codes,
             lambda name, lines: OffsetCommitResponseTopic(name=name, partitions=lines),
             lambda index, code: OffsetCommitResponsePartition(partition_index=index, error_code=code),
+            gives_way=gives_way,
         )
     )

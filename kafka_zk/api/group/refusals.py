@@ -8,15 +8,20 @@ Source      The builders of OffsetCommitResponse and OffsetDeleteResponse: addPa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
+from kafka_zk.giving_way import give_way, in_turns
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 
 Lines = dict[str, list[tuple[int, ErrorCode]]]
 """Partitions and their codes by topic, in the order in which the topics first appear."""
+
+
+ELEMENTS_A_LOOK: Final = 15
+"""After each sixteenth topic or partition of a request others may have a turn."""
 
 
 class WantedPartition(Protocol):
@@ -31,11 +36,15 @@ T = TypeVar("T")
 
 
 def sort_out(topics: Iterable[tuple[str, Iterable[P]]], ctx: RequestContext) -> tuple[Lines, dict[TopicPartition, P]]:
-    """What is refused (no READ on the topic, not in the metadata), and what goes on."""
+    """Blocks in turns. What is refused (no READ on the topic, not in the metadata), and what goes on."""
     refused: Lines = {}
     accepted: dict[TopicPartition, P] = {}
     cache = ctx.services.metadata_cache
+    count = 0
     for name, partitions in topics:
+        count += 1
+        if count & ELEMENTS_A_LOOK == 0:
+            give_way()
         refusal = ErrorCode.NONE
         if not ctx.may(Operation.READ, ResourceType.TOPIC, name):
             refusal = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -43,9 +52,16 @@ def sort_out(topics: Iterable[tuple[str, Iterable[P]]], ctx: RequestContext) -> 
             refusal = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if refusal is not ErrorCode.NONE:
             lines = refused.setdefault(name, [])
-            lines += [(wanted.partition_index, refusal) for wanted in partitions]
+            for wanted in partitions:
+                lines.append((wanted.partition_index, refusal))
+                count += 1
+                if count & ELEMENTS_A_LOOK == 0:
+                    give_way()
             continue
         for wanted in partitions:
+            count += 1
+            if count & ELEMENTS_A_LOOK == 0:
+                give_way()
             partition = TopicPartition(name, wanted.partition_index)
             if cache.partition(*partition) is None:
                 refused.setdefault(name, []).append((partition.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
@@ -59,9 +75,16 @@ def answered(
     codes: Mapping[TopicPartition, ErrorCode],
     topic: Callable[[str, list[L]], T],
     line: Callable[[int, ErrorCode], L],
+    *,
+    gives_way: bool = False,
 ) -> list[T]:
-    """The topics of the answer: what was refused, then `codes`."""
+    """The topics of the answer: what was refused, then `codes`. Blocks in turns, if it is to give way."""
     lines = {name: list(found) for name, found in refused.items()}
     for (name, index), code in codes.items():
         lines.setdefault(name, []).append((index, code))
+    if gives_way:
+        return [
+            topic(name, [line(index, code) for index, code in in_turns(found)])
+            for name, found in in_turns(lines.items())
+        ]
     return [topic(name, [line(index, code) for index, code in found]) for name, found in lines.items()]

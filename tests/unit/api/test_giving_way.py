@@ -16,6 +16,7 @@ from kafka_zk import giving_way
 from kafka_zk.api import dispatch
 from kafka_zk.api.dispatch import LARGE_FRAME_BYTES, Dispatcher
 from kafka_zk.network.errors import CloseConnection
+from kafka_zk.network.pending import completed
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.header import decode_response_header, encode_request_header, response_header_is_flexible
 from kafka_zk.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -29,7 +30,16 @@ FRAME_BYTES = 4 * LARGE_FRAME_BYTES
 CALLS_A_TURN = 600
 """A tenth of a millisecond: 128 elements whose declaration says how they are coded, or some that are handled."""
 
-SERVED = ("Produce", "Fetch", "ListOffsets", "Metadata", "FindCoordinator", "DescribeGroups", "OffsetForLeaderEpoch")
+SERVED = (
+    "Produce",
+    "Fetch",
+    "ListOffsets",
+    "Metadata",
+    "FindCoordinator",
+    "DescribeGroups",
+    "OffsetForLeaderEpoch",
+    "OffsetCommit",
+)
 
 
 class Client:
@@ -85,7 +95,9 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
     made.lead()
     dead = SimpleNamespace(state="Dead", protocol_type="", protocol="", members=[])
     coordinator: Any = SimpleNamespace(
-        partition_for=lambda _: 0, describe_group=lambda _: (ErrorCode.NONE, dead), fetch_offsets=None
+        partition_for=lambda _: 0,
+        describe_group=lambda _: (ErrorCode.NONE, dead),
+        commit_offsets=lambda *_, **__: completed({}),
     )
     made.services.group_coordinator = coordinator
     yield made
