@@ -162,6 +162,10 @@ class LogDirMoves:
         log = partition.log
         if log is None:
             return True
+        if not log.log_end_offset and future.log_end_offset and future not in self._followed:
+            # A log that was just made, where there was one: the copy may be all that is left of it.
+            log_lines.error("%s is empty, and its copy in %s is not: it is left as it is", log, future.log_dir.path)
+            return True
         history = (log, log.truncations)
         if self._followed.get(future) != history:
             follow_cuts(future, log)

@@ -648,4 +648,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/replication/test_log_dir_moves.py",
     ),
+    Mutant(
+        breaks="a copy is not cut to a log that was just made",
+        file="kafka_zk/replication/log_dir_moves.py",
+        old="if not log.log_end_offset and future.log_end_offset and future not in self._followed:",
+        new="if False:",
+        tests="tests/unit/replication/test_log_dir_moves.py",
+    ),
 )

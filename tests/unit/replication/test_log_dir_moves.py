@@ -340,6 +340,22 @@ def test_a_start_after_a_move_that_was_cut_off_at_its_end_finds_the_log(tmp_path
         again.close()
 
 
+def test_a_copy_is_not_cut_to_a_log_that_was_just_made(tmp_path: Path) -> None:
+    before = made_in(tmp_path)
+    begin_move(before, tmp_path / "b")
+    end_offset = wait_for_a_part(before).log_end_offset
+    before.close()
+    shutil.rmtree(tmp_path / "a" / "t-0")
+    again = made_in(tmp_path)
+    try:
+        again.lead(partition_epoch=1, epoch=1)
+        (copy,) = again.log_manager.future_logs()
+        wait_until(lambda: copy not in again.manager.moves._running, "the move is given up")
+        assert (log_of(again).log_end_offset, copy.log_end_offset) == (0, end_offset)
+    finally:
+        again.close()
+
+
 def test_a_move_begins_though_the_greenlet_of_the_last_one_has_not_ended(moving: Broker, tmp_path: Path) -> None:
     """The checkpoints that follow a swap take their time, and all the broker knows is the new directory."""
     moving.lead()
