@@ -86,6 +86,8 @@ def copy_batch(
     sent = ordered.mapInArrow(OrderedWriter(target, places), SPANS).collect() if unfinished else []
     rows = [(row[0], row[1], row[2], row[3], row[4]) for row in sent]
     _check_all_sent(places, rows)
+    if sent:
+        _check_none_came_late(target, renamed_partitions(places, rename), places)
     for each, place in places.items():
         known = (*place.sending.spans, *spans_of(place.sending, place.found))
         rows += [(each.topic, each.partition, *span) for span in known]
@@ -230,6 +232,20 @@ def _check_all_sent(places: Mapping[TopicPartition, Place], rows: list[Row]) -> 
                 f"{there} records of {each} were copied of {planned_count} that were planned: "
                 "the source changed meanwhile; the same command goes on"
             )
+
+
+def _check_none_came_late(
+    target: Mapping[str, str], renamed: Mapping[TopicPartition, TopicPartition], places: Mapping[TopicPartition, Place]
+) -> None:
+    """Blocks. Raise JobError where a note replaced another and records of the earlier one came behind its place."""
+    with SequencedWriter(target) as writer:
+        for each, place in places.items():
+            if place.sending.identity.epoch:
+                end = writer.decided_end(renamed[each])
+                try:
+                    arrived(writer, renamed[each], place.sending, place.sending.start, end)
+                except KafkaException as error:
+                    raise JobError(f"{renamed[each]}: {error}") from error
 
 
 def _in_order(records: DataFrame, tasks: int) -> DataFrame:

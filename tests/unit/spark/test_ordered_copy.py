@@ -113,6 +113,21 @@ def test_what_came_from_an_earlier_run_behind_a_new_note_is_named(target: Target
         copied(state, Frame(range(5, 10)))
 
 
+def test_what_came_late_is_named_by_the_run_that_it_came_before(target: Target) -> None:
+    state = State()
+    cut_off_after(target, 1)
+    with pytest.raises(Killed):
+        copied(state, Frame(range(10)))
+
+    def late() -> None:
+        target.before_append = lambda: None
+        target.add(numbers(4, 5), ProducerIdentity(1, 0), 4)
+
+    target.before_append = late
+    with pytest.raises(JobError, match="offsets 4 to 5 hold records that an earlier run had sent"):
+        copied(state, Frame(range(5, 10)))
+
+
 def test_a_target_that_was_made_anew_is_refused(target: Target) -> None:
     state = State()
     copied(state, Frame(range(3)))
