@@ -47,6 +47,10 @@ Described = dict[str, dict[Mechanism, int] | BrokerError]
 """By user: iterations by mechanism, or why there are none."""
 
 
+NO_ZNODE_NAMES = (".", "..")
+"""ZooKeeper takes no such path, so nobody of that name has a credential."""
+
+
 def describe_everybody(zk: ZkClient) -> Described:
     """Blocks. Of every user who has a credential."""
     users = [name for path in entities_with_config(zk, "users") for _, name in entities_of(f"users/{path}") if name]
@@ -73,6 +77,8 @@ def describe_users(zk: ZkClient, users: Sequence[str]) -> Described:
 
 
 def _iterations(zk: ZkClient, user: str) -> dict[Mechanism, int]:
+    if user in NO_ZNODE_NAMES:
+        return {}
     overrides = overrides_of(zk, (("users", user),))
     return {mechanism: iterations_of(overrides[mechanism.key]) for mechanism in Mechanism if mechanism.key in overrides}
 

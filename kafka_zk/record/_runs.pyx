@@ -168,6 +168,9 @@ def index_run(object data, Py_ssize_t position, int64_t data_at, int64_t interva
         bytes_at = <const uint8_t*>view.buf
         while view.len - position >= HEADER_SIZE and bytes_at[position + MAGIC_AT] == 2:
             read_found(bytes_at, position, &found)
+            if found.size < HEADER_SIZE or found.size > view.len - position:
+                # Whoever wrote that size: nothing outside the bytes at hand is looked at.
+                break
             take_in(&known, entries, data_at + position, &found, interval_bytes)
             last_offset = found.last_offset
             position += found.size

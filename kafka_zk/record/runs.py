@@ -130,15 +130,18 @@ def plain_run(
 
 
 def index_run(data: Buffer, position: int, data_at: int, interval_bytes: int, indexing: Indexing) -> IndexRun:
-    """Take in the batches from `position` on, which are known to be whole, up to the first that is not of magic 2.
+    """Take in the batches from `position` on, up to the first that is not whole or not of magic 2.
 
     `data_at` is where the data stands in its segment.
     """
     entries: list[IndexEntry] = []
     last_offset = -1
-    while position < len(data) and data[position + MAGIC_AT] == 2:
+    while len(data) - position >= HEADER_SIZE and data[position + MAGIC_AT] == 2:
         base_offset, length, delta, max_timestamp = _HEAD.unpack_from(data, position)
-        size, last_offset = length + LOG_OVERHEAD, base_offset + delta
+        size = length + LOG_OVERHEAD
+        if not HEADER_SIZE <= size <= len(data) - position:
+            break
+        last_offset = base_offset + delta
         indexing = taken_in(indexing, entries, data_at + position, size, last_offset, max_timestamp, interval_bytes)
         position += size
     return IndexRun(position, last_offset, entries, indexing)

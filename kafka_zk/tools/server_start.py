@@ -29,6 +29,9 @@ MODULE = "kafka_zk.tools.server_start"
 DAEMON_OUTPUT = "kafkaServer.out"
 THREAD_SWITCH_INTERVAL_S = 0.0005
 
+FEWEST_DESCRIPTORS = 96
+"""Segments of a few partitions, ZooKeeper, log files, another broker, and some clients."""
+
 GC_THRESHOLDS = (10_000, 20, 5)
 """Requests leave no cycles, so what the collector finds is what happens to be alive. Python's own (700, 10, 10) would
 look at everything that came after the start during each LeaderAndIsr of some thousand partitions: 30 ms for 400,000
@@ -63,6 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run() -> NoReturn:
     """`main` as a program. Daemon threads of gevent's pools must not keep a stopped broker alive."""
+    open_standard_streams()
     # Until the server takes its signals a Ctrl-C ends the process like any other signal, without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # What is imported stays: a collector would look at it again and again, for a tenth of the start's CPU time.
@@ -71,6 +75,18 @@ def run() -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
+
+
+def open_standard_streams() -> None:
+    """Have 0, 1 and 2 lead nowhere where they are closed: the next file or socket would get their numbers."""
+    while (fileno := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(fileno, True)
+    os.close(fileno)
+
+
+def descriptors_needed(config: BrokerConfig) -> int:
+    """How many open files the least broker of this config needs: with fewer it could serve nobody."""
+    return FEWEST_DESCRIPTORS + len(config.listeners) + len(config.log_dirs)
 
 
 def _start_in_background(arguments: Sequence[str]) -> int:
@@ -123,7 +139,11 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
     log.info("Codec: %s, record walker: %s, hot path: %s", CODEC, WALKER, hot_path)
     sys.setswitchinterval(THREAD_SWITCH_INTERVAL_S)
     _begin_garbage_collection()
-    _raise_open_files_limit()
+    limit = _raise_open_files_limit()
+    needed = descriptors_needed(config)
+    if limit < needed:
+        log.error("Exiting Kafka: %d files may be open (ulimit -Hn), and this config needs at least %d", limit, needed)
+        return 1
     server = KafkaServer(config)
     received: list[int] = []
 
@@ -198,10 +218,11 @@ def _begin_garbage_collection() -> None:
     gc.enable()
 
 
-def _raise_open_files_limit() -> None:
+def _raise_open_files_limit() -> int:
     """A segment needs three descriptors; the soft limit of most systems is far below what the hard one allows."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
 
 
 if __name__ == "__main__":

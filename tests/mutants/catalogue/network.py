@@ -9,6 +9,27 @@ WAITING = "tests/unit/replication/test_waiting_fetches.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="no file gets the number of a closed standard stream",
+        file="kafka_zk/tools/server_start.py",
+        old="os.O_RDWR)) <= 2:",
+        new="os.O_RDWR)) < 0:",
+        tests="tests/unit/tools/test_server_start_files.py",
+    ),
+    Mutant(
+        breaks="a user that no znode can be named after is not looked for",
+        file="kafka_zk/admin/scram_credentials.py",
+        old="    if user in NO_ZNODE_NAMES:\n",
+        new="    if not user:\n",
+        tests="tests/unit/admin/test_scram_names.py",
+    ),
+    Mutant(
+        breaks="an index run looks at no byte behind those at hand",
+        file="kafka_zk/record/runs.py",
+        old="        if not HEADER_SIZE <= size <= len(data) - position:\n            break\n        last_offset",
+        new="        last_offset",
+        tests="tests/unit/record/test_runs.py -k lies",
+    ),
+    Mutant(
         breaks="scrapes that never end keep no descriptors from the logs",
         file="kafka_zk/metrics/http.py",
         old="            spawn=Pool(MAX_CONNECTIONS),\n",

@@ -25,10 +25,10 @@ def server() -> Iterator[MetricsServer]:
     names = ("A", "B", "C")
 
     def rows() -> Any:
-        for number in range(6_000):
+        for number in range(20_000):
             yield (("topic", "t" * 100), ("partition", str(number))), (number,) * 3
 
-    registry.gauge_table("kafka.cluster:type=Partition", names, rows, row_count=lambda: 6_000)
+    registry.gauge_table("kafka.cluster:type=Partition", names, rows, row_count=lambda: 20_000)
     server = MetricsServer(registry, host="127.0.0.1", port=0)
     server.start()
     yield server

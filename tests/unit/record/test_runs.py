@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -158,3 +159,12 @@ def test_a_recovery_by_runs_leaves_the_same_files_as_one_batch_after_the_other(
         )
         place.crash(log)
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("size", [-(2**31), -12, 0, 40, 2**31 - 13])
+@pytest.mark.parametrize("index_run", [runs.index_run, walking.index_run], ids=["pure", "in use"])
+def test_an_index_run_ends_before_a_batch_that_lies_about_its_size(index_run: Any, size: int) -> None:
+    whole, lying = batch(0), bytearray(batch(3))
+    lying[8:12] = size.to_bytes(4, "big", signed=True)
+    run = index_run(memoryview(whole + lying), 0, 0, 50, Indexing())
+    assert (run.end, run.last_offset) == (len(whole), 2)
