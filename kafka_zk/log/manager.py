@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -33,11 +34,12 @@ from kafka_zk.log.down_converter import DownConverter
 from kafka_zk.log.files import clean_shutdown, meta_properties
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.files.meta_properties import MetaProperties
+from kafka_zk.log.files.names import DirKind
 from kafka_zk.log.helper.process import Helper, HelperProcess
-from kafka_zk.log.loading.directory_load import DirectoryLoad, LoadStopped, refuse_duplicates
+from kafka_zk.log.loading.directory_load import DirectoryLoad, LoadStopped
 from kafka_zk.log.loading.opening import LogOpener
-from kafka_zk.log.loading.refusals import InvalidLogDirectory
-from kafka_zk.log.loading.settling import settle_moves
+from kafka_zk.log.loading.refusals import InvalidLogDirectory, second_directory
+from kafka_zk.log.loading.settling import choose, put_back
 from kafka_zk.log.periodic import Periodic
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.removal.replacement import CatchUp, replace
@@ -189,17 +191,16 @@ class LogManager:
     def _load_all(self) -> None:
         """Blocks. Every live directory at the same time; one that fails meanwhile leaves the others alone."""
         loads = [load for data_dir in self._live() if (load := self._look(data_dir)) is not None]
-        try:
-            settle_moves(loads, is_all=len(loads) == len(self._dirs))
-            refuse_duplicates(loads)
-        except InvalidLogDirectory as error:
-            log.error("There was an error in one of the threads during logs loading: %s", error)
-            raise
+        if len(loads) == len(self._dirs):
+            put_back(loads, self._topic_config)
         shown = list(loads)
         log_metrics.register_loads(self._metrics, shown, self._config.num_recovery_threads_per_data_dir)
         loading = [gevent.spawn(self._load, load) for load in loads]
         try:
             gevent.joinall(loading, raise_error=True)
+        except InvalidLogDirectory as error:
+            log.error("There was an error in one of the threads during logs loading: %s", error)
+            raise
         finally:
             # Killed while waiting: the threads use the files until they notice.
             for load in loads:
@@ -228,10 +229,7 @@ class LogManager:
                 load.run(self._config.num_recovery_threads_per_data_dir)
         except (KafkaStorageError, LoadStopped):
             return
-        for each in load.live:
-            self._add(each)
-        self._future_logs.update((each.topic_partition, each) for each in load.future)
-        data_dir.log_count = len(load.live) + len(load.future)
+        self._take_in(load)
         for path in load.deleted:
             self._retired.remove_later(path, data_dir.directory)
         known = data_dir.recovery_points
@@ -240,6 +238,28 @@ class LogManager:
             # From now on there is one that promises no more than there is: the next start trusts it.
             for_each_dir([data_dir], self.checkpoints.write_recovery_points)
         data_dir.is_loaded = True
+
+    def _take_in(self, load: DirectoryLoad) -> None:
+        """Blocks where a move was cut off that left two logs, or two copies. Raises InvalidLogDirectory."""
+        load.data_dir.log_count = len(load.live) + len(load.future)
+        for kind, logs in ((load.live, self._logs), (load.future, self._future_logs)):
+            for each in kind:
+                other = logs.get(each.topic_partition)
+                if other is None:
+                    logs[each.topic_partition] = each
+                    continue
+                chosen = choose(other, each)
+                if chosen is None:
+                    raise second_directory(each.topic_partition, other.directory, each.directory)
+                logs[each.topic_partition], gone = chosen.kept, chosen.other
+                log.warning("%s was moved between log directories: going on without %s", each, gone.directory)
+                self._dir_of(gone).log_count -= 1
+                self._dir_of(gone).recovery_points.pop(each.topic_partition, None)
+                with suppress(KafkaStorageError):  # Its directory has failed: that is said.
+                    self._retired.retire(gone, DirKind.DELETED if chosen.is_covered else DirKind.STRAY)
+        for each in load.live:
+            if self._logs.get(each.topic_partition) is each:
+                self._add(each)
 
     def _close_directory(self, data_dir: DataDir) -> None:
         """Blocks. The directory's part of the shutdown; one that fails meanwhile gets no marker."""
@@ -314,7 +334,10 @@ class LogManager:
         data_dir.recovery_points.pop(topic_partition, None)
         if self._cleaner is not None:
             self._cleaner.forget(found)
-        self.drop_future_log(topic_partition)
+        if topic_partition in self._future_logs:
+            self.drop_future_log(topic_partition)
+            # Before the log goes: a copy without a log would be taken for it by the next start.
+            self._pools.drain()
         self._retired.retire(found)
         self.checkpoints.soon(data_dir, partial(self._checkpoint_now, data_dir))
 
@@ -383,8 +406,10 @@ class LogManager:
             self._add(now)
             tell(now)
 
-        now.flush()
-        if not replace(before, now, self._retired, catch_up, known):
+        def is_wanted() -> bool:
+            return self._logs.get(topic_partition) is before and self._future_logs.get(topic_partition) is now
+
+        if not replace(before, now, self._retired, catch_up, is_wanted, known):
             return False
         before_dir.log_count -= 1
         before_dir.recovery_points.pop(topic_partition, None)

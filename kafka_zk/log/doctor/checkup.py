@@ -114,22 +114,25 @@ def _size_of(directory: Path) -> int:
 def _twice(result: CheckUp) -> Iterator[Finding]:
     """A partition in two directories of one broker. Those of several brokers are told apart by their ids."""
     brokers = {each.path: each.meta.broker_id if each.meta else None for each in result.log_dirs}
-    places: dict[tuple[TopicPartition, int | None], Path] = {}
+    places: dict[tuple[TopicPartition, int | None], PartitionReport] = {}
     for report in result.reports:
         task = report.task
         if task.is_copy:
             continue
         key = task.topic_partition, brokers[task.directory.parent]
-        first = places.setdefault(key, task.directory)
-        if first != task.directory:
-            message = second_directory(task.topic_partition, first, task.directory)
+        other = places.setdefault(key, report)
+        first = other.task.directory
+        if other is not report:
+            start = "goes on with the one that reaches further, deletes the other"
+            if other.topic_id != report.topic_id:
+                start = f"stops with: {second_directory(task.topic_partition, first, task.directory)}"
             yield Finding(
                 PARTITION_TWICE,
                 str(task.directory.parent),
                 str(task.topic_partition),
                 task.directory.name,
                 f"also in {first}",
-                f"stops with: {message}",
+                start,
             )
 
 

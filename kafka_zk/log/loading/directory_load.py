@@ -25,7 +25,7 @@ from kafka_zk.log.directory.data_dir import DataDir
 from kafka_zk.log.directory.partition_dirs import partition_dirs
 from kafka_zk.log.files.names import DirKind, PartitionDir
 from kafka_zk.log.loading.opening import LogOpener
-from kafka_zk.log.loading.refusals import partition_of, second_directory, second_future
+from kafka_zk.log.loading.refusals import partition_of
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.types import uuid_to_base64
@@ -83,6 +83,12 @@ class DirectoryLoad:
             log.info("Skipping recovery of %d logs from %s since clean shutdown file was found", found, path)
         else:
             log.info("Recovering %d logs from %s since no clean shutdown file was found", len(self.found), path)
+
+    def open_as_live(self, found: FoundPartition, path: Path, config: LogConfig) -> None:
+        """`found` has become `path`, which is the partition's log now."""
+        topic_partition = found.partition.topic_partition
+        self.found[self.found.index(found)] = FoundPartition(path, PartitionDir(topic_partition, DirKind.LIVE))
+        self._configs[topic_partition.topic] = config
 
     def run(self, thread_count: int) -> None:
         """Blocks. Open them. Raises LoadStopped, KafkaStorageError, OSError."""
@@ -183,16 +189,3 @@ class DirectoryLoad:
         """Blocks. A snapshot that the same recovery has deleted again needs none."""
         with suppress(FileNotFoundError):
             self._pools.run_to_end(self._pools.sync, self.data_dir.directory.disk.sync_replaced, path)
-
-
-def refuse_duplicates(loads: Iterable[DirectoryLoad]) -> None:
-    """Raises InvalidLogDirectory when a partition is in two directories, or twice in one."""
-    known: dict[PartitionDir, Path] = {}
-    for load in loads:
-        for path, partition in load.found:
-            if partition.kind in (DirKind.LIVE, DirKind.FUTURE):
-                first = known.setdefault(partition, path)
-                if first != path and partition.kind is DirKind.FUTURE:
-                    raise second_future(first, path)
-                if first != path:
-                    raise second_directory(partition.topic_partition, first, path)

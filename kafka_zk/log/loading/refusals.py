@@ -37,8 +37,3 @@ def second_directory(topic_partition: TopicPartition, first: Path, second: Path)
         "replica. Recover broker from this failure by manually deleting one of the two directories for this partition. "
         "It is recommended to delete the partition in the log directory that is known to have failed recently."
     )
-
-
-def second_future(first: Path, second: Path) -> InvalidLogDirectory:
-    """The refusal of a partition that is being moved to two directories."""
-    return InvalidLogDirectory(f"Duplicate log directories found: {second}, {first}")

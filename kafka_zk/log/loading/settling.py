@@ -1,78 +1,86 @@
-"""Which directory is a partition's, where a move between two log directories was cut off at its end.
+"""Which directory a start goes on with, where a replica's move between log directories was cut off at its end.
 
-Role        Acts on names, at a start, before any log is opened.
-Invariants  Only directories of one topic id are compared; what cannot be told is left as it is. The one whose history
-            goes on longer is the partition's (the later epoch, then the later end). Of two in service the other is set
-            aside (-stray), never deleted.
-Source      Ours; Kafka refuses to start with two, and makes an empty log where there is none.
+Role        `put_back` acts on names, before anything is opened; `choose` is pure, once both logs are.
+Invariants  A partition that has a copy and no log gets its log back: nobody makes an empty one, to which the copy would
+            be cut. A log is deleted only for one that has all that it has; else it is set aside (-stray).
+Source      Apache refuses to start with two directories of a partition, and deletes a copy that has no log by making
+            an empty one (LogManager.loadLogs, Partition.maybeCreateFutureReplica).
 """
 
 from __future__ import annotations
 
 import logging
-import uuid
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
+from uuid import UUID
 
+from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.files import names, partition_metadata
 from kafka_zk.log.files.leader_epoch_file import read_epochs
-from kafka_zk.log.files.names import DirKind, PartitionDir, marked_dir_name
-from kafka_zk.protocol.errors import CorruptMessage, KafkaStorageError
+from kafka_zk.log.files.names import DirKind
+from kafka_zk.log.files.partition_metadata import MalformedPartitionMetadata
+from kafka_zk.log.loading.directory_load import DirectoryLoad, FoundPartition
+from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import HEADER_SIZE, MAGIC_AT, read_header
 
-if TYPE_CHECKING:
-    from kafka_zk.log.loading.directory_load import DirectoryLoad, FoundPartition
+log_lines = logging.getLogger("kafka.log.LogManager")
 
-log = logging.getLogger("kafka.log.LogManager")
-
-Place = tuple["DirectoryLoad", "FoundPartition"]
+Place = tuple[DirectoryLoad, FoundPartition]
 
 
-def settle_moves(loads: Sequence[DirectoryLoad], *, is_all: bool) -> None:
-    """Blocks. Rename what a cut off move has left. `is_all`: no directory is offline.
+def put_back(loads: Sequence[DirectoryLoad], topic_config: Callable[[str], LogConfig]) -> None:
+    """Blocks. Give each partition that has a copy and no log its log back. `loads`: of every directory there is.
 
-    A directory that fails meanwhile is offline.
+    What takes the place is the copy, or a log of the same topic that is marked deleted, if that reaches further: then
+    the move goes on. Raises KafkaStorageError through the directory's guard.
     """
-    places: dict[TopicPartition, list[Place]] = {}
+    places: dict[TopicPartition, list[Place]] = defaultdict(list)
     for load in loads:
         for found in load.found:
-            places.setdefault(found.partition.topic_partition, []).append((load, found))
-    for topic_partition, candidates in places.items():
-        live = _of_kind(candidates, DirKind.LIVE)
-        future = _of_kind(candidates, DirKind.FUTURE)
-        if len(live) == 2 and _are_of_one_topic(live):
-            kept = max(live, key=_extent)
-            (aside,) = (each for each in live if each is not kept)
-            log.warning("%s is also in %s, which is set aside", kept[1].path, aside[1].path)
-            _rename(*aside, marked_dir_name(topic_partition, DirKind.STRAY, uuid.uuid4()), DirKind.STRAY)
-        elif is_all and not live and len(future) == 1:
-            deleted = [each for each in _of_kind(candidates, DirKind.DELETED) if _are_of_one_topic([each, *future])]
-            if deleted:
-                kept = max([*future, *deleted], key=_extent)
-                log.warning("%s takes the place of its partition, which has no other", kept[1].path)
-                _rename(*kept, str(topic_partition), DirKind.LIVE)
+            places[found.partition.topic_partition].append((load, found))
+    for topic_partition, known in places.items():
+        kinds = {found.partition.kind for _, found in known}
+        if DirKind.FUTURE in kinds and DirKind.LIVE not in kinds:
+            _put_back(topic_partition, known, topic_config)
 
 
-def _of_kind(candidates: Iterable[Place], kind: DirKind) -> list[Place]:
-    return [each for each in candidates if each[1].partition.kind is kind]
+def _put_back(
+    topic_partition: TopicPartition, known: Sequence[Place], topic_config: Callable[[str], LogConfig]
+) -> None:
+    copy = next(place for place in known if place[1].partition.kind is DirKind.FUTURE)
+    topic_id = _topic_id(copy[1].path)
+    candidates = [copy]
+    candidates += [
+        place for place in known if place[1].partition.kind is DirKind.DELETED and _topic_id(place[1].path) == topic_id
+    ]
+    load, chosen = max(candidates, key=lambda place: _extent(place[1].path))
+    directory = load.data_dir.directory
+    target = directory.path / str(topic_partition)
+    with directory.guard(f"Error while renaming {chosen.path} to {target}"):
+        directory.disk.rename(chosen.path, target)
+        directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_path, directory.path)
+    load.open_as_live(chosen, target, topic_config(topic_partition.topic))
+    log_lines.warning(
+        "%s was being moved between log directories and had no log any more: going on with %s, which was %s",
+        topic_partition,
+        target,
+        chosen.path.name,
+    )
 
 
-def _are_of_one_topic(places: Iterable[Place]) -> bool:
-    ids = set()
-    for _, found in places:
-        try:
-            ids.add(partition_metadata.read(found.path / names.PARTITION_METADATA))
-        except OSError:
-            return False
-    return len(ids) == 1 and None not in ids
+def _topic_id(path: Path) -> UUID | None:
+    with suppress(MalformedPartitionMetadata, OSError):
+        return partition_metadata.read(path / names.PARTITION_METADATA)
+    return None
 
 
-def _extent(place: Place) -> tuple[int, int]:
-    """The last epoch and the end offset; what cannot be read counts as nothing."""
-    path = place[1].path
+def _extent(path: Path) -> tuple[int, int]:
+    """How far a log reaches: its last epoch and its end; what cannot be read counts as nothing."""
     epoch, end_offset = -1, -1
     with suppress(OSError, ValueError):
         entries = read_epochs(path / names.LEADER_EPOCHS)
@@ -98,11 +106,26 @@ def _end_of(segment: Path) -> int:
     return end_offset
 
 
-def _rename(load: DirectoryLoad, found: FoundPartition, name: str, kind: DirKind) -> None:
-    directory = load.data_dir.directory
-    target = directory.path / name
-    with suppress(KafkaStorageError), directory.guard(f"Error while renaming {found.path} to {target}"):
-        directory.disk.rename(found.path, target)
-        directory.disk.sync_path(directory.path)
-    renamed = found._replace(path=target, partition=PartitionDir(found.partition.topic_partition, kind))
-    load.found[load.found.index(found)] = renamed
+class Choice(NamedTuple):
+    """Of two logs of one partition. `is_covered`: the log that is kept has all that the other has."""
+
+    kept: UnifiedLog
+    other: UnifiedLog
+    is_covered: bool
+
+
+def choose(one: UnifiedLog, other: UnifiedLog) -> Choice | None:
+    """Which of two logs of one partition to go on with; None for two topics' logs.
+
+    They were equal when the move ended. What was written since went to one of them only, and has the newer epochs.
+    """
+    if one.topic_id != other.topic_id:
+        return None
+    kept, other = (one, other) if _reach(one) >= _reach(other) else (other, one)
+    common = kept.end_offset_for(other.latest_epoch)
+    is_covered = common.leader_epoch == other.latest_epoch and other.log_end_offset <= common.end_offset
+    return Choice(kept, other, is_covered or other.log_end_offset == other.log_start_offset)
+
+
+def _reach(log: UnifiedLog) -> tuple[int, int]:
+    return log.latest_epoch, log.log_end_offset

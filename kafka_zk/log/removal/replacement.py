@@ -23,11 +23,17 @@ CatchUp = Callable[[UnifiedLog, UnifiedLog], bool]
 
 
 def replace(
-    before: UnifiedLog, now: UnifiedLog, retired: RetiredLogs, catch_up: CatchUp, tell: Callable[[], None]
+    before: UnifiedLog,
+    now: UnifiedLog,
+    retired: RetiredLogs,
+    catch_up: CatchUp,
+    is_wanted: Callable[[], bool],
+    tell: Callable[[], None],
 ) -> bool:
     """Blocks. Whether `now` stands in the place of `before`. It is synced, and lacks next to nothing.
 
-    `tell` makes it known and does not switch: who waits for the turn of `before` comes after that.
+    `tell` makes it known and does not switch: who waits for the turn of `before` comes after that. Not told when it
+    `is_wanted` no more, since the partition was deleted meanwhile: whoever did that removes both.
     Raises KafkaStorageError.
     """
     with before.turn:
@@ -45,6 +51,8 @@ def replace(
             # Last the one that others may flush: from here on nothing switches.
             before.flusher.wait()
             before.refuse_if_closed()
+            if not is_wanted():
+                return False
             _know_the_same(before, now)
             retired.retire_in_turn(before)
             before.successor = now

@@ -26,16 +26,19 @@ class RetiredLogs:
         self._clock = clock
         self.delay_ms = delay_ms
 
-    def retire(self, retired: UnifiedLog) -> None:
-        """Blocks. Rename the directory of a log that is out of service and have it removed. KafkaStorageError."""
+    def retire(self, retired: UnifiedLog, kind: DirKind = DirKind.DELETED) -> None:
+        """Blocks. Rename the directory of a log that is out of service and have it removed. KafkaStorageError.
+
+        One that is set aside (STRAY) stays there.
+        """
         with retired.turn:
             retired.flusher.wait()
-            self.retire_in_turn(retired)
+            self.retire_in_turn(retired, kind)
 
-    def retire_in_turn(self, retired: UnifiedLog) -> None:
+    def retire_in_turn(self, retired: UnifiedLog, kind: DirKind = DirKind.DELETED) -> None:
         """The same for who has the log's turn, while nobody flushes it. Does not switch. Raises KafkaStorageError."""
         directory = retired.log_dir
-        name = marked_dir_name(retired.topic_partition, DirKind.DELETED, uuid.uuid4())
+        name = marked_dir_name(retired.topic_partition, kind, uuid.uuid4())
         with directory.guard(f"Error while renaming dir for {retired.topic_partition} in log dir {directory.path}"):
             target = directory.path / name
             directory.disk.rename(retired.directory, target)
@@ -44,6 +47,9 @@ class RetiredLogs:
         retired.is_closed = True
         for segment in retired.segments:
             segment.close_files()
+        if kind is DirKind.STRAY:
+            log.warning("Log for partition %s is set aside as %s", retired.topic_partition, target)
+            return
         log.info("Log for partition %s is renamed to %s and is scheduled for deletion", retired.topic_partition, target)
         self.remove_later(target, directory)
 

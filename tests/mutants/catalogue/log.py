@@ -6,6 +6,48 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="the new name of a copy is on the disk for good before the log gives its name away",
+        file="kafka_zk/log/removal/replacement.py",
+        old="        directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_path, directory.path)\n",
+        new="",
+        tests="tests/unit/replication/test_log_dir_moves.py -k for_good",
+    ),
+    Mutant(
+        breaks="a partition that was deleted while its copy took its place stays deleted",
+        file="kafka_zk/log/removal/replacement.py",
+        old="            if not is_wanted():\n",
+        new="            if False:\n",
+        tests="tests/unit/log/test_settling.py -k stays_deleted",
+    ),
+    Mutant(
+        breaks="a start gives a partition that has only a copy its log back",
+        file="kafka_zk/log/manager.py",
+        old="        if len(loads) == len(self._dirs):\n",
+        new="        if not loads:\n",
+        tests="tests/unit/log/test_settling.py -k left",
+    ),
+    Mutant(
+        breaks="a start takes no copy for a log that may be in a directory that is offline",
+        file="kafka_zk/log/manager.py",
+        old="        if len(loads) == len(self._dirs):\n",
+        new="        if loads:\n",
+        tests="tests/unit/log/test_settling.py -k offline",
+    ),
+    Mutant(
+        breaks="of two logs of a partition the one with the newer epoch goes on",
+        file="kafka_zk/log/loading/settling.py",
+        old="    return log.latest_epoch, log.log_end_offset\n",
+        new="    return 0, log.log_end_offset\n",
+        tests="tests/unit/log/test_settling.py -k newer",
+    ),
+    Mutant(
+        breaks="a copy goes for good before its log is deleted",
+        file="kafka_zk/log/manager.py",
+        old="            self._pools.drain()\n        self._retired",
+        new="        self._retired",
+        tests="tests/unit/log/test_settling.py -k goes_for_good",
+    ),
+    Mutant(
         breaks="an offset in a checkpoint that no answer could carry is none",
         file="kafka_zk/log/files/checkpoint.py",
         old="found < 1 << (bits - 1)",

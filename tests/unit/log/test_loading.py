@@ -16,7 +16,7 @@ import pytest
 from kafka_zk.clock import SimClock
 from kafka_zk.log.closing import MANY_LOGS
 from kafka_zk.log.directory.data_dir import DataDir
-from kafka_zk.log.files import clean_shutdown, names
+from kafka_zk.log.files import clean_shutdown, names, partition_metadata
 from kafka_zk.log.files.checkpoint import read_offsets
 from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.file_system import can_sync_at_once
@@ -235,16 +235,18 @@ def test_a_name_that_is_no_partition_stops_the_start_before_any_log_is_touched(t
     assert {path: path.stat().st_mtime_ns for path in first.rglob("*.index")} == before
 
 
-def test_a_partition_in_two_directories_stops_the_start_with_apaches_words(
+def test_two_topics_logs_of_one_partition_stop_the_start_with_apaches_words(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second = tmp_path / "1", tmp_path / "2"
-    for path in (first, second):
+    for path, topic_id in ((first, UUID(int=1)), (second, UUID(int=2))):
         (path / "t-0").mkdir(parents=True)
+        partition_metadata.write(path / "t-0" / names.PARTITION_METADATA, topic_id)
     with pytest.raises(InvalidLogDirectory) as refused:
         start(first, second)
+    here, there = sorted((first, second), key=lambda path: f"in both {path}/" in str(refused.value))
     assert str(refused.value) == (
-        f"Duplicate log directories for t-0 are found in both {second}/t-0 and {first}/t-0. It is likely because log "
+        f"Duplicate log directories for t-0 are found in both {there}/t-0 and {here}/t-0. It is likely because log "
         "directory failure happened while broker was replacing current replica with future replica. Recover broker "
         "from this failure by manually deleting one of the two directories for this partition. It is recommended to "
         "delete the partition in the log directory that is known to have failed recently."

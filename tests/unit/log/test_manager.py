@@ -152,13 +152,6 @@ def test_a_small_file_that_cannot_be_read_takes_its_directory_offline_and_no_oth
     assert (first / file).read_text() == content
 
 
-def test_a_partition_in_two_directories_stops_the_start(tmp_path: Path) -> None:
-    for folder in ("1", "2"):
-        (tmp_path / folder / "a-0").mkdir(parents=True)
-    with pytest.raises(InvalidLogDirectory, match="Duplicate log directories for a-0 are found in both"):
-        started(tmp_path / "1", tmp_path / "2")
-
-
 def test_files_and_stray_directories_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     stray = tmp_path / f"a-0.{'0' * 32}-stray"

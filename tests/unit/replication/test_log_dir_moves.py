@@ -335,7 +335,7 @@ def test_a_start_after_a_move_that_was_cut_off_at_its_end_finds_the_log(tmp_path
         if left == "both":
             assert log_of(again).log_dir.path == b
             (aside,) = names_in(a)
-            assert aside.endswith("-stray")
+            assert aside.endswith("-delete")
     finally:
         again.close()
 

@@ -493,10 +493,23 @@ def test_a_small_file_that_cannot_be_read_takes_the_directory_offline_as_told(
     assert found.what in caplog.text
 
 
-def test_a_partition_in_two_directories_stops_a_start_with_the_message_told(data: Path, tmp_path: Path) -> None:
+def test_of_a_partition_in_two_directories_it_is_told_which_one_a_start_keeps(data: Path, tmp_path: Path) -> None:
     shutil.copytree(data, tmp_path / "second")
     shutil.rmtree(tmp_path / "second" / "plain-1")
     shutil.rmtree(tmp_path / "second" / "txn-0")
+    result = examined(data, tmp_path / "second")
+    assert the_start(result, "partition-twice") == "goes on with the one that reaches further, deletes the other"
+    started_on(data, tmp_path / "second").shutdown()
+    for path in (data, tmp_path / "second"):
+        shutil.rmtree(path)
+
+
+def test_logs_of_two_topics_in_the_place_of_one_stop_a_start_with_the_message_told(data: Path, tmp_path: Path) -> None:
+    shutil.copytree(data / "plain-0", tmp_path / "second" / "plain-0")
+    shutil.copy(data / names.META_PROPERTIES, tmp_path / "second")
+    (tmp_path / "second" / "plain-0" / names.PARTITION_METADATA).write_text(
+        "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAACQ"
+    )
     result = examined(data, tmp_path / "second")
     assert the_start(result, "partition-twice") == f"stops with: {refusal(data, tmp_path / 'second')}"
 
