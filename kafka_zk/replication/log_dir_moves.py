@@ -170,7 +170,8 @@ class LogDirMoves:
         if self._followed.get(future) != history:
             follow_cuts(future, log)
             self._followed[future] = history
-        if future.log_end_offset < log.log_start_offset:
+        # It ends too early, or begins too late: a crash undid a deletion of records after it was copied.
+        if not future.log_start_offset <= log.log_start_offset <= future.log_end_offset:
             future.truncate_fully_and_start_at(log.log_start_offset)
         end_offset, size_bytes = log.log_end_offset, 0
         if future.log_end_offset < end_offset:

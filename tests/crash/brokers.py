@@ -1,4 +1,4 @@
-"""The two configurations of the broker that lives."""
+"""The three configurations of the broker that lives."""
 
 from __future__ import annotations
 
@@ -24,4 +24,12 @@ def compacting_broker_on(folder: Path) -> BrokerConfig:
             "log.cleaner.backoff.ms": "1000",
             "log.cleaner.dedupe.buffer.size": "2097152",
         }
+    )
+
+
+@cache
+def moving_broker_on(folder: Path) -> BrokerConfig:
+    directories = ",".join(str(folder / name) for name in ("a", "b"))
+    return BrokerConfig.from_properties(
+        {"zookeeper.connect": "localhost:2181", "log.dirs": directories, "log.cleaner.enable": "false"}
     )

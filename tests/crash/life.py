@@ -134,7 +134,7 @@ class Life:
             helper_named=lambda name: ForgetfulHelper(self.disk),
         )
         self.manager.startup()
-        self.log = self.manager.get_log(TP)
+        self.log = self._find_log()
         if self.log is None:
             self.log = self.manager.get_or_create_log(TP, topic_id=TOPIC_ID, is_new=True)
             self.manager.wait_for_syncs()
@@ -142,6 +142,10 @@ class Life:
         self._check_recovered()
         self.answered_end = self.history.end
         self.epoch = max(self.epoch, self.log.latest_epoch, 0)
+
+    def _find_log(self) -> UnifiedLog | None:
+        """What the start has found. Raises KafkaStorageError."""
+        return self._manager.get_log(TP)
 
     def _check_recovered(self) -> None:
         """What must hold does; from here on that is the history."""
@@ -186,7 +190,7 @@ class Life:
     def _leave(self) -> None:
         assert self.manager is not None
         self.greenlets.end()
-        for each in self.manager.all_logs():
+        for each in [*self.manager.all_logs(), *self.manager.future_logs()]:
             each.is_closed = True
             for segment in each.segments:
                 segment.close_files()

@@ -20,6 +20,7 @@ import pytest
 from kafka_zk.log import closing
 from kafka_zk.log.loading import directory_load
 from tests.crash.compacted_life import CompactedRun
+from tests.crash.moving_life import MovingRun
 from tests.crash.plain_life import Run
 
 FIRST_SEED = 50_000
@@ -51,6 +52,7 @@ KINDS = {
     "plain": Kind(Run, syncs_at_once=False, cut_runs=1_600, cut_seconds=40, full_runs=10_000),
     "syncfs": Kind(Run, syncs_at_once=True, cut_runs=400, cut_seconds=12, full_runs=2_000),
     "compacted": Kind(CompactedRun, syncs_at_once=False, cut_runs=600, cut_seconds=20, full_runs=2_000),
+    "moving": Kind(MovingRun, syncs_at_once=False, cut_runs=400, cut_seconds=20, full_runs=3_000),
     "compacted-syncfs": Kind(CompactedRun, syncs_at_once=True, cut_runs=300, cut_seconds=12, full_runs=1_000),
 }
 FOUND = (

@@ -119,7 +119,7 @@ def choose(one: UnifiedLog, other: UnifiedLog) -> Choice | None:
 
     They were equal when the move ended. What was written since went to one of them only, and has the newer epochs.
     """
-    if one.topic_id != other.topic_id:
+    if one.topic_id != other.topic_id and None not in (one.topic_id, other.topic_id):
         return None
     kept, other = (one, other) if _reach(one) >= _reach(other) else (other, one)
     common = kept.end_offset_for(other.latest_epoch)
