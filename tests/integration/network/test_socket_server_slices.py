@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import socket
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from gevent.threadpool import ThreadPool
 from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.network.connection import REQUESTS_A_TURN
 from kafka_zk.network.page_cache import is_in_memory
+from kafka_zk.network.parking import Parking
 from kafka_zk.network.server import READ_POOL_THREADS, SocketServer
 from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.network.transport import CHUNK_BYTES, COPIED_BYTES, HELD_BYTES, PlainTransport
@@ -269,7 +271,11 @@ def test_a_small_piece_of_history_in_memory_leaves_with_what_surrounds_it(segmen
             return len(data)
 
     near_and_far: Any = Noted()
-    nothing: Any = None
-    transport = PlainTransport(near_and_far, nothing, nothing)
-    transport.send([b"head", Slice(fileno, 0, COPIED_BYTES, is_cold=True), b"tail"])
+    no_pool: Any = None
+    near, far = socket.socketpair()
+    with near, far:
+        parking = Parking(near.fileno())
+        transport = PlainTransport(near_and_far, parking, no_pool)
+        transport.send([b"head", Slice(fileno, 0, COPIED_BYTES, is_cold=True), b"tail"])
+        parking.close()
     assert sent == [b"head" + content[:COPIED_BYTES] + b"tail"]
