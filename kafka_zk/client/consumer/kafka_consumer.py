@@ -52,7 +52,7 @@ class KafkaConsumer:
         self._clock = self._parts.clock
         self._user: int | None = None
         self._depth = 0
-        self._is_closed = False
+        self._is_closing = self._is_closed = False
 
     def __enter__(self) -> KafkaConsumer:
         return self
@@ -315,12 +315,13 @@ class KafkaConsumer:
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
         """Blocks. Commit (with enable.auto.commit), give the partitions up, leave the group, and let go of everything.
 
-        Waits for the coordinator no longer than `timeout_s`. Harmless a second time.
+        Waits for the coordinator no longer than `timeout_s`. Harmless a second time. The listener may use the consumer
+        while it gives its partitions up: to commit, above all.
         """
-        if self._is_closed:
+        if self._is_closing:
             return
         with self._use():
-            self._is_closed = True
+            self._is_closing = True
             try:
                 member = self._parts.member
                 if member is not None:
@@ -328,6 +329,7 @@ class KafkaConsumer:
                 self._parts.fetcher.close()
                 self._parts.network.poll(0)
             finally:
+                self._is_closed = True
                 self._parts.close()
 
     def _say_goodbye(self, member: GroupMember, timeout_s: float) -> None:
@@ -339,7 +341,8 @@ class KafkaConsumer:
             try:
                 member.rebalance.leave("the consumer is being closed", on_done=lambda: left.append(True))
             finally:
-                self._wait_uninterrupted(lambda: bool(left), timeout_s)
+                # With what the listener sent without waiting for it.
+                self._wait_uninterrupted(lambda: bool(left) and member.commits.is_idle, timeout_s)
 
     def _wait_uninterrupted(self, is_done: Callable[[], bool], timeout_s: float) -> None:
         deadline_ms = self._clock.monotonic_ms() + int(timeout_s * 1000)

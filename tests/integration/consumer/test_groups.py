@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import confluent_kafka
 import pytest
 
 from kafka_zk.client.consumer.errors import CommitFailed
 from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
+from kafka_zk.client.consumer.listener import ConsumerRebalanceListener
 from kafka_zk.client.consumer.records import OffsetAndMetadata
-from kafka_zk.client.errors import KafkaException
+from kafka_zk.client.errors import IllegalStateException, KafkaException
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import FencedInstanceId
 from kafka_zk.protocol.types import TopicPartition
@@ -79,6 +80,25 @@ def test_a_closing_consumer_commits_by_itself_when_it_is_told_to(consumers: Cons
     read(first, 10)
     first.close()
     second = consumers(group_id="auto")
+    assert second.committed([TopicPartition(name, 0)]) == {TopicPartition(name, 0): OffsetAndMetadata(10, "", 0)}
+
+
+def test_a_listener_commits_while_its_consumer_is_closed(consumers: Consumers, topic: MakeTopic) -> None:
+    """Else the next member reads all that once more."""
+    name = topic(20, 1)
+    first = consumers(group_id="last-words", max_poll_records=5)
+
+    class Commits(ConsumerRebalanceListener):
+        def on_partitions_revoked(self, partitions: Sequence[TopicPartition]) -> None:
+            first.commit_sync()
+            first.close()
+
+    first.subscribe([name], Commits())
+    read(first, 10)
+    first.close()
+    with pytest.raises(IllegalStateException):
+        first.poll(0)
+    second = consumers(group_id="last-words")
     assert second.committed([TopicPartition(name, 0)]) == {TopicPartition(name, 0): OffsetAndMetadata(10, "", 0)}
 
 

@@ -6,6 +6,20 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="a commit that the next generation overtook can be made again",
+        file="kafka_zk/client/consumer/group/commits.py",
+        old="        elif code in _FENCED and self._membership.state in (MemberState.JOINING, MemberState.SYNCING):\n",
+        new="        elif code in _FENCED and self._membership.lost:\n",
+        tests="tests/unit/client/consumer/test_commits.py",
+    ),
+    Mutant(
+        breaks="a listener may commit while its consumer is closed",
+        file="kafka_zk/client/consumer/kafka_consumer.py",
+        old="            self._is_closing = True\n",
+        new="            self._is_closing = self._is_closed = True\n",
+        tests="tests/unit/client/consumer/test_closing.py",
+    ),
+    Mutant(
         breaks="an admin looks up a coordinator again that has moved",
         file="kafka_zk/client/admin/coordinators.py",
         old="        if outcome is Again.LOADING:\n            return\n",

@@ -19,7 +19,7 @@ from functools import partial
 from kafka_zk.client.consumer.errors import CommitFailed, RebalanceInProgress, RetriableCommitFailed
 from kafka_zk.client.consumer.group.coordinator_link import CoordinatorLink
 from kafka_zk.client.consumer.group.member_requests import fetched_offsets, offset_commit, offset_fetch
-from kafka_zk.client.consumer.group.membership import Identity, Membership
+from kafka_zk.client.consumer.group.membership import Identity, Membership, MemberState
 from kafka_zk.client.consumer.records import OffsetAndMetadata
 from kafka_zk.client.consumer.sensors import Sensor
 from kafka_zk.client.consumer.settings import GroupSettings
@@ -39,6 +39,7 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 CommitCallback = Callable[[Offsets, Exception | None], None]
 
 _MOVED = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR, ErrorCode.REQUEST_TIMED_OUT})
+_FENCED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 log = logging.getLogger("org.apache.kafka.clients.consumer.internals.ConsumerCoordinator")
 
@@ -122,7 +123,11 @@ class Commits:
             # The group is waiting for assignments: they come with the next poll, and this can be tried again.
             self._membership.request_rejoin("offset commit failed since group is already rebalancing")
             return _rebalancing()
-        elif code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
+        elif code in _FENCED and self._membership.state in (MemberState.JOINING, MemberState.SYNCING):
+            # It left between JoinGroup and its answer, and the next generation has begun: a cooperative member still owns
+            # what it committed, and its offsets can be committed again.
+            return _rebalancing()
+        elif code in _FENCED:
             if identity == self._membership.identity and identity.has_generation:
                 self._membership.forget(f"encountered {code.name} from OffsetCommit response")
                 self._link.beat_as(None)
