@@ -3,7 +3,8 @@
 Role        Pure. Touched by the sender's thread only (the accumulator asks it while draining).
 Invariants  A partition's batches carry consecutive sequences under one producer id and epoch.
             A sequence that was sent once is not given to other records under the same epoch: where records were given
-            up, the epoch is raised and what is still waiting begins at 0.
+            up, the epoch is raised and what is still waiting begins at 0. What was sent before them is settled first:
+            under another epoch the broker would not know it again.
 Source      Kafka 3.9 TransactionManager and TxnPartitionEntry, their idempotent part; KIP-98, KIP-360.
 """
 
@@ -56,6 +57,8 @@ class Idempotence:
         self._partitions: dict[TopicPartition, PartitionSequences] = {}
         self._to_rewrite: set[TopicPartition] = set()
         self._unresolved: dict[TopicPartition, int] = {}
+        self._gaps: dict[TopicPartition, int] = {}
+        """The first sequence of those that no broker took and that were given up: what follows would be refused."""
 
     def __repr__(self) -> str:
         return f"{self.state} partitions={len(self._partitions)} unresolved={sorted(self._unresolved)}"
@@ -74,6 +77,7 @@ class Idempotence:
 
     def raise_epoch_if_needed(self) -> None:
         """Begin anew, under the next epoch, where sequences cannot be gone on with. To be called before draining."""
+        self._close_gaps()
         if not self._to_rewrite or self.needs_id:
             return
         if self.state.epoch >= EPOCH_MAX:
@@ -84,6 +88,7 @@ class Idempotence:
         for partition in sorted(self._to_rewrite):
             self._begin_again(self._entry(partition))
             self._unresolved.pop(partition, None)
+            self._gaps.pop(partition, None)
         self._to_rewrite.clear()
 
     def resolve(self) -> None:
@@ -97,6 +102,13 @@ class Idempotence:
                 self._to_rewrite.add(partition)
             del self._unresolved[partition]
 
+    def _close_gaps(self) -> None:
+        """Begin anew behind what was given up, once all before it is settled."""
+        for partition, sequence in self._gaps.items():
+            in_flight = self._entry(partition).in_flight
+            if not in_flight or _is_at_or_after(in_flight[0].base_sequence, sequence):
+                self._to_rewrite.add(partition)
+
     # --- draining ----------------------------------------------------------------------------------------------------
 
     def may_drain(self, batch: ProducerBatch) -> bool:
@@ -108,9 +120,22 @@ class Idempotence:
         if entry is None:
             return True
         if not batch.has_sequence:
-            return partition not in self._unresolved and not (entry.in_flight and entry.state != self.state)
+            if partition in self._unresolved or partition in self._gaps:
+                return False
+            return not (entry.in_flight and entry.state != self.state)
         # Of those that are sent again only the first may go: the others follow when it has arrived.
         return not entry.in_flight or entry.in_flight[0].base_sequence == batch.base_sequence
+
+    def awaits_first_answer(self, batch: ProducerBatch) -> bool:
+        """Whether a batch has to wait for the first that the broker takes under this epoch.
+
+        A broker that knows nothing of a producer takes any sequence (ProducerAppendInfo.checkSequence): were the first
+        batch refused, the second would be taken all the same, and the first, sent again, be out of order for good.
+        """
+        if batch.has_sequence:
+            return False
+        entry = self._partitions.get(batch.topic_partition)
+        return entry is not None and bool(entry.in_flight) and entry.last_acked_sequence == -1
 
     def stamp(self, batch: ProducerBatch) -> None:
         """Give a batch that is sent for the first time its sequence. Every batch passes here when it is sent."""
@@ -138,7 +163,7 @@ class Idempotence:
         """The broker took it, or had it already."""
         entry = self._entry(batch.topic_partition)
         is_current = (batch.producer_id, batch.producer_epoch) == entry.state
-        is_later = (batch.last_sequence - entry.last_acked_sequence) & 0x7FFFFFFF < 1 << 30  # also after a wrap
+        is_later = _is_at_or_after(batch.last_sequence, entry.last_acked_sequence)
         if is_current and is_later:
             entry.last_acked_sequence = batch.last_sequence
         if base_offset != NO_OFFSET:
@@ -156,17 +181,17 @@ class Idempotence:
                 self._to_rewrite.add(partition)
             return True
         if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            unresolved = self._unresolved.get(partition)
-            if unresolved is None and (batch.sequence_was_reset or not self._is_next(entry, batch.base_sequence)):
-                # One before it failed, and will be sent again first.
+            if batch.sequence_was_reset:
+                # The answer is about the sequence it had before.
                 return True
-            if unresolved is None or unresolved == batch.base_sequence:
+            # Otherwise one before it failed, and will be sent again first.
+            if self._is_next(entry, batch.base_sequence) or (entry.in_flight and entry.in_flight[0] is batch):
                 self._to_rewrite.add(partition)
             return True
         return is_retriable(error)
 
     def failed(self, batch: ProducerBatch, error: ErrorCode | None, *, may_have_been_taken: bool) -> None:
-        """A batch was given up. `may_have_been_taken`: its retries or its time were over, so nobody knows."""
+        """A batch was given up. `may_have_been_taken`: it was sent, and its retries or its time were over."""
         partition = batch.topic_partition
         entry = self._entry(partition)
         self._forget(entry, batch)
@@ -177,16 +202,20 @@ class Idempotence:
         elif error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             log.error("The broker returned %s for topic-partition %s with producerId %s, epoch %s, sequence number %s",
                       error.name, partition, batch.producer_id, batch.producer_epoch, batch.base_sequence)  # fmt: skip
-            self._to_rewrite.add(partition)
-        elif not may_have_been_taken:
-            # Later batches would leave a gap.
-            self._to_rewrite.add(partition)
+            self._leave_gap(batch)
+        elif not may_have_been_taken and batch.has_sequence:
+            self._leave_gap(batch)
 
     def expired(self, batch: ProducerBatch) -> None:
         """A batch's time was over after it had been sent: what follows waits until its fate can be told."""
         follower = increment_sequence(batch.base_sequence, batch.record_count)
         known = self._unresolved.get(batch.topic_partition, 0)
         self._unresolved[batch.topic_partition] = max(follower, known)
+
+    def _leave_gap(self, batch: ProducerBatch) -> None:
+        known = self._gaps.get(batch.topic_partition, batch.base_sequence)
+        is_before = _is_at_or_after(known, batch.base_sequence)
+        self._gaps[batch.topic_partition] = batch.base_sequence if is_before else known
 
     def _entry(self, partition: TopicPartition) -> PartitionSequences:
         entry = self._partitions.get(partition)
@@ -212,3 +241,8 @@ class Idempotence:
     def _forget(entry: PartitionSequences, batch: ProducerBatch) -> None:
         if batch in entry.in_flight:
             entry.in_flight.remove(batch)
+
+
+def _is_at_or_after(sequence: int, other: int) -> bool:
+    """Also after a wrap."""
+    return (sequence - other) & 0x7FFFFFFF < 1 << 30

@@ -166,7 +166,8 @@ class Sender:
         return by_node, list(ready), wait_ms, unknown
 
     def _may_drain(self, queue: PartitionQueue) -> bool:
-        return self.idempotence is None or self.idempotence.may_drain(queue.batches[0])
+        idempotence, batch = self.idempotence, queue.batches[0]
+        return idempotence is None or (idempotence.may_drain(batch) and not idempotence.awaits_first_answer(batch))
 
     def _drain(self, node_id: int, queues: list[PartitionQueue], now_ms: int) -> list[ProducerBatch]:
         """At most one batch of each partition, as much as one request may hold."""
@@ -277,7 +278,11 @@ class Sender:
             with self._accumulator.lock:
                 self._accumulator.put_back([batch])
         else:
-            self._fail(batch, error, errors_of(outcome), may_have_been_taken=batch.attempts >= self._settings.retries)
+            # An earlier attempt, or this one, may have been taken without our hearing of it.
+            is_unknown = batch.is_retried or is_retriable(error)
+            if self.idempotence is not None and is_unknown and batch.has_sequence:
+                self.idempotence.expired(batch)
+            self._fail(batch, error, errors_of(outcome), may_have_been_taken=is_unknown)
         if is_invalid_metadata(error):
             if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 log.warning(
@@ -368,7 +373,8 @@ class Sender:
             error = TimeoutException(text)
             if self.idempotence is not None and was_sent and batch.has_sequence and not batch.is_done:
                 self.idempotence.expired(batch)
-            self._fail(batch, None, lambda _, error=error: error, may_have_been_taken=True)  # type: ignore[misc]
+            # A part of a split batch has its sequence before it is sent.
+            self._fail(batch, None, lambda _, error=error: error, may_have_been_taken=was_sent)  # type: ignore[misc]
 
     def _abort_all(self, error: Exception) -> None:
         with self._accumulator.lock:

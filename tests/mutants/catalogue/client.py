@@ -97,6 +97,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/client/producer/test_idempotence.py",
     ),
     Mutant(
+        breaks="what follows a part that was given up unsent does not go out with a gap",
+        file="kafka_zk/client/producer/sender.py",
+        old="may_have_been_taken=was_sent)",
+        new="may_have_been_taken=True)",
+        tests="tests/unit/client/producer/test_sender_lives.py -k time_is_over",
+    ),
+    Mutant(
+        breaks="what was sent before a gap is settled under its own epoch",
+        file="kafka_zk/client/producer/idempotence.py",
+        old="            if not in_flight or _is_at_or_after(in_flight[0].base_sequence, sequence):",
+        new="            if in_flight is not None:",
+        tests="tests/unit/client/producer/test_idempotence.py -k unsent",
+    ),
+    Mutant(
         breaks="memory that a batch held is free once its fate is known",
         file="kafka_zk/client/producer/record_accumulator.py",
         old="            self.pool.give_back(batch.allocated_bytes)\n            batch.allocated_bytes = 0",

@@ -192,3 +192,51 @@ def test_the_parts_of_a_split_batch_share_its_sequences(idempotence: Idempotence
     assert idempotence.may_drain(parts[0])
     assert not idempotence.may_drain(parts[1])
     assert not idempotence.may_drain(second)
+
+
+def split_in_two(idempotence: Idempotence, batch: ProducerBatch) -> list[ProducerBatch]:
+    from kafka_zk.record.compression import Codec
+
+    batch.close(Codec.NONE, None)
+    parts = batch.split(61 + 2 * 9, Codec.NONE, None)
+    idempotence.replaced(batch, parts)
+    return parts
+
+
+def test_after_a_part_that_was_given_up_unsent_nothing_goes_out_with_a_gap(idempotence: Idempotence) -> None:
+    whole, later = batch_of(4), batch_of(1)
+    sent(idempotence, whole)
+    first, second = split_in_two(idempotence, whole)
+    idempotence.failed(second, None, may_have_been_taken=False)
+    # The first part's fate is told under the epoch in which it was sent.
+    idempotence.raise_epoch_if_needed()
+    assert stamps(first) == [(7, 0, 0)]
+    assert not idempotence.may_drain(later)
+    idempotence.succeeded(first, 0)
+    idempotence.raise_epoch_if_needed()
+    sent(idempotence, later)
+    assert stamps(later) == [(7, 1, 0)]
+
+
+def test_what_was_sent_behind_an_unsent_part_begins_anew_when_those_before_are_settled(
+    idempotence: Idempotence,
+) -> None:
+    whole, behind = batch_of(4), batch_of(1)
+    sent(idempotence, whole, behind)
+    first, second = split_in_two(idempotence, whole)
+    idempotence.failed(second, None, may_have_been_taken=False)
+    idempotence.raise_epoch_if_needed()
+    assert stamps(first, behind) == [(7, 0, 0), (7, 0, 4)]
+    idempotence.succeeded(first, 0)
+    idempotence.raise_epoch_if_needed()
+    assert stamps(behind) == [(7, 1, 0)]
+
+
+def test_a_second_batch_waits_until_the_broker_has_taken_the_first(idempotence: Idempotence) -> None:
+    first, second = batch_of(4), batch_of(1)
+    assert not idempotence.awaits_first_answer(first)
+    sent(idempotence, first)
+    assert idempotence.awaits_first_answer(second)
+    idempotence.succeeded(first, 0)
+    sent(idempotence, second)
+    assert not idempotence.awaits_first_answer(batch_of(1))
