@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import gevent
@@ -61,6 +61,9 @@ class GroupManager:
         self._retention_ms = retention_ms
         self._check_interval_ms = check_interval_ms
         self._measures = measures
+        self._load_count = 0
+        self._deleted: list[frozenset[TopicPartition]] = []
+        """What was deleted while loads were to come or under way: a load takes in what it was when it was asked for."""
         self._tasks: deque[Callable[[], None]] = deque()
         self._has_task = Event()
         self._worker: gevent.Greenlet[..., None] | None = None
@@ -104,7 +107,9 @@ class GroupManager:
         load = self.ownership.elected(partition, leader_epoch)
         if load is not None:
             log_lines.info("[GroupMetadataManager] Scheduling loading of offsets and group metadata: %s", load)
-            self._later(lambda: self._load(load))
+            first = len(self._deleted)
+            self._load_count += 1
+            self._later(lambda: self._end_load(load, first))
 
     def resigned(self, epochs: Mapping[int, int | None]) -> None:
         """Other brokers lead these partitions since these epochs: drop their groups at once. Does not switch."""
@@ -128,8 +133,17 @@ class GroupManager:
                 self._performer.decide(group, partial(unloaded, group))
         return counts
 
-    def _load(self, load: Load) -> None:
+    def _end_load(self, load: Load, first: int) -> None:
         """Blocks."""
+        try:
+            self._load(load, first)
+        finally:
+            self._load_count -= 1
+            if not self._load_count:
+                self._deleted.clear()
+
+    def _load(self, load: Load, first: int) -> None:
+        """Blocks. Without the offsets of what was deleted since the load was asked for: `_deleted` from `first` on."""
         started_ms = self._clock.monotonic_ms()
         try:
             replay = LogReplay()
@@ -139,8 +153,10 @@ class GroupManager:
             if not self.ownership.is_current(load):
                 log_lines.info("[GroupMetadataManager] The %s was overtaken", load)
                 return
+            gone = frozenset[TopicPartition]().union(*self._deleted[first:])
             for group in groups:
                 if self.groups.setdefault(group.group_id, group) is group:
+                    self._forget_offsets([group], gone)
                     self.open_transactions.note(group)
                     self._performer.decide(group, partial(loaded, group))
         except Exception as error:
@@ -190,17 +206,29 @@ class GroupManager:
     # --- removal -----------------------------------------------------------------------------------------------------
 
     def handle_deleted_partitions(self, partitions: Collection[TopicPartition]) -> None:
-        """Topics are gone: so are the offsets in them, in the background. Does not switch."""
-        gone = frozenset(partitions)
-        if gone and self.groups:
-            self._later(lambda: self._remove_offsets_of(gone))
+        """Topics are gone: so are the offsets in them, at once; their tombstones follow. Does not switch.
 
-    def _remove_offsets_of(self, gone: frozenset[TopicPartition]) -> None:
-        """Blocks."""
-        count = sum(
-            self.clean_up(group, group.offsets.remove(gone.intersection(group.offsets.partitions)))
-            for group in self._in_turns()
-        )
+        A topic of the same name may be made at once, and what is committed for it is another's.
+        """
+        gone = frozenset(partitions)
+        if self._load_count:
+            self._deleted.append(gone)
+        self._forget_offsets(self.groups.values(), gone)
+
+    def _forget_offsets(self, groups: Iterable[Group], gone: frozenset[TopicPartition]) -> None:
+        found = [(group, group.offsets.known_of(gone)) for group in groups] if gone else []
+        removed = [(group, group.offsets.remove(known)) for group, known in found if known]
+        if removed:
+            self._later(lambda: self._bury(removed))
+
+    def _bury(self, removed: Sequence[tuple[Group, Sequence[TopicPartition]]]) -> None:
+        """Blocks. Write the tombstones of offsets that are removed, but of what was committed anew since."""
+        count = 0
+        for group, partitions in removed:
+            if self.groups.get(group.group_id) is group:
+                again = set(group.offsets.known_of(partitions))
+                count += self.clean_up(group, [partition for partition in partitions if partition not in again])
+                gevent.sleep(0)
         log_lines.info("[GroupMetadataManager] Removed %d offsets associated with deleted partitions", count)
 
     def _await_next_check(self) -> None:

@@ -6,6 +6,20 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="a tombstone buries nothing that was committed anew since its topic was deleted",
+        file="kafka_zk/coordinator/group/manager.py",
+        old="[partition for partition in partitions if partition not in again]",
+        new="list(partitions)",
+        tests="tests/unit/coordinator/test_coordinator_log.py -k successor",
+    ),
+    Mutant(
+        breaks="a load leaves out what was deleted since it was asked for",
+        file="kafka_zk/coordinator/group/manager.py",
+        old="                    self._forget_offsets([group], gone)\n",
+        new="",
+        tests="tests/unit/coordinator/test_coordinator_log.py -k leaves_out",
+    ),
+    Mutant(
         breaks="a failed log directory is described by its code",
         file="kafka_zk/api/admin/describe_log_dirs.py",
         old="    if directory.is_offline:\n",

@@ -10,6 +10,7 @@ from typing import Any
 
 import gevent
 import pytest
+from gevent.event import Event
 
 from kafka_zk.coordinator.group import manager
 from kafka_zk.coordinator.group.coordinator import GroupCoordinator, Leaver
@@ -243,8 +244,8 @@ def test_rule_62_offsets_of_a_deleted_topic_get_tombstones(made: Coordinated):
     made.lead()
     made.commit(5)
     made.coordinator.handle_deleted_partitions([TP, TopicPartition("other", 1)])
-    wait(lambda: made.fetch() == (ErrorCode.NONE, None))
-    assert made.records()[-1][1] is None
+    wait(lambda: made.records()[-1][1] is None)
+    assert made.fetch() == (ErrorCode.NONE, None)
     assert made.coordinator.list_groups() == (ErrorCode.NONE, []), "nothing held the group any longer"
 
 
@@ -477,3 +478,51 @@ def test_rule_64_only_what_was_appended_is_counted(made: Coordinated):
     made.broker.partition(OFFSETS).is_leader = False
     assert made.commit(6) is ErrorCode.NOT_COORDINATOR
     assert metric.attributes()["offset-commit-count"] == 1
+
+
+def test_offsets_of_a_deleted_topic_are_gone_at_once_and_those_of_its_successor_stay(made: Coordinated):
+    """While the clean-up waits behind whatever the background does."""
+    made.lead()
+    made.commit(5)
+    goes_on = Event()
+    made.coordinator._manager._later(goes_on.wait)
+    made.coordinator.handle_deleted_partitions([TP])
+    assert made.fetch() == (ErrorCode.NONE, None)
+    assert made.commit(1) is ErrorCode.NONE
+    goes_on.set()
+    wait(lambda: not made.coordinator._manager._tasks)
+    assert made.fetch() == (ErrorCode.NONE, 1)
+    made.follow(1)
+    made.lead(2)
+    assert made.fetch() == (ErrorCode.NONE, 1)
+
+
+def test_a_load_leaves_out_what_was_deleted_since_it_was_asked_for(made: Coordinated):
+    made.lead()
+    made.commit(5)
+    made.follow(1)
+    may_load = Event()
+    made.coordinator._manager._later(may_load.wait)
+    made.broker.lead(OFFSETS, epoch=2, partition_epoch=2)
+    assert made.fetch()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    made.coordinator.handle_deleted_partitions([TP])
+    may_load.set()
+    wait(lambda: made.fetch() == (ErrorCode.NONE, None))
+    assert made.commit(1) is ErrorCode.NONE
+    wait(lambda: not made.coordinator._manager._tasks)
+    assert made.fetch() == (ErrorCode.NONE, 1)
+    made.follow(3)
+    made.lead(4)
+    assert made.fetch() == (ErrorCode.NONE, 1)
+
+
+def test_a_load_takes_in_what_was_committed_elsewhere_after_a_deletion(made: Coordinated):
+    """Only loads that were asked for before it are meant."""
+    made.lead()
+    made.commit(5)
+    made.coordinator.handle_deleted_partitions([TP])
+    made.commit(2)
+    made.follow(1)
+    made.lead(2)
+    assert made.fetch() == (ErrorCode.NONE, 2)
+    assert made.coordinator._manager._deleted == []

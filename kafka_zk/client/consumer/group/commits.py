@@ -124,8 +124,8 @@ class Commits:
             self._membership.request_rejoin("offset commit failed since group is already rebalancing")
             return _rebalancing()
         elif code in _FENCED and self._membership.state in (MemberState.JOINING, MemberState.SYNCING):
-            # It left between JoinGroup and its answer, and the next generation has begun. A cooperative member still owns
-            # what it committed, and may commit it again.
+            # It left between JoinGroup and its answer, and the next generation has begun. A cooperative member still
+            # owns what it committed, and may commit it again.
             return _rebalancing()
         elif code in _FENCED:
             if identity == self._membership.identity and identity.has_generation:

@@ -149,6 +149,12 @@ class GroupOffsets:
 
     # --- removal -----------------------------------------------------------------------------------------------------
 
+    def known_of(self, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
+        """Those of `partitions` that have, or may soon have, a valid offset."""
+        if not (self._commits or self._transactions) and len(self.committed) < len(partitions):
+            return [partition for partition in self.committed if partition in partitions]
+        return [partition for partition in partitions if partition in self.committed or self.is_pending(partition)]
+
     def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Forget these, whatever is on its way; those that may have a record in the log, which needs a tombstone."""
         removed = []
