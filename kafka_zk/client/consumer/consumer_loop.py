@@ -46,14 +46,19 @@ class ConsumerLoop:
         self._clock = clock
         self._retry_backoff_s = retry_backoff_ms / 1000
         self._woken = False
+        self._is_uninterruptible = False
 
     def wakeup(self) -> None:
         """Let the call that waits, or the next one that would, raise WakeupException."""
         self._woken = True
         self._network.wakeup()
 
+    def disable_wakeups(self) -> None:
+        """From now on nobody's wait is given up, whoever calls `wakeup`."""
+        self._is_uninterruptible = True
+
     def check_wakeup(self) -> None:
-        if self._woken:
+        if self._woken and not self._is_uninterruptible:
             self._woken = False
             raise WakeupException()
 

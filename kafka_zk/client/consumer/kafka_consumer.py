@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from kafka_zk.client.client_metrics import MetricName
-from kafka_zk.client.consumer.errors import ConcurrentUse, IllegalState, InvalidGroupId, WakeupException
+from kafka_zk.client.consumer.errors import ConcurrentUse, IllegalState, InvalidGroupId
 from kafka_zk.client.consumer.group.commits import CommitCallback, Offsets, may_be_retried
 from kafka_zk.client.consumer.group.group_member import GroupMember
 from kafka_zk.client.consumer.leader_questions import FoundOffset
@@ -322,6 +322,8 @@ class KafkaConsumer:
             return
         with self._use():
             self._is_closing = True
+            # As in Java: a wakeup that came too late must not cost the listener its last commit.
+            self._loop.disable_wakeups()
             try:
                 member = self._parts.member
                 if member is not None:
@@ -333,25 +335,22 @@ class KafkaConsumer:
                 self._parts.close()
 
     def _say_goodbye(self, member: GroupMember, timeout_s: float) -> None:
-        if self._subscriptions.type is not SubscriptionType.NONE and timeout_s > 0:
-            member.final_commit()
-        self._wait_uninterrupted(lambda: member.commits.is_idle, timeout_s)
-        if self._subscriptions.is_auto_assigned:
-            left: list[bool] = []
-            try:
-                member.rebalance.leave("the consumer is being closed", on_done=lambda: left.append(True))
-            finally:
-                # With what the listener sent without waiting for it.
-                self._wait_uninterrupted(lambda: bool(left) and member.commits.is_idle, timeout_s)
+        try:
+            if self._subscriptions.type is not SubscriptionType.NONE and timeout_s > 0:
+                member.final_commit()
+            self._loop.wait_for(lambda: member.commits.is_idle, timeout_s)
+        finally:
+            # Whatever a callback of a commit raises: the group need not wait for a session to time out.
+            if self._subscriptions.is_auto_assigned:
+                self._leave(member, timeout_s)
 
-    def _wait_uninterrupted(self, is_done: Callable[[], bool], timeout_s: float) -> None:
-        deadline_ms = self._clock.monotonic_ms() + int(timeout_s * 1000)
-        while True:
-            try:
-                self._loop.wait_for(is_done, (deadline_ms - self._clock.monotonic_ms()) / 1000)
-                return
-            except WakeupException:
-                continue
+    def _leave(self, member: GroupMember, timeout_s: float) -> None:
+        left: list[bool] = []
+        try:
+            member.rebalance.leave("the consumer is being closed", on_done=lambda: left.append(True))
+        finally:
+            # With what the listener sent without waiting for it.
+            self._loop.wait_for(lambda: bool(left) and member.commits.is_idle, timeout_s)
 
     # --- inside ------------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/client/consumer/test_commits.py",
     ),
     Mutant(
+        breaks="a wakeup that came too late interrupts no close",
+        file="kafka_zk/client/consumer/kafka_consumer.py",
+        old="            self._loop.disable_wakeups()\n",
+        new="",
+        tests="tests/unit/client/consumer/test_leaving.py -k wakeup",
+    ),
+    Mutant(
+        breaks="a callback that fails in close keeps nobody in the group",
+        file="kafka_zk/client/consumer/kafka_consumer.py",
+        old="        finally:\n            # Whatever a callback",
+        new="        except ZeroDivisionError:\n            raise\n        else:\n            # Whatever a callback",
+        tests="tests/unit/client/consumer/test_leaving.py -k keeps_nobody",
+    ),
+    Mutant(
         breaks="a listener may commit while its consumer is closed",
         file="kafka_zk/client/consumer/kafka_consumer.py",
         old="            self._is_closing = True\n",
