@@ -344,8 +344,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a large write that took three connections is given up",
         file="kafka_zk/zk/sending.py",
-        old="                    lost[index] += sizes[index] >= LARGE_BYTES\n",
-        new="                    lost[index] += sizes[index] >= LARGE_BYTES and lost[index] < LOST_TOGETHER\n",
+        old="LOST_TOGETHER, LOST_AT_ALL = 2, 3\n",
+        new="LOST_TOGETHER, LOST_AT_ALL = 2, 5\n",
         tests="tests/unit/zk/test_limits.py -k three_connections",
     ),
     Mutant(
