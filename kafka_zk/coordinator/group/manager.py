@@ -28,6 +28,7 @@ from kafka_zk.coordinator.group.gauges import GroupMeasures
 from kafka_zk.coordinator.group.ownership import Load, Ownership
 from kafka_zk.coordinator.group.performer import Performer
 from kafka_zk.coordinator.group.store import OffsetsLog
+from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.supervision import caught, spawn_for_life
 
@@ -64,6 +65,7 @@ class GroupManager:
         self._load_count = 0
         self._deleted: list[frozenset[TopicPartition]] = []
         """What was deleted while loads were to come or under way: a load takes in what it was when it was asked for."""
+        self._unburied: list[tuple[Group, Sequence[TopicPartition]]] = []
         self._tasks: deque[Callable[[], None]] = deque()
         self._has_task = Event()
         self._worker: gevent.Greenlet[..., None] | None = None
@@ -202,6 +204,7 @@ class GroupManager:
             if group is not None and self.partition_of(group_id) in partitions:
                 group.offsets.end_transaction(producer_id, is_commit=is_commit)
                 self.open_transactions.ended(producer_id, group_id)
+        self._bury_the_rest()
 
     # --- removal -----------------------------------------------------------------------------------------------------
 
@@ -222,20 +225,35 @@ class GroupManager:
             self._later(lambda: self._bury(removed))
 
     def _bury(self, removed: Sequence[tuple[Group, Sequence[TopicPartition]]]) -> None:
-        """Blocks. Write the tombstones of offsets that are removed, but of what was committed anew since."""
+        """Blocks. Write the tombstones of offsets that are removed, but of what was committed anew since.
+
+        Where that is not decided yet, by a commit on its way or a transaction, it is seen to again once it is.
+        """
         count = 0
         for group, partitions in removed:
-            if self.groups.get(group.group_id) is group:
-                again = set(group.offsets.known_of(partitions))
-                count += self.clean_up(group, [partition for partition in partitions if partition not in again])
-                gevent.sleep(0)
+            if self.ownership.check(self.partition_of(group.group_id)) is not ErrorCode.NONE:
+                continue
+            # The group may have ended since, with nothing in memory that told of these, or been made anew.
+            current = self.groups.get(group.group_id, group)
+            undecided = [partition for partition in partitions if current.offsets.is_pending(partition)]
+            if undecided:
+                self._unburied.append((current, undecided))
+            again = {*undecided, *current.offsets.known_of(partitions)}
+            count += self.clean_up(current, [partition for partition in partitions if partition not in again])
+            gevent.sleep(0)
         log_lines.info("[GroupMetadataManager] Removed %d offsets associated with deleted partitions", count)
+
+    def _bury_the_rest(self) -> None:
+        if self._unburied:
+            unburied, self._unburied = self._unburied, []
+            self._later(lambda: self._bury(unburied))
 
     def _await_next_check(self) -> None:
         self._timer = self._clock.call_at(self._clock.monotonic_ms() + self._check_interval_ms, self._check)
 
     def _check(self) -> None:
         self._later(self.remove_expired)
+        self._bury_the_rest()
         self._await_next_check()
 
     def remove_expired(self) -> None:

@@ -127,6 +127,11 @@ class Coordinated:
             piece.release()
         return list(batches(data))
 
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is left to do in the background."""
+        return not self.coordinator._manager._has_task.is_set()
+
     def records(self) -> list[tuple[bytes | None, bytes | None]]:
         return [(record.key, record.value) for batch in self.batches() for record in decode_records(batch)]
 
@@ -490,7 +495,7 @@ def test_offsets_of_a_deleted_topic_are_gone_at_once_and_those_of_its_successor_
     assert made.fetch() == (ErrorCode.NONE, None)
     assert made.commit(1) is ErrorCode.NONE
     goes_on.set()
-    wait(lambda: not made.coordinator._manager._tasks)
+    wait(lambda: made.is_idle)
     assert made.fetch() == (ErrorCode.NONE, 1)
     made.follow(1)
     made.lead(2)
@@ -509,7 +514,7 @@ def test_a_load_leaves_out_what_was_deleted_since_it_was_asked_for(made: Coordin
     may_load.set()
     wait(lambda: made.fetch() == (ErrorCode.NONE, None))
     assert made.commit(1) is ErrorCode.NONE
-    wait(lambda: not made.coordinator._manager._tasks)
+    wait(lambda: made.is_idle)
     assert made.fetch() == (ErrorCode.NONE, 1)
     made.follow(3)
     made.lead(4)
@@ -526,3 +531,39 @@ def test_a_load_takes_in_what_was_committed_elsewhere_after_a_deletion(made: Coo
     made.lead(2)
     assert made.fetch() == (ErrorCode.NONE, 2)
     assert made.coordinator._manager._deleted == []
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [lambda made: made.coordinator.delete_groups([GROUP]), lambda made: made.coordinator._manager.remove_expired()],
+    ids=["deleted", "idle"],
+)
+def test_offsets_of_a_deleted_topic_get_tombstones_though_their_group_ended_first(
+    made: Coordinated, ends: Callable[[Coordinated], object]
+):
+    """Before the clean-up has its turn: nothing in memory tells of the offsets any more."""
+    made.lead()
+    made.commit(5)
+    made.coordinator.handle_deleted_partitions([TP])
+    ends(made)
+    assert made.coordinator.list_groups() == (ErrorCode.NONE, [])
+    wait(lambda: made.records()[-1] == (offset_key(GROUP, TP), None))
+    made.follow(1)
+    made.lead(2)
+    assert made.fetch() == (ErrorCode.NONE, None)
+
+
+@pytest.mark.parametrize(("is_commit", "found"), [(True, 1), (False, None)])
+def test_a_transaction_decides_whether_offsets_of_a_deleted_topic_get_tombstones(
+    made: Coordinated, is_commit: bool, found: int | None
+):
+    made.lead()
+    made.commit(5)
+    made.coordinator.handle_deleted_partitions([TP])
+    assert made.commit_in_transaction(1) is ErrorCode.NONE
+    wait(lambda: made.is_idle)
+    made.end_transaction(is_commit=is_commit)
+    wait(lambda: made.is_idle)
+    made.follow(1)
+    made.lead(2)
+    assert made.fetch() == (ErrorCode.NONE, found)
