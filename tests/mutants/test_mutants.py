@@ -26,7 +26,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     The bytecode that is there comes along: it counts for sources of its time and size only, and -B adds no more.
     """
     folder = tmp_path_factory.mktemp("mutants")
-    for part in ("kafka_zk", "tests", "config", "scripts"):
+    for part in ("kafka_zk", "tests", "config", "docs", "scripts"):
         shutil.copytree(PROJECT / part, folder / part)
     for file in ("setup.cfg", "setup.py", "pyproject.toml", "README.md"):
         shutil.copy(PROJECT / file, folder)

@@ -164,7 +164,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/replication/manager.py",
         old="        self._failing.spawn(self._let_go, failed)\n",
         new="        self._let_go(failed)\n",
-        tests="tests/unit/replication/test_failed_directories.py -k retention",
+        tests="tests/unit/replication/test_failed_directories.py",
     ),
     Mutant(
         breaks="a disk error of one partition that shall lead is that partition's",

@@ -109,8 +109,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="an answer that gets ready while the last ones are being sent is sent, too",
         file="kafka_zk/network/connection.py",
-        old="            while self._waiting or self._out:\n",
-        new="            while self._waiting and not self._out:\n",
+        old="                elif self._waiting:\n                    parking.wait_woken()\n",
+        new="                if self._waiting:\n                    parking.wait_woken()\n",
         tests=ENDS,
     ),
     Mutant(
