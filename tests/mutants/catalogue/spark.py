@@ -6,6 +6,13 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="a query asks a broker again that knows no leaders yet",
+        file="kafka_zk/spark/sources/kafka/planner.py",
+        old="                if not is_retriable(error.code) or time",
+        new="                if error or time",
+        tests="tests/unit/spark/sources/test_planning.py -k leaders_yet",
+    ),
+    Mutant(
         breaks="a reader of ranges goes on behind batches that have no rows",
         file="kafka_zk/client/range_reading/visible_batches.py",
         old="        next_offset = max(next_offset, header.next_offset)\n",

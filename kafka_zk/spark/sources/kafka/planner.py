@@ -8,14 +8,16 @@ Invariants  Ends are looked up with the query's isolation level: what is planned
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Collection, Mapping, Sequence
 
 from kafka_zk.client.admin.admin_client import AdminClient
+from kafka_zk.client.admin.admin_results import TopicDescription
 from kafka_zk.client.admin.offset_listing import ListedOffset
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.tables.admin import ADMIN_KEYS
-from kafka_zk.protocol.errors import BrokerError, UnknownTopicOrPartition
+from kafka_zk.protocol.errors import BrokerError, UnknownTopicOrPartition, is_retriable
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition, uuid_to_base64
 from kafka_zk.spark.sources.errors import DataLossError, SourceError, SourceOptionError
 from kafka_zk.spark.sources.kafka.settings import BOOTSTRAP, ReadSettings
@@ -24,6 +26,10 @@ from kafka_zk.spark.sources.ranges import OffsetRange, divide, ranges_between
 from kafka_zk.spark.sources.stream_offsets import StreamOffsets
 
 Offsets = dict[TopicPartition, int]
+
+REQUEST_TIMEOUT_MS = 30_000
+"""As the client has it, where request.timeout.ms does not say."""
+RETRY_S = 0.2
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +59,7 @@ class Planner:
         wanted = self._settings.subscription
         try:
             topics = self._topics()
-            described = self._client().describe_topics(topics)
+            described = self._described(topics)
         except UnknownTopicOrPartition:
             missing = sorted(set(topics) - self._existing())
             raise SourceError(f"There is no topic {', '.join(missing) or wanted} in the cluster ({wanted}).") from None
@@ -68,6 +74,20 @@ class Planner:
                 )
         ids = {name: uuid_to_base64(topic.topic_id) for name, topic in described.items() if topic.topic_id != NULL_UUID}
         return sorted(each for each in there if wanted.has(each)), ids
+
+    def _described(self, topics: Sequence[str]) -> Mapping[str, TopicDescription]:
+        """Blocks. A broker that has just started knows no leaders yet: ask it for as long as a request may take."""
+        timeout_ms = int(self._settings.client.get("request.timeout.ms", REQUEST_TIMEOUT_MS))
+        deadline_s = time.monotonic() + timeout_ms / 1000
+        while True:
+            try:
+                return self._client().describe_topics(topics)
+            except UnknownTopicOrPartition:
+                raise
+            except BrokerError as error:
+                if not is_retriable(error.code) or time.monotonic() >= deadline_s:
+                    raise
+            time.sleep(RETRY_S)
 
     def _topics(self) -> list[str]:
         wanted = self._settings.subscription

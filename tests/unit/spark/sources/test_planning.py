@@ -15,6 +15,7 @@ from kafka_zk.client.admin.offset_listing import Listed, ListedOffset
 from kafka_zk.protocol.errors import LeaderNotAvailable, UnknownTopicOrPartition
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition, uuid_to_base64
 from kafka_zk.spark.sources.errors import DataLossError, SourceError
+from kafka_zk.spark.sources.kafka import planner as kafka_planner
 from kafka_zk.spark.sources.kafka.planner import Planner
 from kafka_zk.spark.sources.kafka.settings import batch_settings, stream_settings
 from kafka_zk.spark.sources.kafka.stream_reader import KafkaStreamReader
@@ -31,11 +32,16 @@ class Cluster:
         self.committed: dict[str, Mapping[TopicPartition, int]] = {}
         self.leaderless: set[TopicPartition] = set()
         self.ids: dict[str, UUID] = {}
+        self.unready_count = 0
+        """How often it does not know its leaders yet."""
 
     def list_topics(self, *, internal: bool) -> list[TopicListing]:
         return [TopicListing(topic, NULL_UUID, False) for topic in sorted({each.topic for each in self.logs})]
 
     def describe_topics(self, names: Sequence[str]) -> dict[str, TopicDescription]:
+        if self.unready_count:
+            self.unready_count -= 1
+            raise LeaderNotAvailable
         found = {}
         for name in names:
             infos = [
@@ -93,6 +99,17 @@ def test_a_batch_reads_from_start_to_end() -> None:
     assert plan(cluster, startingTimestamp="4", endingTimestamp="6", startingOffsetsByTimestampStrategy="latest") == [
         ("a-0", 4, 6)
     ]
+
+
+def test_a_broker_that_knows_no_leaders_yet_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has just started: no query ends because of that."""
+    monkeypatch.setattr(kafka_planner, "RETRY_S", 0)
+    cluster = Cluster({A0: (2, 10)})
+    cluster.unready_count = 3
+    assert plan(cluster) == [("a-0", 2, 10)]
+    cluster.unready_count = 10**9
+    with pytest.raises(SourceError, match="Topics could not be described"):
+        plan(cluster, **{"kafka.request.timeout.ms": "1"})
 
 
 def test_the_pattern_finds_topics_and_assign_partitions() -> None:
