@@ -6,13 +6,13 @@ Source      ConfigAdminManager: preprocess, prepareIncrementalConfigs, validateL
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 from kafka_zk.config.declaration import Config
 from kafka_zk.config.values import ConfigType
+from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import BrokerError, InvalidConfig, InvalidRequest
 
 ROOT_LOGGER = "root"
@@ -46,10 +46,12 @@ class Change(NamedTuple):
 
 
 def check_changes(changes: Sequence[Change]) -> None:
-    """Raise InvalidRequest unless each key comes once, and with a value where it needs one."""
-    if any(count > 1 for count in Counter(change.name for change in changes).values()):
+    """Blocks in turns. Raise InvalidRequest unless each key comes once, and with a value where it needs one."""
+    if len({change.name for change in in_turns(changes)}) < len(changes):
         raise InvalidRequest("Error due to duplicate config keys")
-    missing = [change.name for change in changes if change.value is None and change.operation != Operation.DELETE]
+    missing = [
+        change.name for change in in_turns(changes) if change.value is None and change.operation != Operation.DELETE
+    ]
     if missing:
         raise InvalidRequest(f"Null value not supported for : {', '.join(missing)}")
 

@@ -2,7 +2,8 @@
 
 Role        CreateTopics, CreatePartitions, DeleteTopics and ElectLeaders answer only when a client that asks this
             broker next will see their effect.
-Invariants  Answered exactly once: by the metadata update that shows the last of what is wanted, or at the deadline.
+Invariants  Answered at most once: by the metadata update that shows the last of what is wanted, or at the deadline.
+            A wait whose client has gone is forgotten; what it asked for happens all the same.
 Source      DelayedCreatePartitions, DelayedDeleteTopics, DelayedElectLeader.
 """
 
@@ -72,6 +73,7 @@ class MetadataWait:
         return self._wait(_Wait(set(topics), is_shown, timeout_ms), topics)
 
     def _wait(self, wait: _Wait[Wanted], topics: Iterable[str]) -> Pending[set[Wanted]]:
+        wait.answer.when_left(lambda gone: self._purgatory.cancel(wait) if gone else None)
         self._purgatory.complete_or_watch(wait, topics)
         return wait.answer
 

@@ -8,10 +8,11 @@ Source      ZkAdminManager.describeUserScramCredentials, alterUserScramCredentia
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kafka_zk.admin.quota_znodes import change_overrides, overrides_of
+from kafka_zk.giving_way import in_turns, let_go
 from kafka_zk.protocol.errors import (
     BrokerError,
     DuplicateResource,
@@ -23,7 +24,8 @@ from kafka_zk.security.scram import BY_CODE, MAX_ITERATIONS, MIN_ITERATIONS, Mec
 from kafka_zk.zk.entity_configs import entities_with_config
 from kafka_zk.zk.errors import ZkError
 from kafka_zk.zk.session import ZkClient
-from kafka_zk.zk.znodes import entities_of
+from kafka_zk.zk.siblings import Siblings
+from kafka_zk.zk.znodes import ConfigEntityTypeZNode, entities_of, sanitize
 
 NO_NAME = "Username must not be empty"
 
@@ -43,37 +45,37 @@ class Deletion(NamedTuple):
     mechanism: int
 
 
-Described = dict[str, dict[Mechanism, int] | BrokerError]
-"""By user: iterations by mechanism, or why there are none."""
-
-
 NO_ZNODE_NAMES = (".", "..")
 """ZooKeeper takes no such path, so nobody of that name has a credential."""
 
 
-def describe_everybody(zk: ZkClient) -> Described:
-    """Blocks. Of every user who has a credential."""
+def describe_everybody(zk: ZkClient) -> dict[str, dict[Mechanism, int]]:
+    """Blocks. Iterations by mechanism of every user who has a credential."""
     users = [name for path in entities_with_config(zk, "users") for _, name in entities_of(f"users/{path}") if name]
     described = {user: _iterations(zk, user) for user in users}
     return {user: found for user, found in described.items() if found}
 
 
-def describe_users(zk: ZkClient, users: Sequence[str]) -> Described:
-    """Blocks. Of these users, each once."""
-    described: Described = {}
-    for user, count in Counter(users).items():
+def describe_users(zk: ZkClient, users: Iterable[str]) -> Iterator[tuple[str, dict[Mechanism, int] | BrokerError]]:
+    """Blocks in turns. Of these users, each once: iterations by mechanism, or why there are none."""
+    counts = Counter(in_turns(users))
+    there = Siblings(zk, ConfigEntityTypeZNode.path("users"))
+    for user, count in in_turns(counts.items()):
         if not user:
-            described[user] = ResourceNotFound(NO_NAME)
+            yield user, ResourceNotFound(NO_NAME)
         elif count > 1:
-            described[user] = DuplicateResource(
-                f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
+            yield (
+                user,
+                DuplicateResource(
+                    f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
+                ),
             )
         else:
-            found = _iterations(zk, user)
-            described[user] = found or ResourceNotFound(
-                f"Attempt to describe a user credential that does not exist: {user}"
+            found = _iterations(zk, user) if there.may_have(sanitize(user)) else {}
+            yield (
+                user,
+                found or ResourceNotFound(f"Attempt to describe a user credential that does not exist: {user}"),
             )
-    return described
 
 
 def _iterations(zk: ZkClient, user: str) -> dict[Mechanism, int]:
@@ -87,41 +89,57 @@ def alter_credentials(
     zk: ZkClient, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]
 ) -> dict[str, BrokerError | None]:
     """Blocks. What came of it for each user: None, or why nothing was changed."""
-    outcomes: dict[str, BrokerError | None] = dict(_refusals(deletions, upsertions))
-    for user in dict.fromkeys([upsertion.user for upsertion in upsertions] + [deletion.user for deletion in deletions]):
-        if user not in outcomes:
-            outcomes[user] = _alter_one(
-                zk,
-                user,
-                [deletion for deletion in deletions if deletion.user == user],
-                [upsertion for upsertion in upsertions if upsertion.user == user],
-            )
+    outcomes = _refusals(deletions, upsertions)
+    by_user: dict[str, tuple[list[Deletion], list[Upsertion]]] = {}
+    for upsertion in in_turns(upsertions):
+        if upsertion.user not in outcomes:
+            by_user.setdefault(upsertion.user, ([], []))[1].append(upsertion)
+    for deletion in in_turns(deletions):
+        if deletion.user not in outcomes:
+            by_user.setdefault(deletion.user, ([], []))[0].append(deletion)
+    for user, (taken_away, stored) in in_turns(by_user.items()):
+        outcomes[user] = _alter_one(zk, user, taken_away, stored)
+    let_go(by_user)
     return outcomes
 
 
-def _refusals(deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]) -> dict[str, BrokerError]:
-    """The users whose changes are wrong by themselves."""
-    refused: dict[str, BrokerError] = {}
-    for deletion in deletions:
+def _refusals(deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]) -> dict[str, BrokerError | None]:
+    """Blocks in turns. The users whose changes are wrong by themselves. Equal ones have one error."""
+    refused: dict[str, BrokerError | None] = {}
+    for deletion in in_turns(deletions):
         if not deletion.user:
-            refused[deletion.user] = UnacceptableCredential(NO_NAME)
+            refused[deletion.user] = _WITHOUT_NAME
         elif deletion.mechanism not in BY_CODE:
-            refused[deletion.user] = UnsupportedSaslMechanism("Unknown SCRAM mechanism")
-    for upsertion in upsertions:
+            refused[deletion.user] = _UNKNOWN_MECHANISM
+    for upsertion in in_turns(upsertions):
         if not upsertion.user:
-            refused[upsertion.user] = UnacceptableCredential(NO_NAME)
+            refused[upsertion.user] = _WITHOUT_NAME
         elif upsertion.mechanism not in BY_CODE:
-            refused[upsertion.user] = UnsupportedSaslMechanism("Unknown SCRAM mechanism")
+            refused[upsertion.user] = _UNKNOWN_MECHANISM
         elif upsertion.iterations < MIN_ITERATIONS:
-            refused[upsertion.user] = UnacceptableCredential("Too few iterations")
+            refused[upsertion.user] = _TOO_FEW
         elif upsertion.iterations > MAX_ITERATIONS:
-            refused[upsertion.user] = UnacceptableCredential("Too many iterations")
-    changes = [(upsertion.user, upsertion.mechanism) for upsertion in upsertions]
-    changes += [(deletion.user, deletion.mechanism) for deletion in deletions]
-    for (user, _), count in Counter(changes).items():
-        if count > 1 and user not in refused:
-            refused[user] = DuplicateResource("A user credential cannot be altered twice in the same request")
+            refused[upsertion.user] = _TOO_MANY
+    seen: set[tuple[str, int]] = set()
+    for user, mechanism in in_turns(_changed(deletions, upsertions)):
+        if (user, mechanism) in seen and user not in refused:
+            refused[user] = _TWICE
+        seen.add((user, mechanism))
+    let_go(seen)
     return refused
+
+
+def _changed(deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]) -> Iterator[tuple[str, int]]:
+    for upsertion in upsertions:
+        yield upsertion.user, upsertion.mechanism
+    for deletion in deletions:
+        yield deletion.user, deletion.mechanism
+
+
+_WITHOUT_NAME = UnacceptableCredential(NO_NAME)
+_UNKNOWN_MECHANISM = UnsupportedSaslMechanism("Unknown SCRAM mechanism")
+_TOO_FEW, _TOO_MANY = UnacceptableCredential("Too few iterations"), UnacceptableCredential("Too many iterations")
+_TWICE = DuplicateResource("A user credential cannot be altered twice in the same request")
 
 
 def _alter_one(

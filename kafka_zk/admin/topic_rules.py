@@ -7,9 +7,10 @@ Source      Topic.validate, AdminZkClient.validateTopicCreate and addPartitions.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from kafka_zk.admin.assignment import Assignment
+from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import InvalidPartitions, InvalidReplicaAssignment, InvalidTopicException
 
 GROUP_METADATA_TOPIC = "__consumer_offsets"
@@ -53,9 +54,9 @@ def check_collisions(name: str, existing: Iterable[str]) -> None:
 
 def check_assignment(assignment: Assignment) -> None:
     """Raise InvalidReplicaAssignment unless the hand-made `assignment` of a new topic is whole and even."""
-    if len({len(replicas) for replicas in assignment.values()}) != 1:
+    if len({len(replicas) for replicas in in_turns(assignment.values())}) != 1:
         raise InvalidReplicaAssignment("All partitions should have the same number of replicas")
-    for replicas in assignment.values():
+    for replicas in in_turns(assignment.values()):
         if len(replicas) != len(set(replicas)):
             raise InvalidReplicaAssignment(f"Duplicate replica assignment found: {scala_map(assignment)}")
     if sorted(assignment) != list(range(len(assignment))):
@@ -67,12 +68,12 @@ def check_new_partitions(
     *,
     existing: Assignment,
     total_count: int,
-    given: Assignment | None,
+    given: Sequence[Sequence[int]] | None,
     live_brokers: Collection[int],
 ) -> None:
     """Raise InvalidPartitions or InvalidReplicaAssignment unless `topic` may grow to `total_count` partitions.
 
-    `given` is the assignment of the new partitions where the client chose it (None: the broker chooses).
+    `given` are the replicas of the new partitions where the client chose them (None: the broker chooses).
     """
     added = total_count - len(existing)
     if added < 0:
@@ -83,7 +84,7 @@ def check_new_partitions(
         raise InvalidPartitions(f"Topic already has {total_count} partitions.")
     if given is None:
         return
-    named = dict.fromkeys(broker for replicas in given.values() for broker in replicas)
+    named = dict.fromkeys(broker for replicas in in_turns(given) for broker in replicas)
     unknown = [broker for broker in named if broker not in live_brokers]
     if unknown:
         raise InvalidReplicaAssignment(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")
@@ -91,11 +92,11 @@ def check_new_partitions(
         raise InvalidReplicaAssignment(
             f"Increasing the number of partitions by {added} but {len(given)} assignments provided."
         )
-    _check_replicas_of_new_partitions(given, factor=len(existing[0]))
+    _check_replicas_of_new_partitions(given, first=len(existing), factor=len(existing[0]))
 
 
-def _check_replicas_of_new_partitions(given: Assignment, *, factor: int) -> None:
-    for partition, replicas in given.items():
+def _check_replicas_of_new_partitions(given: Sequence[Sequence[int]], *, first: int, factor: int) -> None:
+    for partition, replicas in in_turns(enumerate(given, first)):
         if not replicas:
             raise InvalidReplicaAssignment(f"Cannot have replication factor of 0 for partition id {partition}.")
         if len(replicas) != len(set(replicas)):
@@ -103,9 +104,9 @@ def _check_replicas_of_new_partitions(given: Assignment, *, factor: int) -> None
                 f"Duplicate brokers not allowed in replica assignment: {', '.join(map(str, replicas))} "
                 f"for partition id {partition}."
             )
-    uneven = sorted(partition for partition, replicas in given.items() if len(replicas) != factor)
+    uneven = [number for number, replicas in in_turns(enumerate(given, first)) if len(replicas) != factor]
     if uneven:
-        counts = ", ".join(str(len(given[partition])) for partition in uneven)
+        counts = ", ".join(str(len(given[number - first])) for number in uneven)
         raise InvalidReplicaAssignment(
             f"Inconsistent replication factor between partitions, partition 0 has {factor} while partitions "
             f"[{', '.join(map(str, uneven))}] have replication factors [{counts}], respectively."

@@ -29,6 +29,7 @@ from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.describe import ConfigEntry, describe_topic
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.topic import validate_overrides
+from kafka_zk.giving_way import in_turns
 from kafka_zk.java_hash import in_scala_order, string_hash
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.protocol.errors import (
@@ -44,6 +45,7 @@ from kafka_zk.protocol.types import NULL_UUID, uuid_to_base64
 from kafka_zk.zk.errors import BadVersion
 from kafka_zk.zk.limits import room_for_data
 from kafka_zk.zk.session import ZkClient
+from kafka_zk.zk.siblings import Siblings
 from kafka_zk.zk.topics import (
     create_topic,
     mark_for_deletion,
@@ -52,7 +54,7 @@ from kafka_zk.zk.topics import (
     versioned_topic_assignment,
     write_topic_assignment,
 )
-from kafka_zk.zk.znodes import DeleteTopicsTopicZNode, PartitionReplicas, TopicAssignment, TopicZNode
+from kafka_zk.zk.znodes import DeleteTopicsTopicZNode, PartitionReplicas, TopicAssignment, TopicsZNode, TopicZNode
 from kafka_zk.zk.znodes.properties_order import in_properties_order
 
 BROKER_DEFAULT = -1
@@ -126,7 +128,9 @@ class TopicAdmin:
         assignment = topic.assignment or self._assign(topic)
         self._check_new(topic.name, assignment, overrides)
         topic_id = _random_topic_id()
-        partitions = {index: PartitionReplicas(tuple(replicas)) for index, replicas in sorted(assignment.items())}
+        partitions = {
+            index: PartitionReplicas(tuple(replicas)) for index, replicas in in_turns(sorted(assignment.items()))
+        }
         in_zookeeper = TopicAssignment(partitions, topic_id)
         check_fits(topic.name, in_zookeeper, self._room_for(topic.name))
         if not validate_only:
@@ -215,9 +219,14 @@ class TopicAdmin:
         given: Sequence[list[int]] | None,
         validate_only: bool,
         before_change: BeforeChange = lambda count: None,
+        there: Siblings | None = None,
     ) -> None:
-        """Blocks. Let a topic grow to `total_count` partitions, the new ones on `given` brokers or on chosen ones."""
-        found = versioned_topic_assignment(self._zk, name)
+        """Blocks. Let a topic grow to `total_count` partitions, the new ones on `given` brokers or on chosen ones.
+
+        `there`: the topics, where one request names very many.
+        """
+        is_worth_a_look = there is None or there.may_have(name)
+        found = versioned_topic_assignment(self._zk, name) if is_worth_a_look else None
         if found is None:
             raise UnknownTopicOrPartition(f"The topic '{name}' does not exist.")
         topic, zk_version = found
@@ -230,17 +239,18 @@ class TopicAdmin:
                 f"Assignment: {existing}"
             )
         brokers = self._broker_racks()
-        chosen = None if given is None else {len(existing) + i: list(replicas) for i, replicas in enumerate(given)}
         check_new_partitions(
             name,
             existing=existing,
             total_count=total_count,
-            given=chosen,
+            given=given,
             live_brokers=[broker.broker_id for broker in brokers],
         )
-        if chosen is None:
+        if given is None:
             self._check_count(name, total_count, brokers, len(existing[0]))
-        added = chosen or assign_more_replicas(brokers, existing, total_count)
+            added = assign_more_replicas(brokers, existing, total_count)
+        else:
+            added = dict(in_turns(enumerate(given, len(existing))))
         partitions = dict(topic.partitions) | {i: PartitionReplicas(tuple(r)) for i, r in added.items()}
         assignment = TopicAssignment(partitions, topic.topic_id)
         check_fits(name, assignment, self._room_for(name))
@@ -254,6 +264,9 @@ class TopicAdmin:
                 if topic_assignment(self._zk, name) != assignment:
                     # The change is counted already.
                     self.add_partitions(name, total_count=total_count, given=given, validate_only=False)
+
+    def topics_there(self) -> Siblings:
+        return Siblings(self._zk, TopicsZNode.PATH)
 
     # --- deletion ----------------------------------------------------------------------------------------------------
 

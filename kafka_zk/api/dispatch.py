@@ -229,7 +229,7 @@ class Dispatcher:
                 # What cannot be encoded is a bug of ours, or too much; the client must not wait for it.
                 reason = _too_large() if isinstance(error, TooLargeToWrite) else error
                 response = _failure(route, request, ctx, reason, in_turns)
-                parts = _encode(route, ctx.correlation_id, response)
+                parts = _encode_failure(route, ctx.correlation_id, response, in_turns)
         times = route.times
         if times is not None:
             if response is not None:
@@ -284,7 +284,11 @@ class Dispatcher:
             raise settled.error
         else:
             response = _failure(route, request, ctx, settled.error, in_turns)
-        return self._answer(route, request, ctx, response, exchange.timing, _now(), in_turns)
+        parts = self._answer(route, request, ctx, response, exchange.timing, _now(), in_turns)
+        if in_turns:
+            take_apart(response, list_fields)
+            take_apart(request, list_fields)
+        return parts
 
     def _find_route(self, header: RequestHeader) -> Route | None:
         """None for a version of ApiVersions that we do not know. Raises CloseConnection for everything unknown else."""
@@ -350,6 +354,16 @@ def _encode(route: Route, correlation_id: int, response: Any) -> Parts:
     if route.flexible_header:
         return [_size_id_and_tags(size_bytes + 5, correlation_id, 0), *parts]
     return [_size_and_id(size_bytes + 4, correlation_id), *parts]
+
+
+def _encode_failure(route: Route, correlation_id: int, response: Any, in_turns: bool) -> Parts:
+    """Blocks if it is made `in_turns`. Raises CloseConnection where even the failure is too much to tell."""
+    if not in_turns:
+        return _encode(route, correlation_id, response)
+    try:
+        return _encode_in_turns(route, correlation_id, response)
+    except TooLargeToWrite as error:
+        raise CloseConnection(str(_too_large())) from error
 
 
 def _encode_in_turns(route: Route, correlation_id: int, response: Any) -> Parts:

@@ -20,6 +20,8 @@ from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.schema import Field, Struct, Versions
 
 ALL_VERSIONS = Versions.parse("0+")
+IN_WORDS = 1_000
+"""So many elements of one answer say why they failed; equal ones are one object."""
 
 
 class Text(Enum):
@@ -292,6 +294,8 @@ class _Filler:
         self._text = text
         self._message = message
         self._give_way = give_way
+        self._known: dict[tuple[Any, ...], Any] = {}
+        self._count = 0
 
     def new(self, struct: Struct, constants: Mapping[str, Any]) -> Any:
         """An object of `struct` with code, message and constants wherever this version has the fields."""
@@ -328,16 +332,35 @@ class _Filler:
                     self._give_way()
 
     def _answer(self, each: Each, chain: _Chain, element: Struct) -> Any:
-        answer = self.new(element, each.constants)
-        if each.key:
-            setattr(answer, each.key, chain[0][0])
+        """Equal answers without arrays of their own are one object, so that very many of them take no memory."""
+        contents: dict[str, Any] = {each.key: chain[0][0]} if each.key else {}
         for name in (f.name for f in element.fields if self._is_plain(f) and f.name != each.key):
             source = each.copied.get(name, name if each.same_names else "")
             holder = next((value for value, struct in chain if struct is not None and self._has(struct, source)), None)
             if holder is not None:
-                setattr(answer, name, getattr(holder, source))
-        for inner in each.inner:
-            self.mirror(inner, chain, element, answer)
+                contents[name] = getattr(holder, source)
+        if each.inner:
+            answer = self._filled(each, element, contents)
+            for inner in each.inner:
+                self.mirror(inner, chain, element, answer)
+            return answer
+        self._count += 1
+        if self._count == IN_WORDS:
+            # Very many with words would be a large answer.
+            self._message = None
+            self._known.clear()
+        key = (each.answered, *contents.values())
+        answer = self._known.get(key)
+        if answer is None:
+            answer = self._filled(each, element, contents)
+            if len(self._known) < IN_WORDS:
+                self._known[key] = answer
+        return answer
+
+    def _filled(self, each: Each, element: Struct, contents: Mapping[str, Any]) -> Any:
+        answer = self.new(element, each.constants)
+        for name, content in contents.items():
+            setattr(answer, name, content)
         return answer
 
     def _is_plain(self, candidate: Field) -> bool:

@@ -19,8 +19,12 @@ from kafka_zk.network.errors import CloseConnection
 from kafka_zk.protocol.errors import BrokerError, TopicAuthorizationFailed
 
 T = TypeVar("T")
+A = TypeVar("A")
 P = TypeVar("P")
 R = TypeVar("R")
+
+IN_WORDS = 1_000
+"""So many failures of one request are told in words."""
 
 log = logging.getLogger("kafka.server.KafkaApis")
 
@@ -29,54 +33,83 @@ def per_partition(
     topics: Iterable[T],
     act: Callable[[T, P], R],
     refuse: Callable[[T, P, BrokerError], R],
+    answer: Callable[[str, list[R]], A],
     *,
     may: Callable[[str], bool] | None = None,
     name_of: Callable[[T], str] = attrgetter("name"),
     partitions_of: Callable[[T], Sequence[P]] = attrgetter("partitions"),
-) -> list[tuple[T, list[R]]]:
-    """Blocks in turns, and as `act` does. Each topic with the answers of its partitions, in the request's order.
+) -> list[A]:
+    """Blocks in turns, and as `act` does. The answers of all topics, in the request's order.
 
     `act(topic, partition)` answers one partition or raises; `refuse(topic, partition, error)` makes the answer of a
-    failure. Where `may(topic name)` is false, all its partitions are refused with TOPIC_AUTHORIZATION_FAILED.
+    failure; `answer(topic name, partitions' answers)` that of a topic. Where `may(topic name)` is false, all its
+    partitions are refused with TOPIC_AUTHORIZATION_FAILED.
     """
-    answers: list[tuple[T, list[R]]] = []
+    answers: list[A] = []
+    empty: tuple[str, A] | None = None
     for topic in in_turns(topics):
-        if may is not None and not may(name_of(topic)):
+        name, partitions = name_of(topic), partitions_of(topic)
+        if not partitions:
+            # A request may name one without any very many times: that is one answer.
+            if empty is None or empty[0] != name:
+                empty = name, answer(name, [])
+            answers.append(empty[1])
+        elif may is not None and not may(name):
             denied = TopicAuthorizationFailed()
-            answers.append((topic, [refuse(topic, partition, denied) for partition in in_turns(partitions_of(topic))]))
+            answers.append(answer(name, [refuse(topic, partition, denied) for partition in in_turns(partitions)]))
         else:
             answers.append(
-                (topic, [_attempt(topic, partition, act, refuse) for partition in in_turns(partitions_of(topic))])
+                answer(name, [_attempt(topic, partition, act, refuse) for partition in in_turns(partitions)])
             )
     return answers
 
 
 def per_item(items: Iterable[T], act: Callable[[T], R], refuse: Callable[[T, BrokerError], R]) -> list[R]:
     """Blocks in turns, and as `act` does. The same for requests that name topics, groups or resources only."""
-    return [
-        _attempt(None, item, lambda _, item: act(item), lambda _, item, error: refuse(item, error))
-        for item in in_turns(items)
-    ]
+    refusal = _Refusal(refuse)
+    return [_attempt(None, item, lambda _, item: act(item), refusal.of) for item in in_turns(items)]
 
 
-def once_each(key: Callable[[T], Hashable], act: Callable[[T], R]) -> Callable[[T], R]:
-    """`act`, done once for all items of one `key`: equal items get the same answer, or fail alike."""
-    known: dict[Hashable, R | BrokerError] = {}
-
-    def answer(item: T) -> R:
+def per_distinct(
+    items: Iterable[T], key: Callable[[T], Hashable], act: Callable[[T], R], refuse: Callable[[T, BrokerError], R]
+) -> list[R]:
+    """Blocks as `per_item`. Items of one `key` get one and the same answer: a request may name very many of them."""
+    done: dict[Hashable, R] = {}
+    refused: dict[Hashable, R] = {}
+    refusal = _Refusal(refuse)
+    answers: list[R] = []
+    for item in in_turns(items):
         asked = key(item)
-        found = known.get(asked, known)
-        if found is known:
-            try:
-                found = act(item)
-            except BrokerError as error:
-                found = error
-            known[asked] = found
-        if isinstance(found, BrokerError):
-            raise found
-        return found  # type: ignore[return-value]
+        if asked in done:
+            answers.append(done[asked])
+        elif asked in refused and refusal.count != IN_WORDS:
+            answers.append(refused[asked])
+            refusal.count += 1
+        else:
+            if refusal.count == IN_WORDS:
+                refused.clear()
+            before = refusal.count
+            answer = _attempt(None, item, lambda _, item: act(item), refusal.of)
+            answers.append(answer)
+            if refusal.count == before:
+                done[asked] = answer
+            elif len(refused) < IN_WORDS:
+                refused[asked] = answer
+    return answers
 
-    return answer
+
+class _Refusal:
+    """Refuses items of one request. Of very many failures only the first say why: the answer would be large."""
+
+    __slots__ = ("_refuse", "count")
+
+    def __init__(self, refuse: Callable[[Any, BrokerError], Any]) -> None:
+        self._refuse = refuse
+        self.count = 0
+
+    def of(self, _: Any, item: Any, error: BrokerError) -> Any:
+        self.count += 1
+        return self._refuse(item, error if self.count <= IN_WORDS else type(error)(""))
 
 
 def _attempt(topic: Any, partition: P, act: Callable[[Any, P], R], refuse: Callable[[Any, P, BrokerError], R]) -> R:

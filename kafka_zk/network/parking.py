@@ -51,6 +51,11 @@ class Parking:
         # When a full socket took bytes again, monotonic: the client has read some.
         self.writable_ns = 0
 
+    @property
+    def is_sending(self) -> bool:
+        """Whether the greenlet waits for the socket to take more."""
+        return bool(self._write_watcher.active)
+
     def wait_readable_or_woken(self) -> bool:
         """Blocks. Until the socket has bytes (or its end): True; or until `wake`: False."""
         if not self._reading:

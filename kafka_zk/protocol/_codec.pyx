@@ -56,6 +56,8 @@ cdef extern from *:
     PyObject* PyTuple_GET_ITEM(PyObject* items, Py_ssize_t index)
     Py_ssize_t PyTuple_GET_SIZE(PyObject* items)
     object PyMemoryView_FromObject(object buffer)
+    bint PyObject_IS_GC(object value)
+    void PyObject_GC_UnTrack(object value)
 
 UnsupportedVersion = CLASSES[ErrorCode.UNSUPPORTED_VERSION]
 UNWRITABLE = (TypeError, AttributeError, UnicodeEncodeError, OverflowError, BufferError)
@@ -275,7 +277,7 @@ cdef class Plan:
             reader.data = <const uint8_t*>view.buf
             reader.at, reader.end = position, view.len
             reader.buffer = <PyObject*>buffer
-            reader.give_way = NULL
+            reader.give_way = reader.empty = NULL
             if position < 0 or position > view.len:
                 return cut_short(&reader)
             return read_struct(self, &reader), reader.at
@@ -285,15 +287,17 @@ cdef class Plan:
             PyBuffer_Release(&view)
 
     def decode_in_turns(self, buffer, Py_ssize_t position, give_way not None):
-        """Blocks as `give_way` does, which is called every ELEMENTS_A_CALL elements."""
+        """Blocks as `give_way` does, which is called every ELEMENTS_A_CALL elements. Empty arrays are one list."""
         cdef Py_buffer view
         cdef Reader reader
+        cdef list empty = []
         PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
         try:
             reader.data = <const uint8_t*>view.buf
             reader.at, reader.end = position, view.len
             reader.buffer = <PyObject*>buffer
             reader.give_way, reader.left = <PyObject*>give_way, ELEMENTS_A_CALL
+            reader.empty = <PyObject*>empty
             if position < 0 or position > view.len:
                 return cut_short(&reader)
             return read_struct(self, &reader), reader.at
@@ -351,6 +355,7 @@ cdef struct Reader:
     PyObject* buffer
     PyObject* give_way  # NULL: read in one go
     int left  # elements until it is called
+    PyObject* empty  # the list of all empty arrays; NULL: each its own
 
 
 cdef inline int count_element(Reader* reader) except -1:
@@ -440,6 +445,9 @@ cdef object read_scalar(Plan plan, Reader* reader, Kind kind, bint nullable, PyO
     start = take(reader, length)
     if kind == STRING_KIND:
         return PyUnicode_DecodeUTF8(<const char*>start, length, "replace")
+    if kind == BYTES_KIND:
+        # Small ones, as a rule: a view would be larger, and keep the frame.
+        return PyBytes_FromStringAndSize(<const char*>start, length)
     return PyMemoryView_FromObject(<object>reader.buffer)[reader.at - length : reader.at]
 
 
@@ -456,8 +464,10 @@ cdef object read_field(Plan plan, Reader* reader, Op* op):
             raise wire.null_error(<object>op.name)
         if length > reader.end - reader.at:
             raise wire.count_error(length, reader.end - reader.at)
+        if length == 0 and reader.empty != NULL:
+            return <object>reader.empty
         # The count is a claim: the list grows by what is really there.
-        items = []
+        items = uncollected([])
         if op.element == STRUCT_KIND:
             child = <Plan>op.child
             for index in range(length):
@@ -478,11 +488,21 @@ cdef object read_field(Plan plan, Reader* reader, Op* op):
 cdef object default_of(Op* op):
     if not op.fresh:
         return <object>op.fallback
-    return [] if op.kind == ARRAY_KIND else (<Plan>op.child).value_class()
+    return uncollected([]) if op.kind == ARRAY_KIND else (<Plan>op.child).value_class()
+
+
+cdef object uncollected(object value):
+    """The same, out of sight of Python's garbage collector: it would walk the parts of a large message in one go.
+
+    What is read holds no cycle.
+    """
+    if PyObject_IS_GC(value):
+        PyObject_GC_UnTrack(value)
+    return value
 
 
 cdef object read_struct(Plan plan, Reader* reader):
-    cdef object value = PyType_GenericAlloc(plan.type, 0)
+    cdef object value = uncollected(PyType_GenericAlloc(plan.type, 0))
     cdef Py_ssize_t index
     cdef Op* op
     for index in range(plan.count):

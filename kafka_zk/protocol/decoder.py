@@ -24,7 +24,10 @@ from kafka_zk.protocol.types import Buffer, uuid_from_bytes
 
 Decoder = Callable[[Buffer, int], tuple[Any, int]]
 TurnsDecoder = Callable[[Buffer, int, Callable[[], object]], tuple[Any, int]]
-"""Blocks as its last argument does, which it calls again and again between the elements of arrays."""
+"""Blocks as its last argument does, which it calls again and again between the elements of arrays.
+
+All empty arrays are one list: a large request may have very many of them. Nobody writes into what was read.
+"""
 
 
 def compile_decoder(name: str, root: Struct, version: int, *, flexible: bool) -> Decoder:
@@ -48,9 +51,11 @@ def write_decoder(name: str, root: Struct, version: int, *, flexible: bool, in_t
     source = writer.source
     with source.block("def decode(buf, pos, give_way):" if in_turns else "def decode(buf, pos):"):
         source.line("end = len(buf)")
+        if in_turns:
+            source.line("empty = []")
         with source.block("if pos < 0:"):
             source.line(f"raise DecodeError(f'Error reading {name} v{version}: it cannot start at {{pos}}')")
-        if _has_payload(root):
+        if _has_records(root):
             source.line("view = memoryview(buf)")
         with source.block("try:"):
             value = writer.read_struct(root)
@@ -64,8 +69,16 @@ def write_decoder(name: str, root: Struct, version: int, *, flexible: bool, in_t
     return source
 
 
-def _has_payload(root: Struct) -> bool:
-    return any(field.type in (BYTES, RECORDS) for struct in root.structs() for field in struct.fields)
+def _has_records(root: Struct) -> bool:
+    return any(field.type is RECORDS for struct in root.structs() for field in struct.fields)
+
+
+_READ: dict[Scalar, str] = {
+    STRING: "str(buf[pos:stop], 'utf-8', 'replace')",
+    # Small ones, as a rule: a view would be larger, and keep the frame.
+    BYTES: "bytes(buf[pos:stop])",
+    RECORDS: "view[pos:stop]",
+}
 
 
 class _DecoderWriter:
@@ -140,7 +153,7 @@ class _DecoderWriter:
             self._run.append((type.fixed, target))
         else:
             # From here `n` is the length (of the compact form: plus one) and "null" is negative or zero.
-            read = "str(buf[pos:stop], 'utf-8', 'replace')" if type is STRING else "view[pos:stop]"
+            read = _READ[type]
             if self.flexible:
                 self._compact_length("rest_of_string_length" if type is STRING else "rest_of_uvarint")
                 absent, stop = "not n", "pos + n - 1"
@@ -192,6 +205,16 @@ class _DecoderWriter:
         source = self.source
         with source.block("if n > end - pos:"):
             source.line("raise count_error(n, end - pos)")
+        if self.in_turns:
+            with source.block("if n == 0:"):
+                source.line(f"{target} = empty")
+            with source.block("else:"):
+                self._read_each(type, target, name)
+        else:
+            self._read_each(type, target, name)
+
+    def _read_each(self, type: Array, target: str, name: str) -> None:
+        source = self.source
         fixed = number_array(type)
         if fixed is not None:
             unpackers = source.share(f"unpackers_{fixed}", _UNPACKERS[fixed])

@@ -36,13 +36,24 @@ def message_of(code: int) -> str:
     return _MESSAGES[code]
 
 
+LONGEST_MESSAGE = 4_096
+"""Characters, at most four times as many bytes: far below 32,767 bytes, which is all that an old answer can hold."""
+
+
 class BrokerError(Exception):
-    """A failure that has a wire code. str() is the given message, else Kafka's standard one."""
+    """A failure that has a wire code. str() is the given message, else Kafka's standard one.
+
+    Of a message that quotes too much of what a client sent, beginning and end are kept.
+    """
 
     code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
 
     def __init__(self, message: str | None = None) -> None:
-        super().__init__(_MESSAGES[self.code] if message is None else message)
+        if message is None:
+            message = _MESSAGES[self.code]
+        elif len(message) > LONGEST_MESSAGE:
+            message = f"{message[:2_000]} ... ({len(message)} characters) ... {message[-2_000:]}"
+        super().__init__(message)
 
 
 class RecordsError(BrokerError):

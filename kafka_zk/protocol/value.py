@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from kafka_zk.protocol.schema import Struct
 
+SHOWN_ELEMENTS, SHOWN_CHARACTERS = 20, 1_000
+
 ABSENT = type("Absent", (), {"__repr__": lambda _: "..."})()
 
 
@@ -30,9 +32,13 @@ class Value:
 
 
 def _shown(value: Any) -> str:
-    """Long payloads are shown by their size: a repr must fit a log line."""
+    """Long payloads and arrays are shown by their size, and of long texts the beginning: a repr must fit a log line."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return repr(bytes(value)) if len(value) <= 32 else f"<{len(value)} bytes>"
+    if isinstance(value, list) and len(value) > SHOWN_ELEMENTS:
+        return f"[{', '.join(map(repr, value[:SHOWN_ELEMENTS]))}, ... {len(value)} in all]"
+    if isinstance(value, str) and len(value) > SHOWN_CHARACTERS:
+        return f"{value[:SHOWN_CHARACTERS]!r}..."
     return repr(value)
 
 

@@ -205,6 +205,10 @@ class ZkClient:
                 self._saw(path, Side.CHILDREN, answer[1])
         return [answer if isinstance(answer, ZkError) else answer[0] for answer in answers]
 
+    def sync(self) -> None:
+        """Blocks. Reads that follow see all that was written before this, whichever server answers them."""
+        _value(self._sender.run([kazoo_calls.sync("/")])[0])
+
     def get_acl(self, path: str) -> list[Acl]:
         """Blocks. Raises NoNode."""
         acl: list[Acl] = _value(self._sender.run([kazoo_calls.get_acl(path)])[0])

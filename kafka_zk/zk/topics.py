@@ -13,7 +13,7 @@ from uuid import UUID
 from kafka_zk.protocol.errors import TopicAlreadyExists
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk.entity_configs import write_entity_config
-from kafka_zk.zk.errors import NodeExists, NoNode
+from kafka_zk.zk.errors import NodeExists, NoNode, ZkError
 from kafka_zk.zk.existing import existing
 from kafka_zk.zk.operations import ANY_VERSION
 from kafka_zk.zk.session import ZkClient
@@ -115,6 +115,21 @@ def _creation_of(zk: ZkClient, topic: str) -> int | None:
 def _id_of(zk: ZkClient, topic: str) -> UUID | None:
     found = topic_assignment(zk, topic)
     return None if found is None else found.topic_id
+
+
+def gone_topics(zk: ZkClient, topics: Iterable[str]) -> list[str]:
+    """Blocks. Those of `topics` that do not exist, or are marked for deletion.
+
+    A topic that was made before the call is seen, whichever server of the ensemble answers.
+    """
+    wanted = list(topics)
+    zk.sync()
+    found = zk.exists_many(map(TopicZNode.path, wanted))
+    marked = zk.exists_many(map(DeleteTopicsTopicZNode.path, wanted))
+    for answer in (*found, *marked):
+        if isinstance(answer, ZkError):
+            raise answer
+    return [topic for topic, stat, mark in zip(wanted, found, marked, strict=True) if stat is None or mark is not None]
 
 
 def topics_marked_for_deletion(zk: ZkClient) -> list[str]:

@@ -94,6 +94,9 @@ class _Maker:
 
     def _scalar(self, field: Field, *, differs: bool) -> Any:
         scalar = field.type.element if isinstance(field.type, Array) else field.type
+        given = _GIVEN.get((self._message.name, field.name))
+        if given is not None:
+            return given
         if scalar is STRING:
             return f"{next(self._numbers):x}" if differs else self._known
         if scalar in (BYTES, RECORDS, UUID) or field.name in _LEFT_ALONE:
@@ -103,5 +106,13 @@ class _Maker:
         return None
 
 
+_GIVEN: dict[tuple[str, str], Any] = {
+    ("ProduceRequest", "acks"): -1,
+    ("JoinGroupRequest", "session_timeout_ms"): 10_000,
+    ("JoinGroupRequest", "rebalance_timeout_ms"): 1_000,
+    ("JoinGroupRequest", "member_id"): "",
+    ("JoinGroupRequest", "group_instance_id"): None,
+}
+"""Fields whose value decides whether the rest is looked at at all, for one request."""
 _COUNTED = frozenset(("partition", "partition_index", "index", "partition_id"))
 _LEFT_ALONE = frozenset(("session_id", "session_epoch"))

@@ -11,6 +11,7 @@ from kafka_zk.api.context import RequestContext
 from kafka_zk.api.own_words import own_words
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_item
+from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS_REQUEST,
@@ -29,19 +30,19 @@ def alter(request: AlterClientQuotasRequest, ctx: RequestContext) -> AlterClient
     authorize(ctx, Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
 
     def alter_one(entry: RequestEntryData) -> ResponseEntryData:
-        changes = [(operation.key, None if operation.remove else operation.value) for operation in entry.ops]
+        changes = [(operation.key, None if operation.remove else operation.value) for operation in in_turns(entry.ops)]
         alter_client_quotas(ctx.services.zk, _names(entry), changes, validate_only=request.validate_only)
         return ResponseEntryData(error_message=None, entity=_entity(entry))
 
-    answers = per_item(request.entries, alter_one, _refused)
     # An entity that is named twice is answered once, by what came of it last.
-    entities = [frozenset(_names(entry).items()) for entry in request.entries]
-    by_entity = dict(zip(entities, answers, strict=True))
+    by_entity: dict[frozenset[tuple[str, str | None]], ResponseEntryData] = {}
+    for entry in in_turns(request.entries):
+        (by_entity[frozenset(_names(entry).items())],) = per_item((entry,), alter_one, _refused)
     return AlterClientQuotasResponse(entries=list(by_entity.values()))
 
 
 def _names(entry: RequestEntryData) -> dict[str, str | None]:
-    return {part.entity_type: part.entity_name for part in entry.entity}
+    return {part.entity_type: part.entity_name for part in in_turns(entry.entity)}
 
 
 def _refused(entry: RequestEntryData, error: BrokerError) -> ResponseEntryData:
@@ -50,4 +51,4 @@ def _refused(entry: RequestEntryData, error: BrokerError) -> ResponseEntryData:
 
 def _entity(entry: RequestEntryData) -> list[EntityData]:
     """Each type once: of two names the last one was meant."""
-    return [EntityData(entity_type=kind, entity_name=name) for kind, name in _names(entry).items()]
+    return [EntityData(entity_type=kind, entity_name=name) for kind, name in in_turns(_names(entry).items())]

@@ -9,6 +9,7 @@ from kafka_zk.admin.config_rules import Change, Operation
 from kafka_zk.api.admin.altered_resources import alter_all
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.giving_way import in_turns, let_go
 from kafka_zk.protocol.messages.alter_configs import (
     ALTER_CONFIGS_REQUEST,
     ALTER_CONFIGS_RESPONSE,
@@ -25,12 +26,12 @@ def alter_configs(request: AlterConfigsRequest, ctx: RequestContext) -> AlterCon
         (
             resource.resource_type,
             resource.resource_name,
-            [Change(Operation.SET, config.name, config.value) for config in resource.configs],
+            tuple(Change(Operation.SET, config.name, config.value) for config in in_turns(resource.configs)),
         )
-        for resource in request.resources
+        for resource in in_turns(request.resources)
     ]
-    return AlterConfigsResponse(
-        responses=alter_all(
-            resources, ctx, AlterConfigsResourceResponse, keep_others=False, validate_only=request.validate_only
-        )
+    responses = alter_all(
+        resources, ctx, AlterConfigsResourceResponse, keep_others=False, validate_only=request.validate_only
     )
+    let_go(resources)
+    return AlterConfigsResponse(responses=responses)

@@ -6,13 +6,18 @@ Source      KafkaApis.handleAlterPartitionReassignmentsRequest; KIP-455.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.cluster.asking_the_controller import ask
+from kafka_zk.api.cluster.asking_the_controller import ask, known_and_unknown
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.api.walk import per_item
+from kafka_zk.controller.decisions.reassignment import planned_assignment
 from kafka_zk.controller.events import ApiPartitionReassignment
+from kafka_zk.giving_way import in_turns
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_code_for
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, UnknownTopicOrPartition, error_code_for
 from kafka_zk.protocol.messages.alter_partition_reassignments import (
     ALTER_PARTITION_REASSIGNMENTS_REQUEST,
     ALTER_PARTITION_REASSIGNMENTS_RESPONSE,
@@ -23,31 +28,65 @@ from kafka_zk.protocol.messages.alter_partition_reassignments import (
 )
 from kafka_zk.protocol.types import TopicPartition
 
+MOST_REPLICAS = 10_000
+"""More than any cluster has brokers: of a longer list this much is enough to refuse it."""
+
 
 @api(ALTER_PARTITION_REASSIGNMENTS_REQUEST, ALTER_PARTITION_REASSIGNMENTS_RESPONSE)
 def alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, ctx: RequestContext
-) -> Pending[AlterPartitionReassignmentsResponse]:
+) -> AlterPartitionReassignmentsResponse | Pending[AlterPartitionReassignmentsResponse]:
     """Blocks while the controller's queue is full. A partition without replicas stops its move."""
     authorize(ctx, Operation.ALTER, ResourceType.CLUSTER)
     targets = {
-        TopicPartition(topic.name, wanted.partition_index): None if wanted.replicas is None else tuple(wanted.replicas)
-        for topic in request.topics
-        for wanted in topic.partitions
+        TopicPartition(topic.name, wanted.partition_index): None
+        if wanted.replicas is None
+        else tuple(wanted.replicas[:MOST_REPLICAS])
+        for topic in in_turns(request.topics)
+        for wanted in in_turns(topic.partitions)
     }
-    return ask(ctx, ApiPartitionReassignment(targets), _response)
+    known, unknown = known_and_unknown(ctx, list(targets))
+    lines = list(zip(unknown, _refusals(unknown, targets, ctx), strict=True)) if unknown else []
+    event = ApiPartitionReassignment(targets if not unknown else {each: targets[each] for each in known})
+
+    def answer(results: dict[TopicPartition, BrokerError | None]) -> AlterPartitionReassignmentsResponse:
+        return _response([*lines, *((partition, _line(partition, error)) for partition, error in results.items())])
+
+    if lines:
+        # Waited for here: while they are kept, Python's collector, which would walk them all, must wait, too.
+        return answer(ctx.services.controller.submit(event).result())
+    return ask(ctx, event, answer)
 
 
-def _response(results: dict[TopicPartition, BrokerError | None]) -> AlterPartitionReassignmentsResponse:
+def _refusals(
+    unknown: list[TopicPartition], targets: Mapping[TopicPartition, Sequence[int] | None], ctx: RequestContext
+) -> list[ReassignablePartitionResponse]:
+    """Blocks in turns. What the controller would say of very many partitions that are not there."""
+    term = ctx.services.controller.term
+    assert term is not None, "only a controller knows that they are not there"
+
+    def refused(partition: TopicPartition) -> ReassignablePartitionResponse:
+        planned_assignment(term.context, partition, targets[partition])
+        # It has come this moment.
+        raise UnknownTopicOrPartition("The partition does not exist.")
+
+    return per_item(unknown, refused, _line)
+
+
+def _line(partition: TopicPartition, error: BrokerError | None) -> ReassignablePartitionResponse:
+    return ReassignablePartitionResponse(
+        partition_index=partition.partition,
+        error_code=ErrorCode.NONE if error is None else error_code_for(error),
+        error_message=None if error is None else str(error),
+    )
+
+
+def _response(
+    lines: list[tuple[TopicPartition, ReassignablePartitionResponse]],
+) -> AlterPartitionReassignmentsResponse:
     by_topic: dict[str, list[ReassignablePartitionResponse]] = {}
-    for partition, error in results.items():
-        by_topic.setdefault(partition.topic, []).append(
-            ReassignablePartitionResponse(
-                partition_index=partition.partition,
-                error_code=ErrorCode.NONE if error is None else error_code_for(error),
-                error_message=None if error is None else str(error),
-            )
-        )
+    for partition, line in in_turns(lines):
+        by_topic.setdefault(partition.topic, []).append(line)
     return AlterPartitionReassignmentsResponse(
         responses=[ReassignableTopicResponse(name=name, partitions=parts) for name, parts in by_topic.items()]
     )

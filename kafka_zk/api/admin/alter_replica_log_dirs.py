@@ -9,6 +9,7 @@ from __future__ import annotations
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, NotLeaderOrFollower, error_code_for
 from kafka_zk.protocol.messages.alter_replica_log_dirs import (
     ALTER_REPLICA_LOG_DIRS_REQUEST,
@@ -27,12 +28,12 @@ def alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, ctx: RequestCont
     may = ctx.may(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)
     wanted = {
         TopicPartition(topic.name, index): each.path
-        for each in request.dirs
-        for topic in each.topics
-        for index in topic.partitions
+        for each in in_turns(request.dirs)
+        for topic in in_turns(each.topics)
+        for index in in_turns(topic.partitions)
     }
     results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
-    for partition, path in wanted.items():
+    for partition, path in in_turns(wanted.items()):
         code = _moved(partition, path, ctx) if may else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         lines = results.setdefault(partition.topic, [])
         lines.append(AlterReplicaLogDirPartitionResult(partition_index=partition.partition, error_code=code))

@@ -9,6 +9,7 @@ from kafka_zk.admin.scram_credentials import Deletion, Upsertion, alter_credenti
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.giving_way import in_turns, let_go
 from kafka_zk.protocol.errors import BrokerError, NotController
 from kafka_zk.protocol.messages.alter_user_scram_credentials import (
     ALTER_USER_SCRAM_CREDENTIALS_REQUEST,
@@ -25,15 +26,15 @@ def alter(request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> Alt
     if not ctx.services.controller.is_active:
         raise NotController
     authorize(ctx, Operation.ALTER, ResourceType.CLUSTER)
-    outcomes = alter_credentials(
-        ctx.services.zk,
-        [Deletion(each.name, each.mechanism) for each in request.deletions],
-        [
-            Upsertion(each.name, each.mechanism, each.iterations, bytes(each.salt), bytes(each.salted_password))
-            for each in request.upsertions
-        ],
-    )
-    return AlterUserScramCredentialsResponse(results=[_result(user, error) for user, error in outcomes.items()])
+    deletions = [Deletion(each.name, each.mechanism) for each in in_turns(request.deletions)]
+    upsertions = [
+        Upsertion(each.name, each.mechanism, each.iterations, bytes(each.salt), bytes(each.salted_password))
+        for each in in_turns(request.upsertions)
+    ]
+    outcomes = alter_credentials(ctx.services.zk, deletions, upsertions)
+    results = [_result(user, error) for user, error in in_turns(outcomes.items())]
+    let_go(outcomes, deletions, upsertions)
+    return AlterUserScramCredentialsResponse(results=results)
 
 
 def _result(user: str, error: BrokerError | None) -> AlterUserScramCredentialsResult:

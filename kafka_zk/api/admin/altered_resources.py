@@ -8,8 +8,8 @@ Source      ConfigAdminManager.preprocess; KafkaApis.processIncrementalAlterConf
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Protocol, TypeVar
 
 from kafka_zk.admin.config_rules import Change, ConfigResourceType, check_changes
@@ -17,11 +17,15 @@ from kafka_zk.api.admin.config_authorization import authorize_configs
 from kafka_zk.api.authorization import Operation
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.own_words import own_words
-from kafka_zk.api.walk import per_item
+from kafka_zk.api.walk import IN_WORDS, per_item
+from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRequest
 
 Resource = tuple[int, str, Sequence[Change]]
 """Type, name, and what changes."""
+Outcome = tuple[ErrorCode, str | None]
+"""Code and words of one resource."""
+DONE: Outcome = (ErrorCode.NONE, None)
 
 _STORED = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER, ConfigResourceType.CLIENT_METRICS)
 
@@ -42,41 +46,50 @@ def alter_all(
 
     `keep_others`: single keys change; else what is named replaces all that is there, and loggers are refused.
     """
-    errors = _errors(resources, ctx, keep_others=keep_others, validate_only=validate_only)
+    outcomes = _outcomes(resources, ctx, keep_others=keep_others, validate_only=validate_only)
+    answers: dict[tuple[int, str, Outcome], A] = {}
+
+    def answer_of(kind: int, name: str, outcome: Outcome) -> A:
+        """Equal ones are one object."""
+        code, message = outcome
+        found = answers.get((kind, name, outcome))
+        if found is None:
+            found = answer(error_code=code, error_message=message, resource_type=kind, resource_name=name)
+            if len(answers) < IN_WORDS:
+                answers[kind, name, outcome] = found
+        return found
+
     return [
-        answer(
-            error_code=ErrorCode.NONE if error is None else error.code,
-            error_message=None if error is None else own_words(error),
-            resource_type=kind,
-            resource_name=name,
-        )
-        for (kind, name, _), error in zip(resources, errors, strict=True)
+        answer_of(kind, name, outcome) for (kind, name, _), outcome in in_turns(zip(resources, outcomes, strict=True))
     ]
 
 
-def _errors(
+def _outcomes(
     resources: Sequence[Resource], ctx: RequestContext, *, keep_others: bool, validate_only: bool
-) -> list[BrokerError | None]:
-    occurrences = Counter((kind, name) for kind, name, _ in resources)
+) -> list[Outcome]:
+    occurrences: dict[int, dict[str, int]] = {}
+    for kind, name, _ in in_turns(resources):
+        counts = occurrences.setdefault(kind, {})
+        counts[name] = counts.get(name, 0) + 1
     admin = ctx.services.config_admin
 
-    def look_at(resource: Resource) -> BrokerError | None:
+    def look_at(resource: Resource) -> Outcome | None:
         """Returns None where the resource is not settled by this."""
         kind, name, changes = resource
-        if occurrences[kind, name] > 1:
+        if occurrences[kind][name] > 1:
             raise InvalidRequest("Each resource must appear at most once.")
         check_changes(changes)
         if kind == ConfigResourceType.BROKER_LOGGER and keep_others:
             authorize_configs(ctx, Operation.ALTER_CONFIGS, kind, name)
             admin.alter_log_levels(name, changes, validate_only=validate_only)
-            return _SETTLED
+            return DONE
         if kind == ConfigResourceType.BROKER:
             admin.check_broker(name, changes, keep_others=keep_others)
         elif kind not in _STORED:
             raise InvalidRequest(f"Unknown resource type {kind}")
         return None
 
-    def write(resource: Resource) -> BrokerError | None:
+    def write(resource: Resource) -> Outcome:
         kind, name, changes = resource
         authorize_configs(ctx, Operation.ALTER_CONFIGS, kind, name)
         if kind == ConfigResourceType.TOPIC:
@@ -86,14 +99,20 @@ def _errors(
         else:
             noun = ConfigResourceType(kind).name
             raise InvalidRequest(f"AlterConfigs is only supported for topics and brokers, but resource type is {noun}")
-        return None
+        return DONE
 
-    looked_at = per_item(resources, look_at, lambda _, error: error)
-    left = [resource for resource, outcome in zip(resources, looked_at, strict=True) if outcome is None]
-    written = iter(per_item(left, write, lambda _, error: error))
-    outcomes = [next(written) if outcome is None else outcome for outcome in looked_at]
-    return [None if outcome is _SETTLED else outcome for outcome in outcomes]
+    looked_at = per_item(resources, look_at, _refused)
+    left = [resource for resource, outcome in in_turns(zip(resources, looked_at, strict=True)) if outcome is None]
+    written = iter(per_item(left, write, _refused))
+    return [next(written) if outcome is None else outcome for outcome in in_turns(looked_at)]
 
 
-_SETTLED = BrokerError()
-"""Stands for "done" among the outcomes of the first walk."""
+def _refused(_: Resource, error: BrokerError) -> Outcome:
+    """Not the error itself: it would keep all that was at work when it was raised."""
+    return _outcome(error.code, own_words(error))
+
+
+@lru_cache(IN_WORDS)
+def _outcome(code: ErrorCode, words: str | None) -> Outcome:
+    """Equal ones are one object."""
+    return code, words

@@ -13,6 +13,7 @@ from kafka_zk.api.own_words import own_words
 from kafka_zk.api.registry import api
 from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.api.walk import per_item
+from kafka_zk.giving_way import in_turns
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRequest, InvalidTopicException, NotController
 from kafka_zk.protocol.messages.create_partitions import (
@@ -34,27 +35,29 @@ def create_partitions(
     request: CreatePartitionsRequest, ctx: RequestContext
 ) -> CreatePartitionsResponse | Pending[CreatePartitionsResponse]:
     """Blocks."""
-    occurrences = Counter(topic.name for topic in request.topics)
+    occurrences = Counter(topic.name for topic in in_turns(request.topics))
     _check_all(occurrences, ctx)
     quota = mutation_quota(ctx, strict_from=STRICT_FROM)
     grown: dict[str, int] = {}
+    there = ctx.services.topic_admin.topics_there()
 
     def grow(topic: CreatePartitionsTopic) -> CreatePartitionsTopicResult:
         _check(topic, occurrences, ctx)
-        assignment = None if topic.assignments is None else [list(given.broker_ids) for given in topic.assignments]
+        assignment = None if topic.assignments is None else [given.broker_ids for given in in_turns(topic.assignments)]
         ctx.services.topic_admin.add_partitions(
             topic.name,
             total_count=topic.count,
             given=assignment,
             validate_only=request.validate_only,
             before_change=quota.record,
+            there=there,
         )
         if not request.validate_only:
             grown[topic.name] = topic.count
         return CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NONE, error_message=None)
 
     # A topic that is named twice is answered once.
-    topics = list({topic.name: topic for topic in request.topics}.values())
+    topics = list({topic.name: topic for topic in in_turns(request.topics)}.values())
     response = CreatePartitionsResponse(results=per_item(topics, grow, _refused))
     if not grown:
         response.throttle_time_ms = quota.throttle_ms()
@@ -67,7 +70,10 @@ def create_partitions(
         response.throttle_time_ms = quota.throttle_ms()
         return response
 
-    return ctx.services.topic_admin.waits.until_led(grown, request.timeout_ms).then(finish)
+    waiting_for = ctx.services.topic_admin.waits.until_led(grown, request.timeout_ms)
+    answer = waiting_for.then(finish)
+    answer.when_left(waiting_for.leave)
+    return answer
 
 
 def _check_all(occurrences: Counter[str], ctx: RequestContext) -> None:
@@ -78,7 +84,7 @@ def _check_all(occurrences: Counter[str], ctx: RequestContext) -> None:
     """
     if ctx.services.controller.term is not None and any(
         count == 1 and not may_be_znode(name) and ctx.may(Operation.ALTER, ResourceType.TOPIC, name)
-        for name, count in occurrences.items()
+        for name, count in in_turns(occurrences.items())
     ):
         raise BrokerError
 

@@ -16,6 +16,7 @@ from kafka_zk.api.own_words import own_words
 from kafka_zk.api.registry import api
 from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.api.walk import per_item
+from kafka_zk.giving_way import in_turns
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import (
     BrokerError,
@@ -43,7 +44,7 @@ def create_topics(
     request: CreateTopicsRequest, ctx: RequestContext
 ) -> CreateTopicsResponse | Pending[CreateTopicsResponse]:
     """Blocks."""
-    occurrences = Counter(topic.name for topic in request.topics)
+    occurrences = Counter(topic.name for topic in in_turns(request.topics))
     quota = mutation_quota(ctx, strict_from=STRICT_FROM)
     waiting: dict[str, CreatableTopicResult] = {}
     counts: dict[str, int] = {}
@@ -73,7 +74,10 @@ def create_topics(
         response.throttle_time_ms = quota.throttle_ms()
         return response
 
-    return ctx.services.topic_admin.waits.until_led(counts, request.timeout_ms).then(finish)
+    waiting_for = ctx.services.topic_admin.waits.until_led(counts, request.timeout_ms)
+    answer = waiting_for.then(finish)
+    answer.when_left(waiting_for.leave)
+    return answer
 
 
 def _check(topic: CreatableTopic, occurrences: Counter[str], ctx: RequestContext) -> None:
@@ -95,8 +99,8 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
         name=topic.name,
         partition_count=topic.num_partitions,
         replication_factor=topic.replication_factor,
-        assignment={given.partition_index: list(given.broker_ids) for given in topic.assignments},
-        configs=[(config.name, config.value) for config in topic.configs],
+        assignment={given.partition_index: list(given.broker_ids) for given in in_turns(topic.assignments)},
+        configs=[(config.name, config.value) for config in in_turns(topic.configs)],
     )
 
 

@@ -11,6 +11,7 @@ from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.api.walk import per_item
+from kafka_zk.giving_way import in_turns
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import (
     BrokerError,
@@ -44,9 +45,9 @@ def delete_topics(
     request: DeleteTopicsRequest, ctx: RequestContext
 ) -> DeleteTopicsResponse | Pending[DeleteTopicsResponse]:
     """Blocks."""
-    states = [DeleteTopicState(name=name) for name in request.topic_names] or request.topics
-    if any(state.name is not None and state.topic_id != NULL_UUID for state in states):
-        return DeleteTopicsResponse(responses=[_refused(state, InvalidRequest()) for state in states])
+    states = [DeleteTopicState(name=name) for name in in_turns(request.topic_names)] or request.topics
+    if any(state.name is not None and state.topic_id != NULL_UUID for state in in_turns(states)):
+        return DeleteTopicsResponse(responses=[_refused(state, InvalidRequest()) for state in in_turns(states)])
     quota = mutation_quota(ctx, strict_from=STRICT_FROM)
     names: list[str | None] = []
 
@@ -63,7 +64,7 @@ def delete_topics(
         return delete(state)
 
     response = DeleteTopicsResponse(responses=per_item(states, attempt, _refused))
-    marked = {name for name in names if name is not None}
+    marked = {name for name in in_turns(names) if name is not None}
     if not marked:
         response.throttle_time_ms = quota.throttle_ms()
         return response
@@ -75,7 +76,10 @@ def delete_topics(
         response.throttle_time_ms = quota.throttle_ms()
         return response
 
-    return ctx.services.topic_admin.waits.until_gone(marked, request.timeout_ms).then(finish)
+    waiting_for = ctx.services.topic_admin.waits.until_gone(marked, request.timeout_ms)
+    answer = waiting_for.then(finish)
+    answer.when_left(waiting_for.leave)
+    return answer
 
 
 def _resolve(state: DeleteTopicState, ctx: RequestContext) -> str:

@@ -10,6 +10,7 @@ from kafka_zk.admin.quota_entities import ANYTHING, Anything, QuotaFilter, names
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.messages.describe_client_quotas import (
     DESCRIBE_CLIENT_QUOTAS_REQUEST,
@@ -29,7 +30,9 @@ EXACT, DEFAULT, SPECIFIED = range(3)
 def describe(request: DescribeClientQuotasRequest, ctx: RequestContext) -> DescribeClientQuotasResponse:
     """Blocks."""
     authorize(ctx, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER)
-    wanted = QuotaFilter.of([(each.entity_type, _match(each)) for each in request.components], strict=request.strict)
+    wanted = QuotaFilter.of(
+        [(each.entity_type, _match(each)) for each in in_turns(request.components)], strict=request.strict
+    )
     return DescribeClientQuotasResponse(
         entries=[
             EntryData(

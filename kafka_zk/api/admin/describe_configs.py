@@ -12,7 +12,7 @@ from kafka_zk.api.admin.config_authorization import authorize_configs
 from kafka_zk.api.authorization import Operation
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
-from kafka_zk.api.walk import once_each, per_item
+from kafka_zk.api.walk import per_distinct
 from kafka_zk.config.describe import ConfigEntry, ConfigSource
 from kafka_zk.giving_way import in_turns
 from kafka_zk.java_hash import in_scala_order, string_hash
@@ -38,8 +38,11 @@ UNKNOWN_TYPE = 0
 def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> DescribeConfigsResponse:
     """Blocks. Each distinct resource is looked up once, however often it is named."""
     if any(resource.resource_type not in _TYPES for resource in in_turns(request.resources)):
-        refused = [_refused(resource, InvalidRequest()) for resource in in_turns(request.resources)]
-        return DescribeConfigsResponse(results=refused)
+
+        def refuse(_: DescribeConfigsResource) -> DescribeConfigsResult:
+            raise InvalidRequest
+
+        return DescribeConfigsResponse(results=per_distinct(request.resources, _asked, refuse, _refused))
 
     def describe(resource: DescribeConfigsResource) -> DescribeConfigsResult:
         authorize_configs(ctx, Operation.DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name)
@@ -53,7 +56,7 @@ def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> De
             configs=list(in_turns(_configs(resource, names, request, ctx))),
         )
 
-    return DescribeConfigsResponse(results=per_item(request.resources, once_each(_asked, describe), _refused))
+    return DescribeConfigsResponse(results=per_distinct(request.resources, _asked, describe, _refused))
 
 
 def _asked(resource: DescribeConfigsResource) -> tuple[int, str, tuple[str, ...]]:

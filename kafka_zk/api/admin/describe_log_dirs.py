@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.giving_way import in_turns
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import ErrorCode
@@ -36,14 +37,21 @@ log_lines = logging.getLogger("kafka.server.ReplicaManager")
 def describe_log_dirs(request: DescribeLogDirsRequest, ctx: RequestContext) -> DescribeLogDirsResponse:
     """Blocks."""
     authorize(ctx, Operation.DESCRIBE, ResourceType.CLUSTER)
+    directories = ctx.services.log_manager.logs_by_directory()
     asked = None
     if request.topics is not None:
-        asked = {TopicPartition(topic.topic, index) for topic in request.topics for index in topic.partitions}
+        here = {log.topic_partition for _, logs in directories for log in logs}
+        asked = {
+            partition
+            for topic in in_turns(request.topics)
+            for index in in_turns(topic.partitions)
+            if (partition := TopicPartition(topic.topic, index)) in here
+        }
     hosted = ctx.services.replica_manager.hosted
     return DescribeLogDirsResponse(
         results=[
             _result(directory, logs if asked is None else [log for log in logs if log.topic_partition in asked], hosted)
-            for directory, logs in ctx.services.log_manager.logs_by_directory()
+            for directory, logs in directories
         ]
     )
 

@@ -5,6 +5,7 @@ Source      KafkaApis.handleDescribeProducersRequest, ReplicaManager.activeProdu
 
 from __future__ import annotations
 
+from functools import lru_cache
 from operator import attrgetter
 
 from kafka_zk.admin.topic_rules import check_name
@@ -33,11 +34,11 @@ from kafka_zk.protocol.messages.describe_producers import (
 @api(DESCRIBE_PRODUCERS_REQUEST, DESCRIBE_PRODUCERS_RESPONSE)
 def describe_producers(request: DescribeProducersRequest, ctx: RequestContext) -> DescribeProducersResponse:
     hosted = ctx.services.replica_manager.hosted
-    faults = {topic.name: _fault_of(topic.name, ctx) for topic in request.topics}
+    fault_of = lru_cache(1)(lambda name: _fault_of(name, ctx))
 
     def act(topic: TopicRequest, index: int) -> PartitionResponse:
-        if (fault := faults[topic.name]) is not None:
-            raise fault
+        if (fault := fault_of(topic.name)) is not None:
+            raise fault.with_traceback(None)
         log = hosted.get(topic.name, index).log
         if log is None:
             raise NotLeaderOrFollower
@@ -58,12 +59,14 @@ def describe_producers(request: DescribeProducersRequest, ctx: RequestContext) -
 
     def refuse(topic: TopicRequest, index: int, error: BrokerError) -> PartitionResponse:
         # What is wrong with a topic is told in words, what is wrong with a partition is not.
-        words = str(error) if faults[topic.name] is not None else None
+        words = str(error) if fault_of(topic.name) is not None else None
         return PartitionResponse(partition_index=index, error_code=error.code, error_message=words)
 
-    answered = per_partition(request.topics, act, refuse, partitions_of=attrgetter("partition_indexes"))
+    def answer(name: str, partitions: list[PartitionResponse]) -> TopicResponse:
+        return TopicResponse(name=name, partitions=partitions)
+
     return DescribeProducersResponse(
-        topics=[TopicResponse(name=topic.name, partitions=partitions) for topic, partitions in answered]
+        topics=per_partition(request.topics, act, refuse, answer, partitions_of=attrgetter("partition_indexes"))
     )
 
 

@@ -5,10 +5,13 @@ Source      KafkaApis.handleDescribeUserScramCredentialsRequest.
 
 from __future__ import annotations
 
+from typing import Final
+
 from kafka_zk.admin.scram_credentials import describe_everybody, describe_users
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.api.walk import IN_WORDS
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.messages.describe_user_scram_credentials import (
     DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST,
@@ -26,13 +29,31 @@ def describe(request: DescribeUserScramCredentialsRequest, ctx: RequestContext) 
     """Blocks."""
     authorize(ctx, Operation.DESCRIBE, ResourceType.CLUSTER)
     zk = ctx.services.zk
-    users = [user.name for user in request.users or ()]
-    described = describe_users(zk, users) if users else describe_everybody(zk)
-    return DescribeUserScramCredentialsResponse(results=[_result(user, found) for user, found in described.items()])
+    if not request.users:
+        everybody = describe_everybody(zk).items()
+        return DescribeUserScramCredentialsResponse(results=[_result(user, found) for user, found in everybody])
+    described = describe_users(zk, (user.name for user in request.users))
+    # Of very many failures only the first say why: the answer would be large.
+    return DescribeUserScramCredentialsResponse(
+        results=[
+            _refused(user, found, str(found) if count < IN_WORDS else "")
+            if isinstance(found, BrokerError)
+            else _result(user, found)
+            for count, (user, found) in enumerate(described)
+        ]
+    )
 
 
-def _result(user: str, found: dict[Mechanism, int] | BrokerError) -> DescribeUserScramCredentialsResult:
-    if isinstance(found, BrokerError):
-        return DescribeUserScramCredentialsResult(user=user, error_code=found.code, error_message=str(found))
+def _result(user: str, found: dict[Mechanism, int]) -> DescribeUserScramCredentialsResult:
     infos = [CredentialInfo(mechanism=mechanism.code, iterations=count) for mechanism, count in found.items()]
     return DescribeUserScramCredentialsResult(user=user, credential_infos=infos)
+
+
+def _refused(user: str, error: BrokerError, words: str) -> DescribeUserScramCredentialsResult:
+    return DescribeUserScramCredentialsResult(
+        user=user, error_code=error.code, error_message=words, credential_infos=_NO_CREDENTIALS
+    )
+
+
+# Shared by all refusals: encoders only read it, and there may be very many.
+_NO_CREDENTIALS: Final[list[CredentialInfo]] = []

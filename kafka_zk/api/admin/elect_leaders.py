@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
+from kafka_zk.api.cluster.asking_the_controller import MANY
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.late_answers import then_apart
 from kafka_zk.api.registry import api
 from kafka_zk.controller.events import ElectionType, ReplicaLeaderElection
+from kafka_zk.giving_way import in_turns
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import (
     BrokerError,
@@ -35,6 +38,8 @@ from kafka_zk.protocol.messages.elect_leaders import (
 from kafka_zk.protocol.types import TopicPartition
 
 Outcomes = dict[TopicPartition, BrokerError | None]
+Refused = dict[str, dict[int, PartitionResult]]
+"""By topic and partition, in words only where they are few."""
 
 
 @api(ELECT_LEADERS_REQUEST, ELECT_LEADERS_RESPONSE)
@@ -42,32 +47,50 @@ def elect_leaders(
     request: ElectLeadersRequest, ctx: RequestContext
 ) -> ElectLeadersResponse | Pending[ElectLeadersResponse]:
     """Blocks while the controller's queue is full."""
-    asked = _asked(request)
+    asked, unknown = _asked(request, ctx)
     if not ctx.may(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
         denied = ClusterAuthorizationFailed()
         return _response(dict.fromkeys(asked or (), denied), denied.code)
     if request.election_type not in {kind.value for kind in ElectionType}:
         raise UnknownServerError
     partitions = tuple(_all_partitions(ctx)) if asked is None else tuple(asked)
-    answer: Pending[ElectLeadersResponse] = Pending()
+    done: Pending[Outcomes] = Pending()
+    left: list[bool] = []
+    done.when_left(left.append)
 
     def elected(outcome: Pending[dict[TopicPartition, int | BrokerError]]) -> None:
         if isinstance(outcome.error, NotController):
-            answer.complete(_response(dict.fromkeys(partitions, outcome.error)))
+            done.complete(dict.fromkeys(partitions, outcome.error))
         elif outcome.error is not None:
-            answer.fail(outcome.error)
-        else:
-            _await_leaders(outcome.value, request, ctx, answer)
+            done.fail(outcome.error)
+        elif True not in left:
+            # Else the client has gone: what was elected stays, and nobody waits for the metadata to show it.
+            _await_leaders(outcome.value, request, ctx, done)
 
     event = ReplicaLeaderElection(partitions, ElectionType(request.election_type))
     ctx.services.controller.submit(event).on_complete(elected)
-    return answer
+    return then_apart(done, lambda outcomes: _response(outcomes, refused=unknown))
 
 
-def _asked(request: ElectLeadersRequest) -> list[TopicPartition] | None:
+def _asked(request: ElectLeadersRequest, ctx: RequestContext) -> tuple[list[TopicPartition] | None, Refused]:
+    """Blocks in turns. The partitions (None: all), but for those of very many that are not there: the controller, which
+    does not give way, is not asked of them."""
     if request.topic_partitions is None:
-        return None
-    return [TopicPartition(wanted.topic, index) for wanted in request.topic_partitions for index in wanted.partitions]
+        return None, {}
+    term = ctx.services.controller.term
+    is_much = sum(len(wanted.partitions) for wanted in in_turns(request.topic_partitions)) > MANY
+    asked: list[TopicPartition] = []
+    refused: Refused = {}
+    for wanted in in_turns(request.topic_partitions):
+        for index in in_turns(wanted.partitions):
+            partition = TopicPartition(wanted.topic, index)
+            if term is None or not is_much or term.context.assignment(partition).replicas:
+                asked.append(partition)
+            else:
+                refused.setdefault(wanted.topic, {})[index] = PartitionResult(
+                    partition_id=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, error_message=None
+                )
+    return asked, refused
 
 
 def _all_partitions(ctx: RequestContext) -> Iterable[TopicPartition]:
@@ -82,7 +105,7 @@ def _await_leaders(
     results: dict[TopicPartition, int | BrokerError],
     request: ElectLeadersRequest,
     ctx: RequestContext,
-    answer: Pending[ElectLeadersResponse],
+    done: Pending[Outcomes],
 ) -> None:
     outcomes: Outcomes = {tp: result if isinstance(result, BrokerError) else None for tp, result in results.items()}
     if request.topic_partitions is None:
@@ -90,19 +113,22 @@ def _await_leaders(
         outcomes = {tp: error for tp, error in outcomes.items() if not isinstance(error, ElectionNotNeeded)}
     leaders = {tp: result for tp, result in results.items() if not isinstance(result, BrokerError)}
     if not leaders:
-        answer.complete(_response(outcomes))
+        done.complete(outcomes)
         return
 
     def shown(late: Pending[set[TopicPartition]]) -> None:
         outcomes.update(dict.fromkeys(late.value, RequestTimedOut()))
-        answer.complete(_response(outcomes))
+        done.complete(outcomes)
 
-    ctx.services.controller.leader_waits.until_led_by(leaders, request.timeout_ms).on_complete(shown)
+    waiting_for = ctx.services.controller.leader_waits.until_led_by(leaders, request.timeout_ms)
+    done.when_left(waiting_for.leave)
+    waiting_for.on_complete(shown)
 
 
-def _response(outcomes: Outcomes, code: int = ErrorCode.NONE) -> ElectLeadersResponse:
-    by_topic: dict[str, list[PartitionResult]] = {}
-    for partition, error in outcomes.items():
+def _response(outcomes: Outcomes, code: int = ErrorCode.NONE, refused: Refused | None = None) -> ElectLeadersResponse:
+    """Blocks in turns."""
+    by_topic = {topic: list(in_turns(lines.values())) for topic, lines in (refused or {}).items()}
+    for partition, error in in_turns(outcomes.items()):
         by_topic.setdefault(partition.topic, []).append(
             PartitionResult(
                 partition_id=partition.partition,
@@ -113,7 +139,8 @@ def _response(outcomes: Outcomes, code: int = ErrorCode.NONE) -> ElectLeadersRes
     return ElectLeadersResponse(
         error_code=code,
         replica_election_results=[
-            ReplicaElectionResult(topic=topic, partition_result=results) for topic, results in by_topic.items()
+            ReplicaElectionResult(topic=topic, partition_result=results)
+            for topic, results in in_turns(by_topic.items())
         ],
     )
 

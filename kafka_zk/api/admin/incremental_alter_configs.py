@@ -9,6 +9,7 @@ from kafka_zk.admin.config_rules import Change
 from kafka_zk.api.admin.altered_resources import alter_all
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.giving_way import in_turns, let_go
 from kafka_zk.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS_REQUEST,
     INCREMENTAL_ALTER_CONFIGS_RESPONSE,
@@ -27,12 +28,12 @@ def incremental_alter_configs(
         (
             resource.resource_type,
             resource.resource_name,
-            [Change(config.config_operation, config.name, config.value) for config in resource.configs],
+            tuple(Change(config.config_operation, config.name, config.value) for config in in_turns(resource.configs)),
         )
-        for resource in request.resources
+        for resource in in_turns(request.resources)
     ]
-    return IncrementalAlterConfigsResponse(
-        responses=alter_all(
-            resources, ctx, AlterConfigsResourceResponse, keep_others=True, validate_only=request.validate_only
-        )
+    responses = alter_all(
+        resources, ctx, AlterConfigsResourceResponse, keep_others=True, validate_only=request.validate_only
     )
+    let_go(resources)
+    return IncrementalAlterConfigsResponse(responses=responses)

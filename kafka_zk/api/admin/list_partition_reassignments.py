@@ -6,11 +6,12 @@ Source      KafkaApis.handleListPartitionReassignmentsRequest; KIP-455.
 from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.cluster.asking_the_controller import ask
+from kafka_zk.api.cluster.asking_the_controller import ask, known_and_unknown
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.controller.decisions.assignment import ReplicaAssignment
 from kafka_zk.controller.events import ListPartitionReassignments
+from kafka_zk.giving_way import in_turns
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.messages.list_partition_reassignments import (
     LIST_PARTITION_REASSIGNMENTS_REQUEST,
@@ -31,15 +32,18 @@ def list_partition_reassignments(
     authorize(ctx, Operation.DESCRIBE, ResourceType.CLUSTER)
     asked = None
     if request.topics is not None:
-        asked = tuple(
-            TopicPartition(topic.name, index) for topic in request.topics for index in topic.partition_indexes
-        )
+        partitions = [
+            TopicPartition(topic.name, index)
+            for topic in in_turns(request.topics)
+            for index in in_turns(topic.partition_indexes)
+        ]
+        asked = tuple(known_and_unknown(ctx, partitions)[0])
     return ask(ctx, ListPartitionReassignments(asked), _response)
 
 
 def _response(moving: dict[TopicPartition, ReplicaAssignment]) -> ListPartitionReassignmentsResponse:
     by_topic: dict[str, list[OngoingPartitionReassignment]] = {}
-    for partition, assignment in moving.items():
+    for partition, assignment in in_turns(moving.items()):
         by_topic.setdefault(partition.topic, []).append(
             OngoingPartitionReassignment(
                 partition_index=partition.partition,

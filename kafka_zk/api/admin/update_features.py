@@ -9,6 +9,7 @@ from __future__ import annotations
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import ErrorCode, message_of
 from kafka_zk.protocol.messages.update_features import (
     UPDATE_FEATURES_REQUEST,
@@ -31,12 +32,12 @@ def update_features(request: UpdateFeaturesRequest, ctx: RequestContext) -> Upda
         return _refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if not ctx.services.controller.is_active:
         return _refused(ErrorCode.NOT_CONTROLLER)
-    reasons = {update.feature: refusal(update, ctx.api_version) for update in request.feature_updates}
+    reasons = {update.feature: refusal(update, ctx.api_version) for update in in_turns(request.feature_updates)}
     return UpdateFeaturesResponse(
         error_message=None,
         results=[
             UpdatableFeatureResult(feature=feature, error_code=ErrorCode.INVALID_REQUEST, error_message=reason)
-            for feature, reason in reasons.items()
+            for feature, reason in in_turns(reasons.items())
         ],
     )
 

@@ -9,15 +9,37 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.late_answers import then_apart
 from kafka_zk.controller.events import Event
+from kafka_zk.giving_way import in_turns
 from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.types import TopicPartition
 
 Response = TypeVar("Response")
 
 
+MANY = 1_000
+"""So many partitions the controller looks through in a millisecond or two."""
+
+
 def ask(ctx: RequestContext, event: Event, answer: Callable[[Any], Response]) -> Pending[Response]:
-    """Blocks while the controller's queue is full. The response that `answer` makes of the outcome.
+    """Blocks while the controller's queue is full. The response that `answer` makes of the outcome; it may give way.
 
     A failure of the event becomes the failure of the request: dispatch gives it the API's error form.
     """
-    return ctx.services.controller.submit(event).then(answer)
+    return then_apart(ctx.services.controller.submit(event), answer)
+
+
+def known_and_unknown(
+    ctx: RequestContext, asked: list[TopicPartition]
+) -> tuple[list[TopicPartition], list[TopicPartition]]:
+    """Blocks in turns. Which of very many partitions are there: the controller, which does not give way, is asked of
+    those only. A few, or where this broker is not the controller, all count as known."""
+    term = ctx.services.controller.term
+    if term is None or len(asked) <= MANY:
+        return asked, []
+    known: list[TopicPartition] = []
+    unknown: list[TopicPartition] = []
+    for partition in in_turns(asked):
+        (known if term.context.assignment(partition).replicas else unknown).append(partition)
+    return known, unknown

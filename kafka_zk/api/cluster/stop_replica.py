@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from kafka_zk.api.cluster.orders import check_order
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import StaleBrokerEpoch, StaleControllerEpoch
 from kafka_zk.protocol.messages.stop_replica import (
     STOP_REPLICA_REQUEST,
@@ -29,7 +30,9 @@ def stop_replica(request: StopReplicaRequest, ctx: RequestContext) -> StopReplic
     try:
         check_order(ctx, request.broker_epoch)
         codes = ctx.services.replica_manager.stop_replicas(
-            list(_orders(request)), controller_epoch=request.controller_epoch, controller_id=request.controller_id
+            list(_orders(request)),
+            controller_epoch=request.controller_epoch,
+            controller_id=request.controller_id,
         )
     except (StaleBrokerEpoch, StaleControllerEpoch) as error:
         # The whole order is refused; unlike other failures, this one does not name the partitions.
@@ -37,19 +40,19 @@ def stop_replica(request: StopReplicaRequest, ctx: RequestContext) -> StopReplic
     return StopReplicaResponse(
         partition_errors=[
             StopReplicaPartitionError(topic_name=tp.topic, partition_index=tp.partition, error_code=code)
-            for tp, code in codes
+            for tp, code in in_turns(codes)
         ]
     )
 
 
 def _orders(request: StopReplicaRequest) -> Iterator[StopOrder]:
-    """The partitions, in whichever of the three layouts the version has."""
-    for state_topic in request.topic_states:
-        for state in state_topic.partition_states:
+    """Blocks in turns. The partitions, in whichever of the three layouts the version has."""
+    for state_topic in in_turns(request.topic_states):
+        for state in in_turns(state_topic.partition_states):
             tp = TopicPartition(state_topic.topic_name, state.partition_index)
             yield StopOrder(tp, state.leader_epoch, state.delete_partition)
-    for topic in request.topics:
-        for index in topic.partition_indexes:
+    for topic in in_turns(request.topics):
+        for index in in_turns(topic.partition_indexes):
             yield StopOrder(TopicPartition(topic.name, index), NO_EPOCH, request.delete_partitions)
-    for one in request.ungrouped_partitions:
+    for one in in_turns(request.ungrouped_partitions):
         yield StopOrder(TopicPartition(one.topic_name, one.partition_index), NO_EPOCH, request.delete_partitions)

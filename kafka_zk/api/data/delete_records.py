@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.late_answers import then_apart
 from kafka_zk.api.registry import api
+from kafka_zk.giving_way import in_turns
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, TopicAuthorizationFailed, UnknownTopicOrPartition
 from kafka_zk.protocol.messages.delete_records import (
@@ -21,20 +23,23 @@ from kafka_zk.protocol.messages.delete_records import (
 from kafka_zk.replication.serving.delayed_delete_records import LowWatermark
 
 NO_LOW_WATERMARK = -1
+MANY = 1_000
+"""From so many partitions on the answer is made by a greenlet of its own."""
 
 
 @api(DELETE_RECORDS_REQUEST, DELETE_RECORDS_RESPONSE)
 def delete_records(request: DeleteRecordsRequest, ctx: RequestContext) -> Pending[DeleteRecordsResponse]:
+    """Blocks in turns while it looks at what is asked for."""
     cache = ctx.services.metadata_cache
     # A topic that is named twice is answered once, and so is a partition: its last offset counts.
     wanted: dict[str, dict[int, int]] = {}
-    for topic in request.topics:
-        for partition in topic.partitions:
+    for topic in in_turns(request.topics):
+        for partition in in_turns(topic.partitions):
             wanted.setdefault(topic.name, {})[partition.partition_index] = partition.offset
-    asked = [(topic, index, offset) for topic, offsets in wanted.items() for index, offset in offsets.items()]
+    asked = [(topic, index, offset) for topic, offsets in wanted.items() for index, offset in in_turns(offsets.items())]
     outcome: list[LowWatermark] = []
     allowed: list[tuple[int, tuple[str, int, int]]] = []
-    for position, entry in enumerate(asked):
+    for position, entry in in_turns(enumerate(asked)):
         if not ctx.may(Operation.DELETE, ResourceType.TOPIC, entry[0]):
             outcome.append(TopicAuthorizationFailed())
         elif cache.partition(entry[0], entry[1]) is None:
@@ -42,17 +47,18 @@ def delete_records(request: DeleteRecordsRequest, ctx: RequestContext) -> Pendin
         else:
             outcome.append(NO_LOW_WATERMARK)
             allowed.append((position, entry))
-    answer: Pending[DeleteRecordsResponse] = Pending()
 
-    def finish(done: Pending[list[LowWatermark]]) -> None:
-        for (position, _), reached in zip(allowed, done.value, strict=True):
+    def finish(done: list[LowWatermark]) -> DeleteRecordsResponse:
+        for (position, _), reached in zip(allowed, done, strict=True):
             outcome[position] = reached
-        answer.complete(_response(wanted, outcome))
+        return _response(wanted, outcome)
 
     deleted = ctx.services.replica_manager.delete_records(
         [entry for _, entry in allowed], timeout_ms=request.timeout_ms
     )
-    deleted.on_complete(finish)
+    if len(asked) > MANY:
+        return then_apart(deleted, finish)
+    answer = deleted.then(finish)
     answer.when_left(deleted.leave)
     return answer
 
@@ -61,8 +67,10 @@ def _response(wanted: dict[str, dict[int, int]], outcome: list[LowWatermark]) ->
     remaining = iter(outcome)
     return DeleteRecordsResponse(
         topics=[
-            DeleteRecordsTopicResult(name=topic, partitions=[_result(index, next(remaining)) for index in offsets])
-            for topic, offsets in wanted.items()
+            DeleteRecordsTopicResult(
+                name=topic, partitions=[_result(index, next(remaining)) for index in in_turns(offsets)]
+            )
+            for topic, offsets in in_turns(wanted.items())
         ]
     )
 

@@ -61,16 +61,14 @@ def list_offsets(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffset
             return _oldest_style(request, ctx, topic, asked)
         return _find(request, ctx, topic, asked)
 
-    answered = per_partition(
-        request.topics,
-        act,
-        lambda topic, asked, error: _refused(asked, error, ctx.api_version),
-        may=lambda name: ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, name),
-    )
     return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(name=topic.name, partitions=partitions) for topic, partitions in in_turns(answered)
-        ]
+        topics=per_partition(
+            request.topics,
+            act,
+            lambda topic, asked, error: _refused(asked, error, ctx.api_version),
+            lambda name, partitions: ListOffsetsTopicResponse(name=name, partitions=partitions),
+            may=lambda name: ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, name),
+        )
     )
 
 

@@ -43,13 +43,13 @@ def offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, ctx: RequestCo
     def refuse(topic: OffsetForLeaderTopic, asked: OffsetForLeaderPartition, error: BrokerError) -> EpochEndOffset:
         return EpochEndOffset(error_code=error.code, partition=asked.partition)
 
-    answered = per_partition(
-        request.topics,
-        act,
-        refuse,
-        may=None if is_broker else lambda name: ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, name),
-        name_of=attrgetter("topic"),
-    )
     return OffsetForLeaderEpochResponse(
-        topics=[OffsetForLeaderTopicResult(topic=topic.topic, partitions=partitions) for topic, partitions in answered]
+        topics=per_partition(
+            request.topics,
+            act,
+            refuse,
+            lambda name, partitions: OffsetForLeaderTopicResult(topic=name, partitions=partitions),
+            may=None if is_broker else lambda name: ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, name),
+            name_of=attrgetter("topic"),
+        )
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from kafka_zk.api.authorization import NOT_REQUESTED, Operation, ResourceType, authorize, authorized_operations
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
-from kafka_zk.api.walk import once_each, per_item
+from kafka_zk.api.walk import per_distinct
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
 from kafka_zk.protocol.messages.describe_groups import (
     DESCRIBE_GROUPS_REQUEST,
@@ -51,7 +51,7 @@ def describe_groups(request: DescribeGroupsRequest, ctx: RequestContext) -> Desc
             ],
         )
 
-    return DescribeGroupsResponse(groups=per_item(request.groups, once_each(str, describe), _refused))
+    return DescribeGroupsResponse(groups=per_distinct(request.groups, str, describe, _refused))
 
 
 def _refused(group_id: str, error: BrokerError) -> DescribedGroup:

@@ -16,8 +16,7 @@ from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.api.throttling import mutation_quota
-from kafka_zk.api.walk import once_each
-from kafka_zk.giving_way import in_turns
+from kafka_zk.api.walk import per_distinct
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.protocol.errors import (
     BrokerError,
@@ -69,23 +68,17 @@ def find_coordinator(request: FindCoordinatorRequest, ctx: RequestContext) -> Fi
         )
 
     def find(key: str) -> Coordinator:
-        return _coordinator(key, _find(key, request.key_type, ctx))
+        return _coordinator(key, _coordinator_of(key, request.key_type, ctx), ErrorCode.NONE, "")
 
-    found = once_each(str, find)
-    return FindCoordinatorResponse(coordinators=[found(key) for key in in_turns(request.coordinator_keys)])
-
-
-def _coordinator(key: str, found: _Found) -> Coordinator:
-    node, error = found
-    return Coordinator(
-        key=key,
-        node_id=node.id,
-        host=node.host,
-        port=node.port,
-        error_code=ErrorCode.NONE if error is None else error.code,
+    def refuse(key: str, error: BrokerError) -> Coordinator:
         # Only what fails the whole request says why; the types of keys are known before the keys are looked at.
-        error_message=str(error) if isinstance(error, _UnknownKeyType) else "",
-    )
+        return _coordinator(key, NO_NODE, error.code, str(error) if isinstance(error, _UnknownKeyType) else "")
+
+    return FindCoordinatorResponse(coordinators=per_distinct(request.coordinator_keys, str, find, refuse))
+
+
+def _coordinator(key: str, node: Node, code: ErrorCode, message: str) -> Coordinator:
+    return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port, error_code=code, error_message=message)
 
 
 def _find(key: str, key_type: int, ctx: RequestContext) -> _Found:

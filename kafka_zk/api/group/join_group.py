@@ -12,6 +12,7 @@ from kafka_zk.api.registry import api
 from kafka_zk.coordinator.group.decisions.actions import JoinResult
 from kafka_zk.coordinator.group.decisions.joining import Join
 from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import InvalidRequest
 from kafka_zk.protocol.messages.join_group import (
     JOIN_GROUP_REQUEST,
     JOIN_GROUP_RESPONSE,
@@ -24,11 +25,15 @@ REBALANCE_TIMEOUT_FROM = 1
 MEMBER_ID_REQUIRED_FROM = 4
 NULL_PROTOCOL_NAME_FROM = 7
 SKIP_ASSIGNMENT_FROM = 9
+MAX_PROTOCOLS = 1_000
+"""Of one member. Clients name one to three; a group looks through those of all its members again and again."""
 
 
 @api(JOIN_GROUP_REQUEST, JOIN_GROUP_RESPONSE)
 def join_group(request: JoinGroupRequest, ctx: RequestContext) -> Pending[JoinGroupResponse]:
     authorize(ctx, Operation.READ, ResourceType.GROUP, request.group_id)
+    if len(request.protocols) > MAX_PROTOCOLS:
+        raise InvalidRequest(f"A member may name {MAX_PROTOCOLS} protocols, not {len(request.protocols)}.")
     joined = ctx.services.group_coordinator.join_group(request.group_id, _join(request, ctx))
     return joined.then(lambda result: _response(result, ctx.api_version))
 

@@ -10,6 +10,7 @@ from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.coordinator.group.coordinator import Leaver
+from kafka_zk.giving_way import in_turns, let_go
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.leave_group import (
     LEAVE_GROUP_REQUEST,
@@ -24,12 +25,13 @@ SEVERAL_MEMBERS_FROM = 3
 
 @api(LEAVE_GROUP_REQUEST, LEAVE_GROUP_RESPONSE)
 def leave_group(request: LeaveGroupRequest, ctx: RequestContext) -> LeaveGroupResponse:
+    """Blocks where very many leave."""
     authorize(ctx, Operation.READ, ResourceType.GROUP, request.group_id)
     several = ctx.api_version >= SEVERAL_MEMBERS_FROM
     if several:
         leavers = [
             Leaver(member.member_id, member.group_instance_id, member.reason or "not provided")
-            for member in request.members
+            for member in in_turns(request.members)
         ]
     else:
         leavers = [Leaver(request.member_id, None, "not provided")]
@@ -37,10 +39,9 @@ def leave_group(request: LeaveGroupRequest, ctx: RequestContext) -> LeaveGroupRe
     if not several:
         # The one member's error has no other place.
         return LeaveGroupResponse(error_code=error or next(iter(member_errors), ErrorCode.NONE))
-    return LeaveGroupResponse(
-        error_code=error,
-        members=[
-            MemberResponse(member_id=leaver.member_id, group_instance_id=leaver.group_instance_id, error_code=code)
-            for leaver, code in zip(leavers, member_errors, strict=bool(member_errors))
-        ],
-    )
+    members = [
+        MemberResponse(member_id=leaver.member_id, group_instance_id=leaver.group_instance_id, error_code=code)
+        for leaver, code in in_turns(zip(leavers, member_errors, strict=bool(member_errors)))
+    ]
+    let_go(leavers)
+    return LeaveGroupResponse(error_code=error, members=members)

@@ -10,6 +10,8 @@ from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.coordinator.group.decisions.describing import CLASSIC
+from kafka_zk.coordinator.group.decisions.states import GroupState
+from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.messages.list_groups import (
     LIST_GROUPS_REQUEST,
     LIST_GROUPS_RESPONSE,
@@ -18,10 +20,16 @@ from kafka_zk.protocol.messages.list_groups import (
     ListGroupsResponse,
 )
 
+STATES = frozenset(state.value.lower() for state in GroupState)
+TYPES = frozenset((CLASSIC,))
+NOBODY_S = ""
+
 
 @api(LIST_GROUPS_REQUEST, LIST_GROUPS_RESPONSE)
 def list_groups(request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsResponse:
-    error, groups = ctx.services.group_coordinator.list_groups(request.states_filter, request.types_filter)
+    """Blocks in turns."""
+    states, types = _known(request.states_filter, STATES), _known(request.types_filter, TYPES)
+    error, groups = ctx.services.group_coordinator.list_groups(states, types)
     if not ctx.may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
         groups = [group for group in groups if ctx.may(Operation.DESCRIBE, ResourceType.GROUP, group.group_id)]
     return ListGroupsResponse(
@@ -33,6 +41,15 @@ def list_groups(request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsRe
                 group_state=group.state,
                 group_type=CLASSIC,
             )
-            for group in groups
+            for group in in_turns(groups)
         ],
     )
+
+
+def _known(names: list[str], known: frozenset[str]) -> set[str]:
+    """Blocks in turns. The filter in lower case, however long: one name stands for all that no group bears."""
+    wanted: set[str] = set()
+    for name in in_turns(names):
+        name = name.lower()
+        wanted.add(name if name in known else NOBODY_S)
+    return wanted

@@ -39,7 +39,7 @@ def offset_commit(
     """Blocks while the offsets are written."""
     if not ctx.may(Operation.READ, ResourceType.GROUP, request.group_id):
         raise GroupAuthorizationFailed
-    refused, accepted = sort_out(((topic.name, topic.partitions) for topic in request.topics), ctx)
+    refused, accepted = sort_out(request.topics, ctx)
     if not accepted:
         return _response(refused, {}, gives_way=True)
     if ctx.api_version == 0:

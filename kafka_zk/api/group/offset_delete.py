@@ -24,7 +24,7 @@ from kafka_zk.protocol.messages.offset_delete import (
 def offset_delete(request: OffsetDeleteRequest, ctx: RequestContext) -> OffsetDeleteResponse:
     """Blocks while tombstones are written. If the group refuses, its code stands alone."""
     authorize(ctx, Operation.DELETE, ResourceType.GROUP, request.group_id)
-    refused, known = sort_out(((topic.name, topic.partitions) for topic in request.topics), ctx)
+    refused, known = sort_out(request.topics, ctx)
     error, codes = ctx.services.group_coordinator.delete_offsets(request.group_id, known)
     if error is not ErrorCode.NONE:
         return OffsetDeleteResponse(error_code=error)

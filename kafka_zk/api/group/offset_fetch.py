@@ -7,14 +7,16 @@ Source      KafkaApis.handleOffsetFetchRequest, OffsetFetchRequest.groups, Offse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import groupby, islice
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.group import zookeeper_offsets
 from kafka_zk.api.registry import api
-from kafka_zk.api.walk import once_each
+from kafka_zk.api.walk import per_distinct
 from kafka_zk.coordinator.group.decisions.offsets import NO_LEADER_EPOCH
 from kafka_zk.coordinator.group.offset_store import FetchedOffset
 from kafka_zk.giving_way import in_turns
@@ -40,15 +42,7 @@ NO_OFFSET = -1
 PARTITIONS_AT_ONCE = 2_000
 """Looked up in a millisecond or two."""
 
-
-class _Line(NamedTuple):
-    """One partition of an answer."""
-
-    partition_index: int
-    error_code: ErrorCode = ErrorCode.NONE
-    committed_offset: int = NO_OFFSET
-    committed_leader_epoch: int = NO_LEADER_EPOCH
-    metadata: str = ""
+TOPIC = attrgetter("topic")
 
 
 class _Wanted(NamedTuple):
@@ -59,9 +53,11 @@ class _Wanted(NamedTuple):
 
 
 class _Answer(NamedTuple):
+    """`topics` hold partitions in the class that the version has for them."""
+
     group_id: str
     error: ErrorCode
-    topics: list[tuple[str, list[_Line]]]
+    topics: list[tuple[str, list[Any]]]
 
 
 @api(OFFSET_FETCH_REQUEST, OFFSET_FETCH_RESPONSE)
@@ -72,17 +68,18 @@ def offset_fetch(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetc
         return _fetch(wanted, request.require_stable, ctx)
 
     if ctx.api_version >= SEVERAL_GROUPS_FROM:
-        answer_to = once_each(_key, lambda wanted: _group(fetch(wanted)))
-        return OffsetFetchResponse(groups=[answer_to(wanted) for wanted in in_turns(_wanted(request, ctx.api_version))])
+        return OffsetFetchResponse(
+            groups=per_distinct(
+                _wanted(request, ctx.api_version),
+                _key,
+                lambda wanted: _group(fetch(wanted)),
+                lambda wanted, error: _group(_failed(wanted, error.code, ctx)),
+            )
+        )
     answer = fetch(next(_wanted(request, ctx.api_version)))
     return OffsetFetchResponse(
         error_code=answer.error,
-        topics=[
-            OffsetFetchResponseTopic(
-                name=name, partitions=[OffsetFetchResponsePartition(**line._asdict()) for line in in_turns(lines)]
-            )
-            for name, lines in in_turns(answer.topics)
-        ],
+        topics=[OffsetFetchResponseTopic(name=name, partitions=lines) for name, lines in in_turns(answer.topics)],
     )
 
 
@@ -95,12 +92,7 @@ def _group(answer: _Answer) -> OffsetFetchResponseGroup:
     return OffsetFetchResponseGroup(
         group_id=answer.group_id,
         error_code=answer.error,
-        topics=[
-            OffsetFetchResponseTopics(
-                name=name, partitions=[OffsetFetchResponsePartitions(**line._asdict()) for line in in_turns(lines)]
-            )
-            for name, lines in in_turns(answer.topics)
-        ],
+        topics=[OffsetFetchResponseTopics(name=name, partitions=lines) for name, lines in in_turns(answer.topics)],
     )
 
 
@@ -125,85 +117,113 @@ def _once(topics: Iterable[tuple[str, list[int]]]) -> list[tuple[str, list[int]]
     wanted: dict[str, dict[int, None]] = {}
     for name, indexes in in_turns(topics):
         if indexes:
-            wanted.setdefault(name, {}).update(dict.fromkeys(indexes))
-    return [(name, list(indexes)) for name, indexes in wanted.items()]
+            once = wanted.setdefault(name, {})
+            for index in in_turns(indexes):
+                once[index] = None
+    return [(name, list(indexes)) for name, indexes in in_turns(wanted.items())]
 
 
 def _fetch(wanted: _Wanted, require_stable: bool, ctx: RequestContext) -> _Answer:
     if not ctx.may(Operation.DESCRIBE, ResourceType.GROUP, wanted.group_id):
         return _failed(wanted, ErrorCode.GROUP_AUTHORIZATION_FAILED, ctx)
     if ctx.api_version == 0:
-        return _answer(wanted, lambda partition: _from_zookeeper(wanted.group_id, partition, ctx), ctx)
-    partitions = None
-    if wanted.topics is not None:
-        partitions = [TopicPartition(name, index) for name, indexes in wanted.topics for index in in_turns(indexes)]
-    error, found = _fetch_some(wanted.group_id, partitions, require_stable, ctx)
-    if error is not ErrorCode.NONE:
-        return _failed(wanted, error, ctx)
-    lines = {}
-    for partition, (code, value) in in_turns(found.items()):
-        if value is None:
-            lines[partition] = _Line(partition.partition, code)
-        else:
-            lines[partition] = _Line(partition.partition, code, value.offset, value.leader_epoch, value.metadata)
+        return _from_zookeeper(wanted, ctx)
     if wanted.topics is None:
-        wanted = _Wanted(wanted.group_id, _by_topic(lines, ctx))
-    return _answer(wanted, lines.__getitem__, ctx)
+        error, topics = _all(wanted.group_id, require_stable, ctx)
+    else:
+        error, topics = _some(wanted.group_id, wanted.topics, require_stable, ctx)
+    return _failed(wanted, error, ctx) if error is not ErrorCode.NONE else _Answer(wanted.group_id, error, topics)
 
 
-def _fetch_some(
-    group_id: str, partitions: list[TopicPartition] | None, require_stable: bool, ctx: RequestContext
-) -> tuple[ErrorCode, dict[TopicPartition, FetchedOffset]]:
-    """Blocks in turns. What stands at one moment, for up to PARTITIONS_AT_ONCE of them."""
-    fetch = ctx.services.group_coordinator.fetch_offsets
-    if partitions is None or len(partitions) <= PARTITIONS_AT_ONCE:
-        return fetch(group_id, partitions, require_stable=require_stable)
-    found: dict[TopicPartition, FetchedOffset] = {}
-    for first in in_turns(range(0, len(partitions), PARTITIONS_AT_ONCE)):
-        error, some = fetch(group_id, partitions[first : first + PARTITIONS_AT_ONCE], require_stable=require_stable)
-        if error is not ErrorCode.NONE:
-            return error, {}
-        found |= some
-    return ErrorCode.NONE, found
-
-
-def _by_topic(lines: dict[TopicPartition, _Line], ctx: RequestContext) -> list[tuple[str, list[int]]]:
+def _all(group_id: str, require_stable: bool, ctx: RequestContext) -> tuple[ErrorCode, list[tuple[str, list[Any]]]]:
     """All that was found, but for topics that the client must not know of."""
-    topics: dict[str, list[int]] = {}
-    for name, index in in_turns(lines):
-        topics.setdefault(name, []).append(index)
-    return [
-        (name, indexes) for name, indexes in topics.items() if ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, name)
-    ]
+    error, found = ctx.services.group_coordinator.fetch_offsets(group_id, None, require_stable=require_stable)
+    topics: dict[str, list[Any]] = {}
+    for (name, index), fetched in in_turns(found.items()):
+        topics.setdefault(name, []).append(_line(index, fetched, ctx))
+    return error, [(name, lines) for name, lines in topics.items() if _may_see(name, ctx)]
 
 
-def _answer(wanted: _Wanted, line_of: Callable[[TopicPartition], _Line], ctx: RequestContext) -> _Answer:
-    topics = []
-    for name, indexes in in_turns(wanted.topics or ()):
-        if ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
-            lines = [line_of(TopicPartition(name, index)) for index in in_turns(indexes)]
-        else:
-            lines = [_Line(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for index in in_turns(indexes)]
-        topics.append((name, lines))
-    return _Answer(wanted.group_id, ErrorCode.NONE, topics)
+def _some(
+    group_id: str, wanted: list[tuple[str, list[int]]], require_stable: bool, ctx: RequestContext
+) -> tuple[ErrorCode, list[tuple[str, list[Any]]]]:
+    """Blocks in turns. What stands at one moment, for up to PARTITIONS_AT_ONCE."""
+    fetch = ctx.services.group_coordinator.fetch_offsets
+    asked = (TopicPartition(name, index) for name, indexes in wanted for index in indexes)
+    topics: list[tuple[str, list[Any]]] = []
+    while some := list(islice(asked, PARTITIONS_AT_ONCE)):
+        error, found = fetch(group_id, some, require_stable=require_stable)
+        if error is not ErrorCode.NONE:
+            return error, []
+        for name, of_topic in groupby(in_turns(some), TOPIC):
+            if not topics or topics[-1][0] != name:
+                topics.append((name, []))
+            if _may_see(name, ctx):
+                topics[-1][1].extend(_line(each.partition, found[each], ctx) for each in of_topic)
+            else:
+                denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                topics[-1][1].extend(_refused(each.partition, denied, ctx) for each in of_topic)
+    return ErrorCode.NONE, topics
+
+
+def _may_see(topic: str, ctx: RequestContext) -> bool:
+    return ctx.may(Operation.DESCRIBE, ResourceType.TOPIC, topic)
+
+
+def _line(index: int, fetched: FetchedOffset, ctx: RequestContext) -> Any:
+    code, value = fetched
+    line = _refused(index, code, ctx)
+    if value is not None:
+        line.committed_offset = value.offset
+        line.committed_leader_epoch = value.leader_epoch
+        line.metadata = value.metadata
+    return line
+
+
+def _refused(index: int, code: ErrorCode, ctx: RequestContext) -> Any:
+    kind = OffsetFetchResponsePartitions if ctx.api_version >= SEVERAL_GROUPS_FROM else OffsetFetchResponsePartition
+    return kind(
+        partition_index=index,
+        error_code=code,
+        committed_offset=NO_OFFSET,
+        committed_leader_epoch=NO_LEADER_EPOCH,
+        metadata="",
+    )
 
 
 def _failed(wanted: _Wanted, error: ErrorCode, ctx: RequestContext) -> _Answer:
     """The whole group failed: old versions have no place for that but the partitions."""
     if ctx.api_version >= GROUP_ERROR_FROM:
         return _Answer(wanted.group_id, error, [])
-    topics = [
-        (name, [_Line(index, error) for index in in_turns(indexes)]) for name, indexes in in_turns(wanted.topics or ())
+    topics: list[tuple[str, list[Any]]] = [
+        (name, [_refused(index, error, ctx) for index in in_turns(indexes)])
+        for name, indexes in in_turns(wanted.topics or ())
     ]
     return _Answer(wanted.group_id, ErrorCode.NONE, topics)
 
 
-def _from_zookeeper(group_id: str, partition: TopicPartition, ctx: RequestContext) -> _Line:
-    unknown = _Line(partition.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+def _from_zookeeper(wanted: _Wanted, ctx: RequestContext) -> _Answer:
+    """Blocks."""
+    topics: list[tuple[str, list[Any]]] = []
+    for name, indexes in in_turns(wanted.topics or ()):
+        if _may_see(name, ctx):
+            lines = [_stored(wanted.group_id, TopicPartition(name, index), ctx) for index in in_turns(indexes)]
+        else:
+            lines = [_refused(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED, ctx) for index in in_turns(indexes)]
+        topics.append((name, lines))
+    return _Answer(wanted.group_id, ErrorCode.NONE, topics)
+
+
+def _stored(group_id: str, partition: TopicPartition, ctx: RequestContext) -> Any:
+    unknown = _refused(partition.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ctx)
     if ctx.services.metadata_cache.partition(*partition) is None:
         return unknown
     try:
         offset = zookeeper_offsets.fetch(group_id, partition, ctx)
     except BrokerError as error:
-        return _Line(partition.partition, error.code)
-    return unknown if offset is None else _Line(partition.partition, committed_offset=offset)
+        return _refused(partition.partition, error.code, ctx)
+    if offset is None:
+        return unknown
+    line = _refused(partition.partition, ErrorCode.NONE, ctx)
+    line.committed_offset = offset
+    return line

@@ -7,12 +7,12 @@ Source      The builders of OffsetCommitResponse and OffsetDeleteResponse: addPa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
-from kafka_zk.giving_way import give_way, in_turns
+from kafka_zk.giving_way import give_way, in_turns, let_go
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 
@@ -31,17 +31,27 @@ class WantedPartition(Protocol):
 
 
 P = TypeVar("P", bound=WantedPartition)
+
+
+class WantedTopic(Protocol[P]):
+    """One topic of a request."""
+
+    name: str
+    partitions: list[P]
+
+
 L = TypeVar("L")
 T = TypeVar("T")
 
 
-def sort_out(topics: Iterable[tuple[str, Iterable[P]]], ctx: RequestContext) -> tuple[Lines, dict[TopicPartition, P]]:
+def sort_out(topics: Sequence[WantedTopic[P]], ctx: RequestContext) -> tuple[Lines, dict[TopicPartition, P]]:
     """Blocks in turns. What is refused (no READ on the topic, not in the metadata), and what goes on."""
     refused: Lines = {}
     accepted: dict[TopicPartition, P] = {}
     cache = ctx.services.metadata_cache
     count = 0
-    for name, partitions in topics:
+    for topic in topics:
+        name, partitions = topic.name, topic.partitions
         count += 1
         if count & ELEMENTS_A_LOOK == 0:
             give_way()
@@ -78,13 +88,19 @@ def answered(
     *,
     gives_way: bool = False,
 ) -> list[T]:
-    """The topics of the answer: what was refused, then `codes`. Blocks in turns, if it is to give way."""
-    lines = {name: list(found) for name, found in refused.items()}
-    for (name, index), code in codes.items():
-        lines.setdefault(name, []).append((index, code))
+    """The topics of the answer: what was refused, then `codes`. Blocks in turns, and uses `refused` up, if it is to
+    give way.
+    """
+    lines = refused
+    if codes:
+        lines = {name: list(found) for name, found in refused.items()}
+        for (name, index), code in codes.items():
+            lines.setdefault(name, []).append((index, code))
     if gives_way:
-        return [
+        topics = [
             topic(name, [line(index, code) for index, code in in_turns(found)])
             for name, found in in_turns(lines.items())
         ]
+        let_go(lines)
+        return topics
     return [topic(name, [line(index, code) for index, code in found]) for name, found in lines.items()]

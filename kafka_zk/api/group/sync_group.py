@@ -11,6 +11,7 @@ from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
 from kafka_zk.coordinator.group.decisions.actions import SyncResult
 from kafka_zk.coordinator.group.decisions.syncing import Sync
+from kafka_zk.giving_way import in_turns
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import InconsistentGroupProtocol
 from kafka_zk.protocol.messages.sync_group import (
@@ -25,6 +26,7 @@ PROTOCOL_REQUIRED_FROM = 5
 
 @api(SYNC_GROUP_REQUEST, SYNC_GROUP_RESPONSE)
 def sync_group(request: SyncGroupRequest, ctx: RequestContext) -> Pending[SyncGroupResponse]:
+    """Blocks while it reads very many assignments."""
     if ctx.api_version >= PROTOCOL_REQUIRED_FROM and (request.protocol_type is None or request.protocol_name is None):
         raise InconsistentGroupProtocol
     authorize(ctx, Operation.READ, ResourceType.GROUP, request.group_id)
@@ -34,7 +36,7 @@ def sync_group(request: SyncGroupRequest, ctx: RequestContext) -> Pending[SyncGr
         group_instance_id=request.group_instance_id,
         protocol_type=request.protocol_type,
         protocol_name=request.protocol_name,
-        assignments={each.member_id: bytes(each.assignment) for each in request.assignments},
+        assignments={each.member_id: bytes(each.assignment) for each in in_turns(request.assignments)},
     )
     return ctx.services.group_coordinator.sync_group(request.group_id, sync).then(_response)
 

@@ -147,7 +147,7 @@ def test_a_user_of_whom_one_change_is_wrong_gets_none(
 
 def test_users_are_described_each_for_itself(cluster: Cluster) -> None:
     alter_credentials(cluster.zk, [], [upsertion("alice"), upsertion("bob")])
-    described = describe_users(cluster.zk, ["alice", "nobody", "bob", "bob", ""])
+    described = dict(describe_users(cluster.zk, ["alice", "nobody", "bob", "bob", ""]))
     assert described["alice"] == {Mechanism.SHA_256: 4096}
     assert isinstance(described["nobody"], ResourceNotFound)
     assert isinstance(described["bob"], DuplicateResource)

@@ -13,4 +13,4 @@ from kafka_zk.protocol.errors import ResourceNotFound
 @pytest.mark.parametrize("user", [".", ".."])
 def test_a_user_that_zookeeper_cannot_name_has_no_credential(user: str) -> None:
     nobody_asks: Any = None
-    assert isinstance(describe_users(nobody_asks, [user])[user], ResourceNotFound)
+    assert isinstance(dict(describe_users(nobody_asks, [user]))[user], ResourceNotFound)

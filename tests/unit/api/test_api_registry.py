@@ -76,6 +76,10 @@ def topics(**partitions: list[int]) -> list[Any]:
     ]
 
 
+def named(topic: str, results: list[Any]) -> tuple[str, list[Any]]:
+    return topic, results
+
+
 def outcome(topic: Any, partition: Any, error: BrokerError) -> tuple[str, int, str]:
     return (topic.name, partition.partition_index, error.code.name)
 
@@ -86,8 +90,8 @@ def test_each_partition_has_its_own_answer_in_the_order_of_the_request() -> None
             raise NotLeaderOrFollower
         return (topic.name, partition.partition_index, "NONE")
 
-    answers = per_partition(topics(b=[2, 1, 2], a=[0]), act, outcome)
-    assert [(topic.name, results) for topic, results in answers] == [
+    answers = per_partition(topics(b=[2, 1, 2], a=[0]), act, outcome, named)
+    assert answers == [
         ("b", [("b", 2, "NONE"), ("b", 1, "NOT_LEADER_OR_FOLLOWER"), ("b", 2, "NONE")]),
         ("a", [("a", 0, "NONE")]),
     ]
@@ -100,7 +104,7 @@ def test_a_forbidden_topic_is_refused_without_an_attempt() -> None:
         attempts.append(topic.name)
         return (topic.name, partition.partition_index, "NONE")
 
-    answers = per_partition(topics(secret=[0, 1], open=[0]), act, outcome, may=lambda name: name == "open")
+    answers = per_partition(topics(secret=[0, 1], open=[0]), act, outcome, named, may=lambda name: name == "open")
     assert [results for _, results in answers] == [
         [("secret", 0, "TOPIC_AUTHORIZATION_FAILED"), ("secret", 1, "TOPIC_AUTHORIZATION_FAILED")],
         [("open", 0, "NONE")],
@@ -112,7 +116,7 @@ def test_a_bug_in_one_partition_leaves_a_trace_and_the_others_alone(caplog: pyte
     def act(topic: Any, partition: Any) -> tuple[str, int, str]:
         return (topic.name, 10 // partition.partition_index, "NONE")
 
-    ((_, results),) = per_partition(topics(t=[0, 5]), act, outcome)
+    ((_, results),) = per_partition(topics(t=[0, 5]), act, outcome, named)
     assert results == [("t", 0, "UNKNOWN_SERVER_ERROR"), ("t", 2, "NONE")]
     assert "ZeroDivisionError" in caplog.text
 

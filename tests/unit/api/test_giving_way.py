@@ -14,12 +14,16 @@ import pytest
 
 from kafka_zk import giving_way
 from kafka_zk.api import dispatch
+from kafka_zk.api.all import load
 from kafka_zk.api.dispatch import LARGE_FRAME_BYTES, Dispatcher
+from kafka_zk.api.group.list_groups import list_groups
+from kafka_zk.network.connection import Deferred
 from kafka_zk.network.errors import CloseConnection
 from kafka_zk.network.pending import completed
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.header import decode_response_header, encode_request_header, response_header_is_flexible
 from kafka_zk.protocol.messages.describe_groups import DescribeGroupsRequest
+from kafka_zk.protocol.messages.list_groups import ListGroupsRequest
 from kafka_zk.protocol.value import list_fields
 from tests.support.worst_requests import worst_requests
 from tests.unit.replication.broker import Broker
@@ -30,16 +34,7 @@ FRAME_BYTES = 4 * LARGE_FRAME_BYTES
 CALLS_A_TURN = 600
 """A tenth of a millisecond: 128 elements whose declaration says how they are coded, or some that are handled."""
 
-SERVED = (
-    "Produce",
-    "Fetch",
-    "ListOffsets",
-    "Metadata",
-    "FindCoordinator",
-    "DescribeGroups",
-    "OffsetForLeaderEpoch",
-    "OffsetCommit",
-)
+SERVED = tuple(api.name for api in load())
 
 
 class Client:
@@ -100,6 +95,8 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
         commit_offsets=lambda *_, **__: completed({}),
     )
     made.services.group_coordinator = coordinator
+    nobody: Any = SimpleNamespace(is_active=False, term=None)
+    made.services.controller = nobody
     yield made
     made.close()
 
@@ -124,18 +121,28 @@ def test_the_worst_requests_give_way(broker: Broker, monkeypatch: pytest.MonkeyP
         assert turns.longest[0] <= CALLS_A_TURN, (worst.name, turns.longest)
 
 
-def test_an_answer_that_is_too_large_is_refused_in_words(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "MAX_ANSWER_BYTES", 100)
+def described(broker: Broker) -> list[Any]:
+    """Twenty groups in one answer of 360 bytes; when refused, of 260."""
     served = next(api for api in broker.registry if api.name == "DescribeGroups")
-    dispatcher = Dispatcher(broker.services, broker.registry)
     client: Any = Client()
     body = served.request.encode(DescribeGroupsRequest(groups=["g"] * 20), 5)
-    parts = dispatcher.handle(frame_of(served.key, 5, body), client)
+    parts = Dispatcher(broker.services, broker.registry).handle(frame_of(served.key, 5, body), client)
     assert isinstance(parts, list)
     answer = b"".join(bytes(part) for part in parts)[4:]
     position = decode_response_header(answer, response_header_is_flexible(served.key, 5))[1]
     response: Any = served.response.decode(answer, 5, position)
-    assert {group.error_code for group in response.groups} == {ErrorCode.INVALID_REQUEST}
+    return list(response.groups)
+
+
+def test_an_answer_that_is_too_large_is_refused_in_words(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "MAX_ANSWER_BYTES", 300)
+    assert {group.error_code for group in described(broker)} == {ErrorCode.INVALID_REQUEST}
+
+
+def test_a_refusal_that_is_too_large_ends_the_connection(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "MAX_ANSWER_BYTES", 100)
+    with pytest.raises(CloseConnection, match="larger than 100 bytes"):
+        described(broker)
 
 
 def test_only_who_said_so_is_switched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,3 +173,46 @@ def test_taking_apart_leaves_what_others_keep() -> None:
     del kept
     giving_way.take_apart(request, list_fields)
     assert request.groups == []
+
+
+def test_letting_go_empties_what_is_given_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    many: tuple[Any, ...] = (list(range(1000)), set(range(1000)), dict.fromkeys(range(1000)))
+    turns = Turns(monkeypatch)
+    with giving_way.InTurns(large=False):
+        giving_way.let_go(*many)
+    assert [len(each) for each in many] == [0, 0, 0]
+    assert turns.count == 3 * 4
+
+
+def test_a_large_request_that_waited_is_freed_in_turns(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    served = next(api for api in broker.registry if api.name == "DeleteRecords")
+    body = next(worst_requests(served.request, 2, "t", FRAME_BYTES)).body
+    requests: list[Any] = []
+    decoded = dispatch.Route(served, 2, None).decode_in_turns
+
+    def decode(*arguments: Any) -> Any:
+        found = decoded(*arguments)
+        requests.append(found[0])
+        return found
+
+    dispatcher = Dispatcher(broker.services, broker.registry)
+    client: Any = Client()
+    monkeypatch.setattr(dispatch.Route, "decode_in_turns", property(lambda _: decode, lambda *_: None), raising=False)
+    answer = dispatcher.handle(frame_of(served.key, 2, body), client)
+    assert len(requests[0].topics) > 1000
+    assert isinstance(answer, Deferred)
+    answer.result()
+    assert requests[0].topics == []
+
+
+def test_however_long_a_filter_of_groups_is_it_is_as_small_as_what_groups_bear(broker: Broker) -> None:
+    asked: list[Any] = []
+    broker.services.group_coordinator.list_groups = lambda *given: asked.append(given) or (ErrorCode.NONE, [])
+    ctx: Any = SimpleNamespace(services=broker.services, may=lambda *_: True)
+    unknown = [f"s{number}" for number in range(1000)]
+    list_groups(ListGroupsRequest(states_filter=[*unknown, "STABLE"], types_filter=unknown), ctx)
+    list_groups(ListGroupsRequest(), ctx)
+    (states, types), nothing = asked
+    assert {"stable"} < states and len(states) == 2
+    assert len(types) == 1
+    assert nothing == (set(), set())

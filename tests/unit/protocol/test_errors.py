@@ -27,6 +27,14 @@ def test_codes_names_texts_and_retriability_are_kafkas():
     assert ours == KAFKA
 
 
+def test_a_message_that_quotes_too_much_keeps_its_beginning_and_its_end():
+    error = errors.InvalidTopicException("Topic 'ä" + "ä" * 1_000_000 + "' is invalid")
+    assert len(str(error)) < errors.LONGEST_MESSAGE
+    assert (str(error)[:7], str(error)[-11:]) == ("Topic '", "' is invalid"[1:])
+    assert "(1000020 characters)" in str(error)
+    assert str(BrokerError("x" * errors.LONGEST_MESSAGE)) == "x" * errors.LONGEST_MESSAGE
+
+
 def test_every_code_but_none_has_a_class_named_after_it():
     for code in ErrorCode:
         if code is ErrorCode.NONE:

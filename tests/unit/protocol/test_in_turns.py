@@ -70,3 +70,15 @@ def test_more_than_may_be_sent_is_refused() -> None:
         assert codec.encode_in_turns(metadata(), lambda: None, size_bytes)
         with pytest.raises(TooLargeToWrite):
             codec.encode_in_turns(metadata(), lambda: None, size_bytes - 1)
+
+
+def test_the_empty_arrays_of_a_large_request_are_one_list() -> None:
+    value = MetadataResponse(
+        topics=[MetadataResponseTopic(name=str(number)) for number in range(COUNT)], cluster_id="c"
+    )
+    whole = METADATA_RESPONSE.encode(value, 12)
+    for codec in codecs(METADATA_RESPONSE, 12):
+        decoded, _ = codec.decode_in_turns(whole, 0, lambda: None)
+        assert decoded == value
+        assert len({id(topic.partitions) for topic in decoded.topics}) == 1
+        assert len({id(topic.partitions) for topic in codec.decode(whole, 0)[0].topics}) == COUNT

@@ -48,6 +48,12 @@ def test_a_repr_names_the_fields_and_shortens_payloads():
     assert "records=b'ab'" in repr(PartitionData(records=memoryview(b"ab")))
 
 
+def test_a_repr_of_very_many_elements_fits_a_log_line():
+    request = CreateTopicsRequest(topics=[CreatableTopic(name="t" * 2_000)] * 1_000)
+    assert "1000 in all" in repr(request)
+    assert len(repr(request)) < 30_000
+
+
 def test_unknown_and_positional_arguments_are_refused():
     with pytest.raises(TypeError):
         ReplicaState(replica=1)

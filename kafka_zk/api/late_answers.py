@@ -1,0 +1,39 @@
+"""An answer that is made in a greenlet of its own, because who settles what it waits for must not be switched.
+
+Role        For answers that may be large: of the controller, of commits of very many partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import gevent
+
+from kafka_zk.giving_way import InTurns
+from kafka_zk.network.pending import Pending
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def then_apart(pending: Pending[T], build: Callable[[T], R]) -> Pending[R]:
+    """As `Pending.then`, but `build` gives way. What waits ends with its client as `pending` does."""
+    answer: Pending[R] = Pending()
+
+    def make(settled: Pending[T]) -> None:
+        try:
+            with InTurns(large=True):
+                made = build(settled.value)
+        except Exception as error:
+            # Whatever it is: whoever waits for the answer must learn of it.
+            answer.fail(error)
+        else:
+            answer.complete(made)
+
+    def spawn(settled: Pending[T]) -> None:
+        gevent.spawn(make, settled)
+
+    pending.on_complete(spawn)
+    answer.when_left(pending.leave)
+    return answer
