@@ -138,6 +138,11 @@ class Connection:
         parking = self._parking
         return self.last_active_ns if parking is None else max(self.last_active_ns, parking.writable_ns)
 
+    @property
+    def is_sending(self) -> bool:
+        """Whether an answer waits for the client to take more of it."""
+        return self._parking is not None and self._parking.is_sending
+
     def look_for_end(self) -> None:
         """Find out whether the client has gone meanwhile. Told now and then: who waits for an answer, or for a handler,
         does not look at the socket, and bytes sent ahead would hide the end from who did."""

@@ -1,31 +1,47 @@
-"""queued.max.request.bytes: how much memory requests may take that are read or handled at the same time.
+"""queued.max.request.bytes: how much memory requests may take that are read, handled or answered at the same time.
 
 Role        Acts. Stands between a connection and its frames only where the limit is set: `MeteredReader` pays for each
-            frame before more of it is read or it is handed out, `MeteredHandler` gives back once it is handled.
+            frame before more of it is read or it is handed out, `MeteredHandler` gives back once it is handled, and
+            charges what its answer takes until that has gone.
 Invariants  As in Kafka a frame may be read while a single byte is left, so requests larger than what is left go through
             and the pool may be overdrawn by one of them; then nobody reads on until enough was given back.
             Who waits is served in the order of asking. Nobody waits for memory while holding a place of the
             RequestChannel, or takes memory while it may not be handled, so no limit can block another.
             Each frame is paid for once and given back once, also when its connection ends before it is handled.
-Differs     What arrives behind a frame in the same receive, at most one receive buffer a connection, is paid for when
-            its turn comes; Kafka would leave it in the kernel.
+            An answer is charged when it is there and may overdraw the pool; no answer waits for memory. A client that
+            takes nothing of such an answer loses its connection once others wait for the memory.
+Differs     Kafka counts no answers: a few small requests then fill the heap with large ones. What arrives behind a
+            frame in the same receive, at most one receive buffer a connection, is paid for when its turn comes; Kafka
+            would leave it in the kernel.
 Source      SimpleMemoryPool, NetworkReceive, KafkaChannel.maybeCompleteReceive, RequestChannel.Request.releaseBuffer.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import logging
+from collections import Counter, deque
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gevent import get_hub
 
 from kafka_zk.network.frames import FrameReader
 from kafka_zk.network.parking import Parking
+from kafka_zk.network.transport import IN_MEMORY
 
 if TYPE_CHECKING:
     from kafka_zk.network.connection import Connection, Deferred, Parts
     from kafka_zk.network.host import RequestHandler
+    from kafka_zk.network.pending import Pending
+
+COUNTED_BYTES = 64 * 1024
+"""Smaller answers are not counted: most are in the socket as soon as they are made."""
+
+STALLED_NS = 10_000_000_000
+"""How long a client may take nothing of a counted answer while others wait for memory."""
+
+log = logging.getLogger("kafka.network.SocketServer")
 
 
 class _Ticket:
@@ -56,6 +72,10 @@ class RequestMemory:
         return self.size_bytes - self.available_bytes
 
     @property
+    def is_waited_for(self) -> bool:
+        return bool(self._waiting)
+
+    @property
     def depleted_ms(self) -> int:
         """For how long requests have waited because the pool was empty; the present wait counts when it is over."""
         return self._depleted_ns // 1_000_000
@@ -80,6 +100,10 @@ class RequestMemory:
         else:
             self._waiting.remove(ticket)
             self._serve()
+
+    def charge(self, size_bytes: int) -> None:
+        """Take memory that is in use already."""
+        self.available_bytes -= size_bytes
 
     def give_back(self, size_bytes: int) -> None:
         self.available_bytes += size_bytes
@@ -220,15 +244,59 @@ class MeteredReader:
             self._memory.queue(self._ticket)
 
 
+class _Receipt(bytes):
+    """A part of no bytes, in an answer that was charged for: when the answer is gone, sent or not, so is the charge."""
+
+    on_gone: Callable[[], object]
+
+    def __del__(self) -> None:
+        self.on_gone()
+
+
 class MeteredHandler:
-    """Gives the memory of a request back when its handler has returned, whatever came of it."""
+    """Gives the memory of a request back when its handler has returned, whatever came of it, and charges its answer."""
 
     def __init__(self, inner: RequestHandler, memory: RequestMemory) -> None:
         self._inner = inner
         self._memory = memory
+        self._answered: Counter[Connection] = Counter()
 
     def handle(self, frame: memoryview, connection: Connection) -> Parts | Deferred:
         try:
-            return self._inner.handle(frame, connection)
+            answer = self._inner.handle(frame, connection)
+            if isinstance(answer, list):
+                self._charge(answer, connection)
+            else:
+                answer.on_complete(partial(self._charge_late, connection))
+            return answer
         finally:
             self._memory.take_back(frame)
+
+    def end_stalled(self, now_ns: int) -> None:
+        """Close whoever takes nothing of a counted answer while others wait for its memory. `now_ns`: monotonic."""
+        if not self._memory.is_waited_for:
+            return
+        for connection in list(self._answered):
+            if connection.is_sending and connection.active_ns < now_ns - STALLED_NS:
+                message = "%s takes nothing of its answer, and requests wait for memory: closing the connection"
+                log.warning(message, connection.connection_id)
+                connection.close()
+
+    def _charge_late(self, connection: Connection, answer: Pending[Parts]) -> None:
+        if answer.error is None:
+            self._charge(answer.value, connection)
+
+    def _charge(self, parts: Parts, connection: Connection) -> None:
+        size_bytes = sum([len(part) for part in parts if isinstance(part, IN_MEMORY)])
+        if size_bytes >= COUNTED_BYTES:
+            self._memory.charge(size_bytes)
+            self._answered[connection] += 1
+            receipt = _Receipt()
+            receipt.on_gone = partial(self._gone, connection, size_bytes)
+            parts.append(receipt)
+
+    def _gone(self, connection: Connection, size_bytes: int) -> None:
+        self._answered[connection] -= 1
+        if not self._answered[connection]:
+            del self._answered[connection]
+        self._memory.give_back(size_bytes)

@@ -69,7 +69,8 @@ class SocketServer:
         limit_bytes = settings.queued_max_request_bytes
         self.memory = RequestMemory(limit_bytes, time.monotonic_ns) if limit_bytes > 0 else None
         """What requests may take in memory; None without a limit."""
-        self._handler = handler if self.memory is None else MeteredHandler(handler, self.memory)
+        self._metered = None if self.memory is None else MeteredHandler(handler, self.memory)
+        self._handler = self._metered or handler
         self._metrics = metrics
         self._shown: SocketServerMetrics | None = None
         self._log_prefix = f"[SocketServer listenerType=ZK_BROKER, nodeId={broker_id}]"
@@ -254,6 +255,8 @@ class SocketServer:
             if self.settings.max_idle_ms >= 0:
                 self.expired_connections_count += listener.close_idle(deadline_ns)
             listener.look_for_ends()
+        if self._metered is not None:
+            self._metered.end_stalled(time.monotonic_ns())
 
     def _wait_until_closed(self, timeout_s: float) -> None:
         if self.connection_count:

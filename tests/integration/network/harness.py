@@ -48,7 +48,7 @@ class Script:
     """The handler. A frame's first byte says what happens to it:
 
     e: echo   l: a deferred answer   n: the same, but the next request may start   s: the next of `answers`
-    b: block until `unblock`   m: echo, then mute for 100 ms   c: close the connection   x: a bug   0: no answer
+    b: block until `unblock`   m: echo, then mute for `mute_ms`   c: close the connection   x: a bug   0: no answer
     """
 
     def __init__(self) -> None:
@@ -58,6 +58,7 @@ class Script:
         self.unblock = Event()
         self.seen = Event()
         self.running_count = 0
+        self.mute_ms = 1000
 
     def handle(self, frame: memoryview, connection: Connection) -> Parts | Deferred:
         body = bytes(frame)
@@ -75,7 +76,7 @@ class Script:
                 self.running_count -= 1
                 assert bytes(frame) == body, "the frame belongs to its request until the handler returns"
             case b"m":
-                connection.mute(1000)
+                connection.mute(self.mute_ms)
             case b"c":
                 raise CloseConnection("asked for")
             case b"x":

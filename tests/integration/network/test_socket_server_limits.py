@@ -164,6 +164,19 @@ def test_stopping_lets_the_request_at_hand_finish_and_closes_everything() -> Non
         Client(port)
 
 
+def test_stopping_does_not_wait_for_a_client_that_is_throttled() -> None:
+    script = Script()
+    script.mute_ms = 3_600_000
+    with serving(script) as server:
+        client = connect(server)
+        client.send(b"m", b"e-too late")
+        assert client.receive() == b"m"
+        gevent.spawn(server.stop, timeout_s=60).get(timeout=5)
+        assert client.is_closed()
+        assert script.handled == [b"m"]
+        assert server.connection_count == 0
+
+
 def test_a_connection_closed_before_its_first_turn_never_starts() -> None:
     script = Script()
     with serving(script) as server:

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import gevent
+import pytest
 
 from kafka_zk.clock import SimClock
 from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.metrics import MetricsRegistry
+from kafka_zk.network import request_memory
 from kafka_zk.network.frames import BUFFER_BYTES, FrameReader
 from kafka_zk.network.server import SocketServer
 from kafka_zk.network.settings import SocketServerSettings
@@ -112,7 +114,7 @@ def test_a_large_request_is_not_read_before_it_is_paid_for() -> None:
         script.unblock.set()
         assert large.receive() == body
         sending.get()
-        assert memory_of(server).used_bytes == 0
+        eventually(lambda: memory_of(server).used_bytes == 0)
 
 
 def test_who_goes_away_leaves_nothing_behind() -> None:
@@ -154,7 +156,52 @@ def test_few_places_and_little_memory_never_block_each_other() -> None:
 
         gevent.joinall([gevent.spawn(ask, connect(server)) for _ in range(10)], raise_error=True, timeout=60)
         assert len(script.handled) == 10 * 10 * 12
-        assert memory_of(server).used_bytes == 0
+        eventually(lambda: memory_of(server).used_bytes == 0)
+
+
+LARGE_BYTES = 8 << 20
+"""More than the buffers of both sockets."""
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_large_answer_is_charged_until_it_is_sent(is_late: bool) -> None:
+    script = Script()
+    with serving(script, queued_max_request_bytes=1 << 20) as server:
+        slow, other = connect(server), connect(server)
+        script.answers = [[framed(bytes(LARGE_BYTES))]]
+        slow.send(b"l" if is_late else b"s")
+        if is_late:
+            script.wait_handled(1)
+            script.deferred.pop(b"l").complete(script.answers.pop())
+        eventually(lambda: memory_of(server).used_bytes == LARGE_BYTES + 4)
+        other.send(b"e")
+        eventually(lambda: "1 wait" in repr(server.memory))
+        assert slow.receive() == bytes(LARGE_BYTES)
+        assert other.receive() == b"e"
+        eventually(lambda: memory_of(server).used_bytes == 0)
+
+
+def test_the_charge_of_an_answer_ends_with_its_connection() -> None:
+    script = Script()
+    with serving(script, queued_max_request_bytes=1 << 20) as server:
+        script.answers = [[framed(bytes(LARGE_BYTES))]]
+        leaver = connect(server)
+        leaver.send(b"s")
+        eventually(lambda: memory_of(server).used_bytes > LARGE_BYTES)
+        leaver.close()
+        eventually(lambda: memory_of(server).used_bytes == 0)
+
+
+def test_who_takes_nothing_of_its_answer_keeps_nobody_waiting_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_memory, "STALLED_NS", 1_000_000)
+    script = Script()
+    with serving(script, queued_max_request_bytes=1 << 20, max_idle_ms=60_000) as server:
+        script.answers = [[framed(bytes(LARGE_BYTES))]]
+        stalled = connect(server)
+        stalled.send(b"s")
+        eventually(lambda: memory_of(server).used_bytes > LARGE_BYTES)
+        assert connect(server).ask(b"e") == b"e"
+        eventually(lambda: server.connection_count == 1)
 
 
 def test_operators_see_the_pool_and_how_long_it_was_empty() -> None:
