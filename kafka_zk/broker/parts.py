@@ -61,7 +61,7 @@ from kafka_zk.replication.manager import ReplicaManager
 from kafka_zk.zk.cluster import features, report_log_dir_failure
 from kafka_zk.zk.errors import ZkError
 from kafka_zk.zk.registration import generate_broker_id, update_registration
-from kafka_zk.zk.topics import topic_assignment
+from kafka_zk.zk.topics import gone_topics, topic_assignment
 from kafka_zk.zk.znodes import BrokerRegistration
 
 METRICS_DESCRIPTORS = 9
@@ -252,7 +252,11 @@ class Parts:
 
     def _register(self, generation: int | None = None) -> None:
         """Blocks. Called again, with its generation, for each new session."""
+        told = self._endpoints
         self._membership.register(self._registration(), generation)
+        if self._endpoints is not told:
+            # Listeners changed meanwhile, and who changed them found no session to tell it in.
+            update_registration(self._zk, self._registration())
 
     def _registration(self) -> BrokerRegistration:
         now_ms = self._clock.wall_ms()
@@ -269,6 +273,7 @@ class Parts:
             metadata_cache=self._metadata_cache,
             metrics=self._metrics,
             offsets_partition_count=self._offsets_partition_count,
+            gone_topics=lambda topics: gone_topics(self._zk, topics),
         )
         self._group_coordinator.startup()
         self.stops.add("group coordinator", self._group_coordinator.shutdown)
@@ -300,7 +305,7 @@ class Parts:
             metadata_cache=self._metadata_cache,
             register_broker=self._register,
         )
-        self._controller.startup()
+        self._controller.startup(self._membership.registered_generation)
         self.stops.add("controller", self._controller.shutdown)
 
     def _fill_services(self) -> None:

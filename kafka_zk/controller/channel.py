@@ -122,6 +122,17 @@ class BrokerChannels:
         )  # fmt: skip
         self._channels[broker.broker_id] = _Channel(self, broker.broker_id, endpoint)
 
+    def move(self, broker: Broker) -> None:
+        """A registered broker may be at another address now: what waits for it, and what follows, is sent there.
+
+        Differs from Kafka, which sends to the old address until the broker's next registration.
+        """
+        channel, endpoint = self._channels.get(broker.broker_id), broker.endpoint(self._listener)
+        if channel is None:
+            self.add(broker)
+        elif endpoint is not None:
+            channel.move(endpoint)
+
     def remove(self, broker_id: int) -> None:
         """Drop the channel and what waits in it: the broker is gone."""
         channel = self._channels.pop(broker_id, None)
@@ -182,6 +193,12 @@ class _Channel:
         self._queue.append((request, self._owner._clock.monotonic_ms()))
         self.is_idle.clear()
         self._wake.set()
+
+    def move(self, endpoint: EndPoint) -> None:
+        """The next request goes to `endpoint`, and so does the one that is not answered yet."""
+        if endpoint != self._endpoint:
+            self._endpoint = endpoint
+            self._close_link()
 
     def stop(self) -> None:
         """Nothing is sent any more, and the answer to what was sent is not waited for."""

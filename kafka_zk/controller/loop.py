@@ -100,11 +100,19 @@ class KafkaController:
 
     # What other rooms use
 
-    def startup(self) -> None:
-        """Start the greenlet; the election follows in it. Call it once the broker is registered."""
+    def startup(self, registered_generation: int | None = None) -> None:
+        """Blocks if the session of `registered_generation` (default: the present one) is over. Start the greenlet.
+
+        Call it once the broker is registered; the election follows in the greenlet.
+        """
         assert self._greenlet is None, "started twice"
-        self._registered_generation = self._zk.generation
+        generation = self._zk.generation
+        self._registered_generation = generation if registered_generation is None else registered_generation
         self._zk.on_session_expired(self._on_session_lost, self._on_new_session)
+        if self._registered_generation != generation:
+            # It went before we could be told, and the registration with it.
+            self._register_broker(generation)
+            self._registered_generation = generation
         self._greenlet = spawn_for_life(f"Controller id={self._id}", self._run)
         self._mailbox.put(events.Startup())
 

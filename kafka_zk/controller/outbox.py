@@ -51,14 +51,14 @@ class Outbox:
         batch = RequestBatch(self._broker_id, self._context, self._versions, self._listener)
         try:
             yield batch
+            for request in batch.requests():
+                self._log_request(request)
+                self._send(request)
         except (ControllerMoved, SessionExpired):
             raise
         except Exception as error:
             # Whatever it was, a bug of ours too: what follows is the same.
             raise BatchAbandoned(f"A batch of state changes failed: {error!r}") from error
-        for request in batch.requests():
-            self._log_request(request)
-            self._send(request)
 
     def update_metadata(self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition] = ()) -> None:
         """Send the broker list, and the state of `partitions`, to `broker_ids`."""

@@ -57,14 +57,10 @@ class PartitionMachine:
         self.bring_online()
 
     def bring_online(self, topic: str | None = None) -> None:
-        """Blocks. Try to find leaders for the New and Offline partitions (of `topic`) not being deleted."""
+        """Blocks. Try to find leaders for the New and Offline partitions (of `topic`) that need one."""
         waiting = self._context.partitions_in_states(PartitionState.OFFLINE, PartitionState.NEW)
         self.move(
-            [
-                tp
-                for tp in waiting
-                if tp.topic not in self._context.topics_to_delete and (topic is None or tp.topic == topic)
-            ],
+            [tp for tp in waiting if self._context.needs_a_leader(tp) and (topic is None or tp.topic == topic)],
             PartitionState.ONLINE,
             Strategy.OFFLINE,
         )

@@ -21,6 +21,7 @@ from kafka_zk.zk.errors import (
 from kafka_zk.zk.operations import Check, Create, Delete, SetData
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.session_metrics import measure
+from kafka_zk.zk.topics import gone_topics
 from tests.integration.conftest import ConnectZk
 from tests.support.processes import free_port
 from tests.support.zookeeper import ZooKeeperServer, eventually, expire, expire_session, fresh_chroot
@@ -89,6 +90,14 @@ def test_pipelined_reads_answer_in_order_with_their_own_errors(connect_zk: Conne
     ]
     assert [stat is None for stat in client.exists_many(["/n7", "/n8"])] == [True, False]
     assert client.children_many(["/n8"]) == [[]]
+
+
+def test_a_topic_is_gone_if_it_is_not_there_or_is_to_be_deleted(connect_zk: ConnectZk) -> None:
+    """Whoever asks: what another session has made is seen."""
+    other, client = connect_zk(), connect_zk()
+    for path in ("/brokers/topics/there", "/brokers/topics/going", "/admin/delete_topics/going"):
+        other.create(path, b"", make_parents=True)
+    assert gone_topics(client, ["there", "going", "gone"]) == ["going", "gone"]
 
 
 def test_a_multi_is_all_or_nothing_and_tells_which_part_failed(connect_zk: ConnectZk) -> None:

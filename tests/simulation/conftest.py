@@ -1,8 +1,20 @@
-"""The cluster of the scenes."""
+"""The cluster of the scenes, and silence for lives."""
+
+import logging
+import math
 
 import pytest
 
+from kafka_zk.controller import fairness
 from tests.simulation.fake_cluster import FakeCluster
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_turns_by_time():
+    """How fast the machine is decides nothing here: a history repeats."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fairness, "SLICE_S", math.inf)
+        yield
 
 
 @pytest.fixture
@@ -11,3 +23,11 @@ def cluster(request):
     made.start()
     yield made
     made.stop()
+
+
+@pytest.fixture
+def quiet():
+    """Each life logs thousands of lines."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)

@@ -250,6 +250,11 @@ class FakeCluster:
         node = self.zookeeper.nodes[TopicPartitionStateZNode.path(tp)]
         return TopicPartitionStateZNode.decode(node.data, node.stat(), tp)
 
+    def assignment(self, topic: str) -> dict[int, tuple[int, ...]]:
+        """The replicas of each partition in ZooKeeper, those that are added or removed included; {}: no such topic."""
+        node = self.zookeeper.nodes.get(TopicZNode.path(topic))
+        return {} if node is None else {i: p.replicas for i, p in TopicZNode.decode(node.data).partitions.items()}
+
     def exists(self, path: str) -> bool:
         return path in self.zookeeper.nodes
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,19 +53,23 @@ class Wire:
         self._pass()
         api = APIS[type(request).__name__]
         received = api.request.decode(memoryview(api.request.encode(request, api_version)), api_version)
-        response = self._cluster.broker_at(self._to).call(received, api_version)
-        if isinstance(response, Pending):
-            self._waiting = Pending()
-            response.on_complete(self._waiting_is_over)
-            response = self._waiting.result(None)
+        answer: Pending[Any] = Pending()
+        self._waiting = answer
+        # Over there: whoever asked may go away while it is worked in.
+        self._cluster.member_at(self._to).spawn(self._serve, received, api_version, answer)
+        response = answer.result(None)
         parts = api.response.encode_parts(response, api_version)
         data = b"".join(part if isinstance(part, bytes) else part.read() for part in parts)
         self._pass()
         return api.response.decode(memoryview(data), api_version)
 
-    def _waiting_is_over(self, done: Pending[Any]) -> None:
-        if self._waiting is not None and not self._waiting.is_done:
-            self._waiting.complete(done.value)
+    def _serve(self, request: Any, api_version: int, answer: Pending[Any]) -> None:
+        """Blocks."""
+        response = self._cluster.member_at(self._to).broker.call(request, api_version)
+        if isinstance(response, Pending):
+            response.on_complete(lambda done: answer.complete(done.value))
+        else:
+            answer.complete(response)
 
     def _pass(self) -> None:
         self._cluster.let_others()
@@ -122,7 +127,13 @@ class Controller:
     offline: set[int] = field(default_factory=set)
     """Brokers whose replica is in a failed directory."""
     leaving: set[int] = field(default_factory=set)
+    made: set[int] = field(default_factory=set)
+    """Brokers that have made the replica: it is new to the others only, and not made again where a disk failed."""
     was_unclean: bool = False
+    replicas: tuple[int, ...] = BROKERS
+    target: tuple[int, ...] = BROKERS
+    """Where the replicas shall be; `replicas` until a reassignment ends."""
+    adding: tuple[int, ...] = ()
 
     def joined(self, broker_id: int) -> None:
         self.alive.add(broker_id)
@@ -142,6 +153,48 @@ class Controller:
         if broker_id in self.alive and broker_id not in self.offline:
             self.offline.add(broker_id)
             self._lost_replica(broker_id)
+
+    def reassign(self, target: tuple[int, ...]) -> None:
+        """The replicas shall be on these brokers; replaces a reassignment under way. Not if its leader would go."""
+        before = tuple(each for each in self.replicas if each not in self.adding)
+        dropped = set(self.replicas) - {*before, *target}
+        if self.leader == NOBODY or self.leader in dropped:
+            return
+        self.target = target
+        self.adding = tuple(each for each in target if each not in before)
+        self.replicas = (*target, *(each for each in before if each not in target))
+        self.isr = [each for each in self.isr if each not in dropped]
+        self._changed()
+        self._remove(dropped)
+        if not self._try_to_end_reassignment():
+            self.order(self.replicas)
+            self.tell_metadata()
+
+    def _try_to_end_reassignment(self) -> bool:
+        """Whether one ended: all that shall have replicas are in sync, and the others go."""
+        if self.replicas == self.target or not set(self.target) <= set(self.isr):
+            return False
+        if self.leader not in self.target:
+            usable = [each for each in self.target if each in self._usable() - self.leaving]
+            if not usable:
+                return False
+            self.leader = usable[0]
+        gone = set(self.replicas) - set(self.target)
+        self.replicas, self.adding = self.target, ()
+        self.isr = [each for each in self.isr if each in self.target]
+        self._changed()
+        self.order(self.replicas)
+        self.tell_metadata()
+        self._remove(gone)
+        return True
+
+    def _remove(self, broker_ids: set[int]) -> None:
+        """The replica there is stopped, and then deleted."""
+        epoch = self.leader_epoch
+        self.made -= broker_ids
+        for broker_id in sorted(broker_ids):
+            for delete in (False, True):
+                self._send(broker_id, partial(_stop_replica, epoch=epoch, delete=delete))
 
     def stops(self, broker_id: int) -> None:
         """A controlled shutdown was asked for: its leadership goes first, then the replica is stopped."""
@@ -165,7 +218,7 @@ class Controller:
             self.tell_metadata()
 
     def elect(self, *, unclean: bool = False) -> None:
-        usable = [each for each in BROKERS if each in self._usable()]
+        usable = [each for each in BROKERS if each in self._usable() and each in self.replicas]
         clean = [each for each in usable if each in self.isr]
         if clean:
             self.leader, self.isr = clean[0], clean
@@ -196,6 +249,12 @@ class Controller:
                 self.isr = members
                 self.partition_epoch += 1
                 self.tell_metadata()
+                answer = self._answer(code)
+                self._try_to_end_reassignment()
+                return answer
+        return self._answer(code)
+
+    def _answer(self, code: ErrorCode) -> AlterPartitionResponse:
         data = ResponsePartitionData(partition_index=0, error_code=code)
         if code is ErrorCode.NONE:
             data.leader_id, data.leader_epoch = self.leader, self.leader_epoch
@@ -205,16 +264,28 @@ class Controller:
     def order(self, broker_ids: Any) -> None:
         """LeaderAndIsr to those that live."""
         leader, epoch, partition_epoch, isr = self.leader, self.leader_epoch, self.partition_epoch, tuple(self.isr)
+        replicas, adding = self.replicas, self.adding
+        removing = tuple(each for each in replicas if each not in self.target)
 
         def carry_out(member: Member) -> None:
             code = member.broker.order(
-                replicas=BROKERS, isr=isr, leader=leader, epoch=epoch, partition_epoch=partition_epoch
+                is_new=member.broker_id not in self.made,
+                replicas=replicas,
+                isr=isr,
+                leader=leader,
+                epoch=epoch,
+                partition_epoch=partition_epoch,
+                adding=adding,
+                removing=removing,
             )
-            if code == ErrorCode.KAFKA_STORAGE_ERROR:
+            if code == ErrorCode.NONE:
+                self.made.add(member.broker_id)
+            elif code == ErrorCode.KAFKA_STORAGE_ERROR:
                 self.directory_failed(member.broker_id)
 
         for broker_id in broker_ids:
-            self._send(broker_id, carry_out)
+            if broker_id in replicas:
+                self._send(broker_id, carry_out)
 
     def tell_metadata(self) -> None:
         leader, alive = self.leader, tuple(sorted(self.alive))
@@ -242,6 +313,10 @@ class Controller:
         self.isr = list(self.isr)
         self.leader_epoch += 1
         self.partition_epoch += 1
+
+
+def _stop_replica(member: Member, *, epoch: int, delete: bool) -> None:
+    member.broker.stop_replica(epoch=epoch, delete=delete)
 
 
 class Member:
@@ -337,10 +412,10 @@ class Cluster:
     def is_parted(self, ends: set[int]) -> bool:
         return not ends <= self.members.keys() or frozenset(ends) in self.parted
 
-    def broker_at(self, broker_id: int) -> Broker:
+    def member_at(self, broker_id: int) -> Member:
         if broker_id not in self.members:
             raise NetworkError("nobody listens")
-        return self.members[broker_id].broker
+        return self.members[broker_id]
 
     # --- what happens to them --------------------------------------------------------------------------------------
 

@@ -23,12 +23,14 @@ ACKS_TIMEOUT_MS = 4_000
 
 
 class Life:
-    """`unclean`: whether elections outside the ISR happen, which may lose records."""
+    """`unclean`: whether elections outside the ISR happen, which may lose records; `reassigns`: whether replicas go
+    to other brokers and return."""
 
-    def __init__(self, folder: Path, seed: int, *, unclean: bool = False) -> None:
+    def __init__(self, folder: Path, seed: int, *, unclean: bool = False, reassigns: bool = False) -> None:
         self.cluster = Cluster(folder, seed)
         self.chance = self.cluster.chance
         self._unclean = unclean
+        self._reassigns = reassigns
         self._written = 0
         self.told: list[str] = []
         self.acknowledged: dict[int, bytes] = {}
@@ -59,6 +61,7 @@ class Life:
             self.move,
             self.fail_directory,
             *([self.elect_uncleanly] if self._unclean else []),
+            *([self.reassign] * 3 if self._reassigns else []),
         ]
         for _ in range(STEPS):
             self.chance.choice(steps)()
@@ -134,6 +137,11 @@ class Life:
         self._tell(f"prefer {broker_id}")
         self.cluster.controller.prefer(broker_id)
 
+    def reassign(self) -> None:
+        target = tuple(self.chance.sample(BROKERS, self.chance.choice((1, 2, 2, 3))))
+        self._tell(f"reassign to {target}")
+        self.cluster.controller.reassign(target)
+
     def elect_uncleanly(self) -> None:
         if self.cluster.controller.leader == NOBODY:
             self._tell("unclean election")
@@ -179,7 +187,10 @@ class Life:
             if broker_id not in self.cluster.members:
                 self.cluster.start(broker_id)
         self._tell("at rest")
+        controller = self.cluster.controller
         for _ in range(MOST_TURNS):
+            if set(controller.target) != set(BROKERS):
+                controller.reassign(BROKERS)
             self.cluster.run(1, ms=TURN_MS)
             if self.is_whole():
                 return

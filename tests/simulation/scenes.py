@@ -32,10 +32,10 @@ def outcome(cluster, pending):
     return pending.value
 
 
-def alter_partition(cluster, isr, *, leader=2, topic_id=TOPIC_ID, **changes):
-    state = cluster.state("t")
+def alter_partition(cluster, isr, *, leader=2, topic="t", index=0, topic_id=TOPIC_ID, **changes):
+    state = cluster.state(topic, index)
     data = RequestPartitionData(
-        partition_index=0,
+        partition_index=index,
         leader_epoch=state.leader_epoch,
         new_isr_with_epochs=[BrokerState(broker_id=member) for member in isr],
         partition_epoch=state.partition_epoch,

@@ -129,7 +129,7 @@ def test_an_election_waits_until_the_metadata_cache_shows_the_leader(cluster):
     for _, request in cluster.sent:
         if isinstance(request, UpdateMetadataRequest):
             cache.update(request)
-    assert codes(answer.value) == {("wire-b", 1): (0, None)}
+    assert codes(answer.result(1_000)) == {("wire-b", 1): (0, None)}
 
 
 def test_an_election_that_the_metadata_cache_never_shows_times_out(cluster):
@@ -141,8 +141,26 @@ def test_an_election_that_the_metadata_cache_never_shows_times_out(cluster):
     answer = elect_leaders(election(1), context(cluster))
     cluster.settle()
     cluster.clock.advance(1_000)
-    assert codes(answer.value) == {("wire-b", 1): (7, None)}
+    assert codes(answer.result(1_000)) == {("wire-b", 1): (7, None)}
     assert cluster.state("wire-b", 1).leader == 2
+
+
+@pytest.mark.parametrize("leaves_early", [True, False])
+def test_an_election_is_waited_for_no_more_once_its_client_has_gone(cluster, leaves_early):
+    cluster.crash(2)
+    cluster.settle()
+    cluster.start(2)
+    cluster.settle()
+    rejoin(cluster)
+    answer = elect_leaders(election(1), context(cluster))
+    if leaves_early:
+        answer.leave(True)
+    cluster.settle()
+    assert cluster.state("wire-b", 1).leader == 2
+    if not leaves_early:
+        answer.leave(True)
+    assert cluster.members[1].controller.leader_waits._purgatory.waiting_count == 0
+    assert not answer.is_done
 
 
 def rejoin(cluster):
@@ -204,3 +222,23 @@ def test_producer_ids_and_shutdowns_are_answered(cluster):
         cluster, controlled_shutdown, ControlledShutdownRequest(broker_id=2, broker_epoch=cluster.brokers[2].epoch)
     )
     assert (done.error_code, done.remaining_partitions) == (0, [])
+
+
+def test_very_many_partitions_that_are_not_there_do_not_reach_the_controller(cluster, monkeypatch):
+    controller = cluster.members[1].controller
+    reached = []
+    submit = controller.submit
+    monkeypatch.setattr(controller, "submit", lambda event: reached.append(event) or submit(event))
+    wanted = [("wire-b", index, [2, 1]) for index in range(1, 2_000)]
+    answered = asked(cluster, alter_partition_reassignments, moves(*wanted)).responses
+    (event,) = reached
+    assert list(event.targets) == [("wire-b", 1)]
+    lines = {line.partition_index: line.error_code for topic in answered for line in topic.partitions}
+    assert lines == {1: 0} | dict.fromkeys(range(2, 2_000), 3)
+    reached.clear()
+    topic = TopicPartitions(topic="wire-b", partitions=list(range(1, 2_000)))
+    request = ElectLeadersRequest(election_type=0, topic_partitions=[topic], timeout_ms=0)
+    (elected,) = asked(cluster, elect_leaders, request).replica_election_results
+    (event,) = reached
+    assert event.partitions == (("wire-b", 1),)
+    assert {line.partition_id for line in elected.partition_result} == set(range(1, 2_000))

@@ -57,6 +57,22 @@ def test_a_changed_listener_is_told_to_everybody(cluster):
     assert updates[0][1].live_brokers[2].endpoints[0].host == "elsewhere"
 
 
+def test_the_controller_itself_goes_to_the_changed_listener(cluster):
+    channels = cluster.controller.term.channels
+    connect, asked = channels._connect, []
+
+    def noted(endpoint, broker_id):
+        asked.append((broker_id, endpoint.host))
+        return connect(endpoint, broker_id)
+
+    channels._connect = noted
+    registration = BrokerRegistration(3, (EndPoint("PLAINTEXT", "PLAINTEXT", "elsewhere", 1),))
+    update_registration(cluster.members[3].zk, registration)
+    cluster.settle()
+    assert asked == [(3, "elsewhere")]
+    assert cluster.brokers[3].requests[-1].live_brokers[2].endpoints[0].host == "elsewhere"
+
+
 def test_a_failed_log_directory_moves_the_leadership(cluster):
     cluster.create_topic("t", {0: [2, 3]})
     cluster.settle()

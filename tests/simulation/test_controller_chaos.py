@@ -1,4 +1,4 @@
-"""Random lives of a cluster, each from a seed: brokers die and return, sessions expire, topics come and go.
+"""Random lives of a cluster, each from a seed: brokers die and return, sessions expire, topics come, move and go.
 
 Replay one with `pytest tests/simulation/test_controller_chaos.py -k "seed12"` (the seed is in the test's name).
 """
@@ -9,10 +9,12 @@ import uuid
 import gevent
 import pytest
 
+from kafka_zk.controller import events
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk.operations import Delete, SetData
 from kafka_zk.zk.znodes import TopicPartitionStateZNode
 from tests.simulation.fake_cluster import FakeCluster
+from tests.simulation.scenes import alter_partition
 
 STEPS = 25
 BROKERS = [1, 2, 3, 4]
@@ -37,7 +39,10 @@ class Life:
         self.cluster.start_together(*BROKERS)
         for _ in range(STEPS):
             self.random.choice(
-                (self.crash, self.restart, self.expire, self.create, self.create, self.delete, self.depose)
+                (
+                    *(self.crash, self.restart, self.expire, self.create, self.create, self.delete, self.depose),
+                    *(self.move, self.catch_up),
+                )
             )()
             if self.random.random() < 0.5:
                 self.cluster.settle()
@@ -47,6 +52,8 @@ class Life:
         self.cluster.settle()
         # A request may have died with its broker's connection: the retry pause is over now.
         self.cluster.clock.advance(1_000)
+        self.cluster.settle()
+        self.catch_up()
         self.cluster.settle()
 
     def crash(self):
@@ -85,6 +92,32 @@ class Life:
                 self.deleted.add(name)
                 self.cluster.delete_topic(name)
 
+    def move(self):
+        """An operator moves a partition to other replicas."""
+        living = sorted(self.topics.keys() - self.deleted)
+        active = [member.controller for member in self.cluster.members.values() if member.controller.is_active]
+        if living and active:
+            topic = self.random.choice(living)
+            partition = TopicPartition(topic, self.random.choice(sorted(self.topics[topic])))
+            target = self.random.sample(BROKERS, self.random.randint(1, 3))
+            active[0].submit(events.ApiPartitionReassignment({partition: tuple(target)}))
+
+    def catch_up(self):
+        """Each leader that lives takes every live replica into its ISR."""
+        self.cluster.settle()
+        for topic in sorted(self.topics):
+            for index in sorted(self.topics[topic]):
+                replicas = self.cluster.assignment(topic).get(index)
+                if replicas is None or not self.cluster.exists(
+                    TopicPartitionStateZNode.path(TopicPartition(topic, index))
+                ):
+                    continue
+                leader = self.cluster.state(topic, index).leader
+                if leader in self.cluster.members:
+                    isr = [member for member in replicas if member in self.cluster.members]
+                    topic_id = uuid.UUID(int=list(self.topics).index(topic) + 101)
+                    alter_partition(self.cluster, isr, leader=leader, topic=topic, index=index, topic_id=topic_id)
+
 
 @pytest.fixture(params=range(40), ids=lambda seed: f"seed{seed}")
 def life(request):
@@ -97,12 +130,12 @@ def life(request):
 def test_after_any_history_the_cluster_is_whole_again(life):
     cluster = life.cluster
     assert cluster.controller.controller_epoch == int(cluster.zookeeper.nodes["/controller_epoch"].data)
-    for topic, assignment in life.topics.items():
+    for topic in life.topics:
         if topic in life.deleted:
             for path in (f"/brokers/topics/{topic}", f"/admin/delete_topics/{topic}", f"/config/topics/{topic}"):
                 assert not cluster.exists(path)
             continue
-        for index, replicas in assignment.items():
+        for index, replicas in cluster.assignment(topic).items():
             state = cluster.state(topic, index)
             assert state.leader in state.isr, (topic, index, state)
             for broker_id in replicas:

@@ -106,6 +106,23 @@ def test_a_controller_that_lost_its_session_resigns_and_registers_before_it_comp
     assert cluster.brokers[2].live_brokers == [1, 2, 3]
 
 
+def test_a_broker_that_lost_its_session_before_its_controller_started_registers_first(cluster):
+    cluster.crash(2)
+    cluster.settle()
+    cluster._join(2)
+    joined = cluster.members[2]
+    joined.zk.expire()
+    assert not cluster.exists("/brokers/ids/2")
+    joined.controller.startup(registered_generation=1)
+    cluster.settle()
+    assert cluster.exists("/brokers/ids/2")
+    assert cluster.brokers[1].live_brokers == [1, 2, 3]
+    for broker_id in (1, 3):
+        cluster.crash(broker_id)
+    cluster.settle()
+    assert joined.controller.is_active
+
+
 def test_a_deposed_controller_writes_nothing_more_and_resigns_at_its_next_write(cluster):
     cluster.create_topic("t", {0: [1, 2]})
     cluster.settle()

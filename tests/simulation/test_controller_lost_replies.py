@@ -92,12 +92,14 @@ def history(cuts):
 
 def seen_from_outside(cluster, answers):
     znodes = {path: (node.data, node.version, bool(node.owner)) for path, node in cluster.zookeeper.nodes.items()}
+    # Each broker has a channel of its own: which of two is served first depends on how busy the machine is.
     orders = [
         (broker_id, request)
-        for broker_id, request in cluster.sent
+        for broker_id, request in sorted(cluster.sent, key=lambda sent: sent[0])
         if isinstance(request, LeaderAndIsrRequest | StopReplicaRequest)
     ]
-    brokers = {b.broker_id: (b.hosted, b.metadata, b.live_brokers) for b in cluster.brokers.values()}
+    # Copies: while the cluster stops, the last controllers still tell the brokers who has gone.
+    brokers = {b.broker_id: (dict(b.hosted), dict(b.metadata), b.live_brokers) for b in cluster.brokers.values()}
     return {"znodes": znodes, "orders": orders, "brokers": brokers, "answers": str(answers)}
 
 

@@ -1,6 +1,9 @@
 """Partitions moved to other replicas, over a model ZooKeeper."""
 
+import pytest
+
 from kafka_zk.controller import events
+from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafka_zk.protocol.messages.stop_replica import StopReplicaRequest
 from kafka_zk.zk.errors import TooLarge
@@ -49,6 +52,87 @@ def test_a_move_can_be_cancelled(cluster):
     assert start_move(cluster, None)[tp()].code == 85
 
 
+def only_the_added_replica_is_in_sync(cluster):
+    """t moves from 2 to 3 and 1, and its leader 2 dies when 3 has caught up."""
+    cluster.create_topic("t", {0: [2]}, TOPIC_ID)
+    cluster.settle()
+    start_move(cluster, (3, 1))
+    alter_partition(cluster, [2, 3])
+    cluster.crash(2)
+    cluster.settle()
+    assert (cluster.state("t").leader, cluster.state("t").isr) == (3, (3,))
+
+
+@pytest.mark.parametrize("target", [None, (1,), (2, 1)], ids=str)
+def test_no_other_wish_takes_the_only_replica_that_is_in_sync(cluster, target):
+    """Apache stops and deletes it: what it alone has is lost, and nobody can ever lead."""
+    only_the_added_replica_is_in_sync(cluster)
+    before = cluster.state("t")
+    assert start_move(cluster, target)[tp()].code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert cluster.state("t") == before
+    assert cluster.brokers[3].hosted[tp()] == (3, before.leader_epoch)
+    assert start_move(cluster, (3,)) == {tp(): None}
+    assert (cluster.state("t").leader, cluster.assignment("t")) == (3, {0: (3,)})
+
+
+def test_where_another_wish_takes_the_leader_somebody_else_in_sync_leads(cluster):
+    """Apache leaves the partition without a leader, and the move without an end, until a broker dies or returns."""
+    only_the_added_replica_is_in_sync(cluster)
+    cluster.start(2)
+    alter_partition(cluster, [3, 2], leader=3)
+    assert start_move(cluster, (1,)) == {tp(): None}
+    assert (cluster.state("t").leader, cluster.state("t").isr) == (2, (2,))
+    assert cluster.brokers[3].hosted == {}
+    alter_partition(cluster, [2, 1])
+    assert (cluster.state("t").leader, cluster.assignment("t")) == (1, {0: (1,)})
+    assert running(cluster) == {}
+
+
+def shut_down(cluster, broker_id):
+    event = events.ControlledShutdown(broker_id, cluster.brokers[broker_id].epoch)
+    return outcome(cluster, cluster.controller.submit(event))
+
+
+def test_a_leader_that_stops_in_the_middle_of_a_move_hands_over_and_the_move_goes_on(cluster):
+    cluster.create_topic("t", {0: [2, 1]}, TOPIC_ID)
+    cluster.settle()
+    start_move(cluster, (1, 3))
+    assert shut_down(cluster, 2) == []
+    assert (cluster.state("t").leader, cluster.state("t").isr) == (1, (1,))
+    alter_partition(cluster, [1, 3], leader=1)
+    assert (cluster.state("t").isr, cluster.assignment("t"), running(cluster)) == ((1, 3), {0: (1, 3)}, {})
+    cluster.crash(2)
+    cluster.start(2)
+    assert cluster.brokers[2].hosted == {}, "it has nothing of it any more"
+
+
+def test_a_leader_without_a_successor_stops_in_the_middle_of_a_move_and_goes_on_with_it_when_it_is_back(cluster):
+    cluster.create_topic("t", {0: [2]}, TOPIC_ID)
+    cluster.settle()
+    start_move(cluster, (3,))
+    assert shut_down(cluster, 2) == [tp()], "it is told so, and gives up asking after a while"
+    alter_partition(cluster, [2, 3])
+    assert cluster.state("t").isr == (2,), "who stops is in no new ISR, be it the leader"
+    cluster.crash(2)
+    cluster.start(2)
+    assert list(running(cluster)) == [tp()]
+    alter_partition(cluster, [2, 3])
+    assert (cluster.state("t").leader, cluster.state("t").isr, running(cluster)) == (3, (3,), {})
+
+
+def test_a_replica_that_is_added_and_stops_in_order_joins_when_it_is_back(cluster):
+    cluster.create_topic("t", {0: [2]}, TOPIC_ID)
+    cluster.settle()
+    start_move(cluster, (3,))
+    assert shut_down(cluster, 3) == []
+    alter_partition(cluster, [2, 3])
+    assert (cluster.state("t").isr, list(running(cluster))) == ((2,), [tp()]), "who stops is not taken in"
+    cluster.crash(3)
+    cluster.start(3)
+    alter_partition(cluster, [2, 3])
+    assert (cluster.state("t").leader, cluster.state("t").isr, running(cluster)) == (3, (3,), {})
+
+
 def test_a_new_controller_goes_on_with_a_move(cluster):
     cluster.create_topic("t", {0: [2]}, TOPIC_ID)
     cluster.settle()
@@ -79,6 +163,59 @@ def test_a_topic_is_not_deleted_while_it_is_moved(cluster):
     cluster.delete_topic("t")
     cluster.settle()
     assert cluster.exists("/brokers/topics/t")
+
+
+def test_a_move_that_a_deletion_waits_for_ends_though_its_only_in_sync_replica_died(cluster):
+    cluster.create_topic("t", {0: [2]}, TOPIC_ID)
+    cluster.settle()
+    start_move(cluster, (3,))
+    cluster.crash(2)
+    cluster.settle()
+    cluster.delete_topic("t")
+    cluster.settle()
+    cluster.start(2)
+    assert cluster.state("t").leader == 2
+    assert list(running(cluster)) == [tp()]
+    alter_partition(cluster, [2, 3])
+    assert_deleted(cluster)
+
+
+def test_it_ends_also_under_a_controller_that_finds_both_under_way(cluster):
+    cluster.create_topic("t", {0: [2]}, TOPIC_ID)
+    cluster.settle()
+    start_move(cluster, (3,))
+    cluster.crash(2)
+    cluster.settle()
+    assert cluster.state("t").leader == -1
+    cluster.delete_topic("t")
+    cluster.settle()
+    cluster.crash(1)
+    cluster.start_together(2)
+    assert cluster.state("t").leader == 2
+    alter_partition(cluster, [2, 3])
+    cluster.start(1)
+    assert_deleted(cluster)
+
+
+def test_it_ends_also_when_the_leader_dies_after_the_deletion_was_asked_for(cluster):
+    cluster.create_topic("t", {0: [2, 3]}, TOPIC_ID)
+    cluster.settle()
+    start_move(cluster, (1,))
+    cluster.delete_topic("t")
+    cluster.settle()
+    cluster.crash(2)
+    cluster.settle()
+    assert cluster.state("t").leader == 3
+    alter_partition(cluster, [3, 1], leader=3)
+    cluster.start(2)
+    assert_deleted(cluster)
+
+
+def assert_deleted(cluster):
+    assert running(cluster) == {}
+    assert not cluster.exists("/brokers/topics/t")
+    assert not cluster.exists("/admin/delete_topics/t")
+    assert not any(broker.hosted for broker in cluster.brokers.values())
 
 
 def test_partitions_that_are_added_while_a_move_is_written_stay(cluster):

@@ -42,6 +42,8 @@ class Membership:
         )
         self.cluster_id = ""
         self.broker_epoch = -1
+        self.registered_generation = 0
+        """The session that the broker is registered in."""
         self._session_timeout_ms = config.zookeeper_session_timeout_ms
         self._broker_id = config.broker_id
         self._file: SessionFile | None = None
@@ -70,7 +72,9 @@ class Membership:
         assert self._file is not None
         self._file.remember(self.zk)
         self._watch.guard(self.zk.session_id, self.zk.session_password)
-        self.broker_epoch = register_broker(self.zk, mine, generation=generation)
+        wanted = self.zk.generation if generation is None else generation
+        self.broker_epoch = register_broker(self.zk, mine, generation=wanted)
+        self.registered_generation = wanted
 
     def _end_session(self) -> None:
         """Without ZooKeeper it cannot be ended; then a successor will do it."""

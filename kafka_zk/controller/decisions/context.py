@@ -177,11 +177,19 @@ class ControllerContext:
         """Partitions with a state znode whose topic is not to be deleted."""
         return [tp for tp in self.leadership if tp.topic not in self.topics_to_delete]
 
+    def needs_a_leader(self, partition: TopicPartition) -> bool:
+        """Whether leaders are elected for it: until its topic is queued for deletion, and as long as that has to wait
+        for its reassignment, which ends only under a leader.
+
+        Differs from Kafka: it elects none for a queued topic, so that the two may wait for each other for ever.
+        """
+        return partition.topic not in self.topics_to_delete or partition in self.being_reassigned
+
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
         return [
             tp
             for tp, state in self.leadership.items()
-            if tp.topic not in self.topics_to_delete and not self.is_replica_online(state.leader, tp)
+            if self.needs_a_leader(tp) and not self.is_replica_online(state.leader, tp)
         ]
 
     def partitions_led_by(self, broker_id: int) -> list[TopicPartition]:

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from kafka_zk.controller.decisions.assignment import ReplicaAssignment
 from kafka_zk.controller.decisions.context import ControllerContext
 from kafka_zk.protocol.errors import (
-    BrokerError,
     InvalidReplicaAssignment,
     NoReassignmentInProgress,
     UnknownTopicOrPartition,
 )
 from kafka_zk.protocol.types import TopicPartition
+
+SHOWN = 1_000
+"""So many replicas of one list are told in words."""
 
 
 def planned_assignment(
@@ -25,40 +27,56 @@ def planned_assignment(
     """The assignment to write for a wish; `target` None cancels the running reassignment.
 
     Raises NoReassignmentInProgress (nothing to cancel), InvalidReplicaAssignment, UnknownTopicOrPartition.
+    Differs from Kafka in ZooKeeper mode, and is as in KRaft: what would delete the only replicas that are alive and in
+    sync, because they came with the reassignment that is given up, is refused.
     """
     current = context.assignment(partition)
     if target is None:
         if not current.is_being_reassigned:
             raise NoReassignmentInProgress
         target = current.origin
-    elif (problem := problem_with_replicas(context, partition, target)) is not None:
-        raise problem
+    else:
+        _check_replicas(context, partition, target)
     if partition.topic in context.topics_to_delete or not current.replicas:
         raise UnknownTopicOrPartition("The partition does not exist.")
-    return current.reassign_to(target)
+    planned = current.reassign_to(target)
+    if _loses_in_sync_replicas(context, partition, abandoned_replicas(current, planned)):
+        raise InvalidReplicaAssignment(
+            f"Unable to revert partition assignment for {partition} because it would require an unclean leader "
+            "election."
+        )
+    return planned
 
 
-def problem_with_replicas(
-    context: ControllerContext, partition: TopicPartition, target: Sequence[int]
-) -> BrokerError | None:
-    """Why `target` is no valid replica list for the partition; None: it is one."""
-    listed = ", ".join(map(str, target))
+def _loses_in_sync_replicas(context: ControllerContext, partition: TopicPartition, abandoned: Sequence[int]) -> bool:
+    state = context.leadership.get(partition)
+    if state is None or set(abandoned).isdisjoint(state.isr):
+        return False
+    return not any(member not in abandoned and context.is_replica_online(member, partition) for member in state.isr)
+
+
+def _check_replicas(context: ControllerContext, partition: TopicPartition, target: Sequence[int]) -> None:
+    """Raises InvalidReplicaAssignment."""
     if not target:
-        return InvalidReplicaAssignment("Empty replica list specified in partition reassignment.")
+        raise InvalidReplicaAssignment("Empty replica list specified in partition reassignment.")
     if len(set(target)) < len(target):
-        return InvalidReplicaAssignment(
-            f"Duplicate replica ids in partition reassignment replica list: ArrayBuffer({listed})"
+        raise InvalidReplicaAssignment(
+            f"Duplicate replica ids in partition reassignment replica list: ArrayBuffer({_listed(target)})"
         )
     if any(replica < 0 for replica in target):
-        return InvalidReplicaAssignment(f"Invalid broker id in replica list: ArrayBuffer({listed})")
+        raise InvalidReplicaAssignment(f"Invalid broker id in replica list: ArrayBuffer({_listed(target)})")
     added = context.assignment(partition).reassign_to(target).adding
     live = context.live_broker_ids()
     if not set(added) <= set(live):
-        return InvalidReplicaAssignment(
+        raise InvalidReplicaAssignment(
             "Replica assignment has brokers that are not alive. Replica list: "
-            f"ArrayBuffer({', '.join(map(str, added))}), live broker list: Set({', '.join(map(str, live))})"
+            f"ArrayBuffer({_listed(added)}), live broker list: Set({', '.join(map(str, live))})"
         )
-    return None
+
+
+def _listed(replicas: Sequence[int]) -> str:
+    """As Kafka lists them; of very many the first."""
+    return ", ".join(map(str, replicas[:SHOWN])) + (", ..." if len(replicas) > SHOWN else "")
 
 
 def is_complete(target: Sequence[int], isr: Sequence[int]) -> bool:
@@ -67,9 +85,15 @@ def is_complete(target: Sequence[int], isr: Sequence[int]) -> bool:
 
 
 def needs_new_leader(context: ControllerContext, partition: TopicPartition, target: Sequence[int]) -> bool:
-    """Whether the current leader cannot lead on: it is not in the target, or it is not online."""
-    leader = context.leadership[partition].leader
-    return leader not in target or not context.is_replica_online(leader, partition)
+    """Whether the current leader cannot lead on: it is not in the target, or it is not online.
+
+    A partition that never had a leader does not need one here: it waits for a replica that lives.
+    Differs from Kafka, which fails on it once its assignment is written.
+    """
+    current = context.leadership.get(partition)
+    if current is None:
+        return False
+    return current.leader not in target or not context.is_replica_online(current.leader, partition)
 
 
 def abandoned_replicas(before: ReplicaAssignment, after: ReplicaAssignment) -> list[int]:

@@ -3,6 +3,8 @@
 Role        Pure decisions over the context; `handlers.deletion` performs them.
 Invariants  A topic's znodes go only after every replica confirmed its deletion. A topic with a replica that cannot be
             reached, or that is being reassigned, is ineligible until a broker start or the reassignment's end.
+            Differs from Kafka: a broker that starts does not let a topic be deleted that is being reassigned. What the
+            reassignment does next would make replicas anew that are deleted already.
 Source      TopicDeletionManager.
 """
 
@@ -48,6 +50,7 @@ def is_eligible(context: ControllerContext, topic: str) -> bool:
     return (
         topic in context.topics_to_delete
         and topic not in context.topics_ineligible_for_deletion
+        and context.being_reassigned.isdisjoint(context.partitions_of(topic))
         and not context.replicas_in_state(topic, ReplicaState.DELETION_STARTED)
     )
 

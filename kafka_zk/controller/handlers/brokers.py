@@ -70,6 +70,7 @@ def on_broker_modifications(term: Term, broker_ids: Collection[int]) -> None:
     for broker_id, found in changed.items():
         term.info(f"Updated broker metadata: {known[broker_id]} -> {found}")
         known[broker_id] = found
+        term.channels.move(found)
     if changed:
         term.outbox.update_metadata(term.context.live_or_shutting_down_ids())
 

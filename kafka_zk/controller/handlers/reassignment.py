@@ -21,6 +21,7 @@ from kafka_zk.controller.decisions.reassignment import (
     needs_new_leader,
     planned_assignment,
 )
+from kafka_zk.controller.errors import BatchAbandoned
 from kafka_zk.controller.events import ZkPartitionReassignment
 from kafka_zk.controller.handlers import deletion
 from kafka_zk.controller.term import Term
@@ -96,7 +97,7 @@ def _start(term: Term, partition: TopicPartition, assignment: ReplicaAssignment)
     """Blocks. Start one; a failure of one partition does not stop the others."""
     try:
         _advance(term, partition, assignment)
-    except (ControllerMoved, SessionExpired):
+    except (ControllerMoved, SessionExpired, BatchAbandoned):
         raise
     except BrokerError as error:
         term.error(f"Failed completing reassignment of partition {partition}: {error}")
@@ -136,7 +137,12 @@ def _adopt(term: Term, partition: TopicPartition, assignment: ReplicaAssignment)
     if before != assignment:
         _write(term, partition, assignment)
         term.context.set_assignment(partition, assignment)
-        _remove_replicas(term, partition, abandoned_replicas(before, assignment))
+        abandoned = abandoned_replicas(before, assignment)
+        state = term.context.leadership.get(partition)
+        if state is not None and state.leader in abandoned:
+            # Differs from Kafka, which leaves the partition without a leader until some broker fails.
+            term.partitions.move([partition], PartitionState.ONLINE, Strategy.OFFLINE)
+        _remove_replicas(term, partition, abandoned)
     term.context.being_reassigned.add(partition)
 
 
@@ -157,7 +163,11 @@ def _send_new_epoch(term: Term, partition: TopicPartition, assignment: ReplicaAs
     term.context.leadership[partition] = leadership
     with term.outbox.batch() as batch:
         batch.add_leader_and_isr(assignment.origin, partition, leadership, is_new=False)
-        batch.add_leader_and_isr(assignment.adding, partition, leadership, is_new=True)
+        for broker_id in assignment.adding:
+            # Differs from Kafka, to which each of these is new: one in sync whose directory failed would make itself
+            # again in another one, empty, and maybe lead.
+            is_new = broker_id not in leadership.isr
+            batch.add_leader_and_isr([broker_id], partition, leadership, is_new=is_new)
 
 
 def _remove_replicas(term: Term, partition: TopicPartition, broker_ids: Sequence[int]) -> None:
