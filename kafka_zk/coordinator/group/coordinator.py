@@ -2,7 +2,8 @@
 
 Role        Acts: finds the group, has the decision made, keeps the answer of those who wait.
 Invariants  Every request is checked against the partition's ownership first; every Pending handed out is settled.
-            Joining, syncing, leaving and heartbeats do not switch; committing does, while its batch is written.
+            Joining, syncing and heartbeats do not switch, nor does leaving of a few; committing does, while its
+            batch is written.
             What it says of offsets is `OffsetStore`'s work.
 Source      Kafka 3.9 GroupCoordinator, GroupCoordinatorAdapter.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,6 +41,7 @@ from kafka_zk.coordinator.group.offset_store import CommitCodes, Committer, Fetc
 from kafka_zk.coordinator.group.performer import Performer, Spawn
 from kafka_zk.coordinator.group.placement import partition_for
 from kafka_zk.coordinator.group.store import NO_PRODUCER, OffsetsLog, Producer
+from kafka_zk.giving_way import in_turns
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 
 MS_PER_MINUTE = 60_000
 REMEMBERED_GROUPS = 10_000
+LEAVERS_AT_ONCE = 100
 log_lines = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
 
 
@@ -69,7 +72,8 @@ class GroupCoordinator:
     """Serves once `startup` has run and a partition is loaded.
 
     `offsets_partition_count()` gives the partitions of __consumer_offsets in ZooKeeper, None if the topic does not
-    exist yet; it may block and is asked once.
+    exist yet; it may block and is asked once. `gone_topics(topics)` gives those that ZooKeeper no longer has, or is to
+    lose; it may block.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class GroupCoordinator:
         metadata_cache: MetadataCache,
         metrics: MetricsRegistry,
         offsets_partition_count: Callable[[], int | None],
+        gone_topics: Callable[[Collection[str]], Collection[str]],
         spawn: Spawn = gevent.spawn,
         new_uuid: Callable[[], object] = uuid.uuid4,
     ) -> None:
@@ -119,6 +124,8 @@ class GroupCoordinator:
             log=self._log,
             performer=self._performer,
             partition_of=self.partition_for,
+            is_known_topic=lambda topic: metadata_cache.topic(topic) is not None,
+            gone_topics=gone_topics,
             retention_ms=config.offsets_retention_minutes * MS_PER_MINUTE,
             check_interval_ms=config.offsets_retention_check_interval_ms,
             measures=self._measures,
@@ -249,7 +256,17 @@ class GroupCoordinator:
         return self._performer.decide(group, decision)
 
     def leave_group(self, group_id: str, leavers: Sequence[Leaver]) -> tuple[ErrorCode, list[ErrorCode]]:
-        """The code of the request, and one for each who leaves (none if the request failed)."""
+        """Blocks between some and some more of very many. The code of the request, and one for each who leaves (none if
+        the request failed)."""
+        codes: list[ErrorCode] = []
+        for start in in_turns(range(0, max(1, len(leavers)), LEAVERS_AT_ONCE)):
+            error, some = self._leave_group(group_id, leavers[start : start + LEAVERS_AT_ONCE])
+            if error is not ErrorCode.NONE:
+                return error, []
+            codes += some
+        return ErrorCode.NONE, codes
+
+    def _leave_group(self, group_id: str, leavers: Sequence[Leaver]) -> tuple[ErrorCode, list[ErrorCode]]:
         error = self._check(group_id)
         if error is not ErrorCode.NONE:
             return error, []
@@ -331,9 +348,9 @@ class GroupCoordinator:
         return error, describe(self._manager.groups.get(group_id))
 
     def list_groups(
-        self, states: Collection[str] = (), types: Collection[str] = ()
+        self, states: Set[str] = frozenset(), types: Set[str] = frozenset()
     ) -> tuple[ErrorCode, list[GroupListing]]:
-        """The groups of this broker, only those in `states` and of `types` where these are given (in any case)."""
+        """The groups of this broker, only those in `states` and of `types` where these are given, in lower case."""
         if not self._is_active:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE, []
         loading = self._manager.ownership.is_loading
@@ -341,8 +358,8 @@ class GroupCoordinator:
         return error, listing(self._manager.groups.values(), states=states, types=types)
 
     def delete_groups(self, group_ids: Iterable[str]) -> dict[str, ErrorCode]:
-        """Blocks. A code for each group."""
-        return {group_id: self._delete_group(group_id) for group_id in dict.fromkeys(group_ids)}
+        """Blocks. A code for each group, each of which is named once."""
+        return {group_id: self._delete_group(group_id) for group_id in in_turns(group_ids)}
 
     def _delete_group(self, group_id: str) -> ErrorCode:
         error = self._check(group_id, may_be_empty=True)

@@ -25,6 +25,7 @@ from kafka_zk.coordinator.group.decisions.open_transactions import OpenTransacti
 from kafka_zk.coordinator.group.decisions.records import group_key, offset_key
 from kafka_zk.coordinator.group.decisions.replay import LogReplay
 from kafka_zk.coordinator.group.gauges import GroupMeasures
+from kafka_zk.coordinator.group.gone_topics import GoneTopics, Loaded
 from kafka_zk.coordinator.group.ownership import Load, Ownership
 from kafka_zk.coordinator.group.performer import Performer
 from kafka_zk.coordinator.group.store import OffsetsLog
@@ -34,6 +35,11 @@ from kafka_zk.supervision import caught, spawn_for_life
 
 OFFSETS_A_TURN = 1_000
 """Looked through for what is to be removed, before others run: about a millisecond."""
+
+TOMBSTONES_BYTES = 512 * 1024
+"""Of one batch at most, below max.message.bytes: one that is refused leaves in the log what is gone from memory."""
+LONGEST_TOPIC_PART = 300
+"""Bytes of a tombstone beside the group's id: the topic, and what a record needs itself."""
 
 log_lines = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
@@ -48,6 +54,8 @@ class GroupManager:
         log: OffsetsLog,
         performer: Performer,
         partition_of: Callable[[str], int],
+        is_known_topic: Callable[[str], bool],
+        gone_topics: Callable[[Collection[str]], Collection[str]],
         retention_ms: int,
         check_interval_ms: int,
         measures: GroupMeasures,
@@ -70,17 +78,20 @@ class GroupManager:
         self._has_task = Event()
         self._worker: gevent.Greenlet[..., None] | None = None
         self._timer: Timer | None = None
+        self._gone_topics = GoneTopics(is_known=is_known_topic, gone=gone_topics, forget=self._forget_loaded)
 
     # --- life --------------------------------------------------------------------------------------------------------
 
     def startup(self) -> None:
         self._worker = spawn_for_life("GroupMetadataManager", self._work)
+        self._gone_topics.startup()
         self._await_next_check()
 
     def shutdown(self) -> None:
         """Blocks. Stop loading and expiring; timers of groups fall silent."""
         if self._timer is not None:
             self._timer.cancel()
+        self._gone_topics.shutdown()
         if self._worker is not None:
             self._worker.kill()
             self._worker = None
@@ -176,6 +187,7 @@ class GroupManager:
                 count,
             )
         self.ownership.loaded(load)
+        self._gone_topics.look_through(groups)
         took_ms = self._clock.monotonic_ms() - started_ms
         self._measures.loaded(took_ms)
         log_lines.info(
@@ -224,11 +236,26 @@ class GroupManager:
         if removed:
             self._later(lambda: self._bury(removed))
 
+    def _forget_loaded(self, offsets: Sequence[Loaded]) -> None:
+        """Forget offsets of topics that were deleted before they were loaded, unless they changed since."""
+        removed = []
+        for group, partition, committed in offsets:
+            if self.groups.get(group.group_id) is group and group.offsets.committed.get(partition) == committed:
+                group.offsets.expire([partition])
+                removed.append((group, [partition]))
+        if removed:
+            self._later(lambda: self._bury(removed))
+
     def _bury(self, removed: Sequence[tuple[Group, Sequence[TopicPartition]]]) -> None:
         """Blocks. Write the tombstones of offsets that are removed, but of what was committed anew since.
 
         Where that is not decided yet, by a commit on its way or a transaction, it is seen to again once it is.
         """
+        count = self._write_tombstones(removed)
+        log_lines.info("[GroupMetadataManager] Removed %d offsets associated with deleted partitions", count)
+
+    def _write_tombstones(self, removed: Sequence[tuple[Group, Sequence[TopicPartition]]]) -> int:
+        """Blocks. How many offsets got one."""
         count = 0
         for group, partitions in removed:
             if self.ownership.check(self.partition_of(group.group_id)) is not ErrorCode.NONE:
@@ -241,7 +268,7 @@ class GroupManager:
             again = {*undecided, *current.offsets.known_of(partitions)}
             count += self.clean_up(current, [partition for partition in partitions if partition not in again])
             gevent.sleep(0)
-        log_lines.info("[GroupMetadataManager] Removed %d offsets associated with deleted partitions", count)
+        return count
 
     def _bury_the_rest(self) -> None:
         if self._unburied:
@@ -284,7 +311,8 @@ class GroupManager:
 
         Answers how many offsets were removed. A group of generation 0 never had a record of its own.
         """
-        keys = [offset_key(group.group_id, partition) for partition in removed]
+        at_once = max(1, TOMBSTONES_BYTES // (4 * len(group.group_id) + LONGEST_TOPIC_PART))
+        keys = [offset_key(group.group_id, partition) for partition in removed[:at_once]]
         self._performer.decide(group, lambda step: end_if_idle(group, step))
         if group.is_dead and self.groups.get(group.group_id) is group:
             del self.groups[group.group_id]
@@ -293,4 +321,7 @@ class GroupManager:
                 keys.append(group_key(group.group_id))
         if keys:
             self._log.append_tombstones(self.partition_of(group.group_id), keys)
+        # Commits may come between two batches: each looks again at what was committed anew.
+        for first in range(at_once, len(removed), at_once):
+            self._write_tombstones([(group, removed[first : first + at_once])])
         return len(removed)

@@ -1,7 +1,7 @@
 """Of which partitions of __consumer_offsets this broker is the coordinator.
 
 Role        Pure state.
-Invariants  The leader epoch of a partition only grows: what belongs to an older one is ignored.
+Invariants  The leader epoch of a partition only grows until it is gone: what belongs to an older one is ignored.
             A partition is loading or owned, or neither; a load that was overtaken cannot end in ownership.
 Source      Kafka 3.9 GroupMetadataManager: ownedPartitions, loadingPartitions, maybeUpdateCoordinatorEpoch.
 """
@@ -74,10 +74,13 @@ class Ownership:
             del self._loading[load.partition]
 
     def resigned(self, partition: int, leader_epoch: int | None) -> bool:
-        """This broker leads the partition no more (None: whatever the epoch); whether that is news."""
-        if leader_epoch is not None:
-            if leader_epoch < self._epochs.get(partition, leader_epoch):
-                return False
+        """This broker leads the partition no more (None: it is gone for good); whether that is news."""
+        if leader_epoch is None:
+            # Made anew it begins with epoch 0. Apache keeps the old one, and loads nothing until it restarts.
+            self._epochs.pop(partition, None)
+        elif leader_epoch < self._epochs.get(partition, leader_epoch):
+            return False
+        else:
             self._epochs[partition] = leader_epoch
         self._loading.pop(partition, None)
         self._owned.discard(partition)

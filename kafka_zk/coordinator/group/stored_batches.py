@@ -24,17 +24,18 @@ def stored_batches(
 ) -> Iterator[Batch]:
     """Blocks between batches. All batches in order, while `is_wanted`.
 
-    Up to the log end offset, beyond the high watermark: what this leader has will be committed.
+    Up to the log end offset, beyond the high watermark: what this leader has will be committed. What is deleted before
+    it is read (DeleteRecords, retention) is left out; Apache's load ends there, without what follows.
     Raises BrokerError.
     """
-    log = replica_manager.get_partition(partition).leader_log()
-    offset = log.log_start_offset
-    while is_wanted() and offset < log.log_end_offset:
-        # Another one, if the partition was moved into another log directory meanwhile.
+    offset = -1
+    while is_wanted():
+        # Another one each time, if the partition was moved into another log directory meanwhile.
         log = replica_manager.get_partition(partition).leader_log()
-        found = batches(read_bytes(log, offset, READ_BYTES))
-        before = offset
-        for batch in found:
+        before = offset = max(offset, log.log_start_offset)
+        if offset >= log.log_end_offset:
+            return
+        for batch in batches(read_bytes(log, offset, READ_BYTES)):
             offset = batch.header.next_offset
             yield batch
         if offset == before:

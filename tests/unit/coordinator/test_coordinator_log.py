@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +19,7 @@ from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.decisions.records import group_key, offset_key
 from kafka_zk.coordinator.group.decisions.syncing import Sync
 from kafka_zk.coordinator.group.offset_store import Committer
-from kafka_zk.coordinator.group.store import Producer
+from kafka_zk.coordinator.group.store import OffsetsLog, Producer
 from kafka_zk.coordinator.group.stored_batches import READ_BYTES
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
@@ -27,6 +27,7 @@ from kafka_zk.record import batches, decode_records
 from kafka_zk.record.batch import Batch
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
 from kafka_zk.record.produced import Origin
+from kafka_zk.zk.errors import SessionExpired
 from tests.unit.coordinator.scene import RANGE
 from tests.unit.replication.broker import Broker
 
@@ -51,10 +52,11 @@ def wait(until: Callable[[], bool]) -> None:
 
 
 class Coordinated:
-    """A broker with one partition of __consumer_offsets, and its coordinator."""
+    """A broker with one partition of __consumer_offsets, and its coordinator. `overrides`: configs of the topic."""
 
-    def __init__(self, path: Path, **properties: str) -> None:
-        self.broker = Broker(path, {"group.initial.rebalance.delay.ms": "0", **properties})
+    def __init__(self, path: Path, overrides: dict[str, str] | None = None, **properties: str) -> None:
+        self.broker = Broker(path, {"group.initial.rebalance.delay.ms": "0", **properties}, overrides)
+        self.gone: Callable[[Collection[str]], Collection[str]] = lambda topics: ()
         self.coordinator = GroupCoordinator(
             config=self.broker.config,
             clock=self.broker.clock,
@@ -62,6 +64,7 @@ class Coordinated:
             metadata_cache=self.broker.cache,
             metrics=self.broker.metrics,
             offsets_partition_count=lambda: 1,
+            gone_topics=lambda topics: self.gone(topics),
             spawn=lambda function, *arguments: function(*arguments),
         )
         self.coordinator.startup()
@@ -531,6 +534,114 @@ def test_a_load_takes_in_what_was_committed_elsewhere_after_a_deletion(made: Coo
     made.lead(2)
     assert made.fetch() == (ErrorCode.NONE, 2)
     assert made.coordinator._manager._deleted == []
+
+
+def commit_many(made: Coordinated, count: int) -> list[TopicPartition]:
+    partitions = [TopicPartition("t", index) for index in range(count)]
+    value = OffsetAndMetadata(1, 0, "", made.broker.clock.wall_ms())
+    answer = made.coordinator.commit_offsets(
+        GROUP, member_id="", group_instance_id=None, generation=-1, offsets=dict.fromkeys(partitions, value)
+    )
+    assert set(answer.value.values()) == {ErrorCode.NONE}
+    return partitions
+
+
+def test_a_group_whose_tombstones_fit_no_batch_is_deleted_for_good(
+    made: Coordinated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made.lead()
+    partitions = commit_many(made, 9)
+    monkeypatch.setattr(manager, "TOMBSTONES_BYTES", 4 * (manager.LONGEST_TOPIC_PART + 4))
+    before = len(made.batches())
+    assert made.coordinator.delete_groups([GROUP]) == {GROUP: ErrorCode.NONE}
+    written = [[record.key for record in decode_records(batch)] for batch in made.batches()[before:]]
+    assert [len(keys) for keys in written] == [4, 4, 1]
+    assert {key for keys in written for key in keys} == {offset_key(GROUP, partition) for partition in partitions}
+    made.follow(1)
+    made.lead(2)
+    assert made.coordinator.list_groups() == (ErrorCode.NONE, [])
+
+
+def test_what_is_committed_between_two_batches_of_tombstones_stays(
+    made: Coordinated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made.lead()
+    partitions = commit_many(made, 9)
+    late: list[TopicPartition] = []
+    monkeypatch.setattr(manager, "TOMBSTONES_BYTES", 4 * (manager.LONGEST_TOPIC_PART + 4))
+    append_tombstones = OffsetsLog.append_tombstones
+
+    def append_and_commit(log: OffsetsLog, partition: int, keys: Sequence[bytes]) -> bool:
+        answer = append_tombstones(log, partition, keys)
+        if not late:
+            late.append(next(each for each in partitions if offset_key(GROUP, each) not in keys))
+            value = OffsetAndMetadata(7, 0, "", made.broker.clock.wall_ms())
+            made.coordinator.commit_offsets(
+                GROUP, member_id="", group_instance_id=None, generation=-1, offsets={late[0]: value}
+            )
+        return answer
+
+    monkeypatch.setattr(OffsetsLog, "append_tombstones", append_and_commit)
+    made.coordinator.delete_groups([GROUP])
+    made.follow(1)
+    made.lead(2)
+    _, found = made.coordinator.fetch_offsets(GROUP, None, require_stable=False)
+    assert {tp: each.value.offset for tp, each in found.items() if each.value is not None} == {late[0]: 7}
+
+
+def test_offsets_of_a_topic_that_was_deleted_while_nobody_coordinated_its_groups_get_tombstones(made: Coordinated):
+    """Else a topic of that name that is made later is read from there."""
+    made.lead()
+    made.commit(5)
+    made.follow(1)
+    made.gone = list
+    made.lead(2)
+    wait(lambda: made.records()[-1] == (offset_key(GROUP, TP), None))
+    assert made.fetch() == (ErrorCode.NONE, None)
+    made.follow(3)
+    made.gone = lambda topics: ()
+    made.lead(4)
+    assert made.fetch() == (ErrorCode.NONE, None)
+
+
+def test_no_offset_is_removed_of_a_topic_that_zookeeper_has_or_may_have(made: Coordinated):
+    asked: list[Collection[str]] = []
+
+    def is_away(topics: Collection[str]) -> Collection[str]:
+        asked.append(topics)
+        raise SessionExpired
+
+    def has_all(topics: Collection[str]) -> Collection[str]:
+        asked.append(topics)
+        return ()
+
+    made.lead()
+    made.commit(5)
+    for epoch, made.gone in ((1, is_away), (3, has_all)):
+        made.follow(epoch)
+        made.lead(epoch + 1)
+        wait(lambda: bool(asked) and made.is_idle)
+        assert asked.pop() == [TP.topic]
+        assert made.fetch() == (ErrorCode.NONE, 5)
+
+
+def test_what_is_committed_while_zookeeper_is_asked_stays(made: Coordinated):
+    made.lead()
+    made.commit(5)
+    made.follow(1)
+    answers = Event()
+
+    def slow(topics: Collection[str]) -> Collection[str]:
+        answers.wait()
+        return topics
+
+    made.gone = slow
+    made.lead(2)
+    assert made.commit(1) is ErrorCode.NONE
+    answers.set()
+    gone = made.coordinator._manager._gone_topics
+    wait(lambda: not gone._has_load.is_set() and made.is_idle)
+    assert made.fetch() == (ErrorCode.NONE, 1)
 
 
 @pytest.mark.parametrize(

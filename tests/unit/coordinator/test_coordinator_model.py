@@ -128,9 +128,12 @@ class CoordinatorLife(RuleBasedStateMachine):
             config=CONFIGS[sizes],
             clock=self.clock,
             replica_manager=self.log,  # type: ignore[arg-type]
-            metadata_cache=type("Cache", (), {"on_change": staticmethod(lambda listener: None)}),  # type: ignore[arg-type]
+            metadata_cache=type(
+                "Cache", (), {"on_change": staticmethod(lambda listener: None), "topic": staticmethod(str)}
+            ),  # type: ignore[arg-type]
             metrics=self.metrics,
             offsets_partition_count=lambda: 2,
+            gone_topics=lambda topics: (),
             spawn=lambda function, *arguments: function(*arguments),
             new_uuid=lambda: next(names),
         )

@@ -44,6 +44,7 @@ def coordinator(broker: Broker) -> Iterator[GroupCoordinator]:
         metadata_cache=broker.cache,
         metrics=broker.metrics,
         offsets_partition_count=lambda: None,
+        gone_topics=lambda topics: (),
     )
     made.startup()
     yield made

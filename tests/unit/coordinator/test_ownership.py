@@ -56,3 +56,4 @@ def test_a_partition_that_is_gone_for_good_is_given_up_whatever_the_epoch():
     ownership = owner(5)
     assert ownership.resigned(0, None)
     assert ownership.check(0) is ErrorCode.NOT_COORDINATOR
+    assert ownership.elected(0, 0) is not None, "made anew it begins with epoch 0"

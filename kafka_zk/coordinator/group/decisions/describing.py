@@ -6,7 +6,7 @@ Source      Kafka 3.9 GroupMetadata.summary and overview, GroupCoordinator.handl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Set
 from typing import NamedTuple
 
 from kafka_zk.coordinator.group.decisions.group import Group
@@ -59,13 +59,12 @@ def describe(group: Group | None) -> GroupDescription:
     return GroupDescription(group.state.value, group.protocol_type or "", stable_protocol or "", members)
 
 
-def listing(groups: Iterable[Group], *, states: Collection[str], types: Collection[str]) -> list[GroupListing]:
-    """One line a group. An empty filter lets everything pass; case does not matter."""
-    if types and CLASSIC not in {name.lower() for name in types}:
+def listing(groups: Iterable[Group], *, states: Set[str], types: Set[str]) -> list[GroupListing]:
+    """One line a group. An empty filter lets everything pass; filters are in lower case."""
+    if types and CLASSIC not in types:
         return []
-    wanted = {state.lower() for state in states}
     return [
         GroupListing(group.group_id, group.protocol_type or "", group.state.value)
         for group in groups
-        if not wanted or group.state.value.lower() in wanted
+        if not states or group.state.value.lower() in states
     ]
