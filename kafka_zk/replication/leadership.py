@@ -68,6 +68,8 @@ class Fetchers(Protocol):
 
     def resize(self) -> None: ...
 
+    def follow_addresses(self) -> None: ...
+
     def stop_idle(self) -> None: ...
 
 
@@ -149,6 +151,7 @@ class Leadership:
             self._check_controller(request.controller_epoch, request.controller_id)
             before = self._metadata_cache.snapshot.brokers
             gone = self._metadata_cache.update(request)
+            self._fetchers.follow_addresses()
             lost = before.keys() - self._metadata_cache.snapshot.brokers.keys()
             if lost:
                 self._go_on_without(lost)

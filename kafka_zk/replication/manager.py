@@ -151,7 +151,7 @@ class ReplicaManager:
         # The produce path calls this once a request: the bound method saves it a call in between.
         self.append_records = appender.append_records
         chooser = self._read_replica_chooser()
-        early_followers = EarlyFollowers()
+        early_followers = EarlyFollowers(clock)
         self.leadership.on_leadership_change(early_followers.order_carried_out)
         self._fetches = Fetches(self.hosted, self.delayed_fetches, metadata_cache, chooser, metrics, early_followers)
         self.fetch = self._fetches.fetch

@@ -196,6 +196,8 @@ class Fetcher:
 
     def _rest(self) -> None:
         """Blocks. Until the backoff is over, also that of one partition, or something changed."""
+        if self._stopped:
+            return
         self._stirred.clear()
         until_ms = [followed.state.delayed_until_ms for followed in self._followed.values()]
         delayed_ms = [each for each in until_ms if each is not None]

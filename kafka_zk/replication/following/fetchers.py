@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.metadata.snapshot import Node
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.topic_metrics import BrokerTopicStats
 from kafka_zk.protocol.types import TopicPartition
@@ -92,6 +93,21 @@ class FetcherManager:
                 self.follow([partition])
         self.stop_idle()
 
+    def follow_addresses(self) -> None:
+        """Blocks. Leaders may be at other addresses now: fetch from there what was fetched from the old ones.
+
+        Differs from Kafka, whose fetchers go on with the old address until an order of the controller names a partition
+        of that leader, and then forget all its other partitions.
+        """
+        if self._adds_none:
+            return
+        for key, fetcher in list(self._fetchers.items()):
+            node = self._node(key[0])
+            if node is not None and node != fetcher.node:
+                del self._fetchers[key]
+                _end(fetcher)
+                self.follow([partition for partition in fetcher.followed if partition.log is not None])
+
     def stop_idle(self) -> None:
         """Blocks. Stop the fetchers that have nothing left to follow."""
         for key, fetcher in list(self._fetchers.items()):
@@ -108,21 +124,20 @@ class FetcherManager:
     def _named(self) -> list[tuple[str, Fetcher]]:
         return [(thread_name(*key), fetcher) for key, fetcher in self._fetchers.items()]
 
+    def _node(self, leader_id: int) -> Node | None:
+        return self._metadata_cache.node(leader_id, self._config.inter_broker_listener_name)
+
     def _fetcher_for(self, partition: Partition) -> Fetcher | None:
         leader_id = partition.leader_id
         topic, index = partition.topic_partition
         number = fetcher_id(topic, index, self._size)
-        node = self._metadata_cache.node(leader_id, self._config.inter_broker_listener_name)
+        node = self._node(leader_id)
         if node is None:
             log_lines.error(
                 "Cannot follow %s: broker %d has no inter-broker listener", partition.topic_partition, leader_id
             )
             return None
         fetcher = self._fetchers.get((leader_id, number))
-        if fetcher is not None and fetcher.node != node:
-            # The broker came back on another address.
-            _end(fetcher)
-            fetcher = None
         if fetcher is None:
             endpoint = LeaderEndpoint(
                 node,

@@ -171,7 +171,7 @@ class Fetches:
     ) -> None:
         for fetch, answer in zip(wanted, reads, strict=True):
             partition = self._hosted.find(fetch.topic or "", fetch.partition)
-            if answer.error is None and partition is not None and partition.is_leader:
+            if answer.error is None and partition is not None and _is_still_meant(partition, fetch, params):
                 note_follower_fetch(partition, fetch, params, answer)
 
     def _is_enough(self, params: FetchParams, reads: Sequence[PartitionRead]) -> bool:
@@ -198,6 +198,19 @@ class Fetches:
         except Exception:
             # Whatever it is: the read that answers meets it, too, and tells the fetcher.
             return ANSWER_NOW
+
+
+def _is_still_meant(partition: Partition, fetch: PartitionFetch, params: FetchParams) -> bool:
+    """Whether `partition` is what a follower's `fetch` was read from: others may have had a turn since.
+
+    In another epoch, or after the topic was made anew, the follower may have cut its log below where it fetched then.
+    """
+    if not partition.is_leader or params.replica_id not in partition.followers:
+        return False
+    if 0 <= fetch.current_leader_epoch != partition.leader_epoch:
+        return False
+    log = partition.log
+    return log is not None and (log.topic_id is None or fetch.topic_id in (log.topic_id, NULL_UUID))
 
 
 def _check_topic_id(partition: Partition, fetch: PartitionFetch) -> None:

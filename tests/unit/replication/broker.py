@@ -31,6 +31,7 @@ from kafka_zk.protocol.messages.leader_and_isr import (
     LeaderAndIsrTopicState,
 )
 from kafka_zk.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kafka_zk.protocol.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest, StopReplicaTopicState
 from kafka_zk.protocol.messages.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataEndpoint,
@@ -41,6 +42,7 @@ from kafka_zk.protocol.messages.update_metadata import (
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import Codec, Record, build_batch
 from kafka_zk.replication.following.leader_endpoint import Connect
+from kafka_zk.replication.leadership import EPOCH_DURING_DELETE
 from kafka_zk.replication.manager import ReplicaManager
 from kafka_zk.replication.partition import Partition
 
@@ -152,14 +154,23 @@ class Broker:
 
     # --- what the controller says ------------------------------------------------------------------------------------
 
-    def update_metadata(self, topics: dict[str, dict[int, int]], *, alive: tuple[int, ...] = (1, 2, 3)) -> None:
-        """Topics with the leaders of their partitions, and the brokers that are alive."""
+    def update_metadata(
+        self,
+        topics: dict[str, dict[int, int]],
+        *,
+        alive: tuple[int, ...] = (1, 2, 3),
+        first_port: int = 9000,
+        id_of_topic: UUID | None = None,
+    ) -> None:
+        """Topics with the leaders of their partitions, and the brokers that are alive, each at a port of its own."""
         brokers = [
             UpdateMetadataBroker(
                 id=broker_id,
                 rack=f"rack-{broker_id}",
                 endpoints=[
-                    UpdateMetadataEndpoint(host="h", port=9000 + broker_id, listener=LISTENER, security_protocol=0)
+                    UpdateMetadataEndpoint(
+                        host="h", port=first_port + broker_id, listener=LISTENER, security_protocol=0
+                    )
                 ],
             )
             for broker_id in alive
@@ -167,7 +178,7 @@ class Broker:
         states = [
             UpdateMetadataTopicState(
                 topic_name=name,
-                topic_id=topic_id(name),
+                topic_id=id_of_topic or topic_id(name),
                 partition_states=[
                     UpdateMetadataPartitionState(
                         partition_index=index, leader=leader, leader_epoch=0, isr=[leader], replicas=[leader]
@@ -214,6 +225,9 @@ class Broker:
         leader: int = BROKER_ID,
         controller_epoch: int = 1,
         id_of_topic: UUID | None = None,
+        adding: tuple[int, ...] = (),
+        removing: tuple[int, ...] = (),
+        is_new: bool = True,
     ) -> int:
         """One LeaderAndIsr for one partition; its code."""
         state = LeaderAndIsrPartitionState(
@@ -224,7 +238,9 @@ class Broker:
             isr=list(isr if isr is not None else replicas),
             partition_epoch=partition_epoch,
             replicas=list(replicas),
-            is_new=True,
+            adding_replicas=list(adding),
+            removing_replicas=list(removing),
+            is_new=is_new,
         )
         response = self.call(
             LeaderAndIsrRequest(
@@ -240,6 +256,18 @@ class Broker:
             7,
         )
         code: int = response.topics[0].partition_errors[0].error_code
+        return code
+
+    def stop_replica(
+        self, topic: str = "t", index: int = 0, *, epoch: int = EPOCH_DURING_DELETE, delete: bool = True
+    ) -> int:
+        """One StopReplica for one partition; its code."""
+        state = StopReplicaPartitionState(partition_index=index, leader_epoch=epoch, delete_partition=delete)
+        topics = [StopReplicaTopicState(topic_name=topic, partition_states=[state])]
+        response = self.call(
+            StopReplicaRequest(controller_id=1, controller_epoch=1, broker_epoch=77, topic_states=topics), 3
+        )
+        code: int = response.partition_errors[0].error_code
         return code
 
     def partition(self, topic: str = "t", index: int = 0) -> Partition:

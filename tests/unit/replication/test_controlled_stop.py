@@ -124,7 +124,7 @@ def test_a_follower_that_knows_the_next_leader_first_is_not_sent_away(broker: Br
 
 
 def test_a_follower_that_is_ahead_for_long_is_told_so(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early_followers, "HOLD_S", 0)
+    monkeypatch.setattr(early_followers, "HOLD_MS", 0)
     broker.lead(replicas=(1, 2))
     early = fetch_request(0, replica=2, leader_epoch=1, max_wait_ms=500, by_id=True)
     assert answered(broker.call(early, 17)).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -133,7 +133,7 @@ def test_a_follower_that_is_ahead_for_long_is_told_so(broker: Broker, monkeypatc
 def test_a_follower_soon_asks_a_leader_again_that_has_not_heard_yet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(early_followers, "HOLD_S", 0)
+    monkeypatch.setattr(early_followers, "HOLD_MS", 0)
     monkeypatch.setattr(Pair, "FOLLOWER_BACK_OFF_MS", 1_000_000)
     pair = Pair(tmp_path)
     pair.order()

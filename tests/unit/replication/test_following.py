@@ -80,6 +80,7 @@ class Pair:
     def __init__(self, path: Path) -> None:
         self.wires: list[Wire] = []
         self.client_ids: list[str] = []
+        self.ports: list[int] = []
         self.leader = Broker(path / "1", broker_id=LEADER, connect=self._connect)
         self.follower = Broker(
             path / "2",
@@ -91,6 +92,7 @@ class Pair:
     def _connect(self, node: Node, client_id: str) -> Wire:
         assert client_id.startswith("broker-")
         self.client_ids.append(client_id)
+        self.ports.append(node.port)
         wire = Wire(self.leader if node.id == LEADER else self.follower)
         self.wires.append(wire)
         return wire

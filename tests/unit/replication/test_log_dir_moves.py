@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from kafka_zk.log import manager
 from kafka_zk.log.append import rolling
 from kafka_zk.log.cleaner.cleaning import Cleaning
 from kafka_zk.log.cleaner.errors import CleaningAborted
+from kafka_zk.log.cleaner.states import CleanerStates
 from kafka_zk.log.copying import append_copied, read_bytes
 from kafka_zk.log.files import names
 from kafka_zk.log.files.checkpoint import read_offsets
@@ -28,13 +30,12 @@ from kafka_zk.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
-from kafka_zk.protocol.messages.stop_replica import StopReplicaPartitionState, StopReplicaRequest, StopReplicaTopicState
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import Codec
 from kafka_zk.record.batch import batches
 from kafka_zk.replication import log_dir_moves
 from kafka_zk.replication.log_dir_moves import UNLIMITED
-from tests.unit.log.cleaner.given import clean, cleaning_of
+from tests.unit.log.cleaner.given import clean, cleaning_of, interrupted
 from tests.unit.log.given import all_records
 
 from .broker import Broker, answered, offsets_in
@@ -249,13 +250,17 @@ def test_nothing_is_cleaned_of_a_log_that_is_copied(compacted: Broker, tmp_path:
     assert len(all_records(log)) < 27
 
 
+def cleaner_states(broker: Broker) -> CleanerStates:
+    cleaner = broker.log_manager._cleaner
+    assert cleaner is not None
+    return cleaner._states
+
+
 def test_nothing_says_that_a_copy_is_clean(compacted: Broker, tmp_path: Path) -> None:
     compacted.lead()
     for _ in range(9):
         compacted.produce(3)
-    cleaner = compacted.log_manager._cleaner
-    assert cleaner is not None
-    states, log = cleaner._states, log_of(compacted)
+    states, log = cleaner_states(compacted), log_of(compacted)
     for data_dir in compacted.log_manager._dirs:
         states.checkpoints.put(TP, data_dir.directory, 20)
     assert move(compacted, tmp_path / "b") == 0
@@ -285,6 +290,86 @@ def test_a_copy_of_a_compacted_log_begins_anew_after_a_start(tmp_path: Path) -> 
         assert read_all(again) == list(range(27))
     finally:
         again.close()
+
+
+def cleaner_looks(broker: Broker) -> None:
+    """Its thread has rested long enough."""
+    broker.clock.advance(broker.config.log_cleaner_backoff_ms)
+
+
+def left_of_cleanings(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*.*") if path.suffix in (".cleaned", ".swap")]
+
+
+def test_a_move_that_begins_in_the_middle_of_a_cleaning_ends_it(compacted: Broker, tmp_path: Path) -> None:
+    """The cleaner is in the middle of a pass; what it took would be in the copy, and what it took it for would not."""
+    compacted.lead()
+    for _ in range(27):
+        compacted.produce(1)
+    log = log_of(compacted)
+    copied: list[UnifiedLog] = []
+
+    def interrupt() -> None:
+        throttle(compacted, LITTLE)
+        assert move(compacted, tmp_path / "b") == 0
+        copied.append(wait_for_a_part(compacted))
+
+    interrupted(compacted.log_manager, interrupt)
+    cleaner_looks(compacted)
+    states = cleaner_states(compacted)
+    wait_until(lambda: copied and log not in states._in_hand, "the cleaning is over")
+    assert log_of(compacted) is log
+    assert 0 < copied[0].log_end_offset < 27
+    assert len(all_records(log)) == 27
+    assert not left_of_cleanings(tmp_path)
+    throttle(compacted, UNLIMITED)
+    wait_for_move(compacted, tmp_path / "b")
+    assert read_all(compacted) == list(range(27))
+    now = log_of(compacted)
+    cleaner_looks(compacted)
+    wait_until(lambda: states.checkpoints.get(TP, now.log_dir), "it is cleaned where it came to")
+    assert len(all_records(now)) < 27
+    assert read_all(compacted)[-1] == 26
+
+
+class SwapsSlowly(Disk):
+    """The directory of a log is synced when it is let, where segments are on the point of being replaced."""
+
+    def __init__(self) -> None:
+        self.is_swapping, self.may_go_on = threading.Event(), threading.Event()
+
+    def sync_path(self, path: str | Path) -> None:
+        if any(Path(path).glob("*.swap")):
+            self.is_swapping.set()
+            assert self.may_go_on.wait(PATIENCE_S)
+        super().sync_path(path)
+
+
+def test_a_move_begins_when_the_swap_of_a_cleaning_has_ended(tmp_path: Path) -> None:
+    disk = SwapsSlowly()
+    broker = made_in(tmp_path, disk=disk, cleanup_policy="compact", delete_retention_ms="0")
+    try:
+        broker.lead()
+        for _ in range(27):
+            broker.produce(1)
+        log = log_of(broker)
+        cleaner_looks(broker)
+        wait_until(disk.is_swapping.is_set, "segments are being replaced")
+        moving = gevent.spawn(move, broker, tmp_path / "b")
+        wait_until(lambda: log.is_copied and log.turn._waiting, "the move waits")
+        assert not broker.log_manager.future_logs()
+        throttle(broker, LITTLE)
+        disk.may_go_on.set()
+        assert moving.get(timeout=PATIENCE_S) == 0
+        left = all_records(log)
+        assert len(left) < 27
+        throttle(broker, UNLIMITED)
+        wait_for_move(broker, tmp_path / "b")
+        assert all_records(log_of(broker)) == left
+        assert not left_of_cleanings(tmp_path)
+    finally:
+        disk.may_go_on.set()
+        broker.close()
 
 
 class NotingDisk(Disk):
@@ -491,9 +576,7 @@ def test_a_move_goes_on_after_a_restart(tmp_path: Path) -> None:
 def test_a_topic_that_is_deleted_leaves_no_copy(moving: Broker, tmp_path: Path) -> None:
     begin_move(moving, tmp_path / "b")
     wait_for_a_part(moving)
-    state = StopReplicaPartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
-    topics = [StopReplicaTopicState(topic_name="t", partition_states=[state])]
-    moving.call(StopReplicaRequest(controller_id=1, controller_epoch=1, broker_epoch=77, topic_states=topics), 3)
+    assert moving.stop_replica() == 0
     assert moving.log_manager.future_logs() == []
     assert all(name.endswith("-delete") for folder in "ab" for name in names_in(tmp_path / folder))
 

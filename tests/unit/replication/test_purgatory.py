@@ -135,3 +135,18 @@ def test_every_operation_completes_exactly_once(steps: list[tuple[str, int]]) ->
     clock.advance(10_000)
     assert [len(operation.answers) for operation in operations] == [1] * 5
     assert not room.watched
+
+
+def test_a_bug_in_one_operation_keeps_no_other_waiting() -> None:
+    class Faulty(Waiting):
+        def on_complete(self) -> None:
+            raise ValueError("a bug")
+
+    room, _ = purgatory()
+    operations = [Waiting(100), Faulty(100), Waiting(100)]
+    for operation in operations:
+        room.complete_or_watch(operation, ["a"])
+        operation.ready = True
+    assert room.check_and_complete("a") == 2
+    assert [operation.answers for operation in operations] == [["done"], [], ["done"]]
+    assert not room.watched
