@@ -250,7 +250,9 @@ class LogManager:
                     continue
                 chosen = choose(other, each)
                 if chosen is None:
-                    raise second_directory(each.topic_partition, other.directory, each.directory)
+                    # Told in the order of log.dirs, whichever was loaded first.
+                    first, second = sorted((other, each), key=lambda log: self._dirs.index(self._dir_of(log)))
+                    raise second_directory(each.topic_partition, first.directory, second.directory)
                 logs[each.topic_partition], gone = chosen.kept, chosen.other
                 log.warning("%s was moved between log directories: going on without %s", each, gone.directory)
                 self._dir_of(gone).log_count -= 1
@@ -507,8 +509,9 @@ class LogManager:
         for each in self.all_logs():
             if each.config.compact or each.is_closed or each.log_dir.is_offline:
                 continue
+            retain = each.delete_old_segments if self._cleaner is None else partial(self._cleaner.retain, each)
             try:
-                each.delete_old_segments(self._clock.wall_ms())
+                retain(self._clock.wall_ms())
             except KafkaStorageError as error:
                 log.warning("Retention of %s stopped: %s", each.topic_partition, error)
             gevent.sleep(0)

@@ -2,8 +2,9 @@
 
 Role        Acts, through the pools. How large a batch becomes shows only when it is decompressed: eight kilobytes may
             hold a quarter of a gigabyte.
-Invariants  The loop never decompresses more than INLINE_BYTES. Memory for what is decompressed stays below
-            APPEND_THREADS times POOLED_LIMIT_BYTES and once the limit of the record room, twice over.
+Invariants  The loop never decompresses more than INLINE_BYTES. At one time no more is decompressed than
+            APPEND_THREADS times POOLED_LIMIT_BYTES and once the limit of the record room; what has to be compressed again
+            takes up to five times its plain size meanwhile.
 Source      Ours; Kafka streams.
 """
 

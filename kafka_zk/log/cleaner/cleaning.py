@@ -161,7 +161,7 @@ class Cleaning:
                     segment, map_stretch, table.descriptor, rules, _opened(segment), self._source(segment), state
                 )
                 _tell_of_growth(chunk_bytes, state.chunk_bytes)
-                self._rest_after(state.read_bytes - read_bytes)
+                self._rest(state.read_bytes - read_bytes)
             if state.is_full:
                 log_lines.debug(
                     "%s Offset map is full, %d segments fully mapped, segment with base offset %d is partially mapped",
@@ -269,7 +269,7 @@ class Cleaning:
             stats.written_bytes += counts.written_bytes
             stats.written_count += counts.kept_count
             stats.keyless_count += counts.keyless_count
-            self._rest_after(counts.read_bytes + counts.written_bytes)
+            self._rest(counts.read_bytes + counts.written_bytes)
         return state
 
     def _take_in(self, cleaned: LogSegment, state: FilterState, entries: list[IndexEntry]) -> None:
@@ -331,6 +331,11 @@ class Cleaning:
             segment.file.release()
         self._check()
         return result
+
+    def _rest(self, size_bytes: int) -> None:
+        """Blocks while the cleaners were too fast. Files that go meanwhile are no error of the disk."""
+        self._rest_after(size_bytes)
+        self._check()
 
     def _source(self, segment: LogSegment) -> Source:
         self._log.log_dir.open_segments.track(segment)

@@ -79,6 +79,15 @@ class LogCleaner:
         for thread in self._threads:
             thread.start()
 
+    def retain(self, log: UnifiedLog, now_ms: int) -> None:
+        """Blocks. Retention of a log that is not compacted, unless it was until now and is still being cleaned: then
+        the next time will do. Raises KafkaStorageError."""
+        if self._states.take(log):
+            try:
+                log.delete_old_segments(now_ms)
+            finally:
+                self._states.done([log])
+
     def forget(self, log: UnifiedLog) -> None:
         """`log` was deleted; `write_checkpoint` follows."""
         self._states.forget(log)

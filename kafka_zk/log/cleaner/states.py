@@ -1,9 +1,10 @@
 """CleanerStates: which logs are being cleaned, which the cleaner gave up on, and which it takes next.
 
 Role        Acts, on the loop: looks at the logs, decides by choosing.py, keeps the checkpoints right.
-Invariants  A log is in one cleaner's hands at a time, and in nobody's while it is copied elsewhere. One whose
-            cleaning failed is left alone until the next start; the others go on. A truncation that reaches below the
-            checkpoint takes it back to the active segment.
+Invariants  A log is in one cleaner's hands at a time, or in those of retention, so that nobody takes segments away
+            that somebody cleans; no cleaner has one that is copied elsewhere. One whose cleaning failed is left alone
+            until the next start; the others go on. A truncation that reaches below the checkpoint takes it back to the
+            active segment.
 Source      Kafka 3.9 LogCleanerManager; LogManager.maybeTruncateCleanerCheckpointToActiveSegmentBaseOffset.
 """
 
@@ -101,6 +102,12 @@ class CleanerStates:
         """Blocks. The next cleaning of `log` begins at `end_offset`. Raises KafkaStorageError."""
         if not log.is_closed:
             self.checkpoints.put(log.topic_partition, log.log_dir, end_offset)
+
+    def take(self, log: UnifiedLog) -> bool:
+        """Whether nobody else had `log` in hand, for who wants to let go some of its segments."""
+        is_free = log not in self._in_hand
+        self._in_hand.add(log)
+        return is_free
 
     def done(self, logs: Iterable[UnifiedLog]) -> None:
         self._in_hand.difference_update(logs)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import gevent
 import pytest
 
 from kafka_zk.clock import SimClock
@@ -235,18 +236,28 @@ def test_a_name_that_is_no_partition_stops_the_start_before_any_log_is_touched(t
     assert {path: path.stat().st_mtime_ns for path in first.rglob("*.index")} == before
 
 
+@pytest.mark.parametrize("late", ["1", "2"])
 def test_two_topics_logs_of_one_partition_stop_the_start_with_apaches_words(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, late: str
 ) -> None:
+    """The words name the directories as log.dirs does, whichever was loaded first."""
     first, second = tmp_path / "1", tmp_path / "2"
+    take_in = LogManager._take_in
+
+    def take_in_late(manager: LogManager, load: DirectoryLoad) -> None:
+        if load.data_dir.path.name == late:
+            while not manager._logs:
+                gevent.sleep(0.001)
+        take_in(manager, load)
+
+    monkeypatch.setattr(LogManager, "_take_in", take_in_late)
     for path, topic_id in ((first, UUID(int=1)), (second, UUID(int=2))):
         (path / "t-0").mkdir(parents=True)
         partition_metadata.write(path / "t-0" / names.PARTITION_METADATA, topic_id)
     with pytest.raises(InvalidLogDirectory) as refused:
         start(first, second)
-    here, there = sorted((first, second), key=lambda path: f"in both {path}/" in str(refused.value))
     assert str(refused.value) == (
-        f"Duplicate log directories for t-0 are found in both {there}/t-0 and {here}/t-0. It is likely because log "
+        f"Duplicate log directories for t-0 are found in both {second}/t-0 and {first}/t-0. It is likely because log "
         "directory failure happened while broker was replacing current replica with future replica. Recover broker "
         "from this failure by manually deleting one of the two directories for this partition. It is recommended to "
         "delete the partition in the log directory that is known to have failed recently."

@@ -11,6 +11,7 @@ from kafka_zk.log.cleaner.segment_facts import facts_of
 from kafka_zk.log.cleaner.settings import CleanerSettings
 from kafka_zk.log.helper.process import Helper
 from kafka_zk.log.helper.wire import Descriptor
+from kafka_zk.log.manager import LogManager
 from kafka_zk.log.unified_log import UnifiedLog
 
 T = TypeVar("T")
@@ -37,6 +38,29 @@ class HereAndNow:
 
     def stop(self) -> None:
         pass
+
+
+class Interrupted:
+    """A helper that has something happen to the log in the middle of its cleaning, once."""
+
+    def __init__(self, interrupt: Callable[[], None]) -> None:
+        self.interrupt: Callable[[], None] | None = interrupt
+
+    def call(self, task: Callable[..., Any], *arguments: Any) -> Any:
+        if task.__name__ == "filter_stretch" and self.interrupt is not None:
+            interrupt, self.interrupt = self.interrupt, None
+            interrupt()
+        return HereAndNow().call(task, *arguments)
+
+    def stop(self) -> None:
+        """There is no process."""
+
+
+def interrupted(manager: LogManager, interrupt: Callable[[], None]) -> None:
+    """In the next cleaning of this manager."""
+    cleaner = manager._cleaner
+    assert cleaner is not None
+    cleaner._threads[0]._helper = Interrupted(interrupt)  # type: ignore[assignment]
 
 
 def carried(message: T) -> T:

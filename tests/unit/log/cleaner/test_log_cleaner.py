@@ -6,12 +6,11 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import gevent
 import pytest
 
-from kafka_zk.clock import SystemClock
+from kafka_zk.clock import SimClock, SystemClock
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.append import rolling
 from kafka_zk.log.files import names
@@ -20,7 +19,7 @@ from kafka_zk.log.manager import LogManager
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
-from tests.unit.log.cleaner.given import HereAndNow
+from tests.unit.log.cleaner.given import interrupted
 from tests.unit.log.given import all_records, manager_on, produced, topic_config
 
 TP = TopicPartition("compacted", 0)
@@ -28,6 +27,8 @@ OTHER = TopicPartition("other", 0)
 COMPACT = topic_config(cleanup_policy="compact", segment_bytes=500, min_cleanable_dirty_ratio="0.1")
 SOON = {"log.cleaner.backoff.ms": "20", "log.cleaner.dedupe.buffer.size": str(4 << 20)}
 PATIENCE_S = 20
+STOP_S = 5
+"""How long a stop may take that waits for nothing, on a machine that has much to do."""
 
 
 def eventually(holds: Callable[[], object], what: str) -> None:
@@ -182,28 +183,6 @@ def test_a_truncation_takes_the_checkpoint_back(house: House) -> None:
     eventually(lambda: house.checkpoint() == 7, "the checkpoint is where the log begins")
 
 
-class Interrupted:
-    """A helper that does something to the log in the middle of its cleaning, once."""
-
-    def __init__(self, interrupt: Callable[[], None]) -> None:
-        self.interrupt: Callable[[], None] | None = interrupt
-
-    def call(self, task: Callable[..., Any], *arguments: Any) -> Any:
-        if task.__name__ == "filter_stretch" and self.interrupt is not None:
-            interrupt, self.interrupt = self.interrupt, None
-            interrupt()
-        return HereAndNow().call(task, *arguments)
-
-    def stop(self) -> None:
-        """There is no process."""
-
-
-def interrupted(house: House, interrupt: Callable[[], None]) -> None:
-    cleaner = house.manager._cleaner
-    assert cleaner is not None
-    cleaner._threads[0]._helper = Interrupted(interrupt)  # type: ignore[assignment]
-
-
 def test_a_truncation_in_the_middle_of_a_cleaning_ends_it_and_takes_the_checkpoint_back(house: House) -> None:
     log = house.log()
     given_updates(log)
@@ -215,7 +194,7 @@ def test_a_truncation_in_the_middle_of_a_cleaning_ends_it_and_takes_the_checkpoi
         seen.append(house.checkpoint())
         assert not log.segments.active.base_offset > 58
 
-    interrupted(house, interrupt)
+    interrupted(house.manager, interrupt)
     given_updates(log)
     eventually(lambda: seen and house.checkpoint() == log.segments.active.base_offset, "clean again, up to its end")
     assert seen[0] is not None
@@ -232,7 +211,7 @@ def test_a_deletion_in_the_middle_of_a_cleaning_waits_for_nothing(house: House) 
         house.manager.delete_log(TP)
         gone.append(log.directory)
 
-    interrupted(house, interrupt)
+    interrupted(house.manager, interrupt)
     given_updates(log)
     eventually(lambda: gone, "deleted")
     again = house.log()
@@ -241,6 +220,138 @@ def test_a_deletion_in_the_middle_of_a_cleaning_waits_for_nothing(house: House) 
     assert not list(gone[0].glob("*.cleaned"))
     assert house.gauge("uncleanable-partitions-count") == [0]
     assert not house.manager.offline_log_dirs()
+
+
+class Resting:
+    """A manager whose cleaner rests for its limit's sake, in the middle of rewriting a log; by its clock for ever."""
+
+    def __init__(self, path: Path) -> None:
+        self.clock = SimClock()
+        limit = {"log.cleaner.io.max.bytes.per.second": "1"}
+        self.manager = manager_on(path, configs={TP.topic: COMPACT}, clock=self.clock, properties=limit)
+        self.manager.startup()
+        cleaner = self.manager._cleaner
+        assert cleaner is not None
+        self._throttle, self._states = cleaner._throttle, cleaner._states
+        self.log = self.manager.get_or_create_log(TP, topic_id=NULL_UUID, is_new=True)
+        given_updates(self.log)
+        self.clock.advance(15_000)
+        eventually(self._is_in_the_middle, "it rests")
+
+    @property
+    def has_log(self) -> bool:
+        return self.log in self._states._in_hand
+
+    def unfinished(self) -> list[Path]:
+        return [path for path in self.log.directory.glob("*.*") if path.suffix in (".cleaned", ".swap")]
+
+    def to_the_end(self) -> None:
+        """No rest lasts any longer."""
+
+        def is_over() -> bool:
+            if self._left_ms > 0:
+                self.clock.advance(self._left_ms)
+            return not self.has_log
+
+        eventually(is_over, "the cleaning is over")
+
+    @property
+    def _left_ms(self) -> int:
+        return self._throttle._began_ms - self.clock.monotonic_ms()
+
+    def _is_in_the_middle(self) -> bool:
+        if self._left_ms > 0 and not self.unfinished():
+            self.clock.advance(self._left_ms + 1000)
+            return False
+        return self._left_ms > 0
+
+
+@pytest.fixture
+def resting(tmp_path: Path) -> Iterator[Resting]:
+    made = Resting(tmp_path / "data")
+    yield made
+    made.manager.shutdown()
+
+
+def test_a_stop_waits_for_no_throttle_and_leaves_nothing_of_the_cleaning(resting: Resting, tmp_path: Path) -> None:
+    wanted = values(resting.log)
+    gevent.spawn(resting.manager.shutdown).get(timeout=STOP_S)
+    assert not resting.unfinished()
+    again = manager_on(tmp_path / "data", configs={TP.topic: COMPACT})
+    again.startup()
+    (loaded,) = again.all_logs()
+    assert values(loaded) == wanted
+    again.shutdown()
+
+
+def is_well(resting: Resting) -> bool:
+    """The cleaning has ended, and nothing is wrong with the log or its directory."""
+    resting.to_the_end()
+    states = resting._states
+    return not (resting.manager.offline_log_dirs() or states._uncleanable or resting.unfinished())
+
+
+def test_a_deletion_while_the_cleaner_rests_is_no_error_of_the_disk(resting: Resting) -> None:
+    resting.manager.delete_log(TP)
+    assert is_well(resting)
+
+
+def test_a_log_that_is_made_anew_while_the_cleaner_rests_keeps_what_it_has(resting: Resting) -> None:
+    resting.manager.delete_log(TP)
+    again = resting.manager.get_or_create_log(TP, topic_id=NULL_UUID, is_new=True)
+    given_updates(again, 30, key_count=30)
+    assert is_well(resting)
+    assert len(all_records(again)) == 30
+
+
+def test_a_truncation_while_the_cleaner_rests_is_no_error_of_the_disk(resting: Resting) -> None:
+    resting.log.truncate_to(0)
+    assert is_well(resting)
+
+
+LET_GO = topic_config(segment_bytes=500, retention_bytes=600)
+
+
+def test_retention_waits_for_the_end_of_a_cleaning_when_the_policy_becomes_another(resting: Resting) -> None:
+    manager, log = resting.manager, resting.log
+    manager.update_topic_config(TP.topic, LET_GO)
+    manager.clean_up_logs()
+    assert log.log_start_offset == 0
+    assert is_well(resting)
+    manager.clean_up_logs()
+    assert log.log_start_offset > 0
+    assert not resting.manager.offline_log_dirs()
+
+
+def test_a_policy_that_is_another_for_a_moment_takes_no_segment_from_the_cleaner(resting: Resting) -> None:
+    manager, log = resting.manager, resting.log
+    wanted = values(log)
+    manager.update_topic_config(TP.topic, LET_GO)
+    manager.clean_up_logs()
+    manager.update_topic_config(TP.topic, COMPACT)
+    assert is_well(resting)
+    assert values(log) == wanted
+    assert len(all_records(log)) == 3
+
+
+def test_the_cleaner_takes_no_log_that_retention_is_at(tmp_path: Path) -> None:
+    """Which chose what shall go, and waits for a flush, while the policy becomes compact."""
+    clock, configs = SimClock(), {TP.topic: LET_GO}
+    manager = manager_on(tmp_path / "data", configs=configs, clock=clock)
+    manager.startup()
+    assert manager._cleaner is not None
+    states = manager._cleaner._states
+    log = manager.get_or_create_log(TP, topic_id=NULL_UUID, is_new=True)
+    given_updates(log)
+    with log.turn:
+        retaining = gevent.spawn(manager.clean_up_logs)
+        eventually(lambda: log.turn._waiting, "retention is about to choose")
+        manager.update_topic_config(TP.topic, COMPACT)
+        assert states.take_filthiest() is None
+    retaining.join()
+    taken = states.take_filthiest()
+    assert taken is not None and taken.log is log
+    manager.shutdown()
 
 
 def test_a_deleted_log_leaves_the_checkpoint(house: House) -> None:
