@@ -16,8 +16,10 @@ from kafka_zk.client.admin.admin_results import NewTopic
 from kafka_zk.client.admin.offset_listing import ListedOffset, OffsetSpec
 from kafka_zk.protocol.errors import TopicAlreadyExists
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.spark.jobs import mirror
 from kafka_zk.spark.jobs.file_replacement import replace_remote
 from kafka_zk.spark.jobs.file_store import FileStore
+from kafka_zk.spark.jobs.ordered_copy import copy_batch
 from kafka_zk.spark.jobs.outcome import JobError
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import Librdkafka, Written
@@ -117,6 +119,40 @@ def test_a_topic_that_was_made_anew_and_has_grown_is_not_read_from_the_middle(
     assert values(spark, Path(archive)) == values(spark, Path(rows)) == ["a", "b"]
     job("transform", **query, to_path=rows, allow_data_loss=True)
     assert values(spark, Path(rows)) == ["A", "B", "C", "a", "b"]
+
+
+def test_a_topic_that_is_made_anew_while_it_is_mirrored_leaves_nothing_in_the_table(
+    job: RunJob,
+    kafka: Librdkafka,
+    broker: OurBroker,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not even where the loss of records is allowed: its offsets begin again, and the table tells of the old one's."""
+    topic, offsets = kafka.topic(), tmp_path / "offsets"
+    mirrored = {
+        "topics": topic,
+        "target_bootstrap_server": broker.bootstrap,
+        "rename": {topic: f"{topic}-mirrored"},
+        "create_topics": True,
+        "checkpoint": str(tmp_path / "state"),
+        "offsets_path": str(offsets),
+        "allow_data_loss": True,
+    }
+    write(kafka, topic, "a", "b")
+    job("mirror", **mirrored)
+    write(kafka, topic, "c", "d")
+
+    def copy_late(records: Any, **given: Any) -> Any:
+        make_anew(broker, topic)
+        write(kafka, topic, "A", "B", "C", "D")
+        return copy_batch(records, **given)
+
+    monkeypatch.setattr(mirror, "copy_batch", copy_late)
+    with pytest.raises(StreamingQueryException, match=f"topic {topic} of the source was deleted and made anew"):
+        job("mirror", **mirrored)
+    assert [row["source_offset"] for row in spark.read.parquet(str(offsets)).collect()] == [0]
 
 
 def test_a_state_file_that_cannot_be_replaced_stays_as_it_was(

@@ -13,8 +13,8 @@ import pytest
 
 from kafka_zk.client.admin.admin_client import AdminClient
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.spark.jobs.carried_groups import read_table
 from kafka_zk.spark.jobs.cluster import commit_offsets
-from kafka_zk.spark.jobs.mirror import read_table
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import PATIENCE_S, Librdkafka, Written, as_written

@@ -109,12 +109,10 @@ def topic_ends(properties: Mapping[str, str], topic: str) -> Offsets:
     return end_offsets(properties, [TopicPartition(topic, index) for index in range(count)])
 
 
-def committed_offsets(properties: Mapping[str, str], group: str, partitions: Iterable[TopicPartition]) -> Offsets:
-    """What a group has committed for these partitions, where it has."""
-    wanted = set(partitions)
+def committed_offsets(properties: Mapping[str, str], group: str) -> Offsets:
+    """What a group has committed, by partition."""
     with AdminClient(properties) as admin:
-        found = admin.list_consumer_group_offsets(group)
-    return {each: offset for each, offset in sorted(found.items()) if each in wanted}
+        return dict(sorted(admin.list_consumer_group_offsets(group).items()))
 
 
 def commit_offsets(properties: Mapping[str, str], group: str, offsets: Offsets) -> None:

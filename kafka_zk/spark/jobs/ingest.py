@@ -71,6 +71,8 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
             # What is sent is fixed before: a stage that reads from a shuffle begins anew beside its running tasks.
             rows = rows.localCheckpoint()
         count = _send(rows, settings)
+        # Records are sent to a name, which another topic may have by now.
+        _check_topic(state, properties, topic)
         state.write(f"{batch.number}{DONE}", str(count))
         progress.note(batch.number, count, 0.0)
         progress.show(sys.stderr)

@@ -10,20 +10,18 @@ Offsets     `offsets-path` is a Parquet table, a file a batch: topic, partition,
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.spark.jobs.carried_groups import carry_group, read_table
 from kafka_zk.spark.jobs.cluster import (
     MakeTopics,
     cluster_properties,
-    commit_offsets,
-    committed_offsets,
     ensure_topics,
     partition_counts,
     topic_ids,
 )
-from kafka_zk.spark.jobs.copy_plan import Span, check_topic_ids, translate
+from kafka_zk.spark.jobs.copy_plan import check_topic_ids
 from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.group_offsets import committer
 from kafka_zk.spark.jobs.ordered_copy import SPANS, copy_batch
@@ -68,9 +66,12 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
         check_source(state, source, set(counts))
         needed = {rename.get(topic, topic): count for topic, count in counts.items()}
         ensure_topics(target, needed, make)
+        check_target(state, target, set(needed))
         rows = copy_batch(
             batch, state=state, name=f"batch-{batch_id}", target=target, rename=rename, partitions=partitions
         )
+        # What was made anew while it was read has the old one's offsets, which mean other records in the table.
+        check_source(state, source, set(counts))
         table = batch.sparkSession.createDataFrame(rows, SPANS)
         # One folder a batch: a batch that is done again takes the place of its first try.
         table.coalesce(1).write.mode("overwrite").parquet(f"{offsets_path}/batch={batch_id}")
@@ -78,10 +79,11 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     writer = read_stream(session, settings).writeStream.queryName("mirror").option("checkpointLocation", checkpoint)
     stream = triggered(writer.foreachBatch(copy), settings)
     progress = run_to_end(stream.start, "mirror", committer(settings))
-    carried = [carry_group(session, settings, source, target, group) for group in settings.texts("groups")]
-    told = "".join(
-        f"; group {group}: {count} offsets" for group, count in zip(settings.texts("groups"), carried, strict=True)
-    )
+    told = ""
+    if groups := settings.texts("groups"):
+        offsets = read_table(session, offsets_path)
+        for group in groups:
+            told += f"; group {group}: {carry_group(source, target, rename, group, offsets)} offsets"
     return Outcome(f"mirror: {progress.records:,} records in {progress.batches} batches{told}")
 
 
@@ -104,38 +106,18 @@ def claim_offsets_path(state: FileStore, table: FileStore) -> None:
 
 def check_source(state: FileStore, source: dict[str, str], topics: set[str]) -> None:
     """Note the ids of topics that are mirrored for the first time. Raises JobError for one that was made anew."""
-    found = topic_ids(source, topics)
+    _check_ids(state, topic_ids(source, topics), "topic-id", "the source")
+
+
+def check_target(state: FileStore, target: dict[str, str], topics: set[str]) -> None:
+    """As `check_source`: the table is of the topics that earlier batches went to."""
+    _check_ids(state, topic_ids(target, topics), "target-id", "the target")
+
+
+def _check_ids(state: FileStore, found: dict[str, str], note: str, where: str) -> None:
     for topic, topic_id in sorted(found.items()):
-        noted = state.read(f"{topic}.topic-id")
+        noted = state.read(f"{topic}.{note}")
         if noted is None:
-            state.write(f"{topic}.topic-id", topic_id)
+            state.write(f"{topic}.{note}", topic_id)
         else:
-            check_topic_ids({topic: noted}, found, "the source")
-
-
-def carry_group(
-    session: SparkSession, settings: Settings, source: dict[str, str], target: dict[str, str], group: str
-) -> int:
-    """Translate and commit one group's offsets; how many partitions it had."""
-    rename = settings.mapping("rename")
-    table = read_table(session, settings.text("offsets-path"))
-    committed = committed_offsets(source, group, table)
-    translated = {
-        TopicPartition(rename.get(each.topic, each.topic), each.partition): offset
-        for each, at in committed.items()
-        if (offset := translate(at, table[each])) is not None
-    }
-    if translated:
-        commit_offsets(target, group, translated)
-    return len(translated)
-
-
-def read_table(session: SparkSession, offsets_path: str) -> dict[TopicPartition, list[Span]]:
-    """The whole translation table, in order. On the driver: runs of records, not records."""
-    found: dict[TopicPartition, list[Span]] = defaultdict(list)
-    if not FileStore(session, offsets_path).exists():
-        return {}
-    table = session.read.schema(f"{SPANS}, batch BIGINT").parquet(offsets_path)
-    for row in table.orderBy("topic", "partition", "source_offset").collect():
-        found[TopicPartition(row[0], row[1])].append(Span(row[2], row[3], row[4]))
-    return dict(found)
+            check_topic_ids({topic: noted}, found, where)

@@ -87,6 +87,8 @@ def copy_batch(
     rows = [(row[0], row[1], row[2], row[3], row[4]) for row in sent]
     _check_all_sent(places, rows)
     if sent:
+        # Records are sent to a name: of one that another topic has by now they are not all in one place.
+        check_topic_ids(note.topic_ids, _ids(target, places), "the target")
         _check_none_came_late(target, renamed_partitions(places, rename), places)
     for each, place in places.items():
         known = (*place.sending.spans, *spans_of(place.sending, place.found))

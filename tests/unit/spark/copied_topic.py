@@ -40,6 +40,9 @@ class State(dict[str, str]):
     def names(self) -> list[str]:
         return sorted(self)
 
+    def texts(self) -> dict[str, str]:
+        return dict(self)
+
 
 class Target:
     """A partition of a leader that checks sequences; stands where SequencedWriter stands."""
@@ -81,6 +84,13 @@ class Target:
         first, self.end = self.end, self.end + len(values)
         return first
 
+    def make_anew(self) -> None:
+        """The topic is deleted, and another one made under its name."""
+        self.topic_id += "1"
+        self.log.clear()
+        self.sequences.clear()
+        self.start = self.end = 0
+
     def new_identity(self) -> ProducerIdentity:
         self.identities += 1
         return ProducerIdentity(self.identities, 0)
@@ -98,7 +108,8 @@ class Target:
         self, partition: TopicPartition, identity: ProducerIdentity, sequence: int, records: Sequence[Record]
     ) -> list[tuple[int, int]]:
         self.before_append()
-        epoch, following = self.sequences.get(identity.producer_id, (identity.epoch, 0))
+        # Of a producer that it knows nothing of a leader takes any sequence.
+        epoch, following = self.sequences.get(identity.producer_id, (identity.epoch, sequence))
         if epoch > identity.epoch or sequence != (following if epoch == identity.epoch else 0):
             raise Overtaken(f"sequence {sequence} where {following} follows")
         self.sequences[identity.producer_id] = (identity.epoch, sequence + len(records))

@@ -26,10 +26,12 @@ STEPS = st.one_of(
     st.tuples(st.just("run"), st.integers(0, 12)),
     st.tuples(st.just("task"), st.integers(0, 6)),
     st.tuples(st.just("late"), st.integers(0, 6)),
+    st.tuples(st.just("anew"), st.integers(0, 6)),
     st.tuples(st.just("done"), st.just(0)),
 )
 """What happens, and how far: `run` ends the whole run after so many effects, `task` one try of its task, `late` lets
-the request that was under way then arrive before anybody looks again; `done` is a run to its end."""
+the request that was under way then arrive before anybody looks again; `anew` is another target of the same name from
+then on, in the middle of a run; `done` is a run to its end."""
 
 
 class World:
@@ -39,6 +41,7 @@ class World:
         self.ever: set[int] = set(self.source)
         self.target = Target()
         self.state = State()
+        self.is_other = False
 
     def step(self, kind: str, how: Any) -> None:
         if kind == "grow":
@@ -54,6 +57,8 @@ class World:
             self.target.add([b"foreign"] * how)
         elif kind == "done":
             self.run()
+        elif kind == "anew":
+            self.made_anew(how)
         else:
             self.broken(kind, how)
 
@@ -94,7 +99,32 @@ class World:
             with suppress(KafkaException):
                 self.target.append(*under_way[0])
 
+    def made_anew(self, after: int) -> None:
+        left = after
+
+        def effect() -> None:
+            nonlocal left
+            left -= 1
+            if left == -1:
+                self.target.make_anew()
+                self.is_other = True
+
+        self.target.before_append = self.target.after_append = effect
+        try:
+            self.run()
+        finally:
+            self.target.before_append = self.target.after_append = lambda: None
+
     def run(self) -> None:
+        """To the end. It says so where the target is another topic than it was."""
+        try:
+            self.copy()
+        except (JobError, KafkaException):
+            assert self.is_other
+        else:
+            assert not self.is_other, "told as done though the records are in two topics"
+
+    def copy(self) -> None:
         table = copied(self.state, Frame(sorted(self.source)))
         values = self.target.values
         ours = Counter(value for value in values if value != b"foreign")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from kafka_zk.client.errors import TimeoutException
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.spark.jobs import ingest
+from kafka_zk.spark.jobs.ingest_plan import BATCH as BEGUN
 from kafka_zk.spark.jobs.ingest_plan import PlannedBatch
 from kafka_zk.spark.jobs.outcome import JobError
+from kafka_zk.spark.settings.declaration import Settings
+from kafka_zk.spark.settings.jobs import INGEST
 from tests.unit.spark.copied_topic import State
 
 BATCH = PlannedBatch(0, ("a.csv",), {0: 5, 1: 7})
@@ -66,3 +70,24 @@ def test_a_topic_that_was_made_anew_is_refused(monkeypatch: pytest.MonkeyPatch) 
     ids["t"] = "2"
     with pytest.raises(JobError, match="topic t of this ingest was deleted and made anew"):
         ingest._check_topic(store, {}, "t")  # type: ignore[arg-type]
+
+
+def test_a_batch_that_went_to_two_topics_of_one_name_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids, state = {"t": "1"}, State()
+
+    def send(*_: object) -> int:
+        ids["t"] = "2"
+        return 3
+
+    monkeypatch.setattr(ingest, "topic_ids", lambda *_: ids)
+    monkeypatch.setattr(ingest, "topic_ends", lambda *_: {TopicPartition("t", 0): 5})
+    monkeypatch.setattr(ingest, "ensure_topics", lambda *_: None)
+    monkeypatch.setattr(ingest, "FileStore", lambda *_: state)
+    monkeypatch.setattr(ingest, "_files", lambda *_: ["a.csv"])
+    monkeypatch.setattr(ingest, "_rows", lambda *_: None)
+    monkeypatch.setattr(ingest, "_send", send)
+    session: Any = None
+    settings = Settings(INGEST, {"topic": "t", "path": ["."], "checkpoint": "c", "bootstrap-server": "b:1"})
+    with pytest.raises(JobError, match="topic t of this ingest was deleted and made anew"):
+        ingest.run(session, settings)
+    assert set(state) == {"ingest.json", "topic-id", f"0{BEGUN}"}

@@ -46,6 +46,19 @@ def test_a_claim_that_was_cut_off_between_its_two_notes_goes_on() -> None:
     claim(state, Folder())
 
 
+def test_a_target_topic_that_was_made_anew_between_two_batches_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = {"t": "1"}
+    monkeypatch.setattr(mirror, "topic_ids", lambda *_: ids)
+    state: Any = State()
+    mirror.check_source(state, {}, {"t"})
+    ids["t"] = "7"
+    for _ in range(2):
+        mirror.check_target(state, {}, {"t"})
+    ids["t"] = "8"
+    with pytest.raises(JobError, match="topic t of the target was deleted and made anew"):
+        mirror.check_target(state, {}, {"t"})
+
+
 def test_a_source_topic_that_was_made_anew_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ids = {"t": "1"}
     monkeypatch.setattr(mirror, "topic_ids", lambda *_: ids)

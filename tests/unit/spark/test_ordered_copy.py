@@ -136,6 +136,26 @@ def test_a_target_that_was_made_anew_is_refused(target: Target) -> None:
         copied(state, Frame(range(5)))
 
 
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_a_target_that_is_made_anew_while_it_is_written_is_refused(target: Target, before: int) -> None:
+    """No leader of the new topic says so: it has no sequences to compare."""
+    left = before
+
+    def another() -> None:
+        nonlocal left
+        if not left:
+            target.make_anew()
+        left -= 1
+
+    target.before_append = another
+    state = State()
+    with pytest.raises(JobError, match="topic u of the target was deleted and made anew"):
+        copied(state, Frame(range(10)))
+    target.before_append = lambda: None
+    with pytest.raises(JobError, match="topic u of the target was deleted and made anew"):
+        copied(state, Frame(range(10)))
+
+
 def test_a_target_that_lost_what_it_would_have_to_tell_is_refused(target: Target) -> None:
     state = State()
     cut_off_after(target, 1)

@@ -111,7 +111,7 @@ class LogReader(DataSourceReader):
         return max(start, each.log_start_offset), min(end, readable_end)
 
     def _pieces(self, partition: TopicPartition, each: Log, start: int, end: int) -> list[SegmentInputPartition]:
-        aborted = aborted_transactions(each) if self._settings.read_committed else None
+        aborted = aborted_transactions(each, start, end) if self._settings.read_committed else None
         pieces = []
         for segment in each.segments:
             first, behind_last = max(start, segment.base_offset), min(end, segment.end_offset)

@@ -20,6 +20,7 @@ from kafka_zk.log.doctor.partition_files import SegmentOnDisk, list_partition, r
 from kafka_zk.log.doctor.walk import Walked, is_zero, next_batch, walk
 from kafka_zk.log.files import names, offset_index
 from kafka_zk.protocol.errors import CorruptMessage
+from kafka_zk.record.batch import HEADER_SIZE, BatchHeader, read_header
 from kafka_zk.spark.sources.errors import SourceError
 from kafka_zk.spark.sources.log.directories import LogPlace
 
@@ -112,20 +113,56 @@ def _end_of(path: Path, base_offset: int, size_bytes: int) -> _End:
 
 def batches_from(segment: Segment, offset: int) -> Iterator[Walked]:
     """Blocks, a step at a time. The batches from the one that holds `offset` on. Raises SourceError."""
+    with _read(segment) as descriptor:
+        for each in _walked(descriptor, segment, _first_position(descriptor, segment, offset)):
+            if each.header.last_offset >= offset:
+                yield each
+
+
+def batch_at(segment: Segment, position: int) -> Walked:
+    """Blocks. The batch at that byte. Raises SourceError."""
+    with _read(segment) as descriptor:
+        for each in _walked(descriptor, segment, position):
+            return each
+    raise SourceError(f"{segment.path} is damaged at byte {position}: no whole batch stands there.")
+
+
+def headers_of(segment: Segment) -> Iterator[tuple[int, BatchHeader]]:
+    """Blocks, a step at a time. Position and header of each batch; checksums are not looked at. Raises SourceError."""
+    with _read(segment) as descriptor:
+        position = 0
+        while position < segment.size_bytes:
+            try:
+                header = read_header(os.pread(descriptor, HEADER_SIZE, position))
+            except CorruptMessage:
+                if is_zero(descriptor, position, segment.size_bytes):
+                    return
+                raise
+            if position + header.size_bytes > segment.size_bytes:
+                raise SourceError(f"{segment.path} is damaged at byte {position}: no whole batch stands there.")
+            yield position, header
+            position += header.size_bytes
+
+
+def _walked(descriptor: int, segment: Segment, position: int) -> Iterator[Walked]:
+    for each in walk(descriptor, position, segment.size_bytes):
+        if not each.is_intact:
+            raise SourceError(
+                f"{segment.path} is damaged at byte {each.position}: the checksum of the batch of offsets "
+                f"{each.header.base_offset} to {each.header.last_offset} is wrong."
+            )
+        position = each.position + each.header.size_bytes
+        yield each
+    if position < segment.size_bytes and not is_zero(descriptor, position, segment.size_bytes):
+        raise SourceError(f"{segment.path} is damaged at byte {position}: no whole batch stands there.")
+
+
+@contextmanager
+def _read(segment: Segment) -> Iterator[int]:
+    """A descriptor for reading; what goes wrong with it, or with the batches, is a SourceError."""
     try:
         with opened(segment.path) as descriptor:
-            position = _first_position(descriptor, segment, offset)
-            for each in walk(descriptor, position, segment.size_bytes):
-                if not each.is_intact:
-                    raise SourceError(
-                        f"{segment.path} is damaged at byte {each.position}: the checksum of the batch of offsets "
-                        f"{each.header.base_offset} to {each.header.last_offset} is wrong."
-                    )
-                position = each.position + each.header.size_bytes
-                if each.header.last_offset >= offset:
-                    yield each
-            if position < segment.size_bytes and not is_zero(descriptor, position, segment.size_bytes):
-                raise SourceError(f"{segment.path} is damaged at byte {position}: no whole batch stands there.")
+            yield descriptor
     except CorruptMessage as error:
         raise SourceError(f"{segment.path} is damaged: {error}") from error
     except OSError as error:

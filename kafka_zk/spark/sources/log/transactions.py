@@ -1,30 +1,61 @@
 """What a reader of committed records needs beside the segments: aborted transactions, and where open ones begin.
 
 Role        Plain.
+Invariants  The batches decide: a .txnindex may be missing or cut off, and nothing in it shows that. Only headers are
+            read, and the control batches.
 Source      UnifiedLog.collectAbortedTransactions, ProducerStateManager.firstUndecidedOffset.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kafka_zk.log.files import names, producer_snapshot
 from kafka_zk.log.files.producer_snapshot import CorruptSnapshot
-from kafka_zk.log.files.transaction_index import AbortedTransaction, CorruptIndex, TransactionIndex
+from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.record.control import ControlType, marker_of
 from kafka_zk.spark.sources.errors import SourceError
-from kafka_zk.spark.sources.log.segments import Log, batches_from
+from kafka_zk.spark.sources.log.segments import Log, Segment, batch_at, batches_from, headers_of
 
 
-def aborted_transactions(log: Log) -> list[AbortedTransaction]:
-    """Blocks. Every aborted transaction of the log. Raises SourceError."""
+class Aborted(NamedTuple):
+    """An aborted transaction: from its first batch that is looked at up to its marker."""
+
+    first_offset: int
+    last_offset: int
+    producer_id: int
+
+
+def aborted_transactions(log: Log, start: int, end: int) -> list[Aborted]:
+    """Blocks. Those with records at the offsets from `start` up to `end`, which must be decided. Raises SourceError."""
+    aborted: list[Aborted] = []
+    open_since: dict[int, int] = {}
+    for segment in log.segments:
+        if segment.end_offset <= start:
+            continue
+        for position, header in headers_of(segment):
+            if header.base_offset >= end and not open_since:
+                return aborted
+            if not header.is_transactional:
+                continue
+            if not header.is_control:
+                if header.base_offset < end:
+                    open_since.setdefault(header.producer_id, header.base_offset)
+            elif (first_offset := open_since.pop(header.producer_id, None)) is not None and _aborts(segment, position):
+                aborted.append(Aborted(first_offset, header.last_offset, header.producer_id))
+    return aborted
+
+
+def _aborts(segment: Segment, position: int) -> bool:
+    """Blocks. Whether the control batch there ends its transaction so that nobody may see it."""
+    batch = batch_at(segment, position).batch()
     try:
-        return [
-            entry
-            for segment in log.segments
-            for entry in TransactionIndex(
-                segment.path.with_suffix(names.TRANSACTION_INDEX), segment.base_offset
-            ).entries()
-        ]
-    except (CorruptIndex, OSError) as error:
-        raise SourceError(f"Aborted transactions of {log.place.directory} cannot be told: {error}") from error
+        marker = None if batch is None else marker_of(batch)
+    except BrokerError as error:
+        raise SourceError(
+            f"{segment.path} has a control batch at byte {position} that cannot be read: {error}"
+        ) from error
+    return marker is not None and marker.control_type is ControlType.ABORT
 
 
 def last_stable_offset(log: Log) -> int:

@@ -8,7 +8,6 @@ import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
 
 from kafka_zk.log.files import names, time_index
-from kafka_zk.log.files.transaction_index import AbortedTransaction, TransactionIndex
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import Record, build_batch
 from kafka_zk.spark.sources.errors import DataLossError, SourceError
@@ -205,11 +204,34 @@ def test_a_reader_of_committed_records_stops_at_an_open_transaction(tmp_path: Pa
         + data(6)
     )
     put_segment(tmp_path / "t-0", content)
-    TransactionIndex(tmp_path / "t-0" / names.offset_file_name(0, names.TRANSACTION_INDEX), 0).append(
-        AbortedTransaction(1, 0, 2, 1)
-    )
     assert offsets(tmp_path, kafka__isolation__level="read_committed") == [1, 4]
     assert offsets(tmp_path) == [0, 1, 4, 5, 6]
+
+
+@pytest.mark.parametrize("index", [None, b"", b"\x01", bytes(34)])
+def test_what_is_aborted_is_told_by_the_batches_not_by_an_index(tmp_path: Path, index: bytes | None) -> None:
+    """Of a transaction over three segments, its marker in the last, each task hides its part."""
+    put_segment(tmp_path / "t-0", data(0, producer_id=1) + data(1) + data(2, producer_id=1))
+    put_segment(tmp_path / "t-0", data(3, producer_id=1) + data(4, producer_id=2))
+    put_segment(tmp_path / "t-0", marker(5, 2, commit=True) + marker(6, 1, commit=False) + data(7, producer_id=1))
+    put_segment(tmp_path / "t-0", marker(8, 1, commit=True) + data(9))
+    stop_cleanly(tmp_path)
+    if index is not None:
+        (tmp_path / "t-0" / names.offset_file_name(5, names.TRANSACTION_INDEX)).write_bytes(index)
+    committed = {"kafka__isolation__level": "read_committed"}
+    assert offsets(tmp_path, **committed) == [1, 4, 7, 9]
+    assert offsets(tmp_path, startingOffsets='{"t":{"0":3}}', **committed) == [4, 7, 9]
+    assert offsets(tmp_path, endingOffsets='{"t":{"0":3}}', **committed) == [1]
+
+
+def test_an_aborted_record_is_not_shown_where_headers_do_not_lead_to_its_marker(tmp_path: Path) -> None:
+    put_segment(tmp_path / "t-0", data(0, producer_id=1))
+    flipped = put_segment(tmp_path / "t-0", data(1) + data(2) + marker(3, 1, commit=False))
+    put_segment(tmp_path / "t-0", data(4))
+    stop_cleanly(tmp_path)
+    flip(flipped, 8)
+    with pytest.raises(SourceError, match="damaged"):
+        offsets(tmp_path, endingOffsets='{"t":{"0":1}}', kafka__isolation__level="read_committed")
 
 
 def test_compacted_segments_have_holes(tmp_path: Path) -> None:

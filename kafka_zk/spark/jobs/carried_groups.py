@@ -1,0 +1,58 @@
+"""A consumer group of a mirror's source goes on in the target: its committed offsets, translated.
+
+Guarantee   No record is passed over, and a group that is further in the target already is never taken back there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.spark.jobs.cluster import Offsets, commit_offsets, committed_offsets, end_offsets, partition_counts
+from kafka_zk.spark.jobs.copy_plan import Span, translate
+from kafka_zk.spark.jobs.file_store import FileStore
+from kafka_zk.spark.jobs.ordered_copy import SPANS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Table = Mapping[TopicPartition, Sequence[Span]]
+
+
+def carry_group(
+    source: Mapping[str, str], target: Mapping[str, str], rename: Mapping[str, str], group: str, table: Table
+) -> int:
+    """Blocks. Translate and commit one group's offsets; in how many partitions. Raises JobError."""
+    topics = {each.topic: rename.get(each.topic, each.topic) for each in table}
+    counts = partition_counts(target, topics.values())
+    committed = {
+        each: offset
+        for each, offset in committed_offsets(source, group).items()
+        if each.topic in topics and each.partition < counts.get(topics[each.topic], 0)
+    }
+    places = {each: TopicPartition(topics[each.topic], each.partition) for each in committed}
+    # Of these nothing was ever copied: what will be comes behind the end.
+    ends = end_offsets(target, [places[each] for each in committed if each not in table])
+    reached = committed_offsets(target, group)
+    forward: Offsets = {}
+    for each, to in places.items():
+        translated = translate(committed[each], table.get(each, ()))
+        offset = ends[to] if translated is None else translated
+        if offset > reached.get(to, -1):
+            forward[to] = offset
+    if forward:
+        commit_offsets(target, group, forward)
+    return len(forward)
+
+
+def read_table(session: SparkSession, offsets_path: str) -> dict[TopicPartition, list[Span]]:
+    """The whole translation table, in order. On the driver: runs of records, not records."""
+    found: dict[TopicPartition, list[Span]] = defaultdict(list)
+    if not FileStore(session, offsets_path).exists():
+        return {}
+    table = session.read.schema(f"{SPANS}, batch BIGINT").parquet(offsets_path)
+    for row in table.orderBy("topic", "partition", "source_offset").collect():
+        found[TopicPartition(row[0], row[1])].append(Span(row[2], row[3], row[4]))
+    return dict(found)
