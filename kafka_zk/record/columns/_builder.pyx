@@ -324,6 +324,7 @@ cdef class ColumnBuilder:
                 if problem != NO_PROBLEM:
                     raise error_for(problem, &fields)
             if totals.is_ascii:
+                self.require_positions_for(end - position)
                 # The count is only a claim: more records than this cannot be there, and the loop finds out.
                 rows = self.room_for(min(count, (end - position) // SMALLEST_RECORD), end - position, &totals)
                 with nogil:
@@ -356,10 +357,12 @@ cdef class ColumnBuilder:
         cdef Rows rows
         for _, _, key, value, headers in records:
             size += len(key or b"") + len(value or b"")
-            for header_key, header_value in headers:
-                totals.count += 1
-                totals.key_bytes += len(header_key.encode())
-                totals.value_bytes += len(header_value or b"")
+            if self.with_headers:
+                for header_key, header_value in headers:
+                    totals.count += 1
+                    totals.key_bytes += len(header_key.encode())
+                    totals.value_bytes += len(header_value or b"")
+        self.require_positions_for(size + totals.key_bytes + totals.value_bytes)
         rows = self.room_for(len(records), size, &totals)
         for offset, timestamp, key, value, headers in records:
             rows.offsets[rows.count] = offset
@@ -403,11 +406,14 @@ cdef class ColumnBuilder:
         self.begin()
         return taken
 
+    cdef int require_positions_for(self, Py_ssize_t size) except -1:
+        if self.held_bytes() + size > MOST_BYTES:
+            raise OverflowError(TOO_MUCH_DATA)
+        return 0
+
     cdef Rows room_for(self, Py_ssize_t count, Py_ssize_t size, const HeaderTotals* totals) except *:
         """Room for `count` records with at most `size` bytes of keys and as many of values, and for their headers."""
         cdef Rows rows
-        if self.held_bytes() + size > MOST_BYTES:
-            raise OverflowError(TOO_MUCH_DATA)
         self.offsets.reserve(8 * count)
         self.timestamps.reserve(8 * count)
         self.timestamp_types.reserve(4 * count)

@@ -135,6 +135,15 @@ def test_positions_outside_the_buffer_are_refused(twin: Any) -> None:
 
 
 @TWINS
+def test_headers_count_against_what_positions_can_tell(twin: Any) -> None:
+    large = bytes(64 << 20)
+    columns = twin.ColumnBuilder(with_headers=True)
+    with pytest.raises(OverflowError):
+        columns.append_record(Record(0, 1, None, None, (("h", large),) * 32), 0)
+    assert rows(columns.take()) == []
+
+
+@TWINS
 def test_columns_taken_stay_as_they_are(twin: Any) -> None:
     columns = twin.ColumnBuilder(with_headers=True)
     columns.append_record(Record(3, 4, b"key", b"value", (("h", None),)), 0)
