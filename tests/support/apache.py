@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kafka_zk.zk.embedded import find_java
 from tests.support.broker import FOR_ONE_BROKER
-from tests.support.maven import APPS, CLIENTS_4, ORACLE, jars
+from tests.support.maven import APPS, CLIENTS_4, KAFKA_3_4, ORACLE, jars
 from tests.support.one_at_a_time import one_at_a_time
 from tests.support.processes import ChildProcess, accepts_connections, free_port
 
@@ -31,6 +31,12 @@ log4j.appender.stderr.Target=System.err
 def classpath() -> str:
     """Apache Kafka's jars; fetched by Maven the first time."""
     return f"{jars(ORACLE)}/*"
+
+
+@functools.cache
+def classpath_of_kafka_3_4() -> str:
+    """Kafka 3.4's broker."""
+    return f"{jars(KAFKA_3_4)}/*"
 
 
 @functools.cache
@@ -103,7 +109,7 @@ def topics(bootstrap: str, *arguments: str) -> ToolRun:
 
 
 class ApacheBroker:
-    """A 3.9.1 broker in ZooKeeper mode on a free port of the loopback."""
+    """A 3.9.1 broker in ZooKeeper mode on a free port of the loopback; `class_path` has another release."""
 
     def __init__(
         self,
@@ -114,6 +120,7 @@ class ApacheBroker:
         overrides: Mapping[str, str] | None = None,
         heap: str = "384m",
         jvm_options: Sequence[str] = (),
+        class_path: str | None = None,
     ) -> None:
         self.folder = folder
         self.log_dir = folder / "data"
@@ -128,7 +135,8 @@ class ApacheBroker:
             "log.cleaner.dedupe.buffer.size": "16777216",
             **(overrides or {}),
         }
-        command = java("kafka.Kafka", str(folder / "server.properties"), heap=heap, log_level="INFO")
+        properties = str(folder / "server.properties")
+        command = java("kafka.Kafka", properties, heap=heap, log_level="INFO", class_path=class_path)
         command[1:1] = jvm_options
         self.process = ChildProcess(command, folder / "broker.log")
 

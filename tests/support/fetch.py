@@ -19,7 +19,11 @@ def main(suites: set[str]) -> None:
     except NoContainerError as reason:
         print(f"not fetched: {reason}")
     if "interop" in suites:
-        for class_path in (apache.classpath_with_apps(), apache.classpath_of_clients_4()):
+        for class_path in (
+            apache.classpath_with_apps(),
+            apache.classpath_of_clients_4(),
+            apache.classpath_of_kafka_3_4(),
+        ):
             print(f"fetched: {class_path}")
         print(f"fetched: {len(spark.connector_jars())} jars of Spark's connector")
 

@@ -11,6 +11,8 @@ from tests.support.one_at_a_time import CACHE, one_at_a_time
 INTEROP = Path(__file__).resolve().parents[1] / "interop"
 ORACLE = (INTEROP / "pom.xml", CACHE / "apache-kafka")
 """Apache Kafka 3.9.1: broker, clients, tools."""
+KAFKA_3_4 = (INTEROP / "kafka34" / "pom.xml", CACHE / "apache-kafka-3.4")
+"""A broker of a release that a cluster may come from."""
 CLIENTS_4 = (INTEROP / "clients4" / "pom.xml", CACHE / "apache-clients-4")
 APPS = (INTEROP / "apps" / "pom.xml", CACHE / "apache-apps")
 SPARK_CONNECTOR = (INTEROP / "spark" / "pom.xml", CACHE / "spark-connector")
