@@ -89,6 +89,9 @@ def bad_batches(made: Format, now_ms: int) -> Iterator[Bad]:
     for at in range(made.header_size, min(len(good), made.header_size + 40)):
         for bit in (0, 3, 7):
             yield Bad(f"bit {bit} of content byte {at}, crc mended", made.mended(_with_flipped(good, at, bit)), True)
+    if made.magic == 2:
+        overlong = good[: made.header_size] + b"\xff" * 10 + good[made.header_size + 10 :]
+        yield Bad("a varint of more than ten bytes", made.mended(overlong), True)
     for size in SIZES:
         overflows = size + 12 >= 1 << 31
         yield Bad(f"length {size}", _with_int(good, LENGTH_AT, size), trips_java=overflows)

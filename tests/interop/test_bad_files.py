@@ -36,6 +36,7 @@ from tests.interop.bad_files import (
     same,
     topic_id_of,
 )
+from tests.support.allowed import Allowed, allowed
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.processes import wait_until
@@ -43,13 +44,15 @@ from tests.support.raw_client import RawClient
 from tests.support.wire import try_fetch
 from tests.support.znodes import as_json, looking_at
 
-OFFLINE_THERE = {
-    f"../{names.RECOVERY_POINTS}": UNREADABLE,
-    f"../{names.LOG_START_OFFSETS}": UNREADABLE,
-    f"../{names.HIGH_WATERMARKS}": UNREADABLE,
-    names.LEADER_EPOCHS: UNREADABLE,
-}
-"""A file that can be written again is no broken disk: ours warns, makes it again, and serves the directory."""
+
+def _offline_there(*files: str) -> dict[str, tuple[str, ...]]:
+    """A file that can be written again is no broken disk: ours warns, makes it again, and serves the directory."""
+    return {
+        Case(file, how, same).topic: ("served", names.CLEAN_SHUTDOWN, file.removeprefix("../"))
+        for file in files
+        for how in UNREADABLE
+    }
+
 
 LOST_BY_A_WRONG_INDEX = ("served", "00000000000000000012.snapshot", names.RECOVERY_POINTS, names.HIGH_WATERMARKS)
 REPLACED_BY_NOISE = (
@@ -59,35 +62,50 @@ REPLACED_BY_NOISE = (
     "00000000000000000000.log",
     "00000000000000000000.log.swap",
 )
-DELIBERATE: dict[str, tuple[str, ...]] = {
-    **{
-        Case(file, how, same).topic: ("served", names.CLEAN_SHUTDOWN, file.removeprefix("../"))
-        for file, all_how in OFFLINE_THERE.items()
-        for how in all_how
+DELIBERATE: dict[Allowed, dict[str, tuple[str, ...]]] = {
+    allowed("unreadable-checkpoints"): {
+        **_offline_there(
+            *(f"../{name}" for name in (names.RECOVERY_POINTS, names.LOG_START_OFFSETS, names.HIGH_WATERMARKS))
+        ),
+        # What stands behind the last line end was torn off there: the digits may go on.
+        "dir-log-start-offset-checkpoint-no-last-line-end": ("served", names.LOG_START_OFFSETS),
     },
-    "leader-epoch-checkpoint-noise-killed": ("served", names.CLEAN_SHUTDOWN, names.LEADER_EPOCHS),
-    # What stands behind the last line end was torn off there: the digits may go on.
-    "dir-log-start-offset-checkpoint-no-last-line-end": ("served", names.LOG_START_OFFSETS),
-    "leader-epoch-checkpoint-no-last-line-end": (names.LEADER_EPOCHS,),
-    # After a clean stop nothing but names and sizes is looked at; Apache's broker writes the file anew.
-    "leader-epoch-checkpoint-falling": (names.LEADER_EPOCHS,),
-    "leader-epoch-checkpoint-tmp-left-over": (f"{names.LEADER_EPOCHS}.tmp",),
-    "leader-epoch-checkpoint-tmp-left-over-killed": (f"{names.LEADER_EPOCHS}.tmp",),
-    # Of no producer there is nothing to remember.
-    "dir-log-start-offset-checkpoint-beyond-the-end": ("00000000000000001000.snapshot",),
-    # An index that does not agree with its log is made again, where Apache's broker believes it.
-    "index-a-huge-line": LOST_BY_A_WRONG_INDEX,
-    "index-flipped": LOST_BY_A_WRONG_INDEX,
-    "index-flipped-killed": ("served",),
-    "txnindex-half": ("00000000000000000004.txnindex",),
-    "txnindex-half-killed": ("00000000000000000004.txnindex",),
+    allowed("torn-epochs"): {
+        **_offline_there(names.LEADER_EPOCHS),
+        "leader-epoch-checkpoint-noise-killed": ("served", names.CLEAN_SHUTDOWN, names.LEADER_EPOCHS),
+        "leader-epoch-checkpoint-no-last-line-end": (names.LEADER_EPOCHS,),
+    },
+    allowed("epochs-after-a-clean-stop"): {
+        "leader-epoch-checkpoint-falling": (names.LEADER_EPOCHS,),
+        "leader-epoch-checkpoint-tmp-left-over": (f"{names.LEADER_EPOCHS}.tmp",),
+        "leader-epoch-checkpoint-tmp-left-over-killed": (f"{names.LEADER_EPOCHS}.tmp",),
+    },
+    allowed("log-start-behind-the-end"): {
+        "dir-log-start-offset-checkpoint-beyond-the-end": ("00000000000000001000.snapshot",),
+    },
+    allowed("wrong-indexes"): {
+        "index-a-huge-line": LOST_BY_A_WRONG_INDEX,
+        "index-flipped": LOST_BY_A_WRONG_INDEX,
+        "index-flipped-killed": ("served",),
+    },
+    allowed("damaged-txnindex"): {
+        "txnindex-half": ("00000000000000000004.txnindex",),
+        "txnindex-half-killed": ("00000000000000000004.txnindex",),
+    },
     # Apache's broker puts it in the place of a segment that was sound.
-    "00000000000000000000-log-swap-left-over": REPLACED_BY_NOISE,
-    "00000000000000000000-log-swap-left-over-killed": REPLACED_BY_NOISE,
+    allowed("swap-without-a-batch"): {
+        "00000000000000000000-log-swap-left-over": REPLACED_BY_NOISE,
+        "00000000000000000000-log-swap-left-over-killed": REPLACED_BY_NOISE,
+    },
 }
-"""docs/compat.md has the reasons."""
+"""What differs of each case. One that differs no more fails."""
 
-DELIBERATE_REFUSALS = {case.topic for case in of_the_whole_broker() if case.file != f"../{names.META_PROPERTIES}"}
+REFUSED_THERE = {
+    names.LEADER_EPOCHS: allowed("epochs-that-are-no-numbers"),
+    f"../{names.HIGH_WATERMARKS}": allowed("high-watermarks-that-are-no-numbers"),
+    names.PARTITION_METADATA: allowed("empty-partition-metadata"),
+    f"*{names.TRANSACTION_INDEX}": allowed("damaged-txnindex"),
+}
 """What can be made again is no reason not to start."""
 
 STARTED = "started (kafka.server.KafkaServer)"
@@ -217,7 +235,9 @@ def test_what_a_damaged_file_does_to_its_own_directory(tmp_path: Path, zookeeper
     assert (refused, refused_by_ours) == (None, None)
     found = {case.topic: differing(case, theirs[case.topic], ours[case.topic]) for case in all_cases}
     wanted = {
-        topic: tuple(sorted(files, key=lambda name: (name != "served", name))) for topic, files in DELIBERATE.items()
+        topic: tuple(sorted(files, key=lambda name: (name != "served", name)))
+        for topics in DELIBERATE.values()
+        for topic, files in topics.items()
     }
     assert {topic: files for topic, files in found.items() if files} == wanted
 
@@ -227,4 +247,8 @@ def test_what_a_damaged_file_does_to_its_own_directory(tmp_path: Path, zookeeper
 def test_what_a_damaged_file_does_to_the_whole_broker(case: Case, tmp_path: Path, zookeeper_connect: str) -> None:
     (code, theirs), (our_code, ours) = both(tmp_path, zookeeper_connect, [SOUND, case])
     served = [each.served for each in theirs.values()], [each.served for each in ours.values()]
-    assert ((code, served[0]) == (our_code, served[1])) == (case.topic not in DELIBERATE_REFUSALS)
+    assert ((code, served[0]) == (our_code, served[1])) == (case.file not in REFUSED_THERE)
+
+
+def test_what_is_said_to_be_refused_there_is_tried() -> None:
+    assert REFUSED_THERE.keys() - {case.file for case in of_the_whole_broker()} == set()

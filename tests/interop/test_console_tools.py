@@ -19,7 +19,7 @@ from kafka_zk.tools.consumer_perf.command import main as measure_consumer
 from kafka_zk.tools.get_offsets import main as get_offsets
 from kafka_zk.tools.producer_perf.command import main as measure_producer
 from kafka_zk.tools.topics import main as topics
-from tests.interop.tools import runs
+from tests.interop.tools import goldens, runs
 from tests.interop.tools.goldens import ENDS_THE_MACHINE, MAIN_CLASSES, asked_again, refusals
 from tests.interop.tools.runs import Arguments, comparable, run_apache, run_once, run_ours
 from tests.support import masks
@@ -336,4 +336,4 @@ def test_verifiable_tools_tell_the_same_events(given: Given) -> None:
 
 def test_what_is_masked_occurs(pytestconfig: pytest.Config) -> None:
     masks.skip_unless_whole(pytestconfig)
-    assert masks.needless((*MASKS, *runs.MASKS)) == []
+    assert masks.needless((*MASKS, *goldens.MASKS, *runs.MASKS)) == []

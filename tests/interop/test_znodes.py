@@ -9,10 +9,11 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
+from tests.support import masks
 from tests.support.apache import ApacheBroker
 from tests.support.broker import OurBroker
 from tests.support.processes import wait_until
-from tests.support.znode_tree import Znode, znode_tree
+from tests.support.znode_tree import DIFFERENT_BY_NATURE, Znode, znode_tree
 from tests.support.znodes import looking_at, set_topic_config
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
@@ -122,3 +123,8 @@ def test_zookeeper_holds_what_apache_would_have_written(
     apache, ours = both[0][stage], both[1][stage]
     assert len(apache) > 20
     assert ours == apache
+
+
+def test_what_is_masked_occurs(pytestconfig: pytest.Config) -> None:
+    masks.skip_unless_whole(pytestconfig)
+    assert masks.needless(DIFFERENT_BY_NATURE) == []

@@ -1,10 +1,11 @@
-"""What is masked in the texts of two programs before they are compared, and whether it was there to be masked."""
+"""What a comparison of two programs leaves out, and whether it was there: masks of texts, excuses for outcomes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,25 @@ class Mask:
     """`instead` in the place of `pattern`, which `reason` allows. `was_needed` once it occurred."""
 
     pattern: re.Pattern[str]
-    instead: str
+    instead: str | Callable[[re.Match[str]], str]
     reason: Allowed
     was_needed: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.pattern.pattern} ({self.reason.row})"
+
+
+@dataclass
+class Excuse:
+    """Two outcomes that differ may do so where this `holds` of them. `was_needed` once it held."""
+
+    name: str
+    reason: Allowed
+    holds: Callable[..., bool]
+    was_needed: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.reason.row})"
 
 
 def masked(text: str, masks: Iterable[Mask]) -> str:
@@ -28,13 +45,18 @@ def masked(text: str, masks: Iterable[Mask]) -> str:
     return text
 
 
-def needless(masks: Iterable[Mask]) -> list[str]:
-    """Patterns that did not occur, of those that occur each time."""
-    return [
-        f"{each.pattern.pattern} ({each.reason.row})"
-        for each in masks
-        if not each.was_needed and not each.reason.by_chance
-    ]
+def excused(excuses: Iterable[Excuse], *outcomes: Any) -> bool:
+    """Whether one of them holds; the first that does was needed."""
+    for each in excuses:
+        if each.holds(*outcomes):
+            each.was_needed = True
+            return True
+    return False
+
+
+def needless(exceptions: Iterable[Mask | Excuse]) -> list[str]:
+    """What did not occur, of what occurs each time."""
+    return [str(each) for each in exceptions if not each.was_needed and not each.reason.by_chance]
 
 
 def skip_unless_whole(config: pytest.Config) -> None:

@@ -19,14 +19,16 @@ from tests.support.raw_client import RawClient
 ONE_MEGABYTE = 1 << 20
 ANSWER_MS = 10_000
 
+BETWEEN_TERMS = frozenset({ErrorCode.NOT_CONTROLLER, ErrorCode.STALE_CONTROLLER_EPOCH})
+"""What a broker answers between two controllers, Apache's like ours; every client asks again."""
+
 
 def create_topic(client: RawClient, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> None:
     """Make a topic that must be made, and wait until it can be used."""
     wait_for_brokers(client)
     deadline = time.monotonic() + ANSWER_MS / 1000
     code, message = try_create_topic(client, topic, partitions, configs)
-    while code is ErrorCode.NOT_CONTROLLER and time.monotonic() < deadline:
-        # Between two terms; every client asks again.
+    while code in BETWEEN_TERMS and time.monotonic() < deadline:
         time.sleep(POLL_S)
         code, message = try_create_topic(client, topic, partitions, configs)
     assert code is ErrorCode.NONE, f"{code!r}: {message}"

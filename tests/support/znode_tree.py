@@ -12,12 +12,16 @@ from typing import NamedTuple
 
 from kazoo.client import KazooClient
 
+from tests.support.allowed import allowed
+from tests.support.masks import Mask, masked
+
+_IDS = allowed("ids-and-times")
 DIFFERENT_BY_NATURE = (
-    (re.compile(r'"timestamp":"\d+"'), '"timestamp":"T"'),
-    (re.compile(r'"topic_id":"[\w-]{22}"'), '"topic_id":"U"'),
-    (re.compile(r'"id":"[\w-]{22}"'), '"id":"U"'),
-    (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:P"),
-    (re.compile(r'"port":\d+'), '"port":0'),
+    Mask(re.compile(r'"timestamp":"\d+"'), '"timestamp":"T"', _IDS),
+    Mask(re.compile(r'"topic_id":"[\w-]{22}"'), '"topic_id":"U"', _IDS),
+    Mask(re.compile(r'"id":"[\w-]{22}"'), '"id":"U"', _IDS),
+    Mask(re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:P", _IDS),
+    Mask(re.compile(r'"port":\d+'), '"port":0', _IDS),
 )
 
 
@@ -44,9 +48,7 @@ def comparable(data: bytes | None) -> str | None:
     """The text of a znode without what may differ."""
     if not data:
         return None
-    text = data.decode()
-    for pattern, instead in DIFFERENT_BY_NATURE:
-        text = pattern.sub(instead, text)
+    text = masked(data.decode(), DIFFERENT_BY_NATURE)
     if not text.startswith("{"):
         return text
     document = json.loads(text)

@@ -27,6 +27,7 @@ SPAWNS = {
     "controller/channel.py _Channel.__init__": FOR_LIFE,
     "controller/loop.py KafkaController.startup": FOR_LIFE,
     "coordinator/group/manager.py GroupManager.startup": FOR_LIFE,
+    "coordinator/group/gone_topics.py GoneTopics.startup": FOR_LIFE,
     "log/cleaner/cleaner_thread.py CleanerThread.start": FOR_LIFE,
     "metadata/controller_channel.py ControllerChannel.start": FOR_LIFE,
     "metrics/loop.py MetricsLoop.start": FOR_LIFE,
@@ -37,6 +38,7 @@ SPAWNS = {
     # What serves one request, one connection or one task, and what becomes of that when it fails.
     "api/data/fetch.py fetch.finish_apart": "one fetch: any error fails its Pending",
     "api/dispatch.py Dispatcher._defer.answer_apart": "one answer: any error ends its connection",
+    "api/late_answers.py then_apart.spawn": "one answer: any error fails its Pending",
     "api/data/old_fetchers.py answer_old_fetcher": "one fetch: any error fails its Pending",
     "api/data/old_fetchers.py answer_old_fetcher.finish": "one fetch: any error fails its Pending",
     "broker/parts.py Parts._report_log_dir_failure": "one report, one stop: each logs what it meets",

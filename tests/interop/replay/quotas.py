@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kafka_zk.protocol.messages import alter_client_quotas as altering
@@ -9,6 +10,7 @@ from kafka_zk.protocol.messages import alter_user_scram_credentials as scram_alt
 from kafka_zk.protocol.messages import describe_client_quotas as describing
 from kafka_zk.protocol.messages import describe_user_scram_credentials as scram_describing
 from tests.interop.replay.scenario import Exchange
+from tests.support.allowed import Allowed, allowed
 
 EXACT, DEFAULT, ANY = 0, 1, 2
 SHA_256, SHA_512 = 1, 2
@@ -95,21 +97,26 @@ def delete(user: str, mechanism: int = SHA_256) -> Any:
     return scram_altering.ScramCredentialDeletion(name=user, mechanism=mechanism)
 
 
-def scram(name: str, *changes: Any) -> Exchange:
+def scram(name: str, *changes: Any, ignore: Mapping[str, Allowed] | None = None) -> Exchange:
     deletions = [each for each in changes if isinstance(each, scram_altering.ScramCredentialDeletion)]
     upsertions = [each for each in changes if isinstance(each, scram_altering.ScramCredentialUpsertion)]
     request = scram_altering.AlterUserScramCredentialsRequest(deletions=deletions, upsertions=upsertions)
     message = scram_altering.ALTER_USER_SCRAM_CREDENTIALS_REQUEST
-    return Exchange(f"alter credentials: {name}", message, lambda world, version: request)
+    return Exchange(f"alter credentials: {name}", message, lambda world, version: request, ignore=ignore or {})
 
 
-def credentials(name: str, *users: str, everybody: bool = False) -> Exchange:
+def credentials(
+    name: str, *users: str, everybody: bool = False, ignore: Mapping[str, Allowed] | None = None
+) -> Exchange:
     request = scram_describing.DescribeUserScramCredentialsRequest(
         users=None if everybody else [scram_describing.UserName(name=user) for user in users]
     )
     message = scram_describing.DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST
-    return Exchange(f"credentials: {name}", message, lambda world, version: request)
+    return Exchange(f"credentials: {name}", message, lambda world, version: request, ignore=ignore or {})
 
+
+NO_WORDS = {"error_message": allowed("users-without-a-znode")}
+NO_ZNODE = {"error_code": allowed("users-without-a-znode"), **NO_WORDS}
 
 RATE = "producer_byte_rate"
 U, C, IP = "user", "client-id", "ip"
@@ -244,6 +251,10 @@ CREDENTIALS = (
     credentials("of one twice", "carol", "carol"),
     credentials("of one twice and another", "carol", "dave", "carol"),
     credentials("of an empty name", ""),
+    credentials("of one dot", ".", ignore=NO_ZNODE),
+    credentials("of dots beside another", "..", "carol", ".", ignore=NO_ZNODE),
+    scram("one dot", upsert("."), ignore=NO_WORDS),
+    scram("two dots deleted", delete(".."), ignore=NO_WORDS),
     describe("users with credentials", (U, ANY, None), strict=True),
 )
 

@@ -7,7 +7,7 @@ requests need, such as topic ids, which differ between the sides.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -16,7 +16,7 @@ from kafka_zk.protocol.errors import EncodeError
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.metadata import METADATA_REQUEST, MetadataRequest
 from kafka_zk.protocol.types import NULL_UUID
-from tests.support.allowed import Allowed
+from tests.support.allowed import Allowed, allowed
 from tests.support.processes import wait_until
 from tests.support.raw_client import ConnectionClosed, RawClient, all_versions, as_plain
 
@@ -33,6 +33,7 @@ class World:
         self.bootstrap = bootstrap
         self.remembered: dict[str, Any] = {}
         self.left_out: LeftOut = {}
+        self.plain: Answers = {}
         self._own = dict(own or {})
 
     def wait_until_known(self) -> None:
@@ -108,9 +109,9 @@ def play(world: World, exchanges: Sequence[Exchange]) -> Answers:
                     raise AssertionError(f"{exchange.name} v{version} cannot be sent: {error}") from error
             if exchange.keep is not None:
                 exchange.keep(world, answer)
-            plain = world.without_own(as_plain(answer))
+            plain = world.plain[key] = world.without_own(as_plain(answer))
             ignored = {name: world.left_out.setdefault((exchange.name, name), []) for name in exchange.ignore}
-            answers[key] = normalise(plain, ignored, UNORDERED | exchange.unordered)
+            answers[key] = normalise(plain, ignored, UNORDERED.keys() | exchange.unordered)
     return answers
 
 
@@ -124,39 +125,67 @@ def needless(exchanges: Sequence[Exchange], apache: LeftOut, ours: LeftOut) -> l
     ]
 
 
-def normalise(value: Any, ignored: Mapping[str, list[Any]], unordered: frozenset[str], key: str = "") -> Any:
+def needed(apache: Mapping[tuple[str, int], Any], ours: Mapping[tuple[str, int], Any]) -> set[str]:
+    """Of UNORDERED and BY_KIND, the names without which plain answers of the two sides would differ more than with."""
+    pairs = [(apache[key], ours[key]) for key in apache.keys() & ours.keys() if apache[key] != ours[key]]
+
+    def differing(unordered: Set[str], by_kind: Set[str]) -> int:
+        return sum(
+            normalise(theirs, {}, unordered, by_kind=by_kind) != normalise(own, {}, unordered, by_kind=by_kind)
+            for theirs, own in pairs
+        )
+
+    unordered, by_kind = UNORDERED.keys(), BY_KIND.keys()
+    at_best = differing(unordered, by_kind)
+    return {
+        *(name for name in unordered if differing(unordered - {name}, by_kind) > at_best),
+        *(name for name in by_kind if differing(unordered, by_kind - {name}) > at_best),
+    }
+
+
+def normalise(
+    value: Any,
+    ignored: Mapping[str, list[Any]],
+    unordered: Set[str],
+    key: str = "",
+    *,
+    by_kind: Set[str] | None = None,
+) -> Any:
     """What must be equal on both sides: ids and ports by kind, sets in a fixed order. What is ignored is kept apart."""
+    by_kind = BY_KIND.keys() if by_kind is None else by_kind
     if key in ignored:
         ignored[key].append(value)
         return "<ignored>"
     if isinstance(value, dict):
-        return {name: normalise(item, ignored, unordered, name) for name, item in value.items()}
+        return {name: normalise(item, ignored, unordered, name, by_kind=by_kind) for name, item in value.items()}
     if isinstance(value, list):
-        items = [normalise(item, ignored, unordered, key) for item in value]
+        items = [normalise(item, ignored, unordered, key, by_kind=by_kind) for item in value]
         return sorted(items, key=repr) if key in unordered else items
     if isinstance(value, UUID) and value != NULL_UUID:
         return "<uuid>"
-    if key in BY_KIND and value not in (None, "", -1):
+    if key in by_kind and value not in (None, "", -1):
         return f"<{key}>"
     if isinstance(value, str):
         return re.sub(r"127\.0\.0\.1:\d+", "<address>", value)
     return value
 
 
-UNORDERED = frozenset(
-    {
+UNORDERED = dict.fromkeys(
+    (
         "topics",
-        "responses",
         "results",
         "partition_responses",
         "partition_result",
-        "credential_infos",
         "entries",
         "entity",
-        "values",
-    }
+    ),
+    allowed("hash-maps"),
 )
-"""Kafka builds these from hash maps; no client relies on their order."""
 
-BY_KIND = {"cluster_id", "port", "log_append_time_ms", "session_id", "member_id", "leader", "documentation"}
+BY_KIND = {
+    **dict.fromkeys(
+        ("cluster_id", "port", "log_append_time_ms", "session_id", "member_id", "leader"), allowed("ids-and-times")
+    ),
+    "documentation": allowed("documentation-texts"),
+}
 """Values that each side chooses for itself, where there are some."""

@@ -8,6 +8,7 @@ import re
 from kazoo.client import KazooClient
 
 from tests.support.allowed import allowed
+from tests.support.masks import Mask, masked
 from tests.support.processes import wait_until
 from tests.support.znode_tree import Znode, znode_tree
 from tests.support.znodes import looking_at
@@ -15,8 +16,14 @@ from tests.support.znodes import looking_at
 NOTICES = "/config/changes"
 VERSIONS = {("quotas", f"/config/{kind}"): allowed("entities-that-go") for kind in ("users", "ips")}
 """By scenario and path: the version of this znode differs, and nothing else of it."""
-CHANCE = re.compile(r"(initializationVector|salt|encryptedPassword|stored_key|server_key)[:=]([^,\"]*)")
-"""Parts of an encoded password and of a SCRAM credential that are random; their lengths are not."""
+CHANCE = (
+    Mask(
+        re.compile(r"(initializationVector|salt|encryptedPassword|stored_key|server_key)[:=]([^,\"]*)"),
+        lambda found: f"{found[1]}:{len(found[2])}",
+        allowed("random-secrets"),
+    ),
+)
+"""Parts of an encoded password and of a SCRAM credential; their lengths are compared."""
 
 
 Left = dict[str, Znode | list[Znode]]
@@ -63,4 +70,4 @@ def is_settled(client: KazooClient) -> bool:
 
 
 def without_chance(text: str | None) -> str | None:
-    return None if text is None else CHANCE.sub(lambda found: f"{found[1]}:{len(found[2])}", text)
+    return None if text is None else masked(text, CHANCE)

@@ -29,7 +29,9 @@ from kafka_zk.client.admin.admin_results import (
 from kafka_zk.tools.options import usage_of
 from tests.interop.replay.scenario import World
 from tests.interop.tools.runs import Arguments, comparable, run_apache
+from tests.support.allowed import allowed
 from tests.support.apache import ApacheBroker, ToolRun
+from tests.support.masks import Mask, masked
 from tests.support.processes import wait_until
 from tests.support.zookeeper import EmbeddedZooKeeper, fresh_chroot
 
@@ -259,6 +261,9 @@ def lines_of(table: str, *always: str, places: dict[str, str]) -> list[Arguments
     return [[places.get(word, word).replace("F/", f"{folder}/") for word in line] for line in words]
 
 
+MASKS = (Mask(re.compile(r"(salt|stored_key|server_key)=[^,\n]*"), r"\1=<chance>", allowed("random-secrets")),)
+
+
 def plain(run: ToolRun, places: dict[str, str]) -> ToolRun:
     """The run without addresses, folders and secrets."""
     found = comparable(run)
@@ -266,9 +271,7 @@ def plain(run: ToolRun, places: dict[str, str]) -> ToolRun:
     def clean(text: str) -> str:
         for name, value in sorted(places.items(), key=lambda item: -len(item[1])):
             text = text.replace(value, f"<{name}>")
-        text = re.sub(r"(salt|stored_key|server_key)=[^,\n]*", r"\1=<chance>", text)
-        text = text.replace(usage_of("configs"), "<usage text>\n")
-        return re.sub(r"(initializationVector|salt|encryptedPassword):[^,\n]*", r"\1:<chance>", text)
+        return masked(text.replace(usage_of("configs"), "<usage text>\n"), MASKS)
 
     return ToolRun(found.exit_code, clean(found.stdout), clean(found.stderr))
 

@@ -16,7 +16,9 @@ from pathlib import Path
 
 from kafka_zk.tools.options import usage_of
 from tests.interop.tools.runs import comparable, run_apache
+from tests.support.allowed import allowed
 from tests.support.apache import ToolRun, java
+from tests.support.masks import Mask, masked
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "tools" / "console-refusals.jsonl"
 # Those that end by System.exit cannot share a virtual machine with the next run.
@@ -34,7 +36,13 @@ MAIN_CLASSES = {
     "verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
     "verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
 }
-_GROUP_BY_CHANCE = re.compile(r"perf-consumer-\d+\) *")
+MASKS = (
+    Mask(
+        re.compile(r"perf-consumer-\d+\) *"),
+        lambda found: "perf-consumer-00000)".ljust(len(found[0])),
+        allowed("ids-and-times"),
+    ),
+)
 ENDS_THE_MACHINE = frozenset({"cluster", "features", "verifiable-producer", "verifiable-consumer"})
 
 
@@ -75,8 +83,7 @@ def shortened(tool: str, run: ToolRun) -> ToolRun:
     usage = help_text.partition("\n\n")[0]
 
     def marked(text: str) -> str:
-        text = _GROUP_BY_CHANCE.sub(lambda match: "perf-consumer-00000)".ljust(len(match[0])), text)
-        return text.replace(help_text, "<usage text>\n").replace(usage + "\n", "<usage>\n")
+        return masked(text, MASKS).replace(help_text, "<usage text>\n").replace(usage + "\n", "<usage>\n")
 
     return ToolRun(plain.exit_code, marked(plain.stdout), marked(plain.stderr))
 

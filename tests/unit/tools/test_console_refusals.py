@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tests.interop.tools.goldens import Refusal, refusals, shortened
+from tests.interop.tools.goldens import MASKS, Refusal, refusals, shortened
 from tests.interop.tools.runs import run_once
+from tests.support import masks
 
 MODULES = {
     "consumer-groups": "kafka_consumer_groups.command",
@@ -37,3 +38,8 @@ def test_what_is_wrong_by_itself_is_refused_as_apaches_tool_refused_it(tool: str
     assert given
     ours = [Refusal(tool, each.arguments, shortened(tool, run_once(main_of(tool), each.arguments))) for each in given]
     assert ours == given
+
+
+def test_what_is_masked_occurs(pytestconfig: pytest.Config) -> None:
+    masks.skip_unless_whole(pytestconfig)
+    assert masks.needless(MASKS) == []
