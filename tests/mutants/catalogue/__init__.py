@@ -5,13 +5,26 @@ A row is a promise that the suite can fail: it names the rule that the change br
 
 from __future__ import annotations
 
-from tests.mutants.catalogue import client, cluster, large_requests, log, network, record_and_protocol, spark, tools
+from tests.mutants.catalogue import (
+    client,
+    cluster,
+    controller,
+    large_requests,
+    log,
+    network,
+    record_and_protocol,
+    replication,
+    spark,
+    tools,
+)
 from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *record_and_protocol.MUTANTS,
     *log.MUTANTS,
     *cluster.MUTANTS,
+    *controller.MUTANTS,
+    *replication.MUTANTS,
     *large_requests.MUTANTS,
     *client.MUTANTS,
     *network.MUTANTS,

@@ -6,6 +6,32 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="a load goes on where the log begins by now",
+        file="kafka_zk/coordinator/group/stored_batches.py",
+        old="max(offset, log.log_start_offset)",
+        new="log.log_start_offset if offset < 0 else offset",
+        tests="tests/unit/coordinator/test_loads.py -k goes_before",
+    ),
+    Mutant(
+        breaks="a load reads the log that is in service, which a move may have replaced",
+        file="kafka_zk/coordinator/group/stored_batches.py",
+        old="""    while is_wanted():
+        # Another one each time, if the partition was moved into another log directory meanwhile.
+        log = replica_manager.get_partition(partition).leader_log()
+""",
+        new="""    log = replica_manager.get_partition(partition).leader_log()
+    while is_wanted():
+""",
+        tests="tests/unit/coordinator/test_loads.py -k moved",
+    ),
+    Mutant(
+        breaks="__consumer_offsets made anew is loaded though its epochs begin again",
+        file="kafka_zk/coordinator/group/ownership.py",
+        old="            self._epochs.pop(partition, None)\n",
+        new="            pass\n",
+        tests="tests/unit/coordinator/test_loads.py -k anew",
+    ),
+    Mutant(
         breaks="a tombstone buries nothing that was committed anew since its topic was deleted",
         file="kafka_zk/coordinator/group/manager.py",
         old="[partition for partition in partitions if partition not in again]",
@@ -134,7 +160,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a follower that knows a new leader before the leader does is kept for a moment",
         file="kafka_zk/replication/serving/early_followers.py",
-        old="            self._next_order.wait(left_s)\n",
+        old="            self._wait(until_ms)\n",
         new="            return read_all()\n",
         tests="tests/unit/replication/test_controlled_stop.py -k sent_away",
     ),
@@ -463,7 +489,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="an order to follow in an older leader epoch unloads nothing",
         file="kafka_zk/coordinator/group/ownership.py",
-        old="            if leader_epoch < self._epochs.get(partition, leader_epoch):\n                return False\n",
+        old="        elif leader_epoch < self._epochs.get(partition, leader_epoch):\n            return False\n",
         new="",
         tests="tests/unit/coordinator/test_ownership.py",
     ),
@@ -637,7 +663,14 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/log/cleaner/cleaning.py",
         old="if log.is_closed or log.is_copied or",
         new="if log.is_closed or",
-        tests="tests/unit/replication/test_log_dir_moves.py",
+        tests="tests/unit/replication/test_log_dir_moves.py -k middle_of_a_cleaning",
+    ),
+    Mutant(
+        breaks="a move begins when the swap of a cleaning has ended",
+        file="kafka_zk/log/cleaner/states.py",
+        old="            with log.turn:\n                pass\n",
+        new="            pass\n",
+        tests="tests/unit/replication/test_log_dir_moves.py -k swap_of_a_cleaning",
     ),
     Mutant(
         breaks="nothing says that a moved replica is clean",
@@ -654,5 +687,47 @@ MUTANTS: tuple[Mutant, ...] = (
         old="if not log.log_end_offset and future.log_end_offset and future not in self._followed:",
         new="if False:",
         tests="tests/unit/replication/test_log_dir_moves.py",
+    ),
+    Mutant(
+        breaks="a topic whose deletion waits for its reassignment gets a leader",
+        file="kafka_zk/controller/decisions/context.py",
+        old="not in self.topics_to_delete or partition in self.being_reassigned",
+        new="not in self.topics_to_delete",
+        tests="tests/simulation/test_controller_reassignments.py -k ends_also",
+    ),
+    Mutant(
+        breaks="a broker that starts lets no topic be deleted that is being reassigned",
+        file="kafka_zk/controller/decisions/topic_deletion.py",
+        old="        and context.being_reassigned.isdisjoint(context.partitions_of(topic))\n",
+        new="",
+        tests="tests/simulation/test_controller_reassignments.py -k only_in_sync",
+    ),
+    Mutant(
+        breaks="a load finds the offsets of topics that were deleted before it",
+        file="kafka_zk/coordinator/group/manager.py",
+        old="        self._gone_topics.look_through(groups)\n",
+        new="",
+        tests="tests/unit/coordinator/test_coordinator_log.py -k nobody_coordinated",
+    ),
+    Mutant(
+        breaks="no loaded offset is removed that was committed anew since",
+        file="kafka_zk/coordinator/group/manager.py",
+        old=" and group.offsets.committed.get(partition) == committed:",
+        new=" and partition in group.offsets.committed:",
+        tests="tests/unit/coordinator/test_coordinator_log.py -k zookeeper_is_asked",
+    ),
+    Mutant(
+        breaks="a group whose tombstones fit no batch is deleted for good",
+        file="kafka_zk/coordinator/group/manager.py",
+        old="for partition in removed[:at_once]]",
+        new="for partition in removed]",
+        tests="tests/unit/coordinator/test_coordinator_log.py -k fit_no_batch",
+    ),
+    Mutant(
+        breaks="what is committed between two batches of tombstones stays",
+        file="kafka_zk/coordinator/group/manager.py",
+        old="            again = {*undecided, *current.offsets.known_of(partitions)}\n",
+        new="            again = set(undecided)\n",
+        tests="tests/unit/coordinator/test_coordinator_log.py -k between_two_batches",
     ),
 )

@@ -9,11 +9,32 @@ WAITING = "tests/unit/replication/test_waiting_fetches.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="a large answer counts against the memory of requests until it is sent",
+        file="kafka_zk/network/request_memory.py",
+        old="            self._memory.charge(size_bytes)\n",
+        new="            size_bytes = 0\n",
+        tests="tests/integration/network/test_socket_server_memory.py -k charged",
+    ),
+    Mutant(
+        breaks="who takes nothing of its answer does not keep the memory that others wait for",
+        file="kafka_zk/network/request_memory.py",
+        old="            if connection.is_sending and connection.active_ns",
+        new="            if connection.is_sending and 0 > connection.active_ns",
+        tests="tests/integration/network/test_socket_server_memory.py -k takes_nothing",
+    ),
+    Mutant(
         breaks="no file gets the number of a closed standard stream",
         file="kafka_zk/tools/server_start.py",
         old="os.O_RDWR)) <= 2:",
         new="os.O_RDWR)) < 0:",
         tests="tests/unit/tools/test_server_start_files.py",
+    ),
+    Mutant(
+        breaks="a start with too few open files is refused in a sentence",
+        file="kafka_zk/tools/server_start.py",
+        old="    if limit < needed:\n",
+        new="    if not needed:\n",
+        tests="tests/unit/tools/test_server_start_files.py -k 64",
     ),
     Mutant(
         breaks="a user that no znode can be named after is not looked for",
@@ -42,6 +63,14 @@ MUTANTS: tuple[Mutant, ...] = (
         old="gevent.Timeout.start_new(REQUEST_S)",
         new="gevent.Timeout.start_new(None)",
         tests="tests/unit/metrics/test_metrics_port.py",
+    ),
+    Mutant(
+        breaks="a stop does not wait for a client that is throttled",
+        file="kafka_zk/network/connection.py",
+        old="            parking.wait_woken_for((self._muted_until_ns - time.monotonic_ns()) / 1e9)\n",
+        new="            import gevent\n\n"
+        "            gevent.sleep((self._muted_until_ns - time.monotonic_ns()) / 1e9)\n",
+        tests="tests/integration/network/test_socket_server_limits.py -k is_throttled",
     ),
     Mutant(
         breaks="history in memory is read without a thread",
@@ -126,5 +155,19 @@ MUTANTS: tuple[Mutant, ...] = (
         old="        self._leave_place()\n        if state == TCP_CLOSE:",
         new="        if state == TCP_CLOSE:",
         tests=f"{ENDS} -k hangs",
+    ),
+    Mutant(
+        breaks="a topic request that waits ends with its connection",
+        file="kafka_zk/api/admin/create_topics.py",
+        old="    answer.when_left(waiting_for.leave)\n",
+        new="",
+        tests="tests/unit/api/test_left_waits.py -k create_topics",
+    ),
+    Mutant(
+        breaks="an election whose client has gone is not waited for",
+        file="kafka_zk/api/admin/elect_leaders.py",
+        old="        elif True not in left:\n",
+        new="        else:\n",
+        tests="tests/simulation/test_controller_apis.py -k has_gone",
     ),
 )

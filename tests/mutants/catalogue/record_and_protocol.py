@@ -83,6 +83,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/record/columns/test_builder.py -k given_up",
     ),
     Mutant(
+        breaks="headers count against what the positions of a column can tell",
+        file="kafka_zk/record/columns/_builder.pyx",
+        old="        self.require_positions_for(size + totals.key_bytes + totals.value_bytes)\n",
+        new="        self.require_positions_for(size)\n",
+        tests="tests/unit/record/columns/test_builder.py -k positions_can_tell",
+    ),
+    Mutant(
         breaks="records that are looked up some at a time keep their places",
         file="kafka_zk/record/_filter.pyx",
         old="            mask[chosen_count] = stays\n",
@@ -109,5 +116,12 @@ MUTANTS: tuple[Mutant, ...] = (
         old="    if size > batch.end - position:\n        raise UnknownServerError(_LIES)",
         new="    if size > batch.end - position:\n        raise InvalidRecord(_LIES)",
         tests="tests/unit/record/test_validation.py -k longer_than_itself",
+    ),
+    Mutant(
+        breaks="an error text does not quote all that a client sent",
+        file="kafka_zk/protocol/errors.py",
+        old="        elif len(message) > LONGEST_MESSAGE:\n",
+        new="        elif len(message) > 1_000_000_000:\n",
+        tests="tests/unit/protocol/test_errors.py -k quotes_too_much",
     ),
 )

@@ -170,6 +170,60 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/spark/sources/test_planning.py -k made_anew",
     ),
     Mutant(
+        breaks="a task reads on behind what it was given, not behind what was there when it was planned",
+        file="kafka_zk/client/range_reading/range_reader.py",
+        old="            position = found.next_offset\n",
+        new="            position += len(found.batches)\n",
+        tests="tests/unit/spark/test_source_under_tasks.py -k compaction_leaves",
+    ),
+    Mutant(
+        breaks="a copy does not pass over what was planned and is compacted when it is sent",
+        file="kafka_zk/spark/jobs/ordered_copy.py",
+        old="            if self._next is not None and offset > self._next:\n                raise JobError(\n",
+        new="            while self._next is not None and offset > self._next:\n"
+        "                self._next = next(self._expected, None)\n"
+        "            if False:\n"
+        "                raise JobError(\n",
+        tests="tests/unit/spark/test_source_under_tasks.py -k goes_on",
+    ),
+    Mutant(
+        breaks="a task that may lose data reads all that retention leaves",
+        file="kafka_zk/spark/sources/kafka/reading.py",
+        old="            position = error.log_start_offset\n",
+        new="            position = error.log_start_offset + 1\n",
+        tests="tests/unit/spark/test_source_under_tasks.py -k retention_leaves",
+    ),
+    Mutant(
+        breaks="a task whose topic is deleted does not end as if all was read",
+        file="kafka_zk/spark/sources/kafka/reading.py",
+        old="            raise SourceError(str(error)) from error\n",
+        new="            return\n",
+        tests="tests/unit/spark/test_source_under_tasks.py -k is_deleted",
+    ),
+    Mutant(
+        breaks="a copy into two topics of one name is not told as done",
+        file="kafka_zk/spark/jobs/ordered_copy.py",
+        old='        check_topic_ids(note.topic_ids, _ids(target, places), "the target")\n',
+        new="",
+        tests="tests/unit/spark/test_ordered_copy.py -k is_made_anew_while",
+    ),
+    Mutant(
+        breaks="a mirror goes on into the topics that its earlier batches went to",
+        file="kafka_zk/spark/jobs/mirror.py",
+        old='    _check_ids(state, topic_ids(target, topics), "target-id", "the target")\n',
+        new="    topic_ids(target, topics)\n",
+        tests="tests/unit/spark/test_mirror_notes.py -k target",
+    ),
+    Mutant(
+        breaks="a batch of files that went to two topics of one name is not done",
+        file="kafka_zk/spark/jobs/ingest.py",
+        old="        count = _send(rows, settings)\n"
+        "        # Records are sent to a name, which another topic may have by now.\n"
+        "        _check_topic(state, properties, topic)\n",
+        new="        count = _send(rows, settings)\n",
+        tests="tests/unit/spark/test_ingest_ranges.py -k two_topics",
+    ),
+    Mutant(
         breaks="a task reads no other topic of the name that was planned",
         file="kafka_zk/client/range_reading/range_reader.py",
         old="        if NULL_UUID not in (topic_id, self._topic_id) and topic_id != self._topic_id:\n",
@@ -205,6 +259,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/spark/test_job_settings.py",
     ),
     Mutant(
+        breaks="a mirror never takes a group of the target back",
+        file="kafka_zk/spark/jobs/carried_groups.py",
+        old="        if offset > reached.get(to, -1):\n",
+        new="        if offset >= 0:\n",
+        tests="tests/unit/spark/test_carried_groups.py",
+    ),
+    Mutant(
+        breaks="a group in a partition without copies goes on with the first record",
+        file="kafka_zk/spark/jobs/carried_groups.py",
+        old="        offset = ends[to] if translated is None else translated\n",
+        new="        offset = -1 if translated is None else translated\n",
+        tests="tests/unit/spark/test_carried_groups.py",
+    ),
+    Mutant(
         breaks="a mirror does not add to the offsets of another one",
         file="kafka_zk/spark/jobs/mirror.py",
         old="    if own is None or owner not in (None, own):\n",
@@ -217,5 +285,19 @@ MUTANTS: tuple[Mutant, ...] = (
         old="                if is_last or not is_retriable(error.code):\n",
         new="                if error:\n",
         tests="tests/unit/spark/test_cluster.py",
+    ),
+    Mutant(
+        breaks="what is aborted is hidden also where a task's segment does not hold the marker",
+        file="kafka_zk/spark/sources/log/transactions.py",
+        old="            if header.base_offset >= end and not open_since:\n",
+        new="            if header.base_offset >= end:\n",
+        tests="tests/unit/spark/sources/test_log_reader.py -k not_by_an_index",
+    ),
+    Mutant(
+        breaks="a topic that is made anew while it is mirrored leaves nothing in the table",
+        file="kafka_zk/spark/jobs/mirror.py",
+        old="        check_source(state, source, set(counts))\n        table = ",
+        new="        table = ",
+        tests="tests/integration/test_pipeline_refusals.py -k mirrored",
     ),
 )

@@ -1,0 +1,66 @@
+"""Faults in what the controller decides."""
+
+from __future__ import annotations
+
+from tests.mutants.catalogue.mutant import Mutant
+
+MOVES = "tests/simulation/test_controller_moves_interrupted.py"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="a partition that never had a leader needs none when its move is given up",
+        file="kafka_zk/controller/decisions/reassignment.py",
+        old="    if current is None:\n        return False\n    return current.leader",
+        new="    return current.leader",
+        tests=f"{MOVES} -k never_had",
+    ),
+    Mutant(
+        breaks="the only replicas in sync are not deleted with the move that made them",
+        file="kafka_zk/controller/decisions/reassignment.py",
+        old="    if state is None or set(abandoned).isdisjoint(state.isr):\n",
+        new="    if state is None or abandoned:\n",
+        tests=f"{MOVES} -k only_its_new",
+    ),
+    Mutant(
+        breaks="a leader that a new target leaves out hands over before it is deleted",
+        file="kafka_zk/controller/handlers/reassignment.py",
+        old="        if state is not None and state.leader in abandoned:\n",
+        new="        if state is not None and state.leader < 0:\n",
+        tests=f"{MOVES} -k hands_over",
+    ),
+    Mutant(
+        breaks="a replica that is in sync is not made anew where its directory failed",
+        file="kafka_zk/controller/handlers/reassignment.py",
+        old="is_new = broker_id not in leadership.isr",
+        new="is_new = broker_id not in ()",
+        tests=f"{MOVES} -k new_to_nobody",
+    ),
+    Mutant(
+        breaks="a move whose batch failed half way ends the controller's term",
+        file="kafka_zk/controller/handlers/reassignment.py",
+        old="    except (ControllerMoved, SessionExpired, BatchAbandoned):\n",
+        new="    except (ControllerMoved, SessionExpired):\n",
+        tests=f"{MOVES} -k half_done",
+    ),
+    Mutant(
+        breaks="a broker that lost its session before its controller started registers first",
+        file="kafka_zk/controller/loop.py",
+        old="        if self._registered_generation != generation:\n",
+        new="        if self._registered_generation > generation:\n",
+        tests="tests/simulation/test_controller_election.py -k registers_first",
+    ),
+    Mutant(
+        breaks="listeners that change while the broker registers anew are told",
+        file="kafka_zk/broker/parts.py",
+        old="        if self._endpoints is not told:\n",
+        new="        if told is None:\n",
+        tests="tests/unit/broker/test_registration.py",
+    ),
+    Mutant(
+        breaks="the controller itself goes to the changed listener of a broker",
+        file="kafka_zk/controller/handlers/brokers.py",
+        old="        term.channels.move(found)\n",
+        new="",
+        tests="tests/simulation/test_controller_brokers.py -k goes_to",
+    ),
+)
