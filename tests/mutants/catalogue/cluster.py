@@ -120,7 +120,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/replication/leading/high_watermark.py",
         old="    if len(isr.committed) < min_isr:\n        return current\n",
         new="",
-        tests="tests/unit/replication",
+        tests="tests/unit/replication/test_isr_rules.py",
     ),
     Mutant(
         breaks="a follower is told where the log of a new leader ends",
@@ -246,7 +246,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/replication/leading/isr.py",
         old="self.maximal = self.committed + tuple(",
         new="self.maximal = tuple(",
-        tests="tests/unit/replication",
+        tests="tests/unit/replication/test_isr_rules.py",
     ),
     Mutant(
         breaks="an incremental fetch answers only what is news",
@@ -435,7 +435,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/coordinator/group/decisions/joining.py",
         old="return member is not None or len(group.members) < max_size",
         new="return member is not None or len(group.members) <= max_size",
-        tests="tests/unit/coordinator",
+        tests="tests/unit/coordinator/test_group_members.py",
     ),
     Mutant(
         breaks="one assignment a generation, in the log too",
@@ -647,7 +647,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/replication/log_dir_moves.py",
         old="            if future not in self._running and self",
         new="            if future.topic_partition not in {each.topic_partition for each in self._running} and self",
-        tests="tests/unit/replication/test_log_dir_moves.py",
+        tests="tests/unit/replication/test_log_dir_moves.py -k greenlet_of_the_last_one",
     ),
     Mutant(
         breaks="what waits to be appended while a log is moved is checked once",

@@ -108,7 +108,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/log/removal/truncation.py",
         old="        log.truncations += 1\n        _rebuild(log)",
         new="        _rebuild(log)",
-        tests="tests/crash",
+        tests="tests/crash/test_lives.py -k compacted-syncfs",
     ),
     Mutant(
         breaks="a batch that would make the segment too large rolls it first",
