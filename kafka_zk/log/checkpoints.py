@@ -50,6 +50,9 @@ class Checkpoints:
     def write_recovery_points(self, data_dir: DataDir) -> None:
         logs = self._logs_in(data_dir, with_future=True)
         points = {each.topic_partition: each.recovery_point for each in logs}
+        before = data_dir.directory.checkpointed
+        # Until it is written the file says the one or the other: who truncates meanwhile has to know of both.
+        data_dir.directory.checkpointed = {each: max(point, before.get(each, 0)) for each, point in points.items()}
         data_dir.write_checkpoint(names.RECOVERY_POINTS, points)
         data_dir.directory.checkpointed = points
 

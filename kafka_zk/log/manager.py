@@ -92,6 +92,7 @@ class LogManager:
         self._logs: dict[TopicPartition, UnifiedLog] = {}
         self._future_logs: dict[TopicPartition, UnifiedLog] = {}
         self._preferred: dict[TopicPartition, DataDir] = {}
+        self._put_back: set[TopicPartition] = set()
         self._retired = RetiredLogs(clock, config.log_segment_delete_delay_ms)
         self._tasks = Periodic(clock)
         self._is_locked = False
@@ -155,6 +156,7 @@ class LogManager:
         self._load_all()
         if not self._live():
             raise KafkaStorageError(f"Shutdown broker because all log dirs in {self._dir_list()} have failed")
+        self._drop_copies_of_earlier_topics()
         resume_copies(self._logs, self._future_logs)
         self._say_what_was_loaded(self._clock.monotonic_ms() - started_ms)
         self._start_tasks()
@@ -242,6 +244,7 @@ class LogManager:
     def _take_in(self, load: DirectoryLoad) -> None:
         """Blocks where a move was cut off that left two logs, or two copies. Raises InvalidLogDirectory."""
         load.data_dir.log_count = len(load.live) + len(load.future)
+        self._put_back |= load.put_back
         for kind, logs in ((load.live, self._logs), (load.future, self._future_logs)):
             for each in kind:
                 other = logs.get(each.topic_partition)
@@ -326,6 +329,24 @@ class LogManager:
             found.assign_topic_id(topic_id)
         return found
 
+    def set_aside(self, topic_partition: TopicPartition) -> bool:
+        """Blocks. Set a log aside that a start made of a copy (-stray), if it did; whether it did. KafkaStorageError.
+
+        Its topic was deleted while its directory was offline: then nobody could tell that directory.
+        """
+        if topic_partition not in self._put_back or topic_partition not in self._logs:
+            return False
+        found = self._logs.pop(topic_partition)
+        self._put_back.discard(topic_partition)
+        data_dir = self._dir_of(found)
+        data_dir.log_count -= 1
+        data_dir.recovery_points.pop(topic_partition, None)
+        if self._cleaner is not None:
+            self._cleaner.forget(found)
+        self._retired.retire(found, DirKind.STRAY)
+        self._checkpoint_now(data_dir)
+        return True
+
     def delete_log(self, topic_partition: TopicPartition) -> None:
         """Blocks. Take the log out of service now, and its files off the disk later. Raises KafkaStorageError."""
         found = self._logs.pop(topic_partition, None)
@@ -337,7 +358,9 @@ class LogManager:
         if self._cleaner is not None:
             self._cleaner.forget(found)
         if topic_partition in self._future_logs:
-            self.drop_future_log(topic_partition)
+            # Where its directory fails, which is told, the log goes all the same.
+            with suppress(KafkaStorageError):
+                self.drop_future_log(topic_partition)
             # Before the log goes: a copy without a log would be taken for it by the next start.
             self._pools.drain()
         self._retired.retire(found)
@@ -379,6 +402,14 @@ class LogManager:
             self.drop_future_log(topic_partition)
             raise KafkaStorageError(f"{topic_partition} was deleted")
         return created
+
+    def _drop_copies_of_earlier_topics(self) -> None:
+        """Blocks. The topic was deleted and made anew while the directory of its copy was offline."""
+        for topic_partition, copy in list(self._future_logs.items()):
+            log = self._logs.get(topic_partition)
+            if log is not None and None not in (log.topic_id, copy.topic_id) and log.topic_id != copy.topic_id:
+                with suppress(KafkaStorageError):
+                    self.drop_future_log(topic_partition)
 
     def drop_future_log(self, topic_partition: TopicPartition) -> None:
         """Blocks. Nothing shall take the partition's place any more. Raises KafkaStorageError."""
@@ -569,7 +600,7 @@ class LogManager:
                 for segment in each.segments:
                     segment.close_files()
                 del logs[each.topic_partition]
-                if each.is_future and each.topic_partition in self._logs:
+                if logs is self._future_logs and each.topic_partition in self._logs:
                     self._logs[each.topic_partition].is_copied = False
         log.warning(
             "Logs for partitions %s are offline and logs for future partitions %s are offline due to failure on log "

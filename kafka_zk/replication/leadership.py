@@ -220,7 +220,9 @@ class Leadership:
         # After a restart the log is there before the partition is.
         log = self._log_manager.get_log(topic_partition)
         if log is not None and log.topic_id is not None and topic_id not in (NULL_UUID, log.topic_id):
-            raise InconsistentTopicId
+            if partition is not None or not self._log_manager.set_aside(topic_partition):
+                raise InconsistentTopicId
+            log = None
         if partition is not None:
             if state.leader_epoch == partition.leader_epoch:
                 advance_and_wake(partition)
@@ -394,6 +396,11 @@ class Leadership:
                 self._partition_forgotten(topic_partition)
         if partition is not None:
             self._wake(partition)
-        if order.delete and self._log_manager.get_log(topic_partition) is not None:
-            # Also for a replica that was not hosted: its topic was deleted while this broker was down.
+        if not order.delete:
+            return
+        # Also for a replica that was not hosted: its topic was deleted while this broker was down.
+        if self._log_manager.get_log(topic_partition) is not None:
             self._log_manager.delete_log(topic_partition)
+        else:
+            # The directory of its log may be offline, that of its copy not.
+            self._log_manager.drop_future_log(topic_partition)

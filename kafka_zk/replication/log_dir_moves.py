@@ -128,9 +128,12 @@ class LogDirMoves:
     def _run(self, future: UnifiedLog) -> None:
         self.failed.discard(future.topic_partition)
         try:
-            with self._slots:
-                while self._is_wanted(future) and not self._try_to_copy_some(future):
-                    pass
+            while self._is_wanted(future):
+                with self._slots:
+                    if self._copy_while_it_works(future):
+                        return
+                # Without a slot: what fails for ever must not keep the others from moving.
+                self._stopped.wait(RETRY_S)
         except Exception:
             # A bug of ours in one move; the replica itself goes on where it is.
             log_lines.exception("Moving %s to %s failed", future.topic_partition, future.log_dir.path)
@@ -146,15 +149,17 @@ class LogDirMoves:
             and self._hosted.find(*future.topic_partition) is not None
         )
 
-    def _try_to_copy_some(self, future: UnifiedLog) -> bool:
-        """Blocks. As `_copy_some`, and after an error a while: the log may have begun further up, or be opened anew."""
+    def _copy_while_it_works(self, future: UnifiedLog) -> bool:
+        """Blocks. Whether the move is over; not after an error: the log may be opened anew, or begin further up."""
         try:
-            return self._copy_some(future)
+            while self._is_wanted(future):
+                if self._copy_some(future):
+                    return True
         except BrokerError as error:
             if self._is_wanted(future):
                 log_lines.warning("Moving %s to %s is tried again: %s", future, future.log_dir.path, error)
-                self._stopped.wait(RETRY_S)
-            return False
+                return False
+        return True
 
     def _copy_some(self, future: UnifiedLog) -> bool:
         """Blocks. Bring the copy nearer to the end of the log; whether it took its place."""

@@ -209,7 +209,7 @@ def _split(
         else:
             read = PartitionRead(error)
             # Kafka answers these with an empty list of transactions, all others without one.
-            read.hold((), 0, tuple)
+            read.hold((), 0, ())
             refused.append((asked, read))
     return readable, refused
 

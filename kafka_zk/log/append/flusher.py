@@ -37,6 +37,10 @@ class Flusher:
     def flush(self, up_to: int) -> None:
         """Blocks. Sync every segment that holds offsets from the recovery point to `up_to`. KafkaStorageError."""
         with self._turn:
+            if self._log.successor is not None:
+                # All of it was synced before the successor took its place.
+                return
+            self._log.refuse_if_closed()
             # The log may be truncated while a thread syncs it: that lowers the recovery point, which then must stay.
             if up_to > self._log.recovery_point or self._rolled:
                 self._sync_up_to(up_to, [], None)

@@ -28,7 +28,7 @@ from kafka_zk.log.loading.opening import LogOpener
 from kafka_zk.log.loading.refusals import partition_of
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.unified_log import UnifiedLog
-from kafka_zk.protocol.types import uuid_to_base64
+from kafka_zk.protocol.types import TopicPartition, uuid_to_base64
 
 log = logging.getLogger("kafka.log.LogManager")
 
@@ -57,6 +57,7 @@ class DirectoryLoad:
         self.future: list[UnifiedLog] = []
         self.deleted: list[Path] = []
         self.found: list[FoundPartition] = []
+        self.put_back: set[TopicPartition] = set()
         self.remaining_logs = 0
         self.remaining_segments: dict[int, int] = {}
         self._opener = opener
@@ -89,6 +90,7 @@ class DirectoryLoad:
         topic_partition = found.partition.topic_partition
         self.found[self.found.index(found)] = FoundPartition(path, PartitionDir(topic_partition, DirKind.LIVE))
         self._configs[topic_partition.topic] = config
+        self.put_back.add(topic_partition)
 
     def run(self, thread_count: int) -> None:
         """Blocks. Open them. Raises LoadStopped, KafkaStorageError, OSError."""

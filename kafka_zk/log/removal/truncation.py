@@ -54,6 +54,8 @@ def truncate_to(log: UnifiedLog, offset: int) -> bool:
         log.epochs.truncate_from_end(offset)
         log.forget_latest_epoch()
         log.log_end_offset = offset
+        # Who read while names were synced has remembered where the log ended.
+        log.reader.forget_positions()
         log.log_start_offset = min(offset, log.log_start_offset)
         log.recovery_point = min(offset, log.recovery_point)
         # Once more: a flush that began while the files went would take the recovery point back up.
@@ -80,6 +82,7 @@ def truncate_fully_and_start_at(log: UnifiedLog, offset: int) -> None:
         rolling.add_segment(log, offset)
         _sync_names(log)
         log.log_start_offset = log.log_end_offset = offset
+        log.reader.forget_positions()
         log.recovery_point = min(offset, log.recovery_point)
         log.truncations += 1
         log.update_high_watermark(offset)

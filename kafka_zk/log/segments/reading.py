@@ -173,6 +173,9 @@ class LogReader:
             following = self._segments.after(segment)
             if (following is not None and following.base_offset <= log_start_offset) or not segment.size_bytes:
                 continue
+            if segment.has_gone():
+                # While this look-up waited.
+                continue
             self._track(segment)
             if segment.largest_timestamp < timestamp:
                 continue
@@ -186,13 +189,16 @@ class LogReader:
         """The first record of the batch that has the largest timestamp of all; None when no record has one."""
         best: LogSegment | None = None
         for segment in self._segments:
-            if segment.size_bytes:
+            if segment.size_bytes and not segment.has_gone():
                 self._track(segment)
                 segment.load_times()
                 if segment.max_timestamp >= 0 and (best is None or segment.max_timestamp > best.max_timestamp):
                     best = segment
         if best is None:
             return None
+        if best.has_gone():
+            # While another's indexes were made again.
+            return self.with_max_timestamp(times)
         for position, header in best.batches_at_or_after_time(best.max_timestamp, best.base_offset):
             for found, offset in times(best.file.read_batch(position, header.size_bytes)):
                 if found == best.max_timestamp:

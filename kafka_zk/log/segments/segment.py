@@ -167,7 +167,14 @@ class LogSegment:
     def largest_timestamp(self) -> int:
         """Of any record; the file's modification time where records carry none. Raises OSError."""
         self.load_times()
+        if self.has_gone():
+            # While its indexes were made again.
+            return self.max_timestamp
         return self.max_timestamp if self.max_timestamp >= 0 else int(os.stat(self.file.path).st_mtime * 1000)
+
+    def has_gone(self) -> bool:
+        """Whether the log has let go of it: its files may be removed, and must not be opened again."""
+        return self.file.is_given_up
 
     def load_times(self) -> None:
         """Learn from the files what an append or a roll must know about the past. Raises OSError."""
@@ -387,8 +394,12 @@ class LogSegment:
         """The batches that may hold a record of `timestamp` or later, at or behind an offset; oldest first."""
         known = self.time_index.lookup(timestamp)
         first = self.position_of(known.offset)
+        if self.has_gone():
+            return
         if not self._agrees(known, first):
             self._rebuild_indexes()
+            if self.has_gone():
+                return
             known = self.time_index.lookup(timestamp)
             first = self.position_of(known.offset)
         if known.offset < starting_offset:

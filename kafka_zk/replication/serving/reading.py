@@ -94,10 +94,19 @@ def read(
     committed_only = params.up_to is ReadUpTo.LAST_STABLE_OFFSET
     up_to = end_offset(log, params.up_to)
     if offset >= up_to:
-        answer.hold((), 0, _no_transactions if committed_only else None)
+        answer.hold((), 0, () if committed_only else None)
         return answer
     result = log.read(offset, max_bytes=max_bytes, up_to=up_to, min_one=min_one)
-    answer.hold(result.slices, result.size_bytes, result.aborted_transactions if committed_only else None)
+    aborted = None
+    if committed_only:
+        try:
+            # Now, not when the answer is made: the segment may be gone by then, and with it what is known of it.
+            aborted = result.aborted_transactions()
+        except BaseException:
+            for piece in result.slices:
+                piece.release()
+            raise
+    answer.hold(result.slices, result.size_bytes, aborted)
     answer.is_on_older_segment = offset < log.active.base_offset <= up_to
     if not min_one and not params.allows_partial_batch and 0 < result.size_bytes == max_bytes:
         _drop_if_partial(log, answer)
@@ -147,10 +156,6 @@ def note_follower_fetch(
             log_start_offset=wanted.log_start_offset,
             leader_end_offset=answer.leader_end_offset,
         )
-
-
-def _no_transactions() -> tuple[()]:
-    return ()
 
 
 def _divergence(log: UnifiedLog, wanted: PartitionFetch) -> DivergingEpoch | None:

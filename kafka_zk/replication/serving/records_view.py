@@ -8,7 +8,7 @@ Source      Kafka 3.9 FetchParams, FetchRequest.PartitionData, LogReadResult, Fe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
@@ -122,8 +122,8 @@ class PartitionRead:
     """
 
     __slots__ = (
-        "_aborted",
         "_converted",
+        "aborted_transactions",
         "diverging_epoch",
         "error",
         "high_watermark",
@@ -156,20 +156,14 @@ class PartitionRead:
         self.is_on_older_segment = False
         self.slices: Sequence[FileSlice] | Sequence[ConvertedSlice] = ()
         self.size_bytes = 0
-        self._aborted: Callable[[], Sequence[AbortedTransaction]] | None = None
+        self.aborted_transactions: Sequence[AbortedTransaction] | None = None
         self._converted: bytes | None = None
 
-    @property
-    def aborted_transactions(self) -> Sequence[AbortedTransaction] | None:
-        return None if self._aborted is None else self._aborted()
-
-    def hold(
-        self, slices: Sequence[FileSlice], size_bytes: int, aborted: Callable[[], Sequence[AbortedTransaction]] | None
-    ) -> None:
+    def hold(self, slices: Sequence[FileSlice], size_bytes: int, aborted: Sequence[AbortedTransaction] | None) -> None:
         """Take over the slices of a read."""
         self.slices = slices
         self.size_bytes = size_bytes
-        self._aborted = aborted
+        self.aborted_transactions = aborted
 
     @property
     def records(self) -> Sequence[FileSlice] | Sequence[ConvertedSlice] | bytes:
@@ -193,7 +187,7 @@ class PartitionRead:
         self.release()
         self.error = error
         self.high_watermark = self.last_stable_offset = self.log_start_offset = -1
-        self._aborted = None
+        self.aborted_transactions = None
 
     def release(self) -> None:
         """Give the slices back unsent."""

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import gevent
 import pytest
 
 from kafka_zk.clock import SimClock
+from kafka_zk.log.append.flusher import Flusher
 from kafka_zk.log.directory.data_dir import DirectoryInUse
 from kafka_zk.log.files import clean_shutdown, names
 from kafka_zk.log.files.checkpoint import read_offsets
@@ -238,6 +240,34 @@ def test_flush_ms_syncs_after_its_time_whatever_the_wall_clock_does(tmp_path: Pa
     clock.advance(30_000)
     manager.flush_due_logs()
     assert {log.topic_partition: log.recovery_point for log in manager.all_logs()} == {A: 1, B: 0}
+
+
+def test_flush_ms_opens_nothing_of_a_log_that_went_while_another_was_flushed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = SimClock(wall_ms=T0)
+    manager = manager_on(tmp_path, clock=clock, configs={name: topic_config(flush_ms=1000) for name in "ab"})
+    manager.startup()
+    create(manager, A, B)
+    append(manager, A, "1")
+    append(manager, B, "1")
+    first, flush = manager.get_log(A), Flusher.flush
+    assert first is not None
+    clock.advance(5_000)
+
+    def flush_slowly(self: Flusher, up_to: int) -> None:
+        if self is first.flusher:
+            manager.delete_log(B)
+            clock.advance(2 * MINUTE)
+            with gevent.Timeout(30):
+                while any("-delete" in path.name for path in tmp_path.iterdir()):
+                    gevent.sleep(0.001)
+        flush(self, up_to)
+
+    monkeypatch.setattr(Flusher, "flush", flush_slowly)
+    manager.flush_due_logs()
+    assert len(manager.live_log_dirs()) == 1
+    assert manager.get_log(A) is not None
 
 
 def test_a_changed_topic_config_holds_from_the_next_append_on(tmp_path: Path) -> None:

@@ -144,3 +144,32 @@ def test_a_walk_finds_what_appends_had_indexed(tmp_path: Path) -> None:
     walk = walk_on(log.active.file, log.active.size_bytes, 100, Walk())
     assert [entry[:2] for entry in walk.entries] == entries
     assert (walk.position, walk.first_timestamp) == (log.active.size_bytes, T0)
+
+
+@pytest.mark.parametrize("kind", [names.TIME_INDEX, names.OFFSET_INDEX])
+def test_a_look_up_by_time_opens_nothing_of_a_segment_that_went_while_it_waited(
+    tmp_path: Path, gate: Gate, kind: str
+) -> None:
+    place = Place(tmp_path)
+    small = {"segment_bytes": 1000, "index_interval_bytes": 100}
+    log = place.open(topic_config(**small))
+    fill(log, 0, COUNT)
+    log.close()
+    index = place.partition / names.offset_file_name(0, kind)
+    if kind == names.TIME_INDEX:
+        # As a power cut leaves it.
+        index.write_bytes(index.read_bytes() + bytes(12))
+    else:
+        entries = bytearray(index.read_bytes())
+        entries[ENTRY.size : 2 * ENTRY.size] = ENTRY.pack(4, 7)
+        index.write_bytes(entries)
+    log = place.open(topic_config(**small, retention_bytes=1000), clean=True, recovery_point=COUNT)
+    log.update_high_watermark(COUNT)
+    looked_up = gevent.spawn(log.offset_for_timestamp, T0 + 5)
+    gate.wait_until_reached()
+    assert log.delete_old_segments(T0) > 0
+    gate.may_go_on.set()
+    looked_up.get(timeout=PATIENCE_S)
+    assert place.failures == []
+    left = [path.name for path in place.partition.iterdir() if not path.name.endswith(".deleted")]
+    assert not [name for name in left if name.startswith(names.offset_file_name(0, ""))]

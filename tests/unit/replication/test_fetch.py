@@ -8,9 +8,16 @@ from typing import Any
 
 import pytest
 
+from kafka_zk.log.append import rolling
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.types import NULL_UUID
 from kafka_zk.record import batches
+from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
+from kafka_zk.record.produced import Origin
+from kafka_zk.replication.serving.reading import read
+from kafka_zk.replication.serving.records_view import FetchParams, PartitionFetch, ReadUpTo
+from tests.unit.log.given import T0, produced
 
 from .broker import Broker, answered, fetch_request, offsets_in, topic_id
 
@@ -68,6 +75,29 @@ def test_a_bug_in_a_late_answer_is_told_to_the_consumer_and_not_to_the_producer(
     led.services.quotas = quotas
     assert answered(led.produce()).error_code == ErrorCode.NONE
     assert isinstance(waiting.error, RuntimeError)
+
+
+def test_the_aborted_transactions_of_what_was_read_are_known_though_its_segment_goes(broker: Broker) -> None:
+    broker.lead()
+    log = broker.partition().log
+    assert log is not None
+    abort = EndTransactionMarker(ControlType.ABORT, 0)
+    log.append_as_leader(produced("aborted", producer_id=1, epoch=0, sequence=0, transactional=True), leader_epoch=0)
+    marker = build_marker(abort, producer_id=1, producer_epoch=0, timestamp_ms=T0)
+    log.append_as_leader(memoryview(marker), leader_epoch=0, origin=Origin.COORDINATOR)
+    rolling.roll(log)
+    log.append_as_leader(produced("later"), leader_epoch=0)
+    log.update_high_watermark(log.log_end_offset)
+    log.flush()
+    wanted = PartitionFetch("t", NULL_UUID, 0, 0, 1 << 20)
+    params = FetchParams(-1, 0, 0, 1 << 20, ReadUpTo.LAST_STABLE_OFFSET, leader_only=True)
+    found = read(broker.partition(), wanted, params, max_bytes=1 << 20, min_one=True)
+    log.increment_log_start_offset(2)
+    assert log.delete_old_segments(T0) == 1
+    try:
+        assert [(each.producer_id, each.first_offset) for each in found.aborted_transactions or ()] == [(1, 0)]
+    finally:
+        found.release()
 
 
 def test_a_read_committed_consumer_gets_a_list_of_aborted_transactions(led: Broker) -> None:

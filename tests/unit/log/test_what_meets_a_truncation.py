@@ -1,0 +1,97 @@
+"""What reads, moves or is written while a log is truncated."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import gevent
+
+from kafka_zk.log.append import rolling
+from kafka_zk.log.copying import read_bytes
+from kafka_zk.log.files import names
+from kafka_zk.log.files.checkpoint import read_offsets
+from kafka_zk.log.files.disk import MachineDisk
+from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.record.batch import batches
+from tests.unit.replication.broker import Broker
+from tests.unit.replication.moving import PATIENCE_S, TP, log_of
+
+from .given import T0, Place, produced, topic_config
+
+
+class SlowDisk(MachineDisk):
+    """Stops at the next sync of a directory, or at the next write of the recovery points, until it may go on."""
+
+    def __init__(self) -> None:
+        self.stops_at = ""
+        self.is_reached = threading.Event()
+        self.may_go_on = threading.Event()
+
+    def sync_path(self, path: Path) -> None:
+        if path.is_dir():
+            self._stop("directories")
+        super().sync_path(path)
+
+    def replace_file(self, path: Path, content: bytes | str, *, durable: bool = True) -> None:
+        self._stop(path.name)
+        super().replace_file(path, content, durable=durable)
+
+    def _stop(self, place: str) -> None:
+        if place == self.stops_at:
+            self.stops_at = ""
+            self.is_reached.set()
+            assert self.may_go_on.wait(PATIENCE_S)
+
+    def wait_until_reached(self) -> None:
+        """The loop runs meanwhile."""
+        with gevent.Timeout(PATIENCE_S):
+            while not self.is_reached.is_set():
+                gevent.sleep(0.001)
+
+
+def fill(log: UnifiedLog, to: int, epoch: int, *texts: str) -> None:
+    while log.log_end_offset < to:
+        log.append_as_leader(produced(*texts, timestamp=T0), leader_epoch=epoch)
+
+
+def test_who_reads_while_a_log_is_cut_remembers_nothing_of_its_old_end(tmp_path: Path) -> None:
+    disk = SlowDisk()
+    log = Place(tmp_path, disk=disk).open(topic_config(segment_bytes=1 << 20))
+    fill(log, 20, 0, "x")
+    rolling.roll(log)
+    fill(log, 25, 0, "x")
+    log.flush()
+    disk.stops_at = "directories"
+    cut = gevent.spawn(log.truncate_to, 5)
+    disk.wait_until_reached()
+    # As a move does whose copy ends there.
+    read_bytes(log, 2, 1 << 20)
+    disk.may_go_on.set()
+    cut.get()
+    for end in (35, 95):
+        fill(log, end, 1, *"abcdefghij")
+        log.update_high_watermark(end)
+        for _ in range(2):
+            read = log.read(25, max_bytes=1 << 20, up_to=end, min_one=True)
+            data = b"".join(piece.read() for piece in read.slices)
+            assert next(iter(batches(data))).header.base_offset == 25
+
+
+def test_a_checkpoint_that_is_written_while_a_log_is_cut_promises_no_more_than_there_is(tmp_path: Path) -> None:
+    disk = SlowDisk()
+    broker = Broker(tmp_path, disk=disk)
+    broker.lead()
+    log = log_of(broker)
+    fill(log, 40, 0, "x")
+    log.flush()
+    disk.stops_at = names.RECOVERY_POINTS
+    (data_dir,) = broker.log_manager._dirs
+    task = gevent.spawn(broker.log_manager.checkpoints.write_recovery_points, data_dir)
+    disk.wait_until_reached()
+    cut = gevent.spawn(log.truncate_to, 5)
+    gevent.idle()
+    disk.may_go_on.set()
+    gevent.joinall([task, cut], raise_error=True)
+    assert read_offsets(tmp_path / names.RECOVERY_POINTS)[TP] <= 5
+    broker.close()
