@@ -28,7 +28,7 @@ from kafka_zk.network.connection import Connection, Deferred, Parts
 from kafka_zk.network.errors import CloseConnection
 from kafka_zk.network.pending import Pending
 from kafka_zk.network.request_metrics import ApiTimes, RequestMetrics
-from kafka_zk.network.transport import part_size
+from kafka_zk.network.transport import IN_MEMORY, part_size
 from kafka_zk.protocol.errors import BrokerError, DecodeError, ErrorCode, InvalidRequest
 from kafka_zk.protocol.header import RequestHeader, decode_request_header, response_header_is_flexible
 from kafka_zk.protocol.messages.api_versions import API_VERSIONS_RESPONSE, ApiVersion, ApiVersionsResponse
@@ -227,6 +227,8 @@ class Dispatcher:
                     parts = _encode(route, ctx.correlation_id, response)
             except Exception as error:
                 # What cannot be encoded is a bug of ours, or too much; the client must not wait for it.
+                if route.sends_slices:
+                    _release_slices(response)
                 reason = _too_large() if isinstance(error, TooLargeToWrite) else error
                 response = _failure(route, request, ctx, reason, in_turns)
                 parts = _encode_failure(route, ctx.correlation_id, response, in_turns)
@@ -354,6 +356,17 @@ def _encode(route: Route, correlation_id: int, response: Any) -> Parts:
     if route.flexible_header:
         return [_size_id_and_tags(size_bytes + 5, correlation_id, 0), *parts]
     return [_size_and_id(size_bytes + 4, correlation_id), *parts]
+
+
+def _release_slices(response: Any) -> None:
+    """Blocks in turns. Give back what an answer that is not sent holds of segment files."""
+    for topic in response.responses:
+        for partition in topic.partitions:
+            give_way()
+            records = partition.records
+            if records and not isinstance(records, IN_MEMORY):
+                for piece in records:
+                    piece.release()
 
 
 def _encode_failure(route: Route, correlation_id: int, response: Any, in_turns: bool) -> Parts:

@@ -386,7 +386,9 @@ class Connection:
             self._socket.close()
         self._reader.close()
         self.sent_stamp[0] = self.sent_stamp[1] = time.monotonic_ns()
-        _release(self._out)
+        # Not kept: somebody may hold this connection as long as parts of its answers are there.
+        out, self._out = self._out, []
+        _release(out)
         self._drop_answers()
         self._host.connection_closed(self)
 

@@ -151,12 +151,15 @@ class MeteredReader:
     def room(self) -> memoryview:
         """Blocks while the frame that comes next cannot be paid for. Raises PeerClosed.
 
-        Empty when whole frames fill the buffer: the first of them can be handled now.
+        Empty when whole frames fill the buffer: the first of them can be handled now. Empty, too, when something else
+        woke the connection: an answer that is ready may hold the very memory that is waited for, and goes first.
         """
         self._frame = None
-        while not self._pay():
+        if not self._pay():
             self._get_in_line()
             self._parking.wait_woken()
+            if not self._pay():
+                return memoryview(bytearray())
         return self._inner.room()
 
     def received(self, size_bytes: int) -> None:

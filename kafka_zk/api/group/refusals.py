@@ -2,6 +2,7 @@
 
 Invariants  Each line of the request that is refused has one in the answer, doubles too. What goes on to the coordinator
             is a map: a partition that is named twice is done, and answered, once; the last line counts.
+            What goes on is there when `sort_out` returns: until the caller switches nothing of it can be deleted.
 Source      The builders of OffsetCommitResponse and OffsetDeleteResponse: addPartition, merge.
 """
 
@@ -13,6 +14,7 @@ from typing import Final, Protocol, TypeVar
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.giving_way import give_way, in_turns, let_go
+from kafka_zk.metadata.snapshot import Snapshot
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 
@@ -49,6 +51,7 @@ def sort_out(topics: Sequence[WantedTopic[P]], ctx: RequestContext) -> tuple[Lin
     refused: Lines = {}
     accepted: dict[TopicPartition, P] = {}
     cache = ctx.services.metadata_cache
+    before = cache.snapshot
     count = 0
     for topic in topics:
         name, partitions = topic.name, topic.partitions
@@ -77,7 +80,21 @@ def sort_out(topics: Sequence[WantedTopic[P]], ctx: RequestContext) -> tuple[Lin
                 refused.setdefault(name, []).append((partition.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
             else:
                 accepted[partition] = wanted
+    if cache.snapshot is not before:
+        _refuse_what_went(before, cache.snapshot, accepted, refused)
     return refused, accepted
+
+
+def _refuse_what_went(before: Snapshot, now: Snapshot, accepted: dict[TopicPartition, P], refused: Lines) -> None:
+    """Does not switch. Refuse what was deleted while others had their turns, made anew under its name or not."""
+    for partition in list(accepted):
+        name, index = partition
+        known, found = before.topics.get(name), now.topics.get(name)
+        if found is known and found is not None:
+            continue
+        if known is None or found is None or found.topic_id != known.topic_id or index not in found.partitions:
+            del accepted[partition]
+            refused.setdefault(name, []).append((index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
 
 
 def answered(

@@ -41,6 +41,7 @@ class ProducerBatch:
         self.retry_at_ms = created_ms
         self.drained_ms = created_ms
         self.attempts = 0
+        self.may_be_taken = False
         self.is_closed = False
         self.is_split_part = False
         self.leader_of_attempt = -1

@@ -29,6 +29,12 @@ from kafka_zk.protocol.errors import ErrorCode, is_retriable
 from kafka_zk.protocol.types import TopicPartition
 
 LONGEST_POLL_S = 60.0
+UNKNOWN_FATES = (
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+)
+"""The records may be in the log, or come to be there."""
 
 log = logging.getLogger("org.apache.kafka.clients.producer.internals.Sender")
 
@@ -261,7 +267,8 @@ class Sender:
             # A duplicate is there already; where, the broker does not tell.
             self._succeed(batch, outcome)
             return
-        if error == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1:
+        batch.may_be_taken = batch.may_be_taken or error in UNKNOWN_FATES
+        if error == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1 and not self._would_repeat_parts_of(batch):
             self._split(batch, now_ms)
             return
         if self._may_retry(batch, outcome, now_ms):
@@ -292,6 +299,10 @@ class Sender:
                     batch.topic_partition,
                 )
             self._metadata.request_update()
+
+    def _would_repeat_parts_of(self, batch: ProducerBatch) -> bool:
+        """Whether its records may be in the log already: their sequences do not tell parts of it for what they are."""
+        return self.idempotence is not None and batch.may_be_taken
 
     def _may_retry(self, batch: ProducerBatch, outcome: ProduceOutcome, now_ms: int) -> bool:
         if (

@@ -2,6 +2,8 @@
 
 Role        Acts, through the ReplicaManager. Knows nothing about groups.
 Invariants  `done` is called exactly once for each append, without switching: at once, or when the batch is committed.
+            What one partition is asked to take stands in its log in the order of asking: a large compressed batch is
+            checked in a thread, and what comes later waits for it. Nobody waits for replicas there.
             Batches carry a producer id in transactions only; those of offsets have the base sequence 0 and those of
             groups none, because Apache's have.
 Source      Kafka 3.9 GroupMetadataManager: appendForGroup, storeOffsets, cleanupGroupMetadata.
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
 from kafka_zk.clock import Clock
 from kafka_zk.coordinator.group.stored_batches import stored_batches
+from kafka_zk.log.turn import Turn
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
 from kafka_zk.protocol.types import TopicPartition
@@ -67,6 +70,7 @@ class OffsetsLog:
         self._required_acks = required_acks
         self._timeout_ms = timeout_ms
         self._codec = codec
+        self._turns: dict[int, Turn] = {}
 
     def append(
         self,
@@ -127,14 +131,18 @@ class OffsetsLog:
             producer_epoch=producer.producer_epoch,
             transactional=producer is not NO_PRODUCER,
         )
-        return self._replica_manager.append_records(
-            [(GROUP_METADATA_TOPIC, partition, memoryview(batch))],
-            required_acks=acks,
-            timeout_ms=self._timeout_ms,
-            internal_topics_allowed=True,
-            # All that it commits has the sequence 0: to a client's rules it would repeat itself.
-            origin=Origin.COORDINATOR,
-        )
+        turn = self._turns.get(partition)
+        if turn is None:
+            turn = self._turns[partition] = Turn()
+        with turn:
+            return self._replica_manager.append_records(
+                [(GROUP_METADATA_TOPIC, partition, memoryview(batch))],
+                required_acks=acks,
+                timeout_ms=self._timeout_ms,
+                internal_topics_allowed=True,
+                # All that it commits has the sequence 0: to a client's rules it would repeat itself.
+                origin=Origin.COORDINATOR,
+            )
 
     def read(self, partition: int, is_wanted: Callable[[], bool]) -> Iterator[Batch]:
         """Blocks between batches. All batches of the local log in order, while `is_wanted`. Raises BrokerError."""

@@ -238,3 +238,43 @@ def test_operators_see_the_pool_and_how_long_it_was_empty() -> None:
         assert 0 < shown(group, "MemoryPoolAvgDepletedPercent") <= 1
     finally:
         server.stop()
+
+
+def test_an_answer_that_is_ready_does_not_wait_for_the_memory_that_it_holds() -> None:
+    script = Script()
+    with serving(script, queued_max_request_bytes=100_000, max_idle_ms=-1) as server:
+        client, other = connect(server), connect(server)
+        client.send(b"n1")
+        script.wait_handled(1)
+        # Waits behind the first one's, and is more than is left.
+        script.answers.append([framed(bytes(200_000))])
+        client.send(b"s")
+        script.wait_handled(2)
+        eventually(lambda: memory_of(server).available_bytes < 0)
+        large = framed(b"e" + bytes(300_000))
+        client.send_raw(large[:1000])
+        eventually(lambda: "1 wait" in repr(server.memory))
+        client.send_raw(large[1000:2000])
+        (connection,) = [each for each in server.connections() if each._waiting]
+        # It has found these bytes, and no memory for the frame.
+        eventually(lambda: connection._parking is not None and not connection._parking._wants_read)
+        script.deferred[b"n1"].complete([framed(b"first")])
+        other.send(b"e")
+        assert client.receive() == b"first"
+        assert len(client.receive()) == 200_000
+        client.send_raw(large[2000:])
+        assert len(client.receive()) == 300_001
+        assert other.receive() == b"e"
+        eventually(lambda: memory_of(server).used_bytes == 0)
+
+
+def test_what_an_answer_holds_is_free_when_its_connection_ends_with_a_fault() -> None:
+    script = Script()
+    with serving(script, queued_max_request_bytes=220_000) as server:
+        client = connect(server)
+        script.answers.append([framed(bytes(200_000))])
+        # A large answer, and in the same turn a handler that fails.
+        client.send(b"s", b"x")
+        script.wait_handled(2)
+        eventually(lambda: server.connection_count == 0)
+        eventually(lambda: memory_of(server).used_bytes == 0)

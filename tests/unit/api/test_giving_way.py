@@ -23,6 +23,7 @@ from kafka_zk.network.pending import completed
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.header import decode_response_header, encode_request_header, response_header_is_flexible
 from kafka_zk.protocol.messages.describe_groups import DescribeGroupsRequest
+from kafka_zk.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafka_zk.protocol.messages.list_groups import ListGroupsRequest
 from kafka_zk.protocol.value import list_fields
 from tests.support.worst_requests import worst_requests
@@ -143,6 +144,28 @@ def test_a_refusal_that_is_too_large_ends_the_connection(broker: Broker, monkeyp
     monkeypatch.setattr(dispatch, "MAX_ANSWER_BYTES", 100)
     with pytest.raises(CloseConnection, match="larger than 100 bytes"):
         described(broker)
+
+
+def test_a_fetch_answer_that_is_too_large_keeps_no_segment_open(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.produce()
+    partition = broker.partition()
+    assert partition.log is not None
+    file = partition.log.active.file
+    served = next(api for api in broker.registry if api.name == "Fetch")
+    topics = [FetchTopic(topic="t", partitions=[FetchPartition(partition=0, partition_max_bytes=1 << 20)])]
+    topics += [
+        FetchTopic(topic=f"{number:05}" + "x" * 1000, partitions=[FetchPartition(partition=0)]) for number in range(40)
+    ]
+    request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1 << 20, session_epoch=-1, topics=topics)
+    frame = frame_of(served.key, 11, served.request.encode(request, 11))
+    assert len(frame) > LARGE_FRAME_BYTES
+    monkeypatch.setattr(dispatch, "MAX_ANSWER_BYTES", 10_000)
+    client: Any = Client()
+    with pytest.raises(CloseConnection):
+        Dispatcher(broker.services, broker.registry).handle(frame, client)
+    assert file._holders == 0
 
 
 def test_only_who_said_so_is_switched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,6 +93,7 @@ class Network:
         self._clock = clock
         self._chance = chance
         self._pending: deque[tuple[Any, Any, Any]] = deque()
+        self.is_cut_next = False
 
     def least_loaded_node(self) -> int:
         return 1
@@ -116,17 +117,20 @@ class Network:
         is_calm = self.broker.is_calm
         self._clock.advance(5 if is_calm else self._chance.choice([0, 1, 10, 100]))
         if not is_calm and self._chance.random() < 0.1:
-            self._cut()
+            self._cut(self._chance.randint(0, len(self._pending)))
+        if self.is_cut_next:
+            self.is_cut_next = False
+            self._cut(len(self._pending))
         for _turn in range(len(self._pending) if is_calm else self._chance.randrange(3)):
             if self._pending:
                 request, take, _fail = self._pending.popleft()
                 take(self.broker.take(request))
 
-    def _cut(self) -> None:
-        """Some requests reached the broker; no answer comes back."""
+    def _cut(self, taken_count: int) -> None:
+        """The first requests reached the broker; no answer comes back."""
         cut_off = list(self._pending)
         self._pending.clear()
-        for request, _take, _fail in cut_off[: self._chance.randint(0, len(cut_off))]:
+        for request, _take, _fail in cut_off[:taken_count]:
             self.broker.take(request)
         for _request, _take, fail in cut_off:
             fail(DisconnectException("cut"))
@@ -164,7 +168,7 @@ class Life:
             "partitioner.adaptive.partitioning.enable": False,
         }
         settings = producer_settings(ClientConfig(PRODUCER_KEYS, given))
-        network: Any = Network(self.broker, self.clock, chance)
+        self.network = network = cast(Any, Network(self.broker, self.clock, chance))
         self.accumulator = RecordAccumulator(settings, network.wakeup)
         metrics = ProducerMetrics(ClientMetrics("c", num_samples=2, window_ms=30_000))
         self.sender = Sender(
@@ -240,3 +244,22 @@ def test_a_part_of_a_split_batch_whose_time_is_over_before_it_is_sent_leaves_no_
     life.turn()
     assert life.acknowledged == [1, 2, 5]
     assert life.broker.out_of_order_count == 0
+
+
+def test_a_batch_that_may_be_there_already_is_not_split(chance: random.Random) -> None:
+    life = Life(chance, batch_size=200)
+    life.broker.is_calm = True
+    life.broker.largest_count = 100
+    for _ in range(4):
+        life.append()
+    life.network.is_cut_next = True
+    life.turn()
+    # Somebody lowers max.message.bytes.
+    life.broker.largest_count = 2
+    for _ in range(8):
+        life.turn()
+    assert life.broker.values == [1, 2, 3, 4]
+    life.append()
+    for _ in range(8):
+        life.turn()
+    assert life.broker.values == [1, 2, 3, 4, 5]

@@ -1,0 +1,102 @@
+"""Commits beside deletions that take long: neither overtakes the other."""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import gevent
+import pytest
+
+from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
+from kafka_zk.giving_way import InTurns
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafka_zk.protocol.types import TopicPartition
+
+from .test_coordinator_log import GROUP, Coordinated, wait
+
+LZ4 = "3"
+MANY = 20_000
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Coordinated]:
+    coordinated = Coordinated(tmp_path, **{"offsets.topic.compression.codec": LZ4})
+    coordinated.lead()
+    yield coordinated
+    coordinated.close()
+
+
+def commit(made: Coordinated, partitions: Collection[TopicPartition], offset: int) -> set[ErrorCode]:
+    value = OffsetAndMetadata(offset, 0, "", made.broker.clock.wall_ms())
+    answer = made.coordinator.commit_offsets(
+        GROUP,
+        member_id="",
+        group_instance_id=None,
+        generation=-1,
+        offsets=dict.fromkeys(partitions, value),
+    )
+    return set(answer.value.values())
+
+
+def committed(made: Coordinated, partition: TopicPartition) -> int | None:
+    found = made.coordinator.fetch_offsets(GROUP, [partition], require_stable=False)[1][partition].value
+    return found and found.offset
+
+
+def test_a_commit_stands_behind_the_tombstones_of_a_deletion_that_came_before_it(made: Coordinated) -> None:
+    # Names that compress badly: the batch of their tombstones is checked in a thread.
+    chance = random.Random(1)
+    letters = string.ascii_lowercase + string.digits
+    partitions = [TopicPartition("".join(chance.choices(letters, k=60)), 0) for _ in range(900)]
+    assert commit(made, partitions, 5) == {ErrorCode.NONE}
+    first = partitions[0]
+    deletion = gevent.spawn(made.coordinator.delete_offsets, GROUP, partitions)
+    wait(lambda: committed(made, first) is None)
+    assert commit(made, [first], 9) == {ErrorCode.NONE}
+    deletion.join()
+    wait(lambda: made.is_idle)
+    assert committed(made, first) == 9
+    made.follow(epoch=1)
+    made.lead(epoch=2)
+    assert committed(made, first) == 9
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_what_is_deleted_while_a_commit_is_sorted_out_in_turns_is_not_committed(
+    made: Coordinated, comes_back: bool
+) -> None:
+    broker = made.broker
+    broker.services.group_coordinator = made.coordinator
+    broker.update_metadata({"t": {0: 1}, "many": dict.fromkeys(range(MANY), 1)}, id_of_topic=uuid4())
+    line = OffsetCommitRequestPartition
+    topics = [
+        OffsetCommitRequestTopic(name="t", partitions=[line(partition_index=0, committed_offset=1_000_000)]),
+        OffsetCommitRequestTopic(
+            name="many", partitions=[line(partition_index=index, committed_offset=1) for index in range(MANY)]
+        ),
+    ]
+
+    def delete() -> None:
+        broker.update_metadata({"t": {0: -2}})
+        if comes_back:
+            broker.update_metadata({"t": {0: 1}}, id_of_topic=uuid4())
+
+    def ask() -> list[int]:
+        with InTurns(large=True):
+            gevent.spawn(delete)
+            answer = broker.call(OffsetCommitRequest(group_id=GROUP, topics=topics), 8)
+            response = answer.result() if hasattr(answer, "result") else answer
+        return [each.error_code for topic in response.topics for each in topic.partitions if topic.name == "t"]
+
+    assert gevent.spawn(ask).get() == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert committed(made, TopicPartition("t", 0)) is None
+    assert committed(made, TopicPartition("many", MANY - 1)) == 1
