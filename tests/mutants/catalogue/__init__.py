@@ -12,6 +12,7 @@ from tests.mutants.catalogue import (
     large_requests,
     log,
     network,
+    rare_meetings,
     record_and_protocol,
     replication,
     spark,
@@ -30,4 +31,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *network.MUTANTS,
     *spark.MUTANTS,
     *tools.MUTANTS,
+    *rare_meetings.MUTANTS,
 )
