@@ -228,7 +228,7 @@ class Dispatcher:
             except Exception as error:
                 # What cannot be encoded is a bug of ours, or too much; the client must not wait for it.
                 if route.sends_slices:
-                    _release_slices(response)
+                    _release_slices(response, in_turns)
                 reason = _too_large() if isinstance(error, TooLargeToWrite) else error
                 response = _failure(route, request, ctx, reason, in_turns)
                 parts = _encode_failure(route, ctx.correlation_id, response, in_turns)
@@ -358,11 +358,12 @@ def _encode(route: Route, correlation_id: int, response: Any) -> Parts:
     return [_size_and_id(size_bytes + 4, correlation_id), *parts]
 
 
-def _release_slices(response: Any) -> None:
-    """Blocks in turns. Give back what an answer that is not sent holds of segment files."""
+def _release_slices(response: Any, in_turns: bool) -> None:
+    """Give back what an answer that is not sent holds of segment files. Blocks if it is done `in_turns`."""
     for topic in response.responses:
         for partition in topic.partitions:
-            give_way()
+            if in_turns:
+                give_way()
             records = partition.records
             if records and not isinstance(records, IN_MEMORY):
                 for piece in records:

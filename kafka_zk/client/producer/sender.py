@@ -34,7 +34,7 @@ UNKNOWN_FATES = (
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
 )
-"""The records may be in the log, or come to be there."""
+"""The records may be in the log, or come to be there. They are, too, where an error comes with an offset."""
 
 log = logging.getLogger("org.apache.kafka.clients.producer.internals.Sender")
 
@@ -267,10 +267,11 @@ class Sender:
             # A duplicate is there already; where, the broker does not tell.
             self._succeed(batch, outcome)
             return
-        batch.may_be_taken = batch.may_be_taken or error in UNKNOWN_FATES
         if error == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1 and not self._would_repeat_parts_of(batch):
             self._split(batch, now_ms)
             return
+        if error in UNKNOWN_FATES or outcome.base_offset >= 0:
+            batch.may_be_taken = True
         if self._may_retry(batch, outcome, now_ms):
             log.warning(
                 "[%s] Got error produce response on topic-partition %s, retrying (%s attempts left). Error: %s",

@@ -129,9 +129,16 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/client/producer/test_sender_lives.py -k not_split",
     ),
     Mutant(
+        breaks="a batch whose error comes with an offset is not split",
+        file="kafka_zk/client/producer/sender.py",
+        old="        if error in UNKNOWN_FATES or outcome.base_offset >= 0:\n",
+        new="        if error in UNKNOWN_FATES:\n",
+        tests="tests/unit/client/producer/test_sender_lives.py -k not_split",
+    ),
+    Mutant(
         breaks="a fetch answer that is too large keeps no segment open",
         file="kafka_zk/api/dispatch.py",
-        old="                if route.sends_slices:\n                    _release_slices(response)\n",
+        old="                if route.sends_slices:\n                    _release_slices(response, in_turns)\n",
         new="",
         tests="tests/unit/api/test_giving_way.py -k segment_open",
     ),

@@ -10,6 +10,8 @@ import random
 from collections import Counter, deque
 from typing import Any, cast
 
+import pytest
+
 from kafka_zk.client.client_metrics import ClientMetrics
 from kafka_zk.client.config import ClientConfig
 from kafka_zk.client.errors import DisconnectException
@@ -32,6 +34,15 @@ LONGEST_OUT_OF_ORDER = 3
 """Answers OUT_OF_ORDER to the same batch in a row."""
 
 
+def first_value(request: Any) -> int:
+    (batch,) = batches(request.topic_data[0].partition_data[0].records)
+    return int(bytes(decode_records(batch)[0].value or b""))
+
+
+def error_of(answer: ProduceResponse) -> int:
+    return answer.responses[0].partition_responses[0].error_code
+
+
 class CheckingBroker:
     """One partition, and one producer's sequences as Apache 3.9 checks them (ProducerAppendInfo.checkSequence)."""
 
@@ -51,13 +62,17 @@ class CheckingBroker:
         (batch,) = batches(data.records)
         values = [int(bytes(record.value or b"")) for record in decode_records(batch)]
         error, offset = self._append(batch.header, values)
-        if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            self.out_of_order[values[0]] += 1
-            self.out_of_order_count += 1
-        else:
-            self.out_of_order.pop(values[0], None)
         answer = PartitionProduceResponse(index=data.index, error_code=error, base_offset=offset)
         return ProduceResponse(responses=[TopicProduceResponse(name="t", partition_responses=[answer])])
+
+    def heard(self, request: Any, answer: ProduceResponse) -> None:
+        """Of an answer that is lost the sender learns nothing, and does the same again."""
+        first = first_value(request)
+        if error_of(answer) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            self.out_of_order[first] += 1
+            self.out_of_order_count += 1
+        else:
+            self.out_of_order.pop(first, None)
 
     def _append(self, header: Any, values: list[int]) -> tuple[ErrorCode, int]:
         fate = 1.0 if self.is_calm else self._chance.random()
@@ -94,6 +109,7 @@ class Network:
         self._chance = chance
         self._pending: deque[tuple[Any, Any, Any]] = deque()
         self.is_cut_next = False
+        self.leaves_next = False
 
     def least_loaded_node(self) -> int:
         return 1
@@ -124,7 +140,13 @@ class Network:
         for _turn in range(len(self._pending) if is_calm else self._chance.randrange(3)):
             if self._pending:
                 request, take, _fail = self._pending.popleft()
-                take(self.broker.take(request))
+                answer = self.broker.take(request)
+                if self.leaves_next:
+                    # The leader went while the replicas were waited for; the answer has the offset all the same.
+                    answer.responses[0].partition_responses[0].error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+                    self.leaves_next = False
+                self.broker.heard(request, answer)
+                take(answer)
 
     def _cut(self, taken_count: int) -> None:
         """The first requests reached the broker; no answer comes back."""
@@ -246,13 +268,14 @@ def test_a_part_of_a_split_batch_whose_time_is_over_before_it_is_sent_leaves_no_
     assert life.broker.out_of_order_count == 0
 
 
-def test_a_batch_that_may_be_there_already_is_not_split(chance: random.Random) -> None:
+@pytest.mark.parametrize("fault", ["is_cut_next", "leaves_next"])
+def test_a_batch_that_may_be_there_already_is_not_split(chance: random.Random, fault: str) -> None:
     life = Life(chance, batch_size=200)
     life.broker.is_calm = True
     life.broker.largest_count = 100
     for _ in range(4):
         life.append()
-    life.network.is_cut_next = True
+    setattr(life.network, fault, True)
     life.turn()
     # Somebody lowers max.message.bytes.
     life.broker.largest_count = 2
