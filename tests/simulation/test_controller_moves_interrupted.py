@@ -1,11 +1,20 @@
 """Reassignments that meet something else half way: a death, a cancellation, a deletion, a missing leader."""
 
+import gevent
+
 from kafka_zk.controller import events
 from kafka_zk.controller.decisions.requests import RequestBatch
 from kafka_zk.controller.errors import BatchAbandoned
+from kafka_zk.controller.handlers import reassignment
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrRequest
-from kafka_zk.zk.znodes import ReassignPartitionsZNode, TopicZNode
+from kafka_zk.zk.znodes import (
+    LogDirEventNotificationZNode,
+    PartitionReplicas,
+    ReassignPartitionsZNode,
+    TopicAssignment,
+    TopicZNode,
+)
 from tests.simulation.scenes import TOPIC_ID, alter_partition, outcome, partition_states, requests_since, start_move, tp
 
 
@@ -133,3 +142,56 @@ def test_a_move_that_leaves_a_batch_half_done_ends_the_term(cluster, monkeypatch
     assert isinstance(pending.error, BatchAbandoned)
     assert cluster.controller.controller_epoch == epoch + 1
     assert cluster.brokers[3].hosted[tp()][0] == 2, "the next term told the brokers"
+
+
+def test_what_a_move_added_goes_though_the_controller_that_gave_it_up_died(cluster, monkeypatch):
+    create(cluster, {0: [2]})
+    start_move(cluster, (3, 1))
+    alter_partition(cluster, [2, 3])
+    crash(cluster, 2)
+    cluster.start(2)
+    alter_partition(cluster, [3, 2], leader=3)
+    write = reassignment._write
+
+    def dies_after_it(*arguments):
+        write(*arguments)
+        monkeypatch.undo()
+        raise gevent.GreenletExit
+
+    monkeypatch.setattr(reassignment, "_write", dies_after_it)
+    cluster.controller.submit(events.ApiPartitionReassignment({tp(): None}))
+    cluster.settle()
+    crash(cluster, 1)
+    assert assigned(cluster) == ((2,), (), ())
+    state = cluster.state("t")
+    assert (state.leader, state.isr) == (2, (2,))
+    assert tp() not in cluster.brokers[3].hosted
+
+
+def test_what_a_move_added_stays_where_it_alone_is_in_sync(cluster, monkeypatch):
+    create(cluster, {0: [2]})
+    start_move(cluster, (3, 1))
+    alter_partition(cluster, [2, 3])
+    crash(cluster, 2)
+    before = cluster.state("t")
+    assert before.isr == (3,)
+    # Somebody wrote so, by whatever tool.
+    znode = cluster.zookeeper.nodes[TopicZNode.path("t")]
+    znode.data = TopicZNode.encode(TopicAssignment({0: PartitionReplicas((2,))}, TOPIC_ID))
+    crash(cluster, 1)
+    cluster.start(1)
+    assert cluster.state("t").isr == (3,)
+    assert tp() in cluster.brokers[3].hosted
+
+
+def test_a_replica_whose_directory_has_failed_joins_no_isr(cluster):
+    create(cluster, {0: [2]})
+    start_move(cluster, (3,))
+    cluster.brokers[3].failed_dirs.add(tp())
+    for number in range(2):
+        path = f"{LogDirEventNotificationZNode.PATH}/log_dir_event_{number:010}"
+        cluster.zookeeper.ensure(path, LogDirEventNotificationZNode.encode(3))
+        cluster.settle()
+    answer = alter_partition(cluster, [2, 3])
+    assert answer.topics[0].partitions[0].error_code == ErrorCode.INELIGIBLE_REPLICA
+    assert tp() in cluster.brokers[2].hosted

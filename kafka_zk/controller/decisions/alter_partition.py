@@ -88,8 +88,7 @@ def decide(
         return Refused(InvalidRequest())
     if wanted.recovery_state == RECOVERING and current.recovery_state == RECOVERED:
         return Refused(InvalidRequest())
-    live = set(context.live_broker_ids())
-    if any(member not in live for member in wanted.isr):
+    if not all(context.is_replica_online(member, partition) for member in wanted.isr):
         # The error came with version 2; older leaders know only this one and retry on it.
         return Refused(OperationNotAttempted() if api_version <= 1 else IneligibleReplica())
     return Write(

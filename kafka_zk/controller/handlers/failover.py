@@ -51,6 +51,7 @@ def take_office(term: Term) -> None:
     term.replicas.start()
     term.partitions.start()
     term.info(f"Ready to serve as the new controller with epoch {term.context.epoch}")
+    reassignment.drop_abandoned(term)
     reassignment.on_znode(term)
     reassignment.resume(term, lambda assignment: assignment.is_being_reassigned)
     deletion.resume(term)

@@ -72,6 +72,27 @@ def resume(term: Term, concerns: Callable[[ReplicaAssignment], bool]) -> None:
             _advance(term, partition, assignment)
 
 
+def drop_abandoned(term: Term) -> None:
+    """Blocks. At a failover: take away replicas in sync, or leading, that no assignment names any more.
+
+    A reassignment was given up, and the controller that wrote so died before it took them away. Where no assigned
+    replica is alive and in sync, they are all there is, and stay.
+    Differs from Kafka, which leaves them: the partition has no leader once only they are in sync and restart.
+    """
+    context = term.context
+    for partition, state in list(context.leadership.items()):
+        assigned = context.assignment(partition).replicas
+        abandoned = [each for each in dict.fromkeys((state.leader, *state.isr)) if each >= 0 and each not in assigned]
+        in_sync = [each for each in state.isr if each in assigned and context.is_replica_online(each, partition)]
+        if not abandoned or not in_sync or not context.needs_a_leader(partition):
+            continue
+        if state.leader in abandoned:
+            term.partitions.move([partition], PartitionState.ONLINE, Strategy.OFFLINE)
+        for broker_id in abandoned:
+            context.replica_states[PartitionReplica(partition, broker_id)] = ReplicaState.ONLINE
+        _remove_replicas(term, partition, abandoned)
+
+
 def complete_if_caught_up(term: Term, partition: TopicPartition) -> None:
     """Blocks. After an ISR change: finish the partition's reassignment if every target replica is in the ISR."""
     assignment = term.context.assignment(partition)

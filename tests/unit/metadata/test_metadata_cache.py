@@ -144,3 +144,16 @@ def test_listeners_hear_of_each_update_after_the_swap() -> None:
     cache.update(update(topic("a", ID_A, {0: 1})))
     cache.update(update(topic("a", ID_A, {0: -2}), topic("b", ID_B, {0: 1})))
     assert heard == [(["a"], [], False), (["a", "b"], [TopicPartition("a", 0)], True)]
+
+
+def test_of_a_topic_that_was_made_anew_unheard_nothing_of_the_old_one_stays() -> None:
+    cache = MetadataCache()
+    gone: list[TopicPartition] = []
+    cache.on_change(lambda topics, deleted: gone.extend(deleted))
+    cache.update(update(topic("t", ID_A, {0: 1, 1: 1}), topic("other", NULL_UUID, {0: 1})))
+    cache.update(update(topic("t", ID_B, {0: 1}), topic("other", NULL_UUID, {1: 1})))
+    found, other = cache.topic("t"), cache.topic("other")
+    assert found is not None and other is not None
+    assert (found.topic_id, list(found.partitions)) == (ID_B, [0])
+    assert gone == [TopicPartition("t", 0), TopicPartition("t", 1)]
+    assert sorted(other.partitions) == [0, 1], "a controller that tells no ids tells nothing of this"
