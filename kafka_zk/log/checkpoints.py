@@ -50,11 +50,14 @@ class Checkpoints:
     def write_recovery_points(self, data_dir: DataDir) -> None:
         logs = self._logs_in(data_dir, with_future=True)
         points = {each.topic_partition: each.recovery_point for each in logs}
-        before = data_dir.directory.checkpointed
-        # Until it is written the file says the one or the other: who truncates meanwhile has to know of both.
-        data_dir.directory.checkpointed = {each: max(point, before.get(each, 0)) for each, point in points.items()}
-        data_dir.write_checkpoint(names.RECOVERY_POINTS, points)
-        data_dir.directory.checkpointed = points
+        directory = data_dir.directory
+        # Until it is written the file says any of these: who truncates meanwhile has to know of all.
+        directory.being_checkpointed.append(points)
+        try:
+            data_dir.write_checkpoint(names.RECOVERY_POINTS, points)
+        finally:
+            directory.being_checkpointed.remove(points)
+        directory.checkpointed = points
 
     def write_log_start_offsets(self, data_dir: DataDir) -> None:
         """Only logs that start inside their first segment need an entry."""

@@ -57,6 +57,7 @@ class LogDirectory:
         self.conversion_begins = conversion_begins
         self.checkpointed: dict[TopicPartition, int] = {}
         """The recovery points as the checkpoint on the disk has them."""
+        self.being_checkpointed: list[dict[TopicPartition, int]] = []
         self.write_recovery_points: Callable[[], None] = lambda: None
         self.is_offline = False
         self.inline_from_ms = 0
@@ -78,7 +79,8 @@ class LogDirectory:
 
     def recovery_point_lowered(self, topic_partition: TopicPartition, recovery_point: int) -> None:
         """Blocks. A log was truncated: have the checkpoint say so if it promises more. Raises KafkaStorageError."""
-        if self.checkpointed.get(topic_partition, 0) > recovery_point:
+        known = (self.checkpointed, *self.being_checkpointed)
+        if max(each.get(topic_partition, 0) for each in known) > recovery_point:
             self.write_recovery_points()
 
     def room(self) -> tuple[int, int]:

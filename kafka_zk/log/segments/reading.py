@@ -174,21 +174,35 @@ class LogReader:
             if (following is not None and following.base_offset <= log_start_offset) or not segment.size_bytes:
                 continue
             if segment.has_gone():
-                # While this look-up waited.
-                continue
+                break
             self._track(segment)
             if segment.largest_timestamp < timestamp:
+                if segment.has_gone():
+                    break
                 continue
             for position, header in segment.batches_at_or_after_time(timestamp, log_start_offset):
                 for found, offset in times(segment.file.read_batch(position, header.size_bytes)):
                     if found >= timestamp and offset >= log_start_offset:
                         return TimestampOffset(found, offset, header.partition_leader_epoch)
-        return None
+                if segment.has_gone():
+                    break
+            if segment.has_gone():
+                break
+        else:
+            return None
+        if self._segments.at(segment.base_offset) is segment:
+            # The log itself was closed or deleted.
+            return None
+        # It went while this look-up waited; a cleaned one may stand in its place.
+        return self.first_at_or_after(timestamp, log_start_offset, times)
 
     def with_max_timestamp(self, times: Times = times_of) -> TimestampOffset | None:
         """The first record of the batch that has the largest timestamp of all; None when no record has one."""
         best: LogSegment | None = None
         for segment in self._segments:
+            if segment.has_gone() and self._segments.at(segment.base_offset) is not segment:
+                # While this look-up waited; a cleaned one may stand in its place.
+                return self.with_max_timestamp(times)
             if segment.size_bytes and not segment.has_gone():
                 self._track(segment)
                 segment.load_times()

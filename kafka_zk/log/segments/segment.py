@@ -180,7 +180,10 @@ class LogSegment:
         """Learn from the files what an append or a roll must know about the past. Raises OSError."""
         if self._times_loaded:
             return
-        if not self._last_entries_agree():
+        is_right = self._last_entries_agree()
+        if self.has_gone():
+            return
+        if not is_right:
             self._rebuild_indexes()
             return
         known = self.time_index.last
@@ -348,6 +351,8 @@ class LogSegment:
         if not (self.offset_index.file.is_whole() and self.time_index.file.is_whole()):
             return False
         self.position_of(1 << 62)  # Looks at the last entry.
+        if self.has_gone():
+            return False
         known = self.time_index.last
         return self._agrees(known, self.position_of(known.offset))
 
@@ -392,6 +397,8 @@ class LogSegment:
 
     def batches_at_or_after_time(self, timestamp: int, starting_offset: int) -> Iterator[BatchAt]:
         """The batches that may hold a record of `timestamp` or later, at or behind an offset; oldest first."""
+        if self.has_gone():
+            return
         known = self.time_index.lookup(timestamp)
         first = self.position_of(known.offset)
         if self.has_gone():

@@ -146,26 +146,31 @@ def test_a_walk_finds_what_appends_had_indexed(tmp_path: Path) -> None:
     assert (walk.position, walk.first_timestamp) == (log.active.size_bytes, T0)
 
 
-@pytest.mark.parametrize("kind", [names.TIME_INDEX, names.OFFSET_INDEX])
+@pytest.mark.parametrize(
+    ("wrong", "by_max"), [("time", False), ("time", True), ("second", False), ("last", False), ("last", True)]
+)
 def test_a_look_up_by_time_opens_nothing_of_a_segment_that_went_while_it_waited(
-    tmp_path: Path, gate: Gate, kind: str
+    tmp_path: Path, gate: Gate, wrong: str, by_max: bool
 ) -> None:
     place = Place(tmp_path)
     small = {"segment_bytes": 1000, "index_interval_bytes": 100}
     log = place.open(topic_config(**small))
     fill(log, 0, COUNT)
     log.close()
-    index = place.partition / names.offset_file_name(0, kind)
-    if kind == names.TIME_INDEX:
+    index = place.partition / names.offset_file_name(0, names.TIME_INDEX if wrong == "time" else names.OFFSET_INDEX)
+    entries = bytearray(index.read_bytes())
+    if wrong == "time":
         # As a power cut leaves it.
-        index.write_bytes(index.read_bytes() + bytes(12))
-    else:
-        entries = bytearray(index.read_bytes())
+        entries += bytes(12)
+    elif wrong == "second":
         entries[ENTRY.size : 2 * ENTRY.size] = ENTRY.pack(4, 7)
-        index.write_bytes(entries)
+    else:
+        offset, position = ENTRY.unpack(entries[-ENTRY.size :])
+        entries[-ENTRY.size :] = ENTRY.pack(offset, position + 1)
+    index.write_bytes(entries)
     log = place.open(topic_config(**small, retention_bytes=1000), clean=True, recovery_point=COUNT)
     log.update_high_watermark(COUNT)
-    looked_up = gevent.spawn(log.offset_for_timestamp, T0 + 5)
+    looked_up = gevent.spawn(log.max_timestamp_offset) if by_max else gevent.spawn(log.offset_for_timestamp, T0 + 5)
     gate.wait_until_reached()
     assert log.delete_old_segments(T0) > 0
     gate.may_go_on.set()

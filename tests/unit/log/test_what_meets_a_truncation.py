@@ -95,3 +95,35 @@ def test_a_checkpoint_that_is_written_while_a_log_is_cut_promises_no_more_than_t
     gevent.joinall([task, cut], raise_error=True)
     assert read_offsets(tmp_path / names.RECOVERY_POINTS)[TP] <= 5
     broker.close()
+
+
+def test_of_two_checkpoints_that_are_written_at_once_neither_stays_above_a_cut(tmp_path: Path) -> None:
+    disk = SlowDisk()
+    broker = Broker(tmp_path, disk=disk)
+    broker.lead()
+    log = log_of(broker)
+    (data_dir,) = broker.log_manager._dirs
+    write = broker.log_manager.checkpoints.write_recovery_points
+    fill(log, 20, 0, "x")
+    log.flush()
+    disk.stops_at = names.RECOVERY_POINTS
+    first = gevent.spawn(write, data_dir)
+    disk.wait_until_reached()
+    fill(log, 40, 0, "x")
+    log.flush()
+    second = gevent.spawn(write, data_dir)
+    gevent.idle()
+    # The second one stops where the first did.
+    disk.is_reached.clear()
+    disk.stops_at = names.RECOVERY_POINTS
+    disk.may_go_on.set()
+    gevent.sleep(0)
+    disk.may_go_on.clear()
+    disk.wait_until_reached()
+    first.join()
+    cut = gevent.spawn(log.truncate_to, 30)
+    gevent.idle()
+    disk.may_go_on.set()
+    gevent.joinall([second, cut], raise_error=True)
+    assert read_offsets(tmp_path / names.RECOVERY_POINTS)[TP] <= 30
+    broker.close()
