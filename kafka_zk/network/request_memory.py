@@ -186,6 +186,10 @@ class MeteredReader:
         """As of FrameReader. Who waits for an answer takes no memory for what comes behind it: others may need it to
         make that answer."""
         self._frame = None
+        ticket, self._ticket = self._ticket, None
+        if ticket is not None:
+            # A late answer muted the connection while it stood in line.
+            self._memory.leave(ticket)
         self._inner.rest()
 
     def rest_for_bytes(self) -> None:

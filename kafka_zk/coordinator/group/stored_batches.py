@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from kafka_zk.log.copying import read_bytes
+from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import Batch, batches
 
@@ -31,7 +32,9 @@ def stored_batches(
     offset = -1
     while is_wanted():
         # Another one each time, if the partition was moved into another log directory meanwhile.
-        log = replica_manager.get_partition(partition).leader_log()
+        log = replica_manager.get_partition(partition).log
+        if log is None:
+            raise KafkaStorageError(f"The log of {partition} is offline")
         before = offset = max(offset, log.log_start_offset)
         if offset >= log.log_end_offset:
             return

@@ -278,3 +278,24 @@ def test_what_an_answer_holds_is_free_when_its_connection_ends_with_a_fault() ->
         script.wait_handled(2)
         eventually(lambda: server.connection_count == 0)
         eventually(lambda: memory_of(server).used_bytes == 0)
+
+
+def test_a_connection_that_is_muted_leaves_the_line_for_memory() -> None:
+    script = Script()
+    with serving(script, queued_max_request_bytes=10) as server:
+        throttled, busy, other = connect(server), connect(server), connect(server)
+        throttled.send(b"n")
+        script.wait_handled(1)
+        busy.send(b"b" + bytes(50))
+        script.wait_handled(2)
+        throttled.send(b"e" + bytes(50))
+        eventually(lambda: "1 wait" in repr(server.memory))
+        # The answer comes late, and is throttled.
+        (connection,) = [each for each in server.connections() if each._waiting and each.unanswered_count]
+        connection.mute(60_000)
+        script.deferred[b"n"].complete([framed(b"late")])
+        assert throttled.receive() == b"late"
+        eventually(lambda: "0 wait" in repr(server.memory))
+        script.unblock.set()
+        busy.receive()
+        assert other.ask(b"e") == b"e"

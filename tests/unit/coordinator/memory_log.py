@@ -52,7 +52,7 @@ class MemoryLog:
     def get_partition(self, topic_partition: TopicPartition) -> Any:
         if topic_partition.partition not in self.led:
             raise NotLeaderOrFollower
-        return SimpleNamespace(leader_log=lambda: self._log(topic_partition.partition))
+        return SimpleNamespace(log=self._log(topic_partition.partition))
 
     def append_records(
         self, entries: Sequence[tuple[str, int, memoryview]], *, required_acks: int, **_: Any

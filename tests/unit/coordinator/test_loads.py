@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import gevent
 import pytest
@@ -280,3 +281,39 @@ def test_a_partition_that_is_made_anew_is_loaded_though_its_epochs_begin_again(
     assert all_fetched(loading) == [(ErrorCode.NONE, None)] * len(GROUPS)
     assert commit(loading, GROUPS[0], 8) is ErrorCode.NONE
     assert fetched(loading, GROUPS[0]) == (ErrorCode.NONE, 8)
+
+
+def test_a_load_ends_though_the_leader_is_told_a_new_epoch_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Coordinated(tmp_path)
+    made.lead()
+    assert made.commit(5) is ErrorCode.NONE
+    made.follow(epoch=1)
+    reads, goes_on, read = Event(), Event(), stored_batches.read_bytes
+
+    def read_slowly(*arguments: Any) -> Any:
+        found = read(*arguments)
+        reads.set()
+        goes_on.wait()
+        return found
+
+    monkeypatch.setattr(stored_batches, "read_bytes", read_slowly)
+    made.broker.lead(OFFSETS, epoch=2, partition_epoch=2)
+    assert reads.wait(30)
+    # A marker waits for the log's turn, and the order of the next epoch for the marker.
+    partition = made.broker.partition(OFFSETS)
+    log = partition.log
+    assert log is not None
+    log.turn.take()
+    marker = gevent.spawn(made.end_transaction, is_commit=True, heard=False)
+    wait(lambda: partition._appending == 1)
+    order = gevent.spawn(made.broker.lead, OFFSETS, epoch=3, partition_epoch=3)
+    wait(lambda: not partition.is_leader)
+    goes_on.set()
+    for _ in range(20):
+        gevent.sleep(0.001)
+    log.turn.leave()
+    gevent.joinall([order, marker], timeout=30, raise_error=True)
+    wait(lambda: made.fetch() == (ErrorCode.NONE, 5))
+    made.close()
