@@ -10,6 +10,9 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.support.raw_client import RawClient
+from tests.support.wire import wait_for_brokers
+
 PATIENCE_S = 30
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -40,6 +43,9 @@ class Librdkafka:
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
         self.errors: list[KafkaError] = []
+        # Apache's broker names no broker for some milliseconds after its start, and librdkafka parts from all it knows.
+        with RawClient(bootstrap.split(",")[0]) as client:
+            wait_for_brokers(client)
         self.admin = AdminClient(self._settings({}))
         self._consumers: list[Consumer] = []
 
@@ -71,7 +77,10 @@ class Librdkafka:
         name = f"topic-{next(self._topics)}"
         given = {"retention.ms": "-1"} | {key.replace("_", "."): str(value) for key, value in configs.items()}
         created = self.admin.create_topics([NewTopic(name, partitions, 1, config=given)], operation_timeout=PATIENCE_S)
-        created[name].result(PATIENCE_S)
+        try:
+            created[name].result(PATIENCE_S)
+        except TimeoutError as error:
+            raise AssertionError(f"{name} was not created after {PATIENCE_S} s; librdkafka: {self.errors}") from error
         return name
 
     def write(self, topic: str, records: Iterable[Written], **settings: object) -> list[Message]:

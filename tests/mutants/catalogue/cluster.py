@@ -631,8 +631,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a topic that is deleted leaves no copy in another log directory",
         file="kafka_zk/log/manager.py",
-        old="            self.drop_future_log(topic_partition)\n            # Before",
-        new="            # Before",
+        old="                self.drop_future_log(topic_partition)\n            # Before",
+        new="                pass\n            # Before",
         tests="tests/unit/replication/test_log_dir_moves.py",
     ),
     Mutant(
