@@ -34,7 +34,11 @@ public class WordCount {
                 .to(args[3], Produced.with(Serdes.String(), Serdes.Long()));
         KafkaStreams streams = new KafkaStreams(builder.build(), settings);
         streams.setStateListener((now, before) -> System.out.println("state " + now));
-        Runtime.getRuntime().addShutdownHook(new Thread(streams::close));
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            streams.close();
+            // The listener hears of the last state after close() has seen it, maybe too late to say so.
+            System.out.println("closed " + streams.state());
+        }));
         streams.start();
     }
 }
