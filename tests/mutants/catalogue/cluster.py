@@ -17,9 +17,9 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/coordinator/group/stored_batches.py",
         old="""    while is_wanted():
         # Another one each time, if the partition was moved into another log directory meanwhile.
-        log = replica_manager.get_partition(partition).leader_log()
+        log = replica_manager.get_partition(partition).log
 """,
-        new="""    log = replica_manager.get_partition(partition).leader_log()
+        new="""    log = replica_manager.get_partition(partition).log
     while is_wanted():
 """,
         tests="tests/unit/coordinator/test_loads.py -k moved",

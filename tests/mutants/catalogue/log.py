@@ -260,7 +260,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a power cut: after a truncation the checkpoint promises no more than there is",
         file="kafka_zk/log/directory/log_directory.py",
-        old="        if self.checkpointed.get(topic_partition, 0) > recovery_point:\n",
+        old="        if max(each.get(topic_partition, 0) for each in known) > recovery_point:\n",
         new="        if self.checkpointed is None:\n",
         tests="tests/unit/log/test_power_cuts.py tests/crash",
     ),
