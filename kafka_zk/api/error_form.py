@@ -15,13 +15,12 @@ from enum import Enum, auto
 from typing import Any
 
 from kafka_zk.api.registry import PRODUCE_KEY
+from kafka_zk.api.walk import IN_WORDS
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_code_for, message_of
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.schema import Field, Struct, Versions
 
 ALL_VERSIONS = Versions.parse("0+")
-IN_WORDS = 1_000
-"""So many elements of one answer say why they failed; equal ones are one object."""
 
 
 class Text(Enum):

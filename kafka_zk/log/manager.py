@@ -336,22 +336,18 @@ class LogManager:
         """
         if topic_partition not in self._put_back or topic_partition not in self._logs:
             return False
-        found = self._logs.pop(topic_partition)
-        self._put_back.discard(topic_partition)
-        data_dir = self._dir_of(found)
-        data_dir.log_count -= 1
-        data_dir.recovery_points.pop(topic_partition, None)
-        if self._cleaner is not None:
-            self._cleaner.forget(found)
-        self._retired.retire(found, DirKind.STRAY)
-        self._checkpoint_now(data_dir)
+        self._take_out(topic_partition, DirKind.STRAY)
         return True
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
         """Blocks. Take the log out of service now, and its files off the disk later. Raises KafkaStorageError."""
-        found = self._logs.pop(topic_partition, None)
-        if found is None:
-            return
+        if topic_partition in self._logs:
+            self._take_out(topic_partition, DirKind.DELETED)
+
+    def _take_out(self, topic_partition: TopicPartition, kind: DirKind) -> None:
+        """Blocks. The log's directory gets the name of `kind`. Raises KafkaStorageError."""
+        found = self._logs.pop(topic_partition)
+        self._put_back.discard(topic_partition)
         data_dir = self._dir_of(found)
         data_dir.log_count -= 1
         data_dir.recovery_points.pop(topic_partition, None)
@@ -363,7 +359,7 @@ class LogManager:
                 self.drop_future_log(topic_partition)
             # Before the log goes: a copy without a log would be taken for it by the next start.
             self._pools.drain()
-        self._retired.retire(found)
+        self._retired.retire(found, kind)
         self.checkpoints.soon(data_dir, partial(self._checkpoint_now, data_dir))
 
     # Moves to another directory

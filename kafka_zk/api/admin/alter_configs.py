@@ -6,10 +6,10 @@ Source      KafkaApis.handleAlterConfigsRequest; KIP-133, KIP-226.
 from __future__ import annotations
 
 from kafka_zk.admin.config_rules import Change, Operation
-from kafka_zk.api.admin.altered_resources import alter_all
+from kafka_zk.api.admin.altered_resources import Resource, alter_all
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
-from kafka_zk.giving_way import in_turns, let_go
+from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.messages.alter_configs import (
     ALTER_CONFIGS_REQUEST,
     ALTER_CONFIGS_RESPONSE,
@@ -22,7 +22,7 @@ from kafka_zk.protocol.messages.alter_configs import (
 @api(ALTER_CONFIGS_REQUEST, ALTER_CONFIGS_RESPONSE)
 def alter_configs(request: AlterConfigsRequest, ctx: RequestContext) -> AlterConfigsResponse:
     """Blocks."""
-    resources = [
+    resources: list[Resource] = [
         (
             resource.resource_type,
             resource.resource_name,
@@ -30,8 +30,8 @@ def alter_configs(request: AlterConfigsRequest, ctx: RequestContext) -> AlterCon
         )
         for resource in in_turns(request.resources)
     ]
-    responses = alter_all(
-        resources, ctx, AlterConfigsResourceResponse, keep_others=False, validate_only=request.validate_only
+    return AlterConfigsResponse(
+        responses=alter_all(
+            resources, ctx, AlterConfigsResourceResponse, keep_others=False, validate_only=request.validate_only
+        )
     )
-    let_go(resources)
-    return AlterConfigsResponse(responses=responses)

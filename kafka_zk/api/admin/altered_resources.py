@@ -18,7 +18,7 @@ from kafka_zk.api.authorization import Operation
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.own_words import own_words
 from kafka_zk.api.walk import IN_WORDS, per_item
-from kafka_zk.giving_way import in_turns
+from kafka_zk.giving_way import in_turns, let_go
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRequest
 
 Resource = tuple[int, str, Sequence[Change]]
@@ -40,9 +40,9 @@ class Answer(Protocol[A]):
 
 
 def alter_all(
-    resources: Sequence[Resource], ctx: RequestContext, answer: Answer[A], *, keep_others: bool, validate_only: bool
+    resources: list[Resource], ctx: RequestContext, answer: Answer[A], *, keep_others: bool, validate_only: bool
 ) -> list[A]:
-    """Blocks. Alter each, and answer in the request's order.
+    """Blocks. Alter each, and answer in the request's order. Uses `resources` up.
 
     `keep_others`: single keys change; else what is named replaces all that is there, and loggers are refused.
     """
@@ -59,9 +59,11 @@ def alter_all(
                 answers[kind, name, outcome] = found
         return found
 
-    return [
+    told = [
         answer_of(kind, name, outcome) for (kind, name, _), outcome in in_turns(zip(resources, outcomes, strict=True))
     ]
+    let_go(resources)
+    return told
 
 
 def _outcomes(

@@ -6,10 +6,10 @@ Source      KafkaApis.handleIncrementalAlterConfigsRequest; KIP-339, KIP-412.
 from __future__ import annotations
 
 from kafka_zk.admin.config_rules import Change
-from kafka_zk.api.admin.altered_resources import alter_all
+from kafka_zk.api.admin.altered_resources import Resource, alter_all
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
-from kafka_zk.giving_way import in_turns, let_go
+from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS_REQUEST,
     INCREMENTAL_ALTER_CONFIGS_RESPONSE,
@@ -24,7 +24,7 @@ def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, ctx: RequestContext
 ) -> IncrementalAlterConfigsResponse:
     """Blocks."""
-    resources = [
+    resources: list[Resource] = [
         (
             resource.resource_type,
             resource.resource_name,
@@ -32,8 +32,8 @@ def incremental_alter_configs(
         )
         for resource in in_turns(request.resources)
     ]
-    responses = alter_all(
-        resources, ctx, AlterConfigsResourceResponse, keep_others=True, validate_only=request.validate_only
+    return IncrementalAlterConfigsResponse(
+        responses=alter_all(
+            resources, ctx, AlterConfigsResourceResponse, keep_others=True, validate_only=request.validate_only
+        )
     )
-    let_go(resources)
-    return IncrementalAlterConfigsResponse(responses=responses)

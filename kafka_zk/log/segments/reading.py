@@ -173,28 +173,33 @@ class LogReader:
             following = self._segments.after(segment)
             if (following is not None and following.base_offset <= log_start_offset) or not segment.size_bytes:
                 continue
+            found = self._first_in(segment, timestamp, log_start_offset, times)
+            if found is not None:
+                return found
+            if segment.has_gone():
+                if self._segments.at(segment.base_offset) is segment:
+                    # The log itself was closed or deleted.
+                    return None
+                # While this look-up waited; a cleaned one may stand in its place.
+                return self.first_at_or_after(timestamp, log_start_offset, times)
+        return None
+
+    def _first_in(
+        self, segment: LogSegment, timestamp: int, log_start_offset: int, times: Times
+    ) -> TimestampOffset | None:
+        """As `first_at_or_after`, in one segment; None also where it goes meanwhile."""
+        if segment.has_gone():
+            return None
+        self._track(segment)
+        if segment.largest_timestamp < timestamp:
+            return None
+        for position, header in segment.batches_at_or_after_time(timestamp, log_start_offset):
+            for found, offset in times(segment.file.read_batch(position, header.size_bytes)):
+                if found >= timestamp and offset >= log_start_offset:
+                    return TimestampOffset(found, offset, header.partition_leader_epoch)
             if segment.has_gone():
                 break
-            self._track(segment)
-            if segment.largest_timestamp < timestamp:
-                if segment.has_gone():
-                    break
-                continue
-            for position, header in segment.batches_at_or_after_time(timestamp, log_start_offset):
-                for found, offset in times(segment.file.read_batch(position, header.size_bytes)):
-                    if found >= timestamp and offset >= log_start_offset:
-                        return TimestampOffset(found, offset, header.partition_leader_epoch)
-                if segment.has_gone():
-                    break
-            if segment.has_gone():
-                break
-        else:
-            return None
-        if self._segments.at(segment.base_offset) is segment:
-            # The log itself was closed or deleted.
-            return None
-        # It went while this look-up waited; a cleaned one may stand in its place.
-        return self.first_at_or_after(timestamp, log_start_offset, times)
+        return None
 
     def with_max_timestamp(self, times: Times = times_of) -> TimestampOffset | None:
         """The first record of the batch that has the largest timestamp of all; None when no record has one."""

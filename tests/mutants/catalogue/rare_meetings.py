@@ -165,15 +165,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a look-up by time passes over nothing that the cleaner replaced meanwhile",
         file="kafka_zk/log/segments/reading.py",
-        old="            if segment.has_gone():\n                break\n            self._track(segment)\n",
-        new="            if segment.has_gone():\n                continue\n            self._track(segment)\n",
+        old="                return self.first_at_or_after(timestamp, log_start_offset, times)\n",
+        new="                continue\n",
         tests="tests/unit/log/test_look_ups_by_time.py -k replaces",
     ),
     Mutant(
         breaks="a segment that goes while a batch of it is looked into is not opened again",
         file="kafka_zk/log/segments/reading.py",
-        old="                if segment.has_gone():\n                    break\n            if segment.has_gone():\n",
-        new="            if segment.has_gone():\n",
+        old="            if segment.has_gone():\n                break\n",
+        new="",
         tests="tests/unit/log/test_look_ups_by_time.py -k not_opened",
     ),
     Mutant(

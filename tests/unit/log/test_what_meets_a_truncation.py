@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import gevent
+import pytest
 
 from kafka_zk.log.append import rolling
 from kafka_zk.log.copying import read_bytes
@@ -78,40 +81,55 @@ def test_who_reads_while_a_log_is_cut_remembers_nothing_of_its_old_end(tmp_path:
             assert next(iter(batches(data))).header.base_offset == 25
 
 
-def test_a_checkpoint_that_is_written_while_a_log_is_cut_promises_no_more_than_there_is(tmp_path: Path) -> None:
+class Checkpointed(NamedTuple):
+    """A partition of a broker whose recovery points are written slowly."""
+
+    broker: Broker
+    disk: SlowDisk
+    log: UnifiedLog
+
+    def begin_to_write(self) -> gevent.Greenlet[..., None]:
+        (data_dir,) = self.broker.log_manager._dirs
+        return gevent.spawn(self.broker.log_manager.checkpoints.write_recovery_points, data_dir)
+
+
+@pytest.fixture
+def checkpointed(tmp_path: Path) -> Iterator[Checkpointed]:
     disk = SlowDisk()
     broker = Broker(tmp_path, disk=disk)
     broker.lead()
-    log = log_of(broker)
+    yield Checkpointed(broker, disk, log_of(broker))
+    broker.close()
+
+
+def test_a_checkpoint_that_is_written_while_a_log_is_cut_promises_no_more_than_there_is(
+    checkpointed: Checkpointed, tmp_path: Path
+) -> None:
+    disk, log = checkpointed.disk, checkpointed.log
     fill(log, 40, 0, "x")
     log.flush()
     disk.stops_at = names.RECOVERY_POINTS
-    (data_dir,) = broker.log_manager._dirs
-    task = gevent.spawn(broker.log_manager.checkpoints.write_recovery_points, data_dir)
+    task = checkpointed.begin_to_write()
     disk.wait_until_reached()
     cut = gevent.spawn(log.truncate_to, 5)
     gevent.idle()
     disk.may_go_on.set()
     gevent.joinall([task, cut], raise_error=True)
     assert read_offsets(tmp_path / names.RECOVERY_POINTS)[TP] <= 5
-    broker.close()
 
 
-def test_of_two_checkpoints_that_are_written_at_once_neither_stays_above_a_cut(tmp_path: Path) -> None:
-    disk = SlowDisk()
-    broker = Broker(tmp_path, disk=disk)
-    broker.lead()
-    log = log_of(broker)
-    (data_dir,) = broker.log_manager._dirs
-    write = broker.log_manager.checkpoints.write_recovery_points
+def test_of_two_checkpoints_that_are_written_at_once_neither_stays_above_a_cut(
+    checkpointed: Checkpointed, tmp_path: Path
+) -> None:
+    disk, log = checkpointed.disk, checkpointed.log
     fill(log, 20, 0, "x")
     log.flush()
     disk.stops_at = names.RECOVERY_POINTS
-    first = gevent.spawn(write, data_dir)
+    first = checkpointed.begin_to_write()
     disk.wait_until_reached()
     fill(log, 40, 0, "x")
     log.flush()
-    second = gevent.spawn(write, data_dir)
+    second = checkpointed.begin_to_write()
     gevent.idle()
     # The second one stops where the first did.
     disk.is_reached.clear()
@@ -126,4 +144,3 @@ def test_of_two_checkpoints_that_are_written_at_once_neither_stays_above_a_cut(t
     disk.may_go_on.set()
     gevent.joinall([second, cut], raise_error=True)
     assert read_offsets(tmp_path / names.RECOVERY_POINTS)[TP] <= 30
-    broker.close()
