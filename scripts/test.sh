@@ -60,9 +60,9 @@ style() {
   wait "$layers"
 }
 
-# A test of real processes that fails beside other work gets a second try with the same seed, and is named with its first
-# error at the end: it is to be mended, but does not throw away what all the others showed. A third in one suite fails it.
-# What uses neither a process nor a clock gets none: there, a failure that goes away is a fault that was not looked at.
+# A test that fails beside other work gets a second try with the same seed, and is named with its first error at the end: it
+# is to be mended, but does not throw away what all the others showed. A third in one suite fails it. What shares nothing
+# with the rest of the machine gets none (tests/support/machine.py): there, a failure that goes away was not looked at.
 second_try=(--reruns 1)
 options=()
 # Most of these tests wait: for processes, for ZooKeeper. The files go side by side, and what judges time after them.
@@ -84,8 +84,8 @@ for name in "${suites[@]}"; do
   case "$name" in
     style) style ;;
     unit)
-      # Side by side: these tests start no broker and measure no time.
-      options=(-n 2)
+      # Side by side: these tests start no broker.
+      options=(-n 2 "${second_try[@]}")
       suite unit simulation crash
       # An install without a compiler runs from sources, and only there calls can be counted: the rooms with compiled
       # modules. The codec is not one of these: of what compares it once more, only what reads headers and what hides it.
@@ -94,7 +94,7 @@ for name in "${suites[@]}"; do
       KAFKA_ZK_INTERPRETED=1 suite "${rooms[@]}" unit/test_compiled.py unit/test_hot_path.py
       ;;
     mutants)
-      options=(-n 2)
+      options=(-n 2 "${second_try[@]}")
       suite mutants
       ;;
     integration | interop)

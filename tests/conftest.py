@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import interpreted, seeds
+from tests.support import interpreted, machine, seeds
 from tests.support.side_by_side import SPARK, Scheduling, group_of
 
 if refusal := interpreted.choose():
@@ -78,7 +78,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out (a skip is a failure in CI) slow tests unless --full was given, and those that need sources."""
+    """Leave out (a skip is a failure in CI) slow tests unless --full was given, and those that need sources.
+
+    What shares nothing with the rest of the machine gets no second try.
+    """
     unwanted = set() if config.getoption("--full") else {"slow"}
     if not interpreted.INTERPRETED:
         unwanted.add("interpreted")
@@ -86,6 +89,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    for item in items:
+        if not machine.is_shared_by(item.nodeid):
+            item.add_marker(pytest.mark.flaky(reruns=0))
     items.sort(key=lambda item: group_of(item.nodeid) != SPARK)
 
 
