@@ -21,7 +21,7 @@ SHORTEST_IN_JAVA = {0: 0, 1: 22, 2: 49}
 LEGACY_CRC_AT, LEGACY_CRC_FROM = 12, 16
 LENGTH_AT = 8
 LAST_OFFSET_DELTA_AT, COUNT_AT = 23, 57
-SIZES = (-(1 << 31), -1, 0, 1, 13, 14, 15, 21, 22, 48, 49, 50, 1000, 1 << 20, (1 << 31) - 1)
+SIZES = (-(1 << 31), -1, 0, 1, 13, *range(14, 23), 48, 49, 50, 1000, 1 << 20, (1 << 31) - 1)
 
 
 class Bad(NamedTuple):
@@ -85,7 +85,7 @@ def bad_batches(made: Format, now_ms: int) -> Iterator[Bad]:
         for bit in range(8):
             data = _with_flipped(good, at, bit)
             yield Bad(f"bit {bit} of byte {at}", data)
-            yield Bad(f"bit {bit} of byte {at}, crc mended", made.mended(data))
+            yield Bad(f"bit {bit} of byte {at}, crc mended", made.mended(data), trips_java=_is_short_head(made, data))
     for at in range(made.header_size, min(len(good), made.header_size + 40)):
         for bit in (0, 3, 7):
             yield Bad(f"bit {bit} of content byte {at}, crc mended", made.mended(_with_flipped(good, at, bit)), True)
@@ -95,6 +95,8 @@ def bad_batches(made: Format, now_ms: int) -> Iterator[Bad]:
     for size in SIZES:
         overflows = size + 12 >= 1 << 31
         yield Bad(f"length {size}", _with_int(good, LENGTH_AT, size), trips_java=overflows)
+        data = made.mended(_with_int(good, LENGTH_AT, size))
+        yield Bad(f"length {size}, crc mended", data, trips_java=overflows or _is_short_head(made, data))
         if made.magic == 2:
             yield Bad(f"count {size}", made.mended(_with_int(good, COUNT_AT, size)))
             yield Bad(f"last offset delta {size}", made.mended(_with_int(good, LAST_OFFSET_DELTA_AT, size)))
@@ -103,13 +105,18 @@ def bad_batches(made: Format, now_ms: int) -> Iterator[Bad]:
         length = len(good) - cut - 12
         shorter = made.mended(_with_int(good, LENGTH_AT, length)[:-cut])
         if len(shorter) >= LEGACY_HEADER_SIZES[0] + 8:
-            is_short_head = length < SHORTEST_IN_JAVA[made.magic]
-            yield Bad(f"{cut} bytes cut off, length and crc mended", shorter, True, trips_java=is_short_head)
+            is_short = _is_short_head(made, shorter)
+            yield Bad(f"{cut} bytes cut off, length and crc mended", shorter, True, trips_java=is_short)
     longer = _with_int(good, LENGTH_AT, len(good) + 3 - 12) + b"\x00\x00\x00"
     yield Bad("3 bytes more, length and crc mended", made.mended(longer), True)
     yield Bad("3 bytes behind it", good + b"\x00\x00\x00")
     yield Bad("a second one behind it", good + good)
     yield Bad("no bytes", b"")
+
+
+def _is_short_head(made: Format, data: bytes) -> bool:
+    """Whether the length ends within the first head: what Java says then depends on the bytes behind it."""
+    return 0 <= int.from_bytes(data[LENGTH_AT : LENGTH_AT + 4], signed=True) < SHORTEST_IN_JAVA[made.magic]
 
 
 def _with_flipped(data: bytes, at: int, bit: int) -> bytes:

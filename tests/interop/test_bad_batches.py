@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -29,8 +28,8 @@ from tests.support.raw_client import ConnectionClosed, RawClient
 from tests.support.zookeeper import ZooKeeperServer
 
 TOPIC = "bad"
-NOW_MS = int(time.time() * 1000)
-
+MADE_MS = 1_763_000_000_000
+"""Of all records, in every run: what is compressed is as long as its times allow."""
 
 CORRUPT_MESSAGE, UNKNOWN_SERVER_ERROR, INVALID_RECORD, NO_TRANSACTIONS = 2, -1, 87, 53
 REFUSALS = {CORRUPT_MESSAGE, UNKNOWN_SERVER_ERROR, INVALID_RECORD}
@@ -101,7 +100,7 @@ def has_topic(bootstrap: str) -> bool:
     with RawClient(bootstrap) as client:
         client.send(CREATE_TOPICS_REQUEST, CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 5)
     producer = Producer(bootstrap)
-    outcomes = [producer.send(made, at, made.good(NOW_MS)) for at, made in enumerate(FORMATS)]
+    outcomes = [producer.send(made, at, made.good(MADE_MS)) for at, made in enumerate(FORMATS)]
     producer.close()
     return all(each.error_code == 0 for each in outcomes)
 
@@ -134,7 +133,7 @@ def differences(brokers: tuple[ApacheBroker, OurBroker], made: Format) -> list[s
     apache, ours = (Producer(broker.bootstrap) for broker in brokers)
     partition, found = FORMATS.index(made), []
     try:
-        for bad in bad_batches(made, NOW_MS):
+        for bad in bad_batches(made, MADE_MS):
             theirs, our_own = (each.send(made, partition, bad.data) for each in (apache, ours))
             if theirs != our_own and not masks.excused(EXCUSES, made, bad, theirs, our_own):
                 found.append(f"{made.name}, {bad.name}:\n  Apache: {theirs}\n  ours:   {our_own}")
