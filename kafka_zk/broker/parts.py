@@ -33,6 +33,7 @@ from kafka_zk.broker.quota_configs import QuotaConfigs
 from kafka_zk.broker.state_dump import describe_state
 from kafka_zk.broker.stops import Stops
 from kafka_zk.broker.topic_configs import TopicConfigs
+from kafka_zk.broker.unheard_deletions import UnheardDeletions
 from kafka_zk.broker.warm_up import warm_up
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
@@ -234,6 +235,10 @@ class Parts:
         self._replica_manager.startup()
         self._serves_replicas = True
         self.stops.add("replica manager", self._replica_manager.shutdown)
+        unheard = UnheardDeletions(self._zk, self._metadata_cache, self._replica_manager.leadership.forget_deleted)
+        unheard.start()
+        self.stops.add("look for unheard deletions", unheard.stop)
+        self._replica_manager.leadership.on_new_life(unheard.look_soon)
 
     def _bind_listeners(self) -> None:
         """Ports must be known before the registration; requests are taken up at the very end."""

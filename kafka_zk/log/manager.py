@@ -330,14 +330,20 @@ class LogManager:
         return found
 
     def set_aside(self, topic_partition: TopicPartition) -> bool:
-        """Blocks. Set a log aside that a start made of a copy (-stray), if it did; whether it did. KafkaStorageError.
+        """Blocks. Set a log aside that may be in the way of the next topic of its name (-stray); whether it was.
 
-        Its topic was deleted while its directory was offline: then nobody could tell that directory.
+        A start made it of a copy, whose topic was deleted while its directory was offline; or see `has_no_topic`.
+        Raises KafkaStorageError.
         """
         if topic_partition not in self._put_back or topic_partition not in self._logs:
             return False
         self._take_out(topic_partition, DirKind.STRAY)
         return True
+
+    def has_no_topic(self, topic_partition: TopicPartition) -> None:
+        """Its topic is gone, and nobody ordered to delete the log: it stays until there is a next one of its name."""
+        if topic_partition in self._logs:
+            self._put_back.add(topic_partition)
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
         """Blocks. Take the log out of service now, and its files off the disk later. Raises KafkaStorageError."""

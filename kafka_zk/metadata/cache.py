@@ -1,7 +1,8 @@
 """The broker's metadata cache: the picture of the cluster that the controller last sent.
 
-Role        Answers every question about the cluster without asking anybody. Fed by UpdateMetadata only, also when this
-            broker is the controller itself.
+Role        Answers every question about the cluster without asking anybody. Fed by UpdateMetadata, also when this
+            broker is the controller itself; only deletions that it could not hear of come from elsewhere
+            (broker/unheard_deletions.py).
 Invariants  One immutable snapshot, replaced as a whole: a caller that keeps `snapshot` sees one consistent picture.
             Listeners run after the swap and must not switch.
 Source      Kafka 3.9 ZkMetadataCache.
@@ -19,7 +20,9 @@ from kafka_zk.metadata.snapshot import (
     PartitionState,
     Snapshot,
     TopicState,
+    Update,
     next_snapshot,
+    without_topics,
 )
 from kafka_zk.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
@@ -42,11 +45,18 @@ class MetadataCache:
     def update(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
         """Take over what the controller says; the partitions that are gone with it."""
         update = next_snapshot(self.snapshot, request)
+        self._show(update)
+        return update.deleted_partitions
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """These exist no more, though the controller told nothing of it."""
+        self._show(without_topics(self.snapshot, topics))
+
+    def _show(self, update: Update) -> None:
         self.snapshot = update.snapshot
         self.has_known_topics = self.has_known_topics or bool(update.snapshot.topics)
         for listener in self._listeners:
             listener(update.changed_topics, update.deleted_partitions)
-        return update.deleted_partitions
 
     def on_change(self, listener: ChangeListener) -> None:
         """Have `listener` called after every update."""

@@ -133,6 +133,17 @@ def next_snapshot(old: Snapshot, request: UpdateMetadataRequest) -> Update:
     return Update(snapshot, [name for name, _, _ in listed], deleted)
 
 
+def without_topics(old: Snapshot, names: Iterable[str]) -> Update:
+    """The picture without the topics of these names."""
+    topics, names_by_id = dict(old.topics), dict(old.names_by_id)
+    gone = [topics.pop(name) for name in names if name in topics]
+    for topic in gone:
+        names_by_id.pop(topic.topic_id, None)
+    snapshot = Snapshot(old.controller_id, old.brokers, topics, names_by_id)
+    deleted = [TopicPartition(topic.name, index) for topic in gone for index in topic.partitions]
+    return Update(snapshot, [topic.name for topic in gone], deleted)
+
+
 def _listed_topics(
     request: UpdateMetadataRequest,
 ) -> Iterable[tuple[str, UUID, Iterable[UpdateMetadataPartitionState]]]:

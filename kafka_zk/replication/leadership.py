@@ -13,7 +13,7 @@ Source      Kafka 3.9 ReplicaManager.becomeLeaderOrFollower, makeLeaders, makeFo
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from uuid import UUID
@@ -21,6 +21,7 @@ from uuid import UUID
 from gevent.lock import Semaphore
 
 from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.metadata.snapshot import TopicState
 from kafka_zk.protocol.causes import caused_by
 from kafka_zk.protocol.errors import (
     BrokerError,
@@ -79,6 +80,9 @@ LeadershipListener = Callable[[Sequence[Partition], Sequence[Partition]], None]
 StopListener = Callable[[Sequence[StopOrder]], None]
 """Called with the partitions that were stopped without an error."""
 
+NewLifeListener = Callable[[], None]
+"""Called where the controller, or this broker, tells or hears for the first time, and topics are known from before."""
+
 
 class Leadership:
     """`hosted`, the fetchers and the log manager, moved by the controller's orders."""
@@ -106,6 +110,8 @@ class Leadership:
         self._orders = Semaphore(1)
         self._leadership_listeners: list[LeadershipListener] = []
         self._stop_listeners: list[StopListener] = []
+        self._new_life_listeners: list[NewLifeListener] = []
+        self._told_in: tuple[int, int] | None = None
         self.controller_epoch = 0
 
     def on_leadership_change(self, listener: LeadershipListener) -> None:
@@ -113,6 +119,9 @@ class Leadership:
 
     def on_stop(self, listener: StopListener) -> None:
         self._stop_listeners.append(listener)
+
+    def on_new_life(self, listener: NewLifeListener) -> None:
+        self._new_life_listeners.append(listener)
 
     def resize_fetchers(self) -> None:
         """Blocks. num.replica.fetchers may have changed; no order of the controller comes in between."""
@@ -149,13 +158,44 @@ class Leadership:
         """Blocks. Swap the metadata cache; the partitions that are gone. Raises StaleControllerEpoch."""
         with self._orders:
             self._check_controller(request.controller_epoch, request.controller_id)
-            before = self._metadata_cache.snapshot.brokers
+            before = self._metadata_cache.snapshot
             gone = self._metadata_cache.update(request)
             self._fetchers.follow_addresses()
-            lost = before.keys() - self._metadata_cache.snapshot.brokers.keys()
+            lost = before.brokers.keys() - self._metadata_cache.snapshot.brokers.keys()
             if lost:
                 self._go_on_without(lost)
+            told_in, self._told_in = self._told_in, (request.broker_epoch, request.controller_epoch)
+            if told_in != self._told_in and before.topics:
+                for listener in self._new_life_listeners:
+                    tell(listener)
             return gone
+
+    def forget_deleted(self, topics: Collection[TopicState]) -> bool:
+        """Blocks. These are in ZooKeeper no more, and nobody told it; whether none of them was told anew since.
+
+        What was told anew stays. Logs stay on the disk, too, and make room for the next topic of their name: that
+        ZooKeeper has lost its topics is no order to delete what is in them.
+        """
+        with self._orders:
+            gone = [topic for topic in topics if self._metadata_cache.topic(topic.name) is topic]
+            partitions = [TopicPartition(topic.name, index) for topic in gone for index in topic.partitions]
+            self._fetchers.forget(partitions)
+            for topic_partition in partitions:
+                self._end(topic_partition)
+                self._log_manager.has_no_topic(topic_partition)
+            ended = [StopOrder(topic_partition, EPOCH_DURING_DELETE, delete=True) for topic_partition in partitions]
+            for listener in self._stop_listeners:
+                tell(partial(listener, ended))
+            self._metadata_cache.forget([topic.name for topic in gone])
+            return len(gone) == len(topics)
+
+    def _end(self, topic_partition: TopicPartition) -> None:
+        """Neither lead nor follow it any more: its topic is gone, or it lives elsewhere."""
+        partition = self._hosted.remove(topic_partition)
+        if partition is not None:
+            partition.go_offline()
+            self._partition_forgotten(topic_partition)
+            self._wake(partition)
 
     def _go_on_without(self, broker_ids: Set[int]) -> None:
         """Blocks now and then. High watermarks no longer wait for followers there to come back into the ISR."""
@@ -388,16 +428,12 @@ class Leadership:
     def _stop(self, order: StopOrder) -> None:
         topic_partition = order.topic_partition
         self._fetchers.forget([topic_partition])
-        partition = self._hosted.find(*topic_partition)
-        if order.delete:
-            self._hosted.remove(topic_partition)
-            if partition is not None:
-                partition.go_offline()
-                self._partition_forgotten(topic_partition)
-        if partition is not None:
-            self._wake(partition)
         if not order.delete:
+            partition = self._hosted.find(*topic_partition)
+            if partition is not None:
+                self._wake(partition)
             return
+        self._end(topic_partition)
         # Also for a replica that was not hosted: its topic was deleted while this broker was down.
         if self._log_manager.get_log(topic_partition) is not None:
             self._log_manager.delete_log(topic_partition)

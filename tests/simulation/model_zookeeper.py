@@ -242,6 +242,9 @@ class ModelZkClient:
 
     # Reads
 
+    def sync(self) -> None:
+        self.server.switch()
+
     def get_many(self, paths: Iterable[str]) -> list[Any]:
         self.server.switch()
         return [self._read(path, "data", lambda node: (node.data, node.stat())) for path in paths]

@@ -24,6 +24,7 @@ STARTERS = {"spawn", "_spawn", "spawn_raw", "spawn_later", "Greenlet", FOR_LIFE}
 
 SPAWNS = {
     # What serves others as long as its owner lives.
+    "broker/unheard_deletions.py UnheardDeletions.start": FOR_LIFE,
     "controller/channel.py _Channel.__init__": FOR_LIFE,
     "controller/loop.py KafkaController.startup": FOR_LIFE,
     "coordinator/group/manager.py GroupManager.startup": FOR_LIFE,

@@ -6,6 +6,7 @@ A row is a promise that the suite can fail: it names the rule that the change br
 from __future__ import annotations
 
 from tests.mutants.catalogue import (
+    away_and_anew,
     client,
     cluster,
     controller,
@@ -32,4 +33,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *spark.MUTANTS,
     *tools.MUTANTS,
     *rare_meetings.MUTANTS,
+    *away_and_anew.MUTANTS,
 )

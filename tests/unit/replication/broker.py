@@ -161,6 +161,8 @@ class Broker:
         alive: tuple[int, ...] = (1, 2, 3),
         first_port: int = 9000,
         id_of_topic: UUID | None = None,
+        broker_epoch: int = 77,
+        controller_epoch: int = 1,
     ) -> None:
         """Topics with the leaders of their partitions, and the brokers that are alive, each at a port of its own."""
         brokers = [
@@ -189,7 +191,11 @@ class Broker:
             for name, leaders in topics.items()
         ]
         request = UpdateMetadataRequest(
-            controller_id=1, controller_epoch=1, broker_epoch=77, live_brokers=brokers, topic_states=states
+            controller_id=1,
+            controller_epoch=controller_epoch,
+            broker_epoch=broker_epoch,
+            live_brokers=brokers,
+            topic_states=states,
         )
         self.call(request, 8)
 

@@ -1,0 +1,79 @@
+"""Topics that were deleted while nobody could tell this broker: it looks for them itself.
+
+Role        Acts, in a greenlet of its own, through ZooKeeper. A session that expired while the process lived, or a
+            controller that died with its last orders unsent, leaves topics in the metadata that are gone. No
+            UpdateMetadata names them ever again.
+Invariants  Nothing is forgotten that may exist. A topic is in ZooKeeper before a controller tells of it, and what is
+            known is noted before ZooKeeper is asked, whose server catches up first: what is missing then was deleted.
+            What was told anew since the look is another topic, or the next look's.
+Source      None: Kafka shows such topics, and refuses to make them, until the broker is started again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+
+import gevent
+from gevent.event import Event
+
+from kafka_zk.metadata.cache import MetadataCache
+from kafka_zk.metadata.snapshot import TopicState
+from kafka_zk.supervision import spawn_for_life
+from kafka_zk.zk.errors import ZkError
+from kafka_zk.zk.session import ZkClient
+from kafka_zk.zk.topics import topic_names
+
+RETRY_S = 1.0
+"""Until ZooKeeper is asked again, where it refused to answer."""
+
+log = logging.getLogger("kafka.server.KafkaServer")
+
+
+class UnheardDeletions:
+    """`forget(topics)` takes them out of service, where they are still the ones that are known; whether all were."""
+
+    def __init__(
+        self, zk: ZkClient, metadata_cache: MetadataCache, forget: Callable[[Collection[TopicState]], bool]
+    ) -> None:
+        self._zk = zk
+        self._metadata_cache = metadata_cache
+        self._forget = forget
+        self._is_due = Event()
+        self._greenlet: gevent.Greenlet[..., None] | None = None
+
+    def start(self) -> None:
+        self._greenlet = spawn_for_life("UnheardDeletions", self._run)
+
+    def stop(self) -> None:
+        """Blocks."""
+        if self._greenlet is not None:
+            self._greenlet.kill()
+            self._greenlet = None
+
+    def look_soon(self) -> None:
+        """Something may have been missed. Does not switch."""
+        self._is_due.set()
+
+    def _run(self) -> None:
+        while True:
+            self._is_due.wait()
+            self._is_due.clear()
+            try:
+                self._look()
+            except ZkError as error:
+                log.warning("Not known which topics were deleted unheard: %s", error)
+                gevent.sleep(RETRY_S)
+                self._is_due.set()
+
+    def _look(self) -> None:
+        """Blocks. Raises ZkError."""
+        known = self._metadata_cache.snapshot.topics
+        self._zk.sync()
+        there = set(topic_names(self._zk))
+        gone = [topic for name, topic in known.items() if name not in there]
+        if not gone:
+            return
+        log.info("Forgetting topics that were deleted unheard: %s", ", ".join(sorted(topic.name for topic in gone)))
+        if not self._forget(gone):
+            self._is_due.set()

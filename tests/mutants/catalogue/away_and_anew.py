@@ -1,0 +1,29 @@
+"""Faults of brokers that were away, and of topics that were deleted or made anew meanwhile: each of them once real."""
+
+from __future__ import annotations
+
+from tests.mutants.catalogue.mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="a broker that was away finds out which topics were deleted",
+        file="kafka_zk/replication/leadership.py",
+        old="            if told_in != self._told_in and before.topics:\n",
+        new="            if False:\n",
+        tests="tests/unit/broker/test_unheard_deletions.py -k deleted_meanwhile",
+    ),
+    Mutant(
+        breaks="a topic that is made anew while another looks is not forgotten",
+        file="kafka_zk/replication/leadership.py",
+        old="if self._metadata_cache.topic(topic.name) is topic]",
+        new="if self._metadata_cache.topic(topic.name)]",
+        tests="tests/unit/broker/test_unheard_deletions.py -k told_anew",
+    ),
+    Mutant(
+        breaks="a log that outlived its topic makes room for the next one of its name",
+        file="kafka_zk/replication/leadership.py",
+        old="                self._log_manager.has_no_topic(topic_partition)\n",
+        new="",
+        tests="tests/unit/broker/test_unheard_deletions.py -k begins_empty",
+    ),
+)
