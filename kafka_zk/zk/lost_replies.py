@@ -5,6 +5,8 @@ Invariants  What counts as applied was written by this very request: with our da
             given, in our session where the znode is ephemeral, and after the request was first sent.
             A delete counts as applied also where the znode is there again: it was made after the delete was sent, and
             a repeated delete would take what somebody else has made since.
+            A version was read before the request was sent. A znode that was made since is another one of that name,
+            whose version may be the same: every znode begins at 0. It is refused, as ZooKeeper does another version.
             Empty data written without a version show nothing (the counter of broker ids): that is sent again.
 Differs from Kafka: KafkaZkClient.retryRequestsUntilConnected sends everything again, and takes the NodeExists or
             BadVersion that its own first attempt causes for somebody else's write.
@@ -16,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kafka_zk.zk.errors import BadVersion, NotTried, RolledBack, ZkError
 from kafka_zk.zk.operations import ANY_VERSION, Check, Create, Delete, Operation, SetData, Stat
 
 SEQUENCE_DIGITS = 10
@@ -92,6 +95,30 @@ def results_if_applied(
         if not wanted.is_met_by(found.get(path), sent):
             return None
     return [_result(result, found) for result in results]
+
+
+def refusal_if_made_anew(
+    operations: Sequence[Operation], found: Mapping[str, Found | None], sent: Sent
+) -> list[ZkError] | None:
+    """What is answered instead of sending `operations` again, where a version is that of an earlier znode of the name.
+
+    None: no version is. Who writes whatever the version is means whatever is there.
+    """
+    own: set[str] = set()
+    for at, operation in enumerate(operations):
+        znode = found.get(operation.path)
+        if isinstance(operation, Create):
+            own.add(operation.path)
+        elif (
+            isinstance(operation, SetData)
+            and operation.version != ANY_VERSION
+            and operation.path not in own
+            and znode is not None
+            and znode.stat.czxid > sent.zxid
+        ):
+            behind = [NotTried() for _ in operations[at + 1 :]]
+            return [*(RolledBack() for _ in operations[:at]), BadVersion(operation.path), *behind]
+    return None
 
 
 class _Expected:

@@ -3,7 +3,8 @@
 Role        Acts, through kazoo. Owned by one `ZkClient`.
 Invariants  A connection loss is never reported. A read is sent again. A write is sent again only after its znodes have
             been read: where they show that it was applied, its result is made of them (`lost_replies`), so its sender
-            never meets its own NodeExists or BadVersion, and nothing is deleted twice.
+            never meets its own NodeExists or BadVersion, and nothing is deleted twice. What would be written over
+            a znode that was made since is refused.
             A write belongs to the generation it started in and is never sent in another one.
             What is too large for ZooKeeper is not sent: it would close the connection, again and again. Where it takes
             less than we know of, a large write that was lost twice is sent alone, and given up when it is lost again.
@@ -25,7 +26,15 @@ from kafka_zk.zk import kazoo_calls
 from kafka_zk.zk.errors import ConnectionClosed, GivenUp, SessionExpired, TooLarge, ZkError
 from kafka_zk.zk.kazoo_calls import Request
 from kafka_zk.zk.limits import largest, request_bytes
-from kafka_zk.zk.lost_replies import Found, Sent, is_sequential, numbered, paths_to_read, results_if_applied
+from kafka_zk.zk.lost_replies import (
+    Found,
+    Sent,
+    is_sequential,
+    numbered,
+    paths_to_read,
+    refusal_if_made_anew,
+    results_if_applied,
+)
 from kafka_zk.zk.session_life import SessionLife
 
 LARGE_BYTES = 16 * 1024
@@ -124,13 +133,12 @@ class RequestSender:
         again = []
         for index in unanswered:
             request = requests[index]
-            applied = (
-                results_if_applied(request.operations, found, first_sent[index])
-                if index in first_sent and request.operations
-                else None
-            )
-            if applied is not None:
-                results[index] = request.of_results(applied)
+            settled: list[Any] | None = None
+            if index in first_sent and request.operations:
+                question = (request.operations, found, first_sent[index])
+                settled = results_if_applied(*question) or refusal_if_made_anew(*question)
+            if settled is not None:
+                results[index] = request.of_results(settled)
             elif index in first_sent and not request.is_still_meant():
                 results[index] = request.of_results([operation.path for operation in request.operations])
             else:

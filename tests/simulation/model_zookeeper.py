@@ -24,7 +24,15 @@ from kafka_zk.zk.errors import (
     ZkError,
 )
 from kafka_zk.zk.limits import DEFAULT_MAX_REQUEST_BYTES, request_bytes
-from kafka_zk.zk.lost_replies import Found, Sent, is_sequential, numbered, paths_to_read, results_if_applied
+from kafka_zk.zk.lost_replies import (
+    Found,
+    Sent,
+    is_sequential,
+    numbered,
+    paths_to_read,
+    refusal_if_made_anew,
+    results_if_applied,
+)
 from kafka_zk.zk.operations import Check, Create, Delete, Operation, SetData, Stat
 from kafka_zk.zk.znodes import PERSISTENT_PATHS
 
@@ -316,11 +324,11 @@ class ModelZkClient:
                 paths += numbered(operation.path, sorted(self.server.nodes[parent].children))
         nodes = {path: self.server.nodes.get(path) for path in paths}
         found = {path: None if node is None else Found(node.data, node.stat()) for path, node in nodes.items()}
-        applied = results_if_applied(batch, found, sent)
-        if applied is None and not is_still_meant():
+        settled = results_if_applied(batch, found, sent) or refusal_if_made_anew(batch, found, sent)
+        if settled is None and not is_still_meant():
             return [operation.path for operation in batch]
         self._refuse_if_over(generation)
-        return self.server.apply(self.session_id, batch) if applied is None else applied
+        return self.server.apply(self.session_id, batch) if settled is None else settled
 
     def _refuse_if_over(self, generation: int | None) -> None:
         if (self._writable_generation if generation is None else generation) != self.generation:

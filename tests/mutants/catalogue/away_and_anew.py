@@ -26,4 +26,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/broker/test_unheard_deletions.py -k begins_empty",
     ),
+    Mutant(
+        breaks="a growth that is sent again is not written over a topic made anew",
+        file="kafka_zk/zk/sending.py",
+        old="results_if_applied(*question) or refusal_if_made_anew(*question)",
+        new="results_if_applied(*question)",
+        tests="tests/unit/zk/test_lost_replies.py -k growth_is_not",
+    ),
 )

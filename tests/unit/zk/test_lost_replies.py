@@ -5,8 +5,8 @@ import uuid
 import pytest
 
 from kafka_zk.zk import cluster, entity_configs, registration, topics
-from kafka_zk.zk.errors import BadVersion, NodeExists, NoNode
-from kafka_zk.zk.lost_replies import Found, Sent, results_if_applied
+from kafka_zk.zk.errors import BadVersion, NodeExists, NoNode, NotTried, RolledBack
+from kafka_zk.zk.lost_replies import Found, Sent, refusal_if_made_anew, results_if_applied
 from kafka_zk.zk.operations import Check, Create, Delete, SetData, Stat
 from kafka_zk.zk.znodes import (
     BrokerRegistration,
@@ -50,7 +50,8 @@ def connect(server, monkeypatch):
 
 def add_partition(zk):
     more = TopicAssignment({**TOPIC.partitions, 1: PartitionReplicas((2, 1))}, TOPIC.topic_id)
-    topics.write_topic_assignment(zk, "there", more, zk_version=0)
+    _, zk_version = topics.versioned_topic_assignment(zk, "there")
+    topics.write_topic_assignment(zk, "there", more, zk_version=zk_version)
 
 
 def remove_overrides(zk):
@@ -167,6 +168,34 @@ def test_a_repeated_delete_leaves_alone_what_was_made_since(server, connect):
     assert server.nodes["/brokers/topics/t"].data == b"new"
 
 
+def made_anew(server, path, data):
+    server.apply(0, [Delete(path)])
+    server.ensure(path, data)
+
+
+def test_a_growth_is_not_written_over_a_topic_made_anew(server, connect):
+    path = TopicZNode.path("there")
+    server.ensure(path, TopicZNode.encode(TOPIC))
+    zk = connect()
+    server.cut = cut_at(0, Cut.BEFORE)
+    server.while_disconnected = lambda: made_anew(server, path, TopicZNode.encode(OTHER))
+    with pytest.raises(BadVersion):
+        add_partition(zk)
+    assert server.nodes[path].data == TopicZNode.encode(OTHER)
+
+
+def test_of_a_multi_nothing_is_written_where_one_znode_was_made_anew(server, connect):
+    server.ensure("/a", b"old")
+    server.ensure("/b", b"old")
+    zk = connect()
+    zk.get_many(["/a", "/b"])
+    server.cut = cut_at(0, Cut.BEFORE)
+    server.while_disconnected = lambda: made_anew(server, "/b", b"new")
+    answers = zk.multi([SetData("/a", b"ours", 0), SetData("/b", b"ours", 0), Delete("/a")])
+    assert list(map(type, answers)) == [RolledBack, BadVersion, NotTried]
+    assert (server.nodes["/a"].data, server.nodes["/b"].data) == (b"old", b"new")
+
+
 def test_a_version_that_somebody_else_wrote_is_still_a_conflict(server, connect):
     server.ensure("/n", b"0")
     zk = connect()
@@ -234,3 +263,18 @@ def test_a_generated_broker_id_is_nobody_elses_after_a_lost_reply(server, connec
 )  # fmt: skip
 def test_what_counts_as_applied(operations, found, results):
     assert results_if_applied(operations, found, SENT) == results
+
+
+@pytest.mark.parametrize(
+    ("operations", "found", "is_refused"),
+    [
+        ([SetData("/n", b"x", 0)], {"/n": Found(b"y", stat(czxid=101))}, True),
+        ([SetData("/n", b"x", 0)], {"/n": Found(b"y", stat(czxid=100))}, False),
+        ([SetData("/n", b"x", 0)], {"/n": None}, False),
+        ([SetData("/n", b"x")], {"/n": Found(b"y", stat(czxid=101))}, False),
+        ([Create("/n"), SetData("/n", b"x", 0)], {"/n": Found(b"y", stat(czxid=101))}, False),
+        ([Check("/e", 1), SetData("/n", b"x", 0)], {"/n": Found(b"y", stat(czxid=101))}, True),
+    ],
+)
+def test_whose_version_is_that_of_an_earlier_znode(operations, found, is_refused):
+    assert (refusal_if_made_anew(operations, found, SENT) is not None) == is_refused
