@@ -38,15 +38,41 @@ def running(cluster):
 
 
 def test_a_move_of_a_partition_that_never_had_a_leader_can_be_cancelled(cluster):
+    crash(cluster, 2)
     crash(cluster, 3)
-    create(cluster, {0: [3], 1: [1]})
-    assert start_move(cluster, (3, 2)) == {tp(): None}
-    both = events.ApiPartitionReassignment({tp(): None, tp(partition=1): (2,)})
+    create(cluster, {0: [2, 3], 1: [1]})
+    assert start_move(cluster, (2,)) == {tp(): None}
+    assert list(running(cluster)) == [tp()]
+    both = events.ApiPartitionReassignment({tp(): None, tp(partition=1): (1,)})
     assert outcome(cluster, cluster.controller.submit(both)) == {tp(): None, tp(partition=1): None}
-    assert assigned(cluster) == ((3,), (), ())
-    assert list(running(cluster)) == [tp(partition=1)]
+    assert assigned(cluster) == ((2, 3), (), ())
+    assert list(running(cluster)) == []
     cluster.start(3)
     assert cluster.state("t").leader == 3
+
+
+def test_a_partition_that_never_had_a_leader_gets_one_where_it_is_moved_to(cluster):
+    crash(cluster, 3)
+    create(cluster, {0: [3]})
+    assert start_move(cluster, (2,)) == {tp(): None}
+    state = cluster.state("t")
+    assert (state.leader, state.isr) == (2, (2,))
+    assert cluster.brokers[2].hosted[tp()] == (2, state.leader_epoch)
+    assert (assigned(cluster), list(running(cluster))) == (((2,), (), ()), [])
+    cluster.start(3)
+    assert tp() not in cluster.brokers[3].hosted
+
+
+def test_what_leads_a_partition_that_never_had_a_leader_is_not_given_up_for_one_that_is_dead(cluster):
+    crash(cluster, 3)
+    create(cluster, {0: [3]})
+    start_move(cluster, (3, 2))
+    assert (cluster.state("t").leader, list(running(cluster))) == (2, [tp()])
+    assert start_move(cluster, None)[tp()].code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    cluster.start(3)
+    assert cluster.brokers[3].hosted[tp()][0] == 2
+    alter_partition(cluster, [2, 3])
+    assert (assigned(cluster), list(running(cluster))) == (((3, 2), (), ()), [])
 
 
 def test_a_wish_that_changes_nothing_where_there_is_no_leader_keeps_nobody_from_office(cluster):

@@ -131,9 +131,15 @@ def _advance(term: Term, partition: TopicPartition, assignment: ReplicaAssignmen
     _adopt(term, partition, assignment)
     adding = [PartitionReplica(partition, broker_id) for broker_id in assignment.adding]
     if not _is_complete(term, partition, assignment):
-        _send_new_epoch(term, partition, assignment)
+        if partition in term.context.leadership:
+            _send_new_epoch(term, partition, assignment)
+            term.replicas.move(adding, ReplicaState.NEW)
+            return
+        # It never had a leader. Now one of its replicas may be alive, and in sync from the start: no leader will say.
         term.replicas.move(adding, ReplicaState.NEW)
-        return
+        term.partitions.move([partition], PartitionState.ONLINE)
+        if not _is_complete(term, partition, assignment):
+            return
     term.replicas.move(adding, ReplicaState.ONLINE)
     completed = ReplicaAssignment(assignment.target)
     term.context.set_assignment(partition, completed)

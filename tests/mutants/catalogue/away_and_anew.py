@@ -33,4 +33,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="results_if_applied(*question)",
         tests="tests/unit/zk/test_lost_replies.py -k growth_is_not",
     ),
+    Mutant(
+        breaks="a partition that never had a leader gets one where it is moved to",
+        file="kafka_zk/controller/handlers/reassignment.py",
+        old="        term.partitions.move([partition], PartitionState.ONLINE)\n",
+        new="",
+        tests="tests/simulation/test_controller_moves_interrupted.py -k gets_one_where",
+    ),
 )
