@@ -104,7 +104,7 @@ def next_snapshot(old: Snapshot, request: UpdateMetadataRequest) -> Update:
     """
     brokers = {broker.id: _alive_broker(broker) for broker in request.live_brokers}
     controller_id = max(request.controller_id, NO_CONTROLLER)
-    listed = list(_listed_topics(request))
+    listed = list(listed_topics(request))
     if not listed:
         return Update(Snapshot(controller_id, brokers, old.topics, old.names_by_id), [], [])
     topics = dict(old.topics)
@@ -144,7 +144,7 @@ def without_topics(old: Snapshot, names: Iterable[str]) -> Update:
     return Update(snapshot, [topic.name for topic in gone], deleted)
 
 
-def _listed_topics(
+def listed_topics(
     request: UpdateMetadataRequest,
 ) -> Iterable[tuple[str, UUID, Iterable[UpdateMetadataPartitionState]]]:
     """The partitions of a request by topic, whichever layout its version has."""

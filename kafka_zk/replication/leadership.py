@@ -41,6 +41,7 @@ from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.leading.isr_proposals import advance_and_wake
 from kafka_zk.replication.orders import StopOrder, asked_states, serving_others, tell
 from kafka_zk.replication.partition import Partition
+from kafka_zk.replication.unheard import unheard
 
 if TYPE_CHECKING:
     from kafka_zk.log.manager import LogManager
@@ -160,6 +161,9 @@ class Leadership:
             self._check_controller(request.controller_epoch, request.controller_id)
             before = self._metadata_cache.snapshot
             gone = self._metadata_cache.update(request)
+            told = unheard(self._hosted, request)
+            self._end_leading(told.led_elsewhere)
+            self._outlive([partition.topic_partition for partition in told.of_earlier_topics])
             self._fetchers.follow_addresses()
             lost = before.brokers.keys() - self._metadata_cache.snapshot.brokers.keys()
             if lost:
@@ -173,21 +177,39 @@ class Leadership:
     def forget_deleted(self, topics: Collection[TopicState]) -> bool:
         """Blocks. These are in ZooKeeper no more, and nobody told it; whether none of them was told anew since.
 
-        What was told anew stays. Logs stay on the disk, too, and make room for the next topic of their name: that
-        ZooKeeper has lost its topics is no order to delete what is in them.
+        What was told anew stays.
         """
         with self._orders:
             gone = [topic for topic in topics if self._metadata_cache.topic(topic.name) is topic]
-            partitions = [TopicPartition(topic.name, index) for topic in gone for index in topic.partitions]
-            self._fetchers.forget(partitions)
-            for topic_partition in partitions:
-                self._end(topic_partition)
-                self._log_manager.has_no_topic(topic_partition)
-            ended = [StopOrder(topic_partition, EPOCH_DURING_DELETE, delete=True) for topic_partition in partitions]
-            for listener in self._stop_listeners:
-                tell(partial(listener, ended))
+            self._outlive([TopicPartition(topic.name, index) for topic in gone for index in topic.partitions])
             self._metadata_cache.forget([topic.name for topic in gone])
             return len(gone) == len(topics)
+
+    def _outlive(self, topic_partitions: Collection[TopicPartition]) -> None:
+        """Their topics are gone, and nobody ordered to delete them.
+
+        Logs stay on the disk, and make room for the next topic of their name: that ZooKeeper has lost its topics, for
+        one, is no order to delete what is in them.
+        """
+        if not topic_partitions:
+            return
+        self._fetchers.forget(topic_partitions)
+        for topic_partition in topic_partitions:
+            self._end(topic_partition)
+            self._log_manager.has_no_topic(topic_partition)
+        ended = [StopOrder(topic_partition, EPOCH_DURING_DELETE, delete=True) for topic_partition in topic_partitions]
+        for listener in self._stop_listeners:
+            tell(partial(listener, ended))
+
+    def _end_leading(self, partitions: Sequence[Partition]) -> None:
+        """Blocks. Lead these no more, though nobody ordered to follow or to stop."""
+        for partition in serving_others(partitions):
+            log_lines.info("[Broker id=%d] No longer leading %s", self._broker_id, partition)
+            partition.stop_leading()
+            self._wake(partition)
+        if partitions:
+            for listener in self._leadership_listeners:
+                tell(partial(listener, [], partitions))
 
     def _end(self, topic_partition: TopicPartition) -> None:
         """Neither lead nor follow it any more: its topic is gone, or it lives elsewhere."""
@@ -273,6 +295,8 @@ class Leadership:
             if state.leader_epoch < partition.leader_epoch:
                 raise StaleControllerEpoch
         if self._broker_id not in state.replicas:
+            if partition is not None and partition.is_leader:
+                self._end_leading([partition])
             raise UnknownTopicOrPartition
         return partition if partition is not None else self._new_partition(topic_partition)
 
@@ -314,6 +338,8 @@ class Leadership:
                     state.leader,
                 )
                 partition.log = log
+                if partition.is_leader:
+                    self._end_leading([partition])
                 continue
             is_new = self._guarded(partition, codes, partial(partition.become_follower, state, log))
             if self._is_online(partition, log, codes) and is_new:

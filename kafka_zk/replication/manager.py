@@ -238,7 +238,7 @@ class ReplicaManager:
         """Leader id and leader epoch as known here, -1 and -1 when unknown: what a client that asked the wrong broker
         is told."""
         partition = self.hosted.find(topic, index)
-        if partition is not None:
+        if partition is not None and partition.leader_id >= 0:
             return partition.leader_id, partition.leader_epoch
         state = self.metadata_cache.partition(topic, index)
         return (-1, -1) if state is None else (state.leader, state.leader_epoch)

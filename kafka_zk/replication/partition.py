@@ -116,9 +116,12 @@ class Partition:
         raise UnknownLeaderEpoch
 
     def log_for(self, current_leader_epoch: int, *, leader_only: bool) -> UnifiedLog:
-        """The log, for a reader of that epoch. The epoch is checked before the role (rule 41)."""
+        """The log, for a reader of that epoch. The epoch is checked before the role (rule 41).
+
+        Who follows nobody serves no readers: what it has may never grow again.
+        """
         self.check_leader_epoch(current_leader_epoch)
-        if self.log is None or (leader_only and not self.is_leader):
+        if self.log is None or (not self.is_leader and (leader_only or self.leader_id < 0)):
             raise NotLeaderOrFollower
         return self.log
 
@@ -181,6 +184,13 @@ class Partition:
         self._assign(state)
         self.isr.settle(())
         return is_new_epoch
+
+    def stop_leading(self) -> None:
+        """Blocks. Somebody else leads, or nobody. The epochs stay as they are: an order to follow may still come."""
+        self._let_appends_end()
+        self.leader_id = NO_LEADER
+        self.epoch_start_offset = None
+        self.isr.settle(())
 
     def _let_appends_end(self) -> None:
         """Blocks. Refuse new appends, and wait for those under way.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.catalogue.mutant import Mutant
 
+LEADERS = "tests/unit/replication/test_unheard_leaders.py"
+
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a broker that was away finds out which topics were deleted",
@@ -22,7 +24,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a log that outlived its topic makes room for the next one of its name",
         file="kafka_zk/replication/leadership.py",
-        old="                self._log_manager.has_no_topic(topic_partition)\n",
+        old="            self._log_manager.has_no_topic(topic_partition)\n",
         new="",
         tests="tests/unit/broker/test_unheard_deletions.py -k begins_empty",
     ),
@@ -39,5 +41,41 @@ MUTANTS: tuple[Mutant, ...] = (
         old="        term.partitions.move([partition], PartitionState.ONLINE)\n",
         new="",
         tests="tests/simulation/test_controller_moves_interrupted.py -k gets_one_where",
+    ),
+    Mutant(
+        breaks="a leader ends leading when the metadata name another one",
+        file="kafka_zk/replication/leadership.py",
+        old="            self._end_leading(told.led_elsewhere)\n",
+        new="",
+        tests=f"{LEADERS} -k told_by_metadata",
+    ),
+    Mutant(
+        breaks="a leader ends leading only for what is newer than its epoch",
+        file="kafka_zk/replication/unheard.py",
+        old="state.leader_epoch > partition.leader_epoch",
+        new="state.leader_epoch >= 0",
+        tests=f"{LEADERS} -k not_newer",
+    ),
+    Mutant(
+        breaks="a leader that is told to follow nobody ends leading",
+        file="kafka_zk/replication/leadership.py",
+        old="                if partition.is_leader:\n                    self._end_leading([partition])\n"
+        "                continue\n",
+        new="                continue\n",
+        tests=f"{LEADERS} -k follow_nobody",
+    ),
+    Mutant(
+        breaks="who follows nobody serves no readers",
+        file="kafka_zk/replication/partition.py",
+        old="(leader_only or self.leader_id < 0)",
+        new="leader_only",
+        tests=f"{LEADERS} -k told_by_metadata",
+    ),
+    Mutant(
+        breaks="a replica of an earlier topic makes room for the next one of the name",
+        file="kafka_zk/replication/unheard.py",
+        old="each.log.topic_id not in (None, topic_id)",
+        new="not each.log.topic_id",
+        tests=f"{LEADERS} -k made_anew",
     ),
 )

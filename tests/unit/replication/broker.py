@@ -161,6 +161,7 @@ class Broker:
         alive: tuple[int, ...] = (1, 2, 3),
         first_port: int = 9000,
         id_of_topic: UUID | None = None,
+        leader_epoch: int = 0,
         broker_epoch: int = 77,
         controller_epoch: int = 1,
     ) -> None:
@@ -183,7 +184,11 @@ class Broker:
                 topic_id=id_of_topic or topic_id(name),
                 partition_states=[
                     UpdateMetadataPartitionState(
-                        partition_index=index, leader=leader, leader_epoch=0, isr=[leader], replicas=[leader]
+                        partition_index=index,
+                        leader=leader,
+                        leader_epoch=leader_epoch,
+                        isr=[leader],
+                        replicas=[leader],
                     )
                     for index, leader in leaders.items()
                 ],
