@@ -1,22 +1,27 @@
-"""kazoo's connection, with many requests in one write and many responses in one read.
+"""kazoo's connection, with many requests in one write and many responses in one read, to servers that answer.
 
 Role        Acts. kazoo sends and reads one message at a time, each with its own look at the socket: a controller that
-            takes office with thousands of partitions spends most of its time there.
+            takes office with thousands of partitions spends most of its time there. And it keeps a server that says
+            nothing as long as somebody asks it something.
 Invariants  Requests leave in the order they were queued, responses are taken in the order they came. Whatever is not a
             plain request (authentication, kazoo's test hooks, the end of the session), the handshake and TLS are
             kazoo's own.
+            A silent server is given up, by the rules of `silence`, and tried again only after all others.
 Source      kazoo 2.11 (pinned): protocol.connection.ConnectionHandler.
 """
 
 from __future__ import annotations
 
 import ssl
+import time
 from typing import Any
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionDropped
 from kazoo.protocol.connection import ConnectionHandler, int_struct
 from kazoo.protocol.serialization import Auth, Close
+
+from kafka_zk.zk.silence import Silence
 
 REQUESTS_A_WRITE = 64
 """Few enough for the responses to be taken up meanwhile."""
@@ -38,15 +43,37 @@ class PipeliningConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo ha
         self._xid = 0
         self._ahead = bytearray()
         self._may_read_ahead = False
+        self._tried_last: Any = None
+        self._silence = Silence(0, 0)
+
+    def _expand_client_hosts(self) -> list[Any]:
+        servers: list[Any] = super()._expand_client_hosts()
+        return sorted(servers, key=lambda server: server == self._tried_last)
 
     def _connect(self, host: Any, hostip: Any, port: Any) -> Any:
+        self._tried_last = host, hostip, port
         self._ahead.clear()
         self._may_read_ahead = False
-        timeouts = super()._connect(host, hostip, port)
+        read_timeout_ms, connect_timeout_ms = super()._connect(host, hostip, port)
         self._may_read_ahead = not isinstance(self._socket, ssl.SSLSocket)
-        return timeouts
+        session_s = read_timeout_ms / 1000 * 3 / 2
+        self._silence = Silence(session_s, time.monotonic())
+        # kazoo pings when nothing was sent for half of its read timeout.
+        return 2 * self._silence.turn_s * 1000, connect_timeout_ms
+
+    def _send_ping(self, connect_timeout: float) -> None:
+        self._give_up_if_silent()
+        super()._send_ping(connect_timeout)
+        # kazoo would give up at the next one.
+        self.ping_outstanding.clear()
+
+    def _give_up_if_silent(self) -> None:
+        # What came while this process stood still is read before the time is judged.
+        if self._silence.is_too_long(time.monotonic()) and not self.handler.select([self._socket], [], [], 0)[0]:
+            raise ConnectionDropped(f"the server has said nothing for {self._silence.limit_s:.1f} s")
 
     def _send_request(self, read_timeout: float, connect_timeout: float) -> None:
+        self._give_up_if_silent()
         queue, frames, count = self.client._queue, bytearray(), 0
         while queue and count < REQUESTS_A_WRITE and _is_plain(queue[0][0]):
             request, answer = queue.popleft()
@@ -67,9 +94,10 @@ class PipeliningConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo ha
         self._write(bytes(frames), connect_timeout)
 
     def _read_socket(self, read_timeout: float) -> Any:
-        response = super()._read_socket(read_timeout)
+        response = super()._read_socket(self._silence.limit_s)
         while response is None and self._has_whole_response():
-            response = super()._read_socket(read_timeout)
+            response = super()._read_socket(self._silence.limit_s)
+        self._silence.is_broken(time.monotonic())
         return response
 
     def _has_whole_response(self) -> bool:

@@ -16,6 +16,7 @@ from tests.mutants.catalogue import (
     rare_meetings,
     record_and_protocol,
     replication,
+    slow_zookeeper,
     spark,
     tools,
 )
@@ -34,4 +35,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *tools.MUTANTS,
     *rare_meetings.MUTANTS,
     *away_and_anew.MUTANTS,
+    *slow_zookeeper.MUTANTS,
 )

@@ -1,0 +1,58 @@
+"""Faults in what is done about a ZooKeeper that is slow, silent or lost, and about clusters of ten thousand topics."""
+
+from __future__ import annotations
+
+from tests.mutants.catalogue.mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="requests to a silent server are no sign of its life",
+        file="kafka_zk/zk/kazoo_pipeline.py",
+        old="    def _send_request(self, read_timeout: float, connect_timeout: float) -> None:\n"
+        "        self._give_up_if_silent()\n",
+        new="    def _send_request(self, read_timeout: float, connect_timeout: float) -> None:\n",
+        tests="tests/unit/zk/test_silent_servers.py -k no_sign_of_its_life",
+    ),
+    Mutant(
+        breaks="a silent server is not given up sooner than the rule says",
+        file="kafka_zk/zk/kazoo_pipeline.py",
+        old="        self.ping_outstanding.clear()\n",
+        new="",
+        tests="tests/unit/zk/test_silent_servers.py -k another_can_still_be_reached",
+    ),
+    Mutant(
+        breaks="a server is asked for a sign of life six times in a session",
+        file="kafka_zk/zk/kazoo_pipeline.py",
+        old="        return 2 * self._silence.turn_s * 1000, connect_timeout_ms\n",
+        new="        return read_timeout_ms, connect_timeout_ms\n",
+        tests="tests/unit/zk/test_silent_servers.py -k every_sixth",
+    ),
+    Mutant(
+        breaks="a pause of this machine is no silence of its servers",
+        file="kafka_zk/zk/silence.py",
+        old="min(now_s - self._looked_s, self.turn_s)",
+        new="now_s - self._looked_s",
+        tests="tests/unit/zk/test_silent_servers.py -k stood_still",
+    ),
+    Mutant(
+        breaks="what has arrived is read before a silence is judged",
+        file="kafka_zk/zk/kazoo_pipeline.py",
+        old=" and not self.handler.select([self._socket], [], [], 0)[0]:",
+        new=":",
+        tests="tests/unit/zk/test_silent_servers.py -k read_before",
+    ),
+    Mutant(
+        breaks="one server of an ensemble has its share of the session to accept a connection",
+        file="kafka_zk/zk/kazoo_loop.py",
+        old="timeout / self._server_count",
+        new="timeout",
+        tests="tests/unit/zk/test_silent_servers.py -k share_of_the_session",
+    ),
+    Mutant(
+        breaks="a server that was given up is tried after the others",
+        file="kafka_zk/zk/kazoo_pipeline.py",
+        old="        return sorted(servers, key=lambda server: server == self._tried_last)\n",
+        new="        return servers\n",
+        tests="tests/unit/zk/test_silent_servers.py -k tried_last",
+    ),
+)
