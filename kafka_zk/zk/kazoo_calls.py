@@ -57,6 +57,7 @@ class Request(NamedTuple):
     """From one result an operation to what `read` would give."""
     is_still_meant: Callable[[], bool] = always
     """Blocks, maybe. Asked before a write that seems not to have been applied is sent again."""
+    sets_watch: bool = False
 
 
 def translated(error: Exception, path: str | None) -> errors.ZkError:
@@ -72,11 +73,16 @@ def stat_of(stat: ZnodeStat | None) -> Stat | None:
 
 
 def get(path: str, watch: WatchCallback | None) -> Request:
-    return Request(path, lambda kazoo: kazoo.get_async(path, watch), lambda answer: (answer[0], Stat._make(answer[1])))
+    return Request(
+        path,
+        lambda kazoo: kazoo.get_async(path, watch),
+        lambda answer: (answer[0], Stat._make(answer[1])),
+        sets_watch=watch is not None,
+    )
 
 
 def exists(path: str, watch: WatchCallback | None) -> Request:
-    return Request(path, lambda kazoo: kazoo.exists_async(path, watch), stat_of)
+    return Request(path, lambda kazoo: kazoo.exists_async(path, watch), stat_of, sets_watch=watch is not None)
 
 
 def children(path: str, watch: WatchCallback | None) -> Request:
@@ -84,6 +90,7 @@ def children(path: str, watch: WatchCallback | None) -> Request:
         path,
         lambda kazoo: kazoo.get_children_async(path, watch, include_data=True),
         lambda answer: (answer[0], Stat._make(answer[1])),
+        sets_watch=watch is not None,
     )
 
 

@@ -1,7 +1,8 @@
 """Requests on their way to ZooKeeper: pipelined, and sent again when a connection was lost under them.
 
 Role        Acts, through kazoo. Owned by one `ZkClient`.
-Invariants  A connection loss is never reported. A read is sent again. A write is sent again only after its znodes have
+Invariants  A connection loss is never reported. A read is sent again, also one that was answered over an earlier
+            connection than the last of its batch when it set a watch. A write is sent again only after its znodes have
             been read: where they show that it was applied, its result is made of them (`lost_replies`), so its sender
             never meets its own NodeExists or BadVersion, and nothing is deleted twice. What would be written over
             a znode that was made since is refused.
@@ -73,6 +74,7 @@ class RequestSender:
         """
         results: list[Any] = [None] * len(requests)
         first_sent: dict[int, Sent] = {}
+        sent_over: dict[int, int] = {}
         lost: Counter[int] = Counter()
         sizes = [request_bytes(request.operations, chroot=self._kazoo.chroot) for request in requests]
         unanswered = []
@@ -94,6 +96,7 @@ class RequestSender:
                 is_suspect = lost[index] >= LOST_TOGETHER
                 send = self._send_alone if is_suspect else self._send
                 answers.append((index, send(requests[index], generation)))
+                sent_over[index] = self._life.connection
             unanswered = []
             for index, answer in answers:
                 request = requests[index]
@@ -108,6 +111,10 @@ class RequestSender:
                     unanswered.append(index)
                 except KazooException as error:
                     results[index] = kazoo_calls.translated(error, request.path)
+            # The watches that an earlier connection took with it are set by asking again.
+            now_over = self._life.connection
+            without_watch = [i for i, over in sent_over.items() if requests[i].sets_watch and over != now_over]
+            unanswered = sorted({*unanswered, *without_watch})
         return results
 
     def _known_now(self) -> Sent:

@@ -1,7 +1,7 @@
 """kazoo's client over the model ZooKeeper: what `ZkClient` uses of it, without a socket.
 
-`cut` is asked at each write and may end the connection under it, before or after it is applied; another one is there at
-once, in the same session.
+`cut` is asked at each write, `cut_read` at each read, and may end the connection under it, before or after it is
+applied; another one is there at once, in the same session, and without the watches of the last.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import gevent
 from gevent.event import AsyncResult
 from kazoo import exceptions
 from kazoo.protocol import serialization
-from kazoo.protocol.states import KazooState, KeeperState, ZnodeStat
+from kazoo.protocol.states import EventType, KazooState, KeeperState, WatchedEvent, ZnodeStat
 
 from kafka_zk.zk import errors, session
 from kafka_zk.zk.operations import Check, Create, Delete, Operation, SetData, Stat
@@ -52,6 +52,7 @@ class ModelKazoo:
         self.sent: list[list[Operation]] = []
         """Every write that left, also a second time."""
         self._listeners: list[Callable[[str], None]] = []
+        self._watchers: dict[tuple[str, str], set[Any]] = {}
         self._lost: list[AsyncResult] | None = None
 
     def add_listener(self, listener: Callable[[str], None]) -> None:
@@ -81,6 +82,8 @@ class ModelKazoo:
             self._lost.append(answer)
             return
         self._lost = [answer]
+        self._server.disarm(self)
+        self._watchers.clear()
         for listener in self._listeners:
             listener(KazooState.SUSPENDED)
         gevent.spawn(self._reconnect)
@@ -94,13 +97,25 @@ class ModelKazoo:
 
     # Reads
 
-    def _read(self, path: str, value: Callable[[Any], Any], *, missing: Any = exceptions.NoNodeError) -> AsyncResult:
+    def fire(self, path: str, side: str) -> None:
+        for watcher in self._watchers.pop((path, side), ()):
+            watcher(WatchedEvent(EventType.CHANGED, self.client_state, path))
+
+    def _read(
+        self, path: str, side: str, watcher: Any, value: Callable[[Any], Any], *, missing: Any = exceptions.NoNodeError
+    ) -> AsyncResult:
         answer = AsyncResult()
         if self._lost is not None:
             self._lost.append(answer)
             return answer
+        if self._server.cut_read(path):
+            self.lose_connection(answer)
+            return answer
         self.last_zxid = self._server.zxid
         node = self._server.nodes.get(path)
+        if watcher is not None and (node is not None or missing is None):
+            self._watchers.setdefault((path, side), set()).add(watcher)
+            self._server.arm(path, side, self)
         if node is not None:
             answer.set(value(node))
         elif missing is None:
@@ -110,16 +125,16 @@ class ModelKazoo:
         return answer
 
     def get_async(self, path: str, watch: Any) -> AsyncResult:
-        return self._read(path, lambda node: (node.data, node.stat()))
+        return self._read(path, "data", watch, lambda node: (node.data, node.stat()))
 
     def exists_async(self, path: str, watch: Any) -> AsyncResult:
-        return self._read(path, lambda node: ZnodeStat(*node.stat()), missing=None)
+        return self._read(path, "data", watch, lambda node: ZnodeStat(*node.stat()), missing=None)
 
     def get_children_async(self, path: str, watch: Any, include_data: bool) -> AsyncResult:
-        return self._read(path, lambda node: (sorted(node.children), node.stat()))
+        return self._read(path, "children", watch, lambda node: (sorted(node.children), node.stat()))
 
     def sync_async(self, path: str) -> AsyncResult:
-        return self._read("/", lambda node: path)
+        return self._read("/", "data", None, lambda node: path)
 
     # Writes
 

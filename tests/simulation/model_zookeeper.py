@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol
 
 from kafka_zk.zk.errors import (
     BadVersion,
@@ -72,6 +72,12 @@ class Node:
         )
 
 
+class Watcher(Protocol):
+    """A client whose watch may fire."""
+
+    def fire(self, path: str, side: str) -> None: ...
+
+
 def parent_of(path: str) -> str:
     return path.rpartition("/")[0] or "/"
 
@@ -84,12 +90,14 @@ class ModelZooKeeper:
         self.zxid = 0
         self.nodes = {"/": Node(None, 0, 0, 0, 0)}
         self._session_ids = itertools.count(0x1000)
-        self._watches: dict[tuple[str, str], list[ModelZkClient]] = {}
+        self._watches: dict[tuple[str, str], list[Watcher]] = {}
         self.sessions: set[int] = set()
         self.writes: list[Operation] = []
         """Every applied write, in order."""
         self.cut: Callable[[Sequence[Operation]], Cut | None] = lambda batch: None
         """Asked at each write of a client: does its connection end under it, and when?"""
+        self.cut_read: Callable[[str], bool] = lambda path: False
+        """Asked at each read of a client of kazoo's kind: does its connection end before the answer?"""
         self.while_disconnected: Callable[[], None] = lambda: None
         """What others do before the client of a cut connection is back."""
 
@@ -189,12 +197,12 @@ class ModelZooKeeper:
         parent.pzxid = self.zxid
         fired.append((parent_of(path), "children"))
 
-    def arm(self, path: str, side: str, client: ModelZkClient) -> None:
+    def arm(self, path: str, side: str, client: Watcher) -> None:
         waiting = self._watches.setdefault((path, side), [])
         if client not in waiting:
             waiting.append(client)
 
-    def disarm(self, client: ModelZkClient) -> None:
+    def disarm(self, client: Watcher) -> None:
         for waiting in self._watches.values():
             if client in waiting:
                 waiting.remove(client)

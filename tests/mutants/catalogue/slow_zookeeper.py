@@ -55,4 +55,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        return servers\n",
         tests="tests/unit/zk/test_silent_servers.py -k tried_last",
     ),
+    Mutant(
+        breaks="a watch whose connection went amid the other reads is set anew",
+        file="kafka_zk/zk/sending.py",
+        old="            unanswered = sorted({*unanswered, *without_watch})\n",
+        new="",
+        tests="tests/unit/zk/test_watches.py -k amid_the_other_reads",
+    ),
 )

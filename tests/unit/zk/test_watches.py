@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from kafka_zk.zk.operations import Stat
-from kafka_zk.zk.watches import Side, Watch, Watches
+import pytest
+
+from kafka_zk.zk.operations import Create, SetData, Stat
+from kafka_zk.zk.watches import Kind, Side, Watch, Watches
+from tests.simulation.model_kazoo import zk_client
+from tests.simulation.model_zookeeper import ModelZooKeeper
 
 
 def stat(mzxid: int = 1, pzxid: int = 1) -> Stat:
@@ -59,3 +63,23 @@ def test_removing_one_kind_keeps_the_other() -> None:
     assert [watch.side for watch in watches] == [Side.CHILDREN]
     watches.remove("/x", None)
     assert list(watches) == []
+
+
+@pytest.mark.parametrize("kind", ["data", "exists", "children"])
+def test_a_watch_whose_connection_went_amid_the_other_reads_is_set_anew(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = ModelZooKeeper()
+    client = zk_client(server, monkeypatch)
+    told: list[str] = []
+    paths = ["/a", "/b", "/c"]
+    for path in paths:
+        server.ensure(path)
+        client.watch(path, kind, lambda path=path: told.append(path))  # type: ignore[misc]
+    lost = iter(["/b"])
+    server.cut_read = lambda path: path == "/b" and next(lost, None) is not None
+    {"data": client.get_many, "exists": client.exists_many, "children": client.children_many}[kind](paths)
+    for path in paths:
+        server.apply(0, [Create(f"{path}/child") if kind == "children" else SetData(path, b"new")])
+    client.close()
+    assert told == paths
