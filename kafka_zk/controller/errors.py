@@ -6,6 +6,7 @@ Source      StateChangeFailedException; the IllegalStateException of an interrup
 from __future__ import annotations
 
 from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.zk.errors import ConnectionClosed, ControllerMoved, SessionExpired
 
 
 class StateChangeFailed(BrokerError):
@@ -14,3 +15,7 @@ class StateChangeFailed(BrokerError):
 
 class BatchAbandoned(BrokerError):
     """State changes may stand in ZooKeeper that no broker was told: this controller has to resign."""
+
+
+END_OF_TERM = (ControllerMoved, SessionExpired, ConnectionClosed, BatchAbandoned)
+"""After one of these nothing of the term may act; every other failure concerns what failed, and nothing else."""

@@ -23,8 +23,7 @@ from kafka_zk.controller.errors import StateChangeFailed
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk import znodes
-from kafka_zk.zk.errors import BadVersion, ControllerMoved, MalformedZNode, NoNode, ZkError
-from kafka_zk.zk.existing import existing
+from kafka_zk.zk.errors import BadVersion, ControllerMoved, MalformedZNode, NoAuth, NoNode, ZkError
 from kafka_zk.zk.operations import Check, Create, Delete, Operation, SetData, Stat
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.watches import Kind
@@ -390,9 +389,16 @@ class FencedStore:
         path: Callable[[_Key], str],
         decode: Callable[[bytes | None, Stat, _Key], _Value],
     ) -> dict[_Key, _Value]:
-        """Blocks. Read and decode each key's znode, pipelined; missing and malformed ones are left out."""
+        """Blocks. Read and decode each key's znode, pipelined; missing, forbidden and malformed ones are left out."""
         found: dict[_Key, _Value] = {}
-        for key, node in existing(self._zk, keys, path):
+        for key, node in zip(keys, self._zk.get_many(map(path, keys)), strict=True):
+            if isinstance(node, NoNode):
+                continue
+            if isinstance(node, NoAuth):
+                _LOGGER.error("%s", node)
+                continue
+            if isinstance(node, ZkError):
+                raise node
             try:
                 found[key] = decode(*node, key)
             except MalformedZNode as error:

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kafka_zk.clock import Clock, Timer
 from kafka_zk.controller.channel import BrokerChannels
 from kafka_zk.controller.decisions.context import ControllerContext
 from kafka_zk.controller.decisions.versions import RequestVersions
+from kafka_zk.controller.errors import END_OF_TERM
 from kafka_zk.controller.events import Event
 from kafka_zk.controller.outbox import Outbox
 from kafka_zk.controller.partition_machine import PartitionMachine
 from kafka_zk.controller.replica_machine import ReplicaMachine
 from kafka_zk.controller.settings import ControllerSettings
 from kafka_zk.controller.store import FencedStore
+from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.zk.watches import Kind
 
 _LOGGER = logging.getLogger("kafka.controller.KafkaController")
@@ -74,6 +77,16 @@ class Term:
             self.store.unwatch(path, kind)
         self.watched.clear()
         self.channels.stop()
+
+    @contextmanager
+    def contained(self, what: str) -> Iterator[None]:
+        """Log what fails in the block, perhaps for good: it shall hold up nothing else. What ends the term goes on."""
+        try:
+            yield
+        except END_OF_TERM:
+            raise
+        except BrokerError as error:
+            self.error(f"Failed {what}: {error}")
 
     def info(self, message: str) -> None:
         _LOGGER.info("[Controller id=%d] %s", self.broker_id, message)

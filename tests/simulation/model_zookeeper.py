@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from kafka_zk.zk.errors import (
     BadVersion,
+    NoAuth,
     NodeExists,
     NoNode,
     NotEmpty,
@@ -98,6 +99,10 @@ class ModelZooKeeper:
         """Asked at each write of a client: does its connection end under it, and when?"""
         self.cut_read: Callable[[str], bool] = lambda path: False
         """Asked at each read of a client of kazoo's kind: does its connection end before the answer?"""
+        self.forbidden: set[str] = set()
+        """Znodes whose ACL lets the brokers read, not write."""
+        self.hidden: set[str] = set()
+        """Znodes whose ACL does not let the brokers read."""
         self.while_disconnected: Callable[[], None] = lambda: None
         """What others do before the client of a cut connection is back."""
 
@@ -147,6 +152,8 @@ class ModelZooKeeper:
         for at, operation in enumerate(operations):
             path = operation.path
             there = path in self.nodes or path in created
+            if path in self.forbidden:
+                return at, NoAuth(path)
             if isinstance(operation, Create):
                 if operation.sequential:
                     continue
@@ -287,6 +294,8 @@ class ModelZkClient:
         if (path, side) in self._listeners:
             self.server.arm(path, side, self)
         node = self.server.nodes.get(path)
+        if node is not None and path in self.server.hidden:
+            return NoAuth(path)
         return NoNode(path) if node is None else value(node)
 
     # Writes

@@ -62,7 +62,8 @@ def resume(term: Term) -> None:
     """Blocks. Do what is due for every queued topic."""
     todo = due(term.context)
     for topic in todo.complete:
-        _complete(term, topic)
+        with term.contained(f"removing the znodes of topic {topic}"):
+            _complete(term, topic)
     failed = [
         replica
         for topic in todo.retry

@@ -83,9 +83,10 @@ def on_preferred_election_znode(term: Term) -> None:
         return
     known = [tp for tp in listed if term.context.assignment(tp).replicas]
     on_election_request(term, known, ElectionType.PREFERRED)
-    term.store.remove_preferred_elections()
-    # Another one may be created at any time; only a read arms the watch for it.
-    term.put(ZkPreferredElection())
+    with term.contained("removing /admin/preferred_replica_election"):
+        term.store.remove_preferred_elections()
+        # Another one may be created at any time; only a read arms the watch for it.
+        term.put(ZkPreferredElection())
 
 
 def on_auto_rebalance(term: Term) -> None:

@@ -21,13 +21,12 @@ from kafka_zk.controller.decisions.reassignment import (
     needs_new_leader,
     planned_assignment,
 )
-from kafka_zk.controller.errors import BatchAbandoned
+from kafka_zk.controller.errors import END_OF_TERM
 from kafka_zk.controller.events import ZkPartitionReassignment
 from kafka_zk.controller.handlers import deletion
 from kafka_zk.controller.term import Term
 from kafka_zk.protocol.errors import BrokerError, UnknownTopicOrPartition
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.zk.errors import ControllerMoved, SessionExpired
 
 Results = dict[TopicPartition, BrokerError | None]
 
@@ -38,7 +37,7 @@ def on_api_request(term: Term, targets: Mapping[TopicPartition, Sequence[int] | 
     # What is asked for last counts, also against the znode of the old tools.
     _forget_in_znode(term, lambda partition, _: partition in planned)
     for partition, assignment in planned.items():
-        results[partition] = _start(term, partition, assignment)
+        results[partition] = _try_to_advance(term, partition, assignment)
     return results
 
 
@@ -49,7 +48,7 @@ def on_znode(term: Term) -> None:
         return
     results, planned = _plan(term, wanted)
     for partition, assignment in planned.items():
-        results[partition] = _start(term, partition, assignment)
+        results[partition] = _try_to_advance(term, partition, assignment)
     failed = {partition: error for partition, error in results.items() if error is not None}
     if failed:
         listed = ", ".join(f"{partition}: {error}" for partition, error in failed.items())
@@ -69,7 +68,7 @@ def resume(term: Term, concerns: Callable[[ReplicaAssignment], bool]) -> None:
     for partition in sorted(term.context.being_reassigned):
         assignment = term.context.assignment(partition)
         if concerns(assignment):
-            _advance(term, partition, assignment)
+            _try_to_advance(term, partition, assignment)
 
 
 def drop_abandoned(term: Term) -> None:
@@ -98,7 +97,7 @@ def complete_if_caught_up(term: Term, partition: TopicPartition) -> None:
     assignment = term.context.assignment(partition)
     if partition in term.context.being_reassigned and _is_complete(term, partition, assignment):
         term.info(f"Target replicas {list(assignment.target)} have all caught up with the leader for {partition}")
-        _advance(term, partition, assignment)
+        _try_to_advance(term, partition, assignment)
 
 
 def _plan(
@@ -114,11 +113,14 @@ def _plan(
     return refused, planned
 
 
-def _start(term: Term, partition: TopicPartition, assignment: ReplicaAssignment) -> BrokerError | None:
-    """Blocks. Start one; a failure of one partition does not stop the others."""
+def _try_to_advance(term: Term, partition: TopicPartition, assignment: ReplicaAssignment) -> BrokerError | None:
+    """Blocks. Do what is next for one; where it fails, for good maybe, the others go on.
+
+    Differs from Kafka, whose controllers leave the office, one after the other, over one topic that cannot be written.
+    """
     try:
         _advance(term, partition, assignment)
-    except (ControllerMoved, SessionExpired, BatchAbandoned):
+    except END_OF_TERM:
         raise
     except BrokerError as error:
         term.error(f"Failed completing reassignment of partition {partition}: {error}")
@@ -222,13 +224,14 @@ def _write(term: Term, partition: TopicPartition, assignment: ReplicaAssignment)
 
 def _forget_in_znode(term: Term, is_settled: Callable[[TopicPartition, Sequence[int]], bool]) -> None:
     """Blocks. Take settled entries out of /admin/reassign_partitions; delete it with the last one."""
-    listed = term.store.reassignments()
-    if listed is None:
-        return
-    remaining = {tp: target for tp, target in listed.items() if not is_settled(tp, target)}
-    if len(remaining) == len(listed):
-        return
-    term.store.write_reassignments(remaining)
-    if not remaining:
-        # Another one may be created at any time; only a read arms the watch for it.
-        term.put(ZkPartitionReassignment())
+    with term.contained("updating /admin/reassign_partitions"):
+        listed = term.store.reassignments()
+        if listed is None:
+            return
+        remaining = {tp: target for tp, target in listed.items() if not is_settled(tp, target)}
+        if len(remaining) == len(listed):
+            return
+        term.store.write_reassignments(remaining)
+        if not remaining:
+            # Another one may be created at any time; only a read arms the watch for it.
+            term.put(ZkPartitionReassignment())

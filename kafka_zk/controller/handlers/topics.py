@@ -63,7 +63,10 @@ def _take_topic_ids(term: Term, found: Mapping[str, TopicInZk]) -> None:
         topic_id = in_zk.topic_id
         if topic_id is None:
             topic_id = term.new_topic_id()
-            term.store.write_topic(topic, topic_id, in_zk.assignments)
+            with term.contained(f"giving topic {topic} an id"):
+                term.store.write_topic(topic, topic_id, in_zk.assignments)
+                term.context.set_topic_id(topic, topic_id)
+            continue
         term.context.set_topic_id(topic, topic_id)
 
 
