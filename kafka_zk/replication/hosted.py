@@ -41,6 +41,16 @@ class HostedPartitions:
             raise NotLeaderOrFollower(f"Replica for {topic}-{index} is not available on this broker")
         raise UnknownTopicOrPartition
 
+    def check_leadership(self, partition: Partition, leadership: int) -> None:
+        """That `partition` did not begin to lead anew since its `leadership` was noted. It may lead no more: ask it.
+
+        Who waits for offsets of one leadership must not take those of the next one for them.
+        Raises NotLeaderOrFollower, and what `get` raises.
+        """
+        self.get(*partition.topic_partition)
+        if partition.leadership != leadership:
+            raise NotLeaderOrFollower
+
     def add(self, partition: Partition) -> None:
         topic, index = partition.topic_partition
         self.by_topic.setdefault(topic, {})[index] = partition

@@ -75,6 +75,7 @@ class Partition:
         "isr",
         "leader_epoch",
         "leader_id",
+        "leadership",
         "log",
         "metrics",
         "partition_epoch",
@@ -88,6 +89,8 @@ class Partition:
         self.metrics = metrics
         self.log: UnifiedLog | None = None
         self.is_leader = False
+        self.leadership = 0
+        """Another number each time this broker begins to lead: before that, the log may have been cut."""
         self.leader_id = NO_LEADER
         self.leader_epoch = NO_EPOCH
         self.partition_epoch = NO_EPOCH
@@ -164,6 +167,7 @@ class Partition:
         self.partition_epoch = state.partition_epoch
         self.leader_id = around.broker_id
         self.is_leader = True
+        self.leadership += is_new_leader
         # The ISR may be this broker alone now.
         if self.maybe_advance_high_watermark():
             around.wake(self)

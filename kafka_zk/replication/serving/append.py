@@ -122,8 +122,8 @@ class Appender:
             return [AppendFailure(refusal) for _ in entries]
         results: list[AppendInfo | AppendFailure] = []
         appended: list[Partition] = []
+        waiting: list[Unacknowledged] = []
         by_topic = self._hosted.by_topic
-        uncommitted = False
         count = 0
         for topic, index, records in entries:
             # A look at the clock costs as much as a call: a small request makes none.
@@ -152,14 +152,15 @@ class Appender:
             metrics.total_produce_requests(1)
             appended.append(partition)
             if required_acks == ACKS_ALL and (partition.followers or not partition.is_leader):
-                uncommitted = True
+                check = self._check(partition, info.last_offset + 1)
+                waiting.append(Unacknowledged(count - 1, topic, index, check))
         if self._watched_fetches or self._watched_produces:
             for partition in appended:
                 self._wake(partition)
-        return self._acknowledge(entries, results, timeout_ms) if uncommitted else results
+        return self._acknowledge(waiting, results, timeout_ms) if waiting else results
 
     def _acknowledge(
-        self, entries: Sequence[Entry], results: list[AppendInfo | AppendFailure], timeout_ms: int
+        self, waiting: list[Unacknowledged], results: list[AppendInfo | AppendFailure], timeout_ms: int
     ) -> list[AppendInfo | AppendFailure] | Pending[list[AppendInfo | AppendFailure]]:
         """Turn results into acknowledged ones, now or later."""
         pending: Pending[list[AppendInfo | AppendFailure]] = Pending()
@@ -172,11 +173,6 @@ class Appender:
                     results[position] = AppendFailure(error, log_start_offset=info.log_start_offset, info=info)
             pending.complete(results)
 
-        waiting = [
-            Unacknowledged(position, entry[0], entry[1], self._check(entry[0], entry[1], result.last_offset + 1))
-            for position, (entry, result) in enumerate(zip(entries, results, strict=True))
-            if not isinstance(result, AppendFailure)
-        ]
         keys = [(entry.topic, entry.partition) for entry in waiting]
         operation = DelayedProduce(timeout_ms, waiting, answer, self._expired)
         if self._produces.complete_or_watch(operation, keys):
@@ -189,12 +185,16 @@ class Appender:
         self._metrics.meter(_EXPIRES).mark(1)
         self._metrics.meter(_EXPIRES, topic=topic, partition=index).mark(1)
 
-    def _check(self, topic: str, index: int, required_offset: int) -> Callable[[], ErrorCode | None]:
+    def _check(self, partition: Partition, required_offset: int) -> Callable[[], ErrorCode | None]:
+        """To be made right behind the append: the leadership that appended is the one that acknowledges."""
+        leadership = partition.leadership
+
         def check() -> ErrorCode | None:
             try:
-                return self._hosted.get(topic, index).acknowledgement(required_offset)
+                self._hosted.check_leadership(partition, leadership)
             except BrokerError as error:
                 return error.code
+            return partition.acknowledgement(required_offset)
 
         return check
 

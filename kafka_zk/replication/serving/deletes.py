@@ -42,7 +42,7 @@ class Deletes:
                 results.append(error)
                 continue
             results.append(-1)
-            waiting[position] = (target, self._low_watermark(topic, index))
+            waiting[position] = (target, self._low_watermark(partition))
             self._wake(partition)
 
         def answer(done: dict[int, LowWatermark]) -> None:
@@ -56,10 +56,13 @@ class Deletes:
             pending.when_left(lambda gone: self._purgatory.cancel(operation) if gone else None)
         return pending
 
-    def _low_watermark(self, topic: str, index: int) -> Callable[[], LowWatermark]:
+    def _low_watermark(self, partition: Partition) -> Callable[[], LowWatermark]:
+        leadership = partition.leadership
+
         def low_watermark() -> LowWatermark:
             try:
-                return self._hosted.get(topic, index).low_watermark()
+                self._hosted.check_leadership(partition, leadership)
+                return partition.low_watermark()
             except BrokerError as error:
                 return error
 

@@ -11,6 +11,7 @@ from tests.mutants.catalogue import (
     cluster,
     controller,
     large_requests,
+    leaderships,
     log,
     network,
     rare_meetings,
@@ -36,4 +37,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *rare_meetings.MUTANTS,
     *away_and_anew.MUTANTS,
     *slow_zookeeper.MUTANTS,
+    *leaderships.MUTANTS,
 )
