@@ -212,10 +212,11 @@ class Leadership:
                 tell(partial(listener, [], partitions))
 
     def _end(self, topic_partition: TopicPartition) -> None:
-        """Neither lead nor follow it any more: its topic is gone, or it lives elsewhere."""
-        partition = self._hosted.remove(topic_partition)
+        """Blocks. Neither lead nor follow it any more: its topic is gone, or it lives elsewhere."""
+        partition = self._hosted.find(*topic_partition)
         if partition is not None:
-            partition.go_offline()
+            partition.delete()
+            self._hosted.remove(topic_partition)
             self._partition_forgotten(topic_partition)
             self._wake(partition)
 

@@ -15,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from gevent.event import Event
-
 from kafka_zk.clock import Clock
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.metrics.topic_metrics import TopicMetrics
@@ -30,6 +28,7 @@ from kafka_zk.protocol.errors import (
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
 from kafka_zk.protocol.types import Buffer, TopicPartition
 from kafka_zk.record.produced import Origin
+from kafka_zk.replication.leading.appends import Appends
 from kafka_zk.replication.leading.follower_state import FollowerState
 from kafka_zk.replication.leading.high_watermark import next_high_watermark
 from kafka_zk.replication.leading.isr import Isr, effective_min_isr
@@ -64,8 +63,7 @@ class Partition:
     """A replica of a topic partition. `leader_id` and the epochs are -1 until the first LeaderAndIsr."""
 
     __slots__ = (
-        "_appending",
-        "_no_appends",
+        "_appends",
         "adding_replicas",
         "around",
         "assigned_replicas",
@@ -100,8 +98,7 @@ class Partition:
         self.adding_replicas: tuple[int, ...] = ()
         self.removing_replicas: tuple[int, ...] = ()
         self.followers: dict[int, FollowerState] = {}
-        self._appending = 0
-        self._no_appends: Event | None = None
+        self._appends = Appends()
 
     @property
     def high_watermark(self) -> int:
@@ -139,22 +136,34 @@ class Partition:
     def become_leader(self, state: LeaderAndIsrPartitionState, log: UnifiedLog) -> bool:
         """Blocks. Lead `state.leader_epoch` on `log`; whether this broker did not lead before.
 
+        Appends of the old epoch end first: written after the new one began, they would wipe it from the epoch file.
+        Until then the old leadership goes on, for who fetches, and for who waits.
         The epoch and where it starts go to the leader epoch file before anything is appended: without the entry a
         follower could not find where it diverges (rule 34).
         """
-        if self._is_outdated(state):
-            return False
-        around = self.around
+        with self._appends.held():
+            if self._is_outdated(state):
+                return False
+            is_new_leader = not self.is_leader
+            self._lead_epoch(state, log)
+            # The ISR may be this broker alone now.
+            has_advanced = self.maybe_advance_high_watermark()
+        if has_advanced:
+            self.around.wake(self)
+        return is_new_leader
+
+    def _lead_epoch(self, state: LeaderAndIsrPartitionState, log: UnifiedLog) -> None:
+        """Does not switch, and what may fail comes first: nobody sees half of it. Raises KafkaStorageError."""
         is_new_leader = not self.is_leader
         is_new_epoch = state.leader_epoch > self.leader_epoch
-        self._let_appends_end()
+        start_offset = log.log_end_offset
+        if is_new_epoch:
+            log.assign_epoch_start(state.leader_epoch, start_offset)
         self.log = log
         self._assign(state)
         self.isr.settle(state.isr)
         if is_new_epoch:
-            start_offset = log.log_end_offset
-            log.assign_epoch_start(state.leader_epoch, start_offset)
-            now_ms = around.clock.monotonic_ms()
+            now_ms = self.around.clock.monotonic_ms()
             for follower in self.followers.values():
                 follower.reset(
                     in_isr=follower.broker_id in self.isr.committed,
@@ -165,47 +174,38 @@ class Partition:
             self.leader_epoch = state.leader_epoch
             self.epoch_start_offset = start_offset
         self.partition_epoch = state.partition_epoch
-        self.leader_id = around.broker_id
+        self.leader_id = self.around.broker_id
         self.is_leader = True
         self.leadership += is_new_leader
-        # The ISR may be this broker alone now.
-        if self.maybe_advance_high_watermark():
-            around.wake(self)
-        return is_new_leader
 
     def become_follower(self, state: LeaderAndIsrPartitionState, log: UnifiedLog) -> bool:
         """Blocks. Follow `state.leader`; whether the leader epoch is new, so that the fetcher must start anew."""
-        if self._is_outdated(state):
-            return False
-        self._let_appends_end()
-        is_new_epoch = state.leader_epoch > self.leader_epoch
-        self.log = log
-        self.is_leader = False
-        self.leader_id = state.leader
-        self.leader_epoch = state.leader_epoch
-        self.partition_epoch = state.partition_epoch
-        self.epoch_start_offset = None
-        self._assign(state)
-        self.isr.settle(())
+        with self._appends.held():
+            if self._is_outdated(state):
+                return False
+            is_new_epoch = state.leader_epoch > self.leader_epoch
+            self.log = log
+            self.is_leader = False
+            self.leader_id = state.leader
+            self.leader_epoch = state.leader_epoch
+            self.partition_epoch = state.partition_epoch
+            self.epoch_start_offset = None
+            self._assign(state)
+            self.isr.settle(())
         return is_new_epoch
 
     def stop_leading(self) -> None:
         """Blocks. Somebody else leads, or nobody. The epochs stay as they are: an order to follow may still come."""
-        self._let_appends_end()
-        self.leader_id = NO_LEADER
-        self.epoch_start_offset = None
-        self.isr.settle(())
+        with self._appends.held():
+            self.is_leader = False
+            self.leader_id = NO_LEADER
+            self.epoch_start_offset = None
+            self.isr.settle(())
 
-    def _let_appends_end(self) -> None:
-        """Blocks. Refuse new appends, and wait for those under way.
-
-        They carry the old leader epoch: written after the new one began, they would wipe it from the epoch file.
-        """
-        self.is_leader = False
-        if self._appending:
-            self._no_appends = Event()
-            self._no_appends.wait()
-            self._no_appends = None
+    def delete(self) -> None:
+        """Blocks. The replica is about to be deleted. Who appends meanwhile is told that nobody leads here."""
+        with self._appends.held():
+            self.go_offline()
 
     def use_log(self, log: UnifiedLog) -> None:
         """It was moved into another log directory. Does not switch."""
@@ -248,6 +248,9 @@ class Partition:
 
         Raises NotLeaderOrFollower, NotEnoughReplicas (acks=all under min.insync.replicas), and what the log raises.
         """
+        appends = self._appends
+        if appends.change is not None:
+            appends.wait_while_held()
         log = self.log
         if not self.is_leader or log is None:
             raise NotLeaderOrFollower
@@ -258,13 +261,13 @@ class Partition:
                     f"The size of the current ISR {self.isr.committed} is insufficient to satisfy the min.isr "
                     f"requirement of {minimum} for partition {self.topic_partition}"
                 )
-        self._appending += 1
+        appends.count += 1
         try:
             info = log.append_as_leader(records, leader_epoch=self.leader_epoch, origin=origin)
         finally:
-            self._appending -= 1
-            if self._no_appends is not None and not self._appending:
-                self._no_appends.set()
+            appends.count -= 1
+            if appends.change is not None:
+                appends.ended()
         if self.is_leader:
             if self.followers:
                 self.maybe_advance_high_watermark()

@@ -26,4 +26,40 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        self.leadership += 1\n",
         tests="tests/unit/replication/test_leaderships_end.py -k goes_on",
     ),
+    Mutant(
+        breaks="a leader that goes on leading refuses nobody while its next epoch waits for an append",
+        file="kafka_zk/replication/partition.py",
+        old="""        with self._appends.held():
+            if self._is_outdated(state):
+                return False
+            is_new_leader = not self.is_leader
+""",
+        new="""        is_new_leader, self.is_leader = not self.is_leader, False
+        with self._appends.held():
+            if self._is_outdated(state):
+                return False
+""",
+        tests="tests/unit/replication/test_leaderships_end.py -k refuses_nobody",
+    ),
+    Mutant(
+        breaks="who appends while a leader's next epoch begins is appended in that one",
+        file="kafka_zk/replication/partition.py",
+        old="            appends.wait_while_held()\n",
+        new="            pass\n",
+        tests="tests/unit/replication/test_leaderships_end.py -k refuses_nobody",
+    ),
+    Mutant(
+        breaks="an append under way ends before the next epoch begins",
+        file="kafka_zk/replication/leading/appends.py",
+        old="                self._none_left.wait()\n",
+        new="",
+        tests="tests/unit/replication/test_leadership.py -k under_way",
+    ),
+    Mutant(
+        breaks="an append that is still checked ends before its partition is deleted",
+        file="kafka_zk/replication/leadership.py",
+        old="            partition.delete()\n",
+        new="            partition.go_offline()\n",
+        tests="tests/unit/replication/test_leaderships_end.py -k still_checked",
+    ),
 )

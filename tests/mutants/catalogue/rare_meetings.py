@@ -184,13 +184,6 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/integration/network/test_socket_server_memory.py -k muted",
     ),
     Mutant(
-        breaks="a load ends though the leader is told a new epoch meanwhile",
-        file="kafka_zk/coordinator/group/stored_batches.py",
-        old="        log = replica_manager.get_partition(partition).log\n",
-        new="        log = replica_manager.get_partition(partition).leader_log()\n",
-        tests="tests/unit/coordinator/test_loads.py -k new_epoch",
-    ),
-    Mutant(
         breaks="a fetch answer that is too large keeps no segment open",
         file="kafka_zk/api/dispatch.py",
         old="                if route.sends_slices:\n                    _release_slices(response, in_turns)\n",

@@ -307,9 +307,9 @@ def test_a_load_ends_though_the_leader_is_told_a_new_epoch_meanwhile(
     assert log is not None
     log.turn.take()
     marker = gevent.spawn(made.end_transaction, is_commit=True, heard=False)
-    wait(lambda: partition._appending == 1)
+    wait(lambda: partition._appends.count == 1)
     order = gevent.spawn(made.broker.lead, OFFSETS, epoch=3, partition_epoch=3)
-    wait(lambda: not partition.is_leader)
+    wait(lambda: partition._appends.change is not None)
     goes_on.set()
     for _ in range(20):
         gevent.sleep(0.001)

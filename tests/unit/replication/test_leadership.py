@@ -10,6 +10,7 @@ from uuid import UUID
 import gevent
 import pytest
 
+from kafka_zk.log.append.writing import POOLED_BYTES
 from kafka_zk.log.files.disk import DISK
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode, InvalidConfig, StaleBrokerEpoch, StaleControllerEpoch
@@ -203,9 +204,10 @@ def test_a_follower_of_a_dead_leader_has_its_log_and_waits(broker: Broker) -> No
 def test_an_append_under_way_ends_before_the_next_epoch_begins(broker: Broker) -> None:
     """Written after the new epoch began, the old epoch's batch would wipe the new one from the epoch file."""
     partition = broker.lead(epoch=1)
-    large = memoryview(build_batch([Record(0, 1, b"k", b"v" * 100_000)]))
+    large = memoryview(build_batch([Record(0, 1, b"k", b"v" * POOLED_BYTES)]))
     append = gevent.spawn(partition.append_as_leader, large, 1)
     gevent.sleep(0)
+    assert not append.ready()
     order = gevent.spawn(broker.order, epoch=2, partition_epoch=1)
     gevent.joinall([append, order], raise_error=True)
     assert partition.epoch_start_offset == 1

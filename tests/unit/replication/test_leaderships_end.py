@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from typing import Any
 
+import gevent
 import pytest
 
+from kafka_zk.log.append.checking import CHECK_POOLED_BYTES
 from kafka_zk.protocol.errors import ErrorCode, NotLeaderOrFollower
+from kafka_zk.record import Codec, Record, build_batch
 from kafka_zk.replication.serving import append
 from kafka_zk.replication.serving.append import ENTRIES_A_LOOK, AppendFailure
 
-from .broker import Broker, fetch_request, records, topic_id
+from .broker import Broker, answered, fetch_request, records, topic_id
 from .test_leadership import stop
+from .test_offsets import EARLIEST, list_offsets
 
 OTHER = "other"
 INDEXES = range(ENTRIES_A_LOOK)
@@ -90,3 +96,77 @@ def test_who_goes_on_leading_in_the_next_epoch_acknowledges(led: Broker) -> None
     for _ in range(2):
         led.call(fetch_request(3, replica=2), 12)
     assert pending.value.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+
+
+# --- while the order waits for an append -----------------------------------------------------------------------------
+
+
+class Passing:
+    """`order` waits for an append, which has its turn when the test says so."""
+
+    def __init__(self, broker: Broker, order: Callable[[], object]) -> None:
+        self.log = broker.partition().leader_log()
+        self.log.turn.take()
+        self.append = gevent.spawn(broker.produce, acks=-1)
+        gevent.idle()
+        self.order = gevent.spawn(order)
+        gevent.idle()
+        assert not self.append.ready() and not self.order.ready()
+
+    def goes_on(self) -> Any:
+        """How the append is answered."""
+        self.log.turn.leave()
+        gevent.joinall([self.append, self.order], raise_error=True)
+        return self.append.value
+
+
+def next_epoch(broker: Broker) -> None:
+    broker.order(replicas=(1, 2), epoch=1, partition_epoch=1)
+
+
+def follow(broker: Broker) -> None:
+    broker.order(replicas=(1, 2), leader=2, epoch=1, partition_epoch=1)
+
+
+def test_a_leader_that_goes_on_leading_refuses_nobody_meanwhile(led: Broker) -> None:
+    waiting = led.produce(acks=-1)
+    passing = Passing(led, lambda: next_epoch(led))
+    later = gevent.spawn(led.produce, acks=-1)
+    gevent.idle()
+    assert not later.ready(), "it is appended in the next epoch"
+    assert answered(led.call(fetch_request(0, replica=2, leader_epoch=0), 12)).error_code == ErrorCode.NONE
+    assert list_offsets(led, EARLIEST).error_code == ErrorCode.NONE
+    first = passing.goes_on()
+    later.join()
+    assert not any(each.is_done for each in (waiting, first, later.value)), "the follower has nothing yet"
+    for _ in range(2):
+        led.call(fetch_request(3, replica=2), 12)
+    answers = [answered(each) for each in (waiting, first, later.value)]
+    assert [(each.error_code, each.base_offset) for each in answers] == [(0, 0), (0, 1), (0, 2)]
+    log = led.partition().leader_log()
+    assert (log.end_offset_for(0), log.end_offset_for(1)) == ((0, 2), (1, 3))
+
+
+def test_who_came_while_the_leadership_ended_is_refused_behind_it(led: Broker) -> None:
+    passing = Passing(led, lambda: follow(led))
+    later = gevent.spawn(led.produce)
+    gevent.idle()
+    assert not later.ready()
+    assert answered(passing.goes_on()).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    later.join()
+    assert answered(later.value).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_an_append_that_is_still_checked_ends_before_its_partition_is_deleted(led: Broker) -> None:
+    """Its log was gone when its turn came: the client was told of a broken disk."""
+    partition = led.partition()
+    value = random.Random(1).randbytes(CHECK_POOLED_BYTES * 2)
+    batch = memoryview(build_batch([Record(0, 1_000, b"k", value)], codec=Codec.GZIP))
+    append = gevent.spawn(partition.append_as_leader, batch, 1)
+    gevent.sleep(0)
+    assert not append.ready()
+    assert stop(led, epoch=-2, delete=True) == ErrorCode.NONE
+    append.join()
+    assert append.successful(), append.exception
+    with pytest.raises(NotLeaderOrFollower):
+        partition.append_as_leader(records(), 1)

@@ -1,0 +1,50 @@
+"""The appends of one partition: they end before its leadership changes, and those that come meanwhile wait.
+
+Role        Acts: holds greenlets up. `wait_while_held`, `count` and `ended` are for whoever appends, `held` for who
+            changes the leadership.
+Invariants  While `held` is entered no append is under way. Nobody is refused because of a change: who waited sees what
+            came of it.
+Source      Kafka 3.9 Partition.leaderIsrUpdateLock, which who appends has for reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gevent.event import Event
+
+
+class Appends:
+    """`count`: how many are under way. `change`: set when the change that holds the others is over."""
+
+    __slots__ = ("_none_left", "change", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.change: Event | None = None
+        self._none_left = Event()
+
+    def wait_while_held(self) -> None:
+        """Blocks until nobody holds them."""
+        while self.change is not None:
+            self.change.wait()
+
+    def ended(self) -> None:
+        """One that was under way is not counted any more."""
+        if not self.count:
+            self._none_left.set()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Blocks until those under way have ended. One change at a time."""
+        assert self.change is None
+        change = self.change = Event()
+        try:
+            if self.count:
+                self._none_left.clear()
+                self._none_left.wait()
+            yield
+        finally:
+            self.change = None
+            change.set()
