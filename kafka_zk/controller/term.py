@@ -50,7 +50,8 @@ class Term:
     """Queue an event; safe from any greenlet, never blocks."""
     new_topic_id: Callable[[], uuid.UUID]
     """Chance, for topics that older brokers made without an id."""
-    watched: list[tuple[str, Kind]] = field(default_factory=list)
+    watched: dict[tuple[str, Kind], None] = field(default_factory=dict)
+    """A set, in the order of its making."""
     timers: list[Timer] = field(default_factory=list)
 
     @property
@@ -61,12 +62,12 @@ class Term:
         """Queue `event` whenever `path` changes, until the term ends. The next read of the path sets the watch."""
         if (path, kind) in self.watched:
             return
-        self.watched.append((path, kind))
+        self.watched[path, kind] = None
         self.store.watch(path, kind, lambda: self.put(event))
 
     def unwatch(self, path: str, kind: Kind) -> None:
         if (path, kind) in self.watched:
-            self.watched.remove((path, kind))
+            del self.watched[path, kind]
             self.store.unwatch(path, kind)
 
     def end(self) -> None:

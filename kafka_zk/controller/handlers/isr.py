@@ -69,8 +69,7 @@ def after_alter_partition(term: Term, event: AlterPartitionReceived) -> None:
         return
     _refresh(term, asked)
     term.outbox.update_metadata(term.context.live_or_shutting_down_ids(), asked)
-    for partition in asked:
-        reassignment.complete_if_caught_up(term, partition)
+    reassignment.complete_where_caught_up(term, asked)
 
 
 def _write_accepted(term: Term, event: AlterPartitionReceived) -> Outcomes:
@@ -152,6 +151,5 @@ def on_isr_change_notification(term: Term) -> None:
     if partitions:
         _refresh(term, partitions)
         term.outbox.update_metadata(term.context.live_or_shutting_down_ids(), partitions)
-        for partition in partitions:
-            reassignment.complete_if_caught_up(term, partition)
+        reassignment.complete_where_caught_up(term, partitions)
     term.store.remove_isr_change_notifications(names)

@@ -36,9 +36,7 @@ def on_api_request(term: Term, targets: Mapping[TopicPartition, Sequence[int] | 
     results, planned = _plan(term, targets)
     # What is asked for last counts, also against the znode of the old tools.
     _forget_in_znode(term, lambda partition, _: partition in planned)
-    for partition, assignment in planned.items():
-        results[partition] = _try_to_advance(term, partition, assignment)
-    return results
+    return {**results, **_advance_all(term, planned)}
 
 
 def on_znode(term: Term) -> None:
@@ -46,9 +44,8 @@ def on_znode(term: Term) -> None:
     wanted = term.store.reassignments()
     if wanted is None:
         return
-    results, planned = _plan(term, wanted)
-    for partition, assignment in planned.items():
-        results[partition] = _try_to_advance(term, partition, assignment)
+    refused, planned = _plan(term, wanted)
+    results = {**refused, **_advance_all(term, planned)}
     failed = {partition: error for partition, error in results.items() if error is not None}
     if failed:
         listed = ", ".join(f"{partition}: {error}" for partition, error in failed.items())
@@ -65,10 +62,8 @@ def listing(term: Term, partitions: Sequence[TopicPartition] | None) -> dict[Top
 
 def resume(term: Term, concerns: Callable[[ReplicaAssignment], bool]) -> None:
     """Blocks. Go on with the running reassignments whose assignment `concerns` accepts."""
-    for partition in sorted(term.context.being_reassigned):
-        assignment = term.context.assignment(partition)
-        if concerns(assignment):
-            _try_to_advance(term, partition, assignment)
+    running = {partition: term.context.assignment(partition) for partition in sorted(term.context.being_reassigned)}
+    _advance_all(term, {partition: assignment for partition, assignment in running.items() if concerns(assignment)})
 
 
 def drop_abandoned(term: Term) -> None:
@@ -92,12 +87,15 @@ def drop_abandoned(term: Term) -> None:
         _remove_replicas(term, partition, abandoned)
 
 
-def complete_if_caught_up(term: Term, partition: TopicPartition) -> None:
-    """Blocks. After an ISR change: finish the partition's reassignment if every target replica is in the ISR."""
-    assignment = term.context.assignment(partition)
-    if partition in term.context.being_reassigned and _is_complete(term, partition, assignment):
-        term.info(f"Target replicas {list(assignment.target)} have all caught up with the leader for {partition}")
-        _try_to_advance(term, partition, assignment)
+def complete_where_caught_up(term: Term, partitions: Sequence[TopicPartition]) -> None:
+    """Blocks. After ISR changes, just read: finish the reassignments whose every target replica is in the ISR."""
+    caught_up = {}
+    for partition in term.context.being_reassigned.intersection(partitions):
+        assignment, state = term.context.assignment(partition), term.context.leadership.get(partition)
+        if not assignment.is_being_reassigned or (state is not None and is_complete(assignment.target, state.isr)):
+            term.info(f"Target replicas {list(assignment.target)} have all caught up with the leader for {partition}")
+            caught_up[partition] = assignment
+    _advance_all(term, dict(sorted(caught_up.items())))
 
 
 def _plan(
@@ -111,6 +109,16 @@ def _plan(
         except BrokerError as error:
             refused[partition] = error
     return refused, planned
+
+
+def _advance_all(term: Term, wanted: Mapping[TopicPartition, ReplicaAssignment]) -> Results:
+    """Blocks. Do what is next for each; what is done then goes from the old tools' list, all at once."""
+    results = {partition: _try_to_advance(term, partition, assignment) for partition, assignment in wanted.items()}
+    running = term.context.being_reassigned
+    done = {tp: wanted[tp].target for tp, error in results.items() if error is None and tp not in running}
+    if done:
+        _forget_in_znode(term, lambda partition, target: done.get(partition) == tuple(target))
+    return results
 
 
 def _try_to_advance(term: Term, partition: TopicPartition, assignment: ReplicaAssignment) -> BrokerError | None:
@@ -155,7 +163,6 @@ def _advance(term: Term, partition: TopicPartition, assignment: ReplicaAssignmen
     _remove_replicas(term, partition, assignment.removing)
     _write(term, partition, completed)
     term.context.being_reassigned.discard(partition)
-    _forget_in_znode(term, lambda other, target: other == partition and tuple(target) == completed.replicas)
     term.outbox.update_metadata(term.context.live_or_shutting_down_ids(), [partition])
     deletion.resume_for(term, {partition.topic})
 

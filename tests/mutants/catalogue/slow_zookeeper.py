@@ -65,15 +65,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a move that cannot be written keeps nobody from office",
         file="kafka_zk/controller/handlers/reassignment.py",
-        old="        if concerns(assignment):\n            _try_to_advance(",
-        new="        if concerns(assignment):\n            _advance(",
-        tests="tests/simulation/test_controller_lasting_faults.py -k keeps_nobody_from_office_and",
-    ),
-    Mutant(
-        breaks="a move that cannot be written does not hold up those told of with it",
-        file="kafka_zk/controller/handlers/reassignment.py",
-        old='have all caught up with the leader for {partition}")\n        _try_to_advance(',
-        new='have all caught up with the leader for {partition}")\n        _advance(',
+        old="{partition: _try_to_advance(term, partition, assignment) for partition, assignment in wanted.items()}",
+        new="{partition: _advance(term, partition, assignment) for partition, assignment in wanted.items()}",
         tests="tests/simulation/test_controller_lasting_faults.py -k told_of_with_it",
     ),
     Mutant(
@@ -110,5 +103,20 @@ MUTANTS: tuple[Mutant, ...] = (
         old='                _LOGGER.error("%s", node)\n                continue\n',
         new="                raise node\n",
         tests="tests/simulation/test_controller_lasting_faults.py -k counts_as_missing",
+    ),
+    Mutant(
+        breaks="what a term watches is found without a look at all of it",
+        file="kafka_zk/controller/term.py",
+        old="        if (path, kind) in self.watched:\n            return\n",
+        new="        if (path, kind) in list(self.watched):\n            return\n",
+        tests="tests/simulation/test_controller_many_topics.py -k watches",
+    ),
+    Mutant(
+        breaks="a long list of moves is not read again for each of them",
+        file="kafka_zk/controller/handlers/reassignment.py",
+        old="    term.context.being_reassigned.discard(partition)\n",
+        new="    term.context.being_reassigned.discard(partition)\n"
+        "    _forget_in_znode(term, lambda other, _: other == partition)\n",
+        tests="tests/simulation/test_controller_many_topics.py -k list_of_moves",
     ),
 )
