@@ -8,7 +8,7 @@ Source      LogManager: checkpointLogRecoveryOffsets, checkpointLogStartOffsets;
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from kafka_zk.clock import Clock
@@ -16,7 +16,6 @@ from kafka_zk.log.directory.data_dir import DataDir
 from kafka_zk.log.files import names
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError
-from kafka_zk.protocol.types import TopicPartition
 
 log = logging.getLogger("kafka.log.LogManager")
 
@@ -68,11 +67,9 @@ class Checkpoints:
         }
         data_dir.write_checkpoint(names.LOG_START_OFFSETS, offsets)
 
-    def write_high_watermarks(self, data_dir: DataDir, offsets: Mapping[TopicPartition, int]) -> None:
-        """Logs that `offsets` does not name keep what they have."""
+    def write_high_watermarks(self, data_dir: DataDir) -> None:
         logs = self._logs_in(data_dir, with_future=False)
-        known = {each.topic_partition: offsets.get(each.topic_partition, each.high_watermark) for each in logs}
-        data_dir.write_checkpoint(names.HIGH_WATERMARKS, known)
+        data_dir.write_checkpoint(names.HIGH_WATERMARKS, {each.topic_partition: each.high_watermark for each in logs})
 
     def soon(self, data_dir: DataDir, write: Callable[[], None]) -> None:
         """Gather: deleting a thousand partitions must not write a thousand checkpoints. Does not block."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -272,7 +272,7 @@ class LogManager:
             close_all(self._logs_in(data_dir, with_future=True), data_dir, self._pools)
             self.checkpoints.write_recovery_points(data_dir)
             self.checkpoints.write_log_start_offsets(data_dir)
-            self.checkpoints.write_high_watermarks(data_dir, {})
+            self.checkpoints.write_high_watermarks(data_dir)
             if data_dir.had_clean_stop or data_dir.is_loaded:
                 with data_dir.directory.guard(f"Error while writing the clean shutdown marker of {data_dir.path}"):
                     clean_shutdown.write(data_dir.path, data_dir.directory.disk)
@@ -358,7 +358,7 @@ class LogManager:
         data_dir.log_count -= 1
         data_dir.recovery_points.pop(topic_partition, None)
         if self._cleaner is not None:
-            self._cleaner.forget(found)
+            self._cleaner.deleted(found)
         if topic_partition in self._future_logs:
             # Where its directory fails, which is told, the log goes all the same.
             with suppress(KafkaStorageError):
@@ -373,8 +373,7 @@ class LogManager:
     def prefer(self, topic_partition: TopicPartition, path: str) -> None:
         """Have the partition made in this directory, if it is made. Raises LogDirNotFound, KafkaStorageError."""
         data_dir = self._live_dir(path)
-        logs = (self._logs.get(topic_partition), self._future_logs.get(topic_partition))
-        if all(each is None or each.log_dir is not data_dir.directory for each in logs):
+        if not self._is_in(data_dir, topic_partition):
             self._preferred[topic_partition] = data_dir
 
     def future_logs(self) -> list[UnifiedLog]:
@@ -390,8 +389,8 @@ class LogManager:
         data_dir.log_count += 1
         try:
             if self._cleaner is not None:
-                self._cleaner.pause(current, data_dir)
-            created = self._opener.create(data_dir, topic_partition, current.topic_id or NULL_UUID, is_future=True)
+                self._cleaner.pause(current)
+            created = self._make(data_dir, topic_partition, current.topic_id or NULL_UUID, is_future=True)
         except BaseException:
             data_dir.log_count -= 1
             current.is_copied = False
@@ -452,7 +451,6 @@ class LogManager:
             self._cleaner.moved(before, now)
         for data_dir in (now_dir, before_dir):
             self._checkpoint_now(data_dir)
-            for_each_dir([data_dir], lambda each: self.checkpoints.write_high_watermarks(each, {}))
         return True
 
     def _live_dir(self, path: str) -> DataDir:
@@ -511,7 +509,7 @@ class LogManager:
             config_changes = self._config_changes
             data_dir.log_count += 1
             try:
-                created = self._opener.create(data_dir, topic_partition, topic_id)
+                created = self._make(data_dir, topic_partition, topic_id)
             except BaseException as error:
                 data_dir.log_count -= 1
                 if isinstance(error, KafkaStorageError):
@@ -529,6 +527,19 @@ class LogManager:
             )
             return created
         raise KafkaStorageError(f"No log directories available for creating log for {topic_partition}")
+
+    def _make(
+        self, data_dir: DataDir, topic_partition: TopicPartition, topic_id: UUID, *, is_future: bool = False
+    ) -> UnifiedLog:
+        """Blocks. A log of which nothing is known in `data_dir`, whatever had its name before. KafkaStorageError."""
+        if self._cleaner is not None:
+            self._cleaner.forget(topic_partition, data_dir.directory)
+        data_dir.forget(topic_partition, lambda each: self._is_in(data_dir, each))
+        return self._opener.create(data_dir, topic_partition, topic_id, is_future=is_future)
+
+    def _is_in(self, data_dir: DataDir, topic_partition: TopicPartition) -> bool:
+        logs = (self._logs.get(topic_partition), self._future_logs.get(topic_partition))
+        return any(each is not None and each.log_dir is data_dir.directory for each in logs)
 
     def _add(self, added: UnifiedLog) -> None:
         self._logs[added.topic_partition] = added
@@ -563,15 +574,16 @@ class LogManager:
         for each in self.all_logs():
             each.remove_expired_producers(self._clock.wall_ms())
 
-    def write_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Blocks. Replace every directory's checkpoint; logs that `offsets` does not name keep what they have."""
-        for_each_dir(self._live(), lambda data_dir: self.checkpoints.write_high_watermarks(data_dir, offsets))
+    def write_high_watermarks(self) -> None:
+        """Blocks. Replace every directory's checkpoint."""
+        for_each_dir(self._live(), self.checkpoints.write_high_watermarks)
 
     def _checkpoint_now(self, data_dir: DataDir) -> None:
-        """Blocks. A partition went: one of the same name must not begin with what is known of it."""
+        """Blocks. Partitions came or went."""
         if not data_dir.directory.is_offline and self._is_locked:
             for_each_dir([data_dir], self.checkpoints.write_recovery_points)
             for_each_dir([data_dir], self.checkpoints.write_log_start_offsets)
+            for_each_dir([data_dir], self.checkpoints.write_high_watermarks)
             if self._cleaner is not None:
                 for_each_dir([data_dir], self._cleaner.write_checkpoint)
 

@@ -220,13 +220,7 @@ class ReplicaManager:
 
     def checkpoint_high_watermarks(self) -> None:
         """Blocks. Write the high watermark of every hosted log to its directory's checkpoint."""
-        self.log_manager.write_high_watermarks(
-            {
-                partition.topic_partition: partition.log.high_watermark
-                for partition in self.hosted
-                if partition.log is not None
-            }
-        )
+        self.log_manager.write_high_watermarks()
 
     # --- partitions ----------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from tests.crash import checks
 from tests.crash.forgetful_disk import PowerCut
 from tests.crash.history import Producers, Told
 from tests.crash.life import Life
-from tests.unit.log.given import T0, TP, produced
+from tests.unit.log.given import T0, produced
 
 CODECS = (Codec.NONE, Codec.NONE, Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD)
 
@@ -142,7 +142,7 @@ class Run(Life):
         offset, history = self._log.high_watermark, self.history
         self._say(f"checkpoint high watermark {offset}")
         history.checkpointed_high_watermark = max(history.checkpointed_high_watermark, offset)
-        self._manager.write_high_watermarks({TP: offset})
+        self._manager.write_high_watermarks()
         if not self.disk.is_off and not self.disk.has_failed:
             history.checkpointed_high_watermark = history.high_watermark_ceiling = offset
 

@@ -88,20 +88,21 @@ class LogCleaner:
             finally:
                 self._states.done([log])
 
-    def forget(self, log: UnifiedLog) -> None:
-        """`log` was deleted; `write_checkpoint` follows."""
+    def deleted(self, log: UnifiedLog) -> None:
+        """`write_checkpoint` follows."""
         self._states.forget(log)
 
-    def pause(self, log: UnifiedLog, data_dir: DataDir) -> None:
-        """Blocks. Clean nothing of `log` from here on, because it is copied into `data_dir`. Raises KafkaStorageError.
+    def forget(self, topic_partition: TopicPartition, directory: LogDirectory) -> None:
+        """The partition is about to be made in `directory`; its checkpoints are written without it next."""
+        self._states.checkpoints.forget(topic_partition, directory)
+
+    def pause(self, log: UnifiedLog) -> None:
+        """Blocks. Clean nothing of `log` from here on, because it is copied to another directory.
 
         What was copied before a cleaning would not see the later record, or the tombstone, that the cleaning took. A
         cleaning under way is given up; a swap of segments ends first. `log.is_copied` is False when it may go on.
         """
         self._states.pause(log)
-        # What is left there of an earlier stay says nothing about the copy.
-        self._states.checkpoints.forget(log.topic_partition, data_dir.directory)
-        self.write_checkpoint(data_dir)
 
     def moved(self, before: UnifiedLog, now: UnifiedLog) -> None:
         """`now` took the place of `before`; `write_checkpoint` of both directories follows."""

@@ -3,6 +3,7 @@
 Role        Acts. Checkpoints are encoded on the loop and written by a thread, one write of a file at a time.
 Invariants  A directory is used by one broker process: a POSIX lock on `.lock`, the kind that Java's FileLock takes.
             A checkpoint that cannot be read counts as empty, with a warning: then more is recovered than needed.
+            A new partition begins with checkpoints that do not name it: they would speak of a deleted one of its name.
 Source      LogManager.createAndValidateLogDirs, lockLogDirs, checkpointRecoveryOffsetsInDir.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kafka_zk.log.directory.log_directory import LogDirectory
@@ -48,6 +49,7 @@ class DataDir:
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_start_offsets: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
+        self._on_disk: dict[str, dict[TopicPartition, int]] = {}
         self._lock = -1
         self._writing = Turn()
 
@@ -97,14 +99,30 @@ class DataDir:
         self.recovery_points = self.directory.checkpointed = recovery_points or {}
         self.log_start_offsets = self._read(names.LOG_START_OFFSETS) or {}
         self.high_watermarks = self._read(names.HIGH_WATERMARKS) or {}
+        self._on_disk = {
+            names.RECOVERY_POINTS: dict(self.recovery_points),
+            names.LOG_START_OFFSETS: dict(self.log_start_offsets),
+            names.HIGH_WATERMARKS: dict(self.high_watermarks),
+            names.CLEANER_OFFSETS: self._read(names.CLEANER_OFFSETS) or {},
+        }
 
     def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Blocks. Replace one of the checkpoint files, durably. Raises KafkaStorageError."""
-        content = encode_offsets(offsets)
-        directory = self.directory
-        with self._writing, directory.guard(f"Error while writing to checkpoint file {self.path / name}"):
-            pools = directory.pools
-            pools.run_to_end(pools.maintenance, directory.disk.replace_file, self.path / name, content)
+        offsets = dict(offsets)
+        with self._writing:
+            self._write(name, offsets)
+
+    def forget(self, topic_partition: TopicPartition, is_here: Callable[[TopicPartition], bool]) -> None:
+        """Blocks. Have no checkpoint name a partition that is about to be made. Raises KafkaStorageError.
+
+        What they say of others that are gone, too, goes with it: many may be made anew at a time.
+        """
+        for offsets in (self.recovery_points, self.log_start_offsets, self.high_watermarks):
+            offsets.pop(topic_partition, None)
+        with self._writing:  # Behind all that was on its way before the earlier partition went.
+            for name, offsets in list(self._on_disk.items()):
+                if topic_partition in offsets:
+                    self._write(name, {each: offset for each, offset in offsets.items() if is_here(each)})
 
     def sync_names(self) -> None:
         """Blocks. Make the names of new partitions durable: one sync for all of them. Raises KafkaStorageError."""
@@ -126,6 +144,13 @@ class DataDir:
         directory = self.directory
         with directory.guard(f"Error while syncing {self.path}"):
             directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_at_once, self._lock)
+
+    def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
+        directory, content = self.directory, encode_offsets(offsets)
+        with directory.guard(f"Error while writing to checkpoint file {self.path / name}"):
+            pools = directory.pools
+            pools.run_to_end(pools.maintenance, directory.disk.replace_file, self.path / name, content)
+        self._on_disk[name] = offsets
 
     def _read(self, name: str) -> dict[TopicPartition, int] | None:
         """None when there is no such file, or none that can be read. Raises OSError."""

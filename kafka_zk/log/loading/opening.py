@@ -56,8 +56,6 @@ class LogOpener:
         path, directory = data_dir.path / name, data_dir.directory
         config = self._topic_config(topic_partition.topic)
         with directory.guard(f"Error while creating log for {topic_partition} in dir {data_dir.path}"):
-            for offsets in (data_dir.recovery_points, data_dir.log_start_offsets, data_dir.high_watermarks):
-                offsets.pop(topic_partition, None)
             make = partial(
                 make_partition,
                 now_ms=self._clock.wall_ms(),

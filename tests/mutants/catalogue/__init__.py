@@ -13,6 +13,7 @@ from tests.mutants.catalogue import (
     large_requests,
     leaderships,
     log,
+    log_meetings,
     network,
     rare_meetings,
     record_and_protocol,
@@ -38,4 +39,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *away_and_anew.MUTANTS,
     *slow_zookeeper.MUTANTS,
     *leaderships.MUTANTS,
+    *log_meetings.MUTANTS,
 )

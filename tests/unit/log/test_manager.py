@@ -210,7 +210,8 @@ def test_checkpoints_are_written_on_the_clock(tmp_path: Path) -> None:
     clock.advance(2 * MINUTE)
     assert read_offsets(tmp_path / names.RECOVERY_POINTS) == {A: 3}
     assert read_offsets(tmp_path / names.LOG_START_OFFSETS) == {A: 1}
-    manager.write_high_watermarks({A: 2})
+    log.update_high_watermark(2)
+    manager.write_high_watermarks()
     assert read_offsets(tmp_path / names.HIGH_WATERMARKS) == {A: 2}
     crash(manager)
     log = started(tmp_path).get_log(A)

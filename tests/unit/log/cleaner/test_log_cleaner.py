@@ -378,6 +378,7 @@ def test_a_checkpoint_that_cannot_be_right_begins_at_the_log_start(house: House,
 
 
 def test_without_a_cleaner_nothing_is_cleaned_and_nothing_shown(house: House) -> None:
+    house.log()
     house.manager.shutdown()
     (house.path / names.CLEANER_OFFSETS).write_bytes(encode_offsets({TP: 7}))
     house.start(log_cleaner_enable="false")

@@ -1,0 +1,29 @@
+"""Faults where a log meets what it, or a log of its name, was before."""
+
+from __future__ import annotations
+
+from tests.mutants.catalogue.mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="a topic made anew begins with nothing that a checkpoint says of the deleted one",
+        file="kafka_zk/log/manager.py",
+        old="        data_dir.forget(topic_partition, lambda each: self._is_in(data_dir, each))\n",
+        new="",
+        tests="tests/unit/log/test_names_used_again.py -k after_a_kill",
+    ),
+    Mutant(
+        breaks="a checkpoint that was on its way when a topic was deleted is not taken for that of the next",
+        file="kafka_zk/log/directory/data_dir.py",
+        old="        with self._writing:  # Behind all that was on its way before the earlier partition went.\n",
+        new="        with Turn():\n",
+        tests="tests/unit/log/test_names_used_again.py -k went_while",
+    ),
+    Mutant(
+        breaks="what was cleaned of a deleted topic counts for none that is made anew in another directory",
+        file="kafka_zk/log/manager.py",
+        old="            self._cleaner.forget(topic_partition, data_dir.directory)\n",
+        new="            pass\n",
+        tests="tests/unit/log/test_names_used_again.py -k in_another",
+    ),
+)
