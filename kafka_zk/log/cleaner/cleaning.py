@@ -2,9 +2,9 @@
 
 Role        Acts, in the greenlet of a cleaner. The Python-heavy passes are stretches (stretches.py) in a helper
             process; between them the cleaner rests if it was too fast, and looks whether the log still is what it was.
-Invariants  Until a group's swap the log is untouched; before the first, all that was mapped is synced. A cleaning that
-            ends early leaves no file behind; what a crash leaves the next start removes or completes. Records at or
-            behind the first uncleanable offset stay as they are.
+Invariants  Until a group's swap the log is untouched; before the first, all that was mapped is synced, and the recovery
+            point on the disk is behind it. A cleaning that ends early leaves no file behind; what a crash leaves the
+            next start removes or completes. Records at or behind the first uncleanable offset stay as they are.
 Source      Kafka 3.9 Cleaner: doClean, cleanSegments, buildOffsetMap; LocalLog.createNewCleanedSegment.
 """
 
@@ -107,6 +107,8 @@ class Cleaning:
             # producers, for the sake of which their earlier ones go. None younger than this flush counts.
             last_records = self._last_records()
             log.flush()
+            # Nor may a start look for losses in what is cleaned: it would find gaps, and epochs without a batch.
+            log.log_dir.write_recovery_points()
             self._check()
             cleanable = below(segments, uncleanable)
             log_lines.info(

@@ -26,4 +26,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            pass\n",
         tests="tests/unit/log/test_names_used_again.py -k in_another",
     ),
+    Mutant(
+        breaks="a start takes no gap that a cleaning left for a loss",
+        file="kafka_zk/log/cleaner/cleaning.py",
+        old="            log.log_dir.write_recovery_points()\n",
+        new="",
+        tests="tests/unit/log/cleaner/test_starts_after_cleanings.py",
+    ),
 )
