@@ -299,13 +299,22 @@ class UnifiedLog:
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """Blocks. The first record whose timestamp is at least `timestamp`. Raises KafkaStorageError."""
-        with self.log_dir.guard(f"Error while looking up a time in {self.topic_partition}"):
-            return self.reader.first_at_or_after(timestamp, self.log_start_offset, self._times)
+        return self._look_up(lambda log: log.reader.first_at_or_after(timestamp, log.log_start_offset, log._times))
 
     def max_timestamp_offset(self) -> TimestampOffset | None:
         """Blocks. The first record with the largest timestamp; None when there is none. Raises KafkaStorageError."""
+        return self._look_up(lambda log: log.reader.with_max_timestamp(log._times))
+
+    def _look_up(self, look: Callable[[UnifiedLog], TimestampOffset | None]) -> TimestampOffset | None:
+        """Blocks. What `look` finds here, or in the log that took the place of this one. Raises KafkaStorageError."""
         with self.log_dir.guard(f"Error while looking up a time in {self.topic_partition}"):
-            return self.reader.with_max_timestamp(self._times)
+            found = look(self)
+        if found is not None or not self.is_closed:
+            return found
+        # In a log that was closed while it was looked into nothing is found, whatever it held.
+        if self.successor is None:
+            self._refuse()
+        return self.successor._look_up(look)
 
     def _times(self, batch: Batch) -> Iterator[tuple[int, int]]:
         """Blocks when the batch is compressed: however small, it may hold very much."""

@@ -33,4 +33,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/log/cleaner/test_starts_after_cleanings.py",
     ),
+    Mutant(
+        breaks="who looks up a time is told what is in the log that took the place of the one looked into",
+        file="kafka_zk/log/unified_log.py",
+        old="        return self.successor._look_up(look)\n",
+        new="        return None\n",
+        tests="tests/unit/replication/test_moves_meet_look_ups.py -k new",
+    ),
+    Mutant(
+        breaks="a log that is deleted while a time is looked up in it does not answer that there is none",
+        file="kafka_zk/log/unified_log.py",
+        old="        if found is not None or not self.is_closed:\n",
+        new="        if found is not None or self.successor is None:\n",
+        tests="tests/unit/replication/test_moves_meet_look_ups.py -k deleted",
+    ),
 )
