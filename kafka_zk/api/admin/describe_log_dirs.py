@@ -7,7 +7,7 @@ Source      KafkaApis.handleDescribeLogDirsRequest, ReplicaManager.describeLogDi
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
@@ -37,27 +37,27 @@ log_lines = logging.getLogger("kafka.server.ReplicaManager")
 def describe_log_dirs(request: DescribeLogDirsRequest, ctx: RequestContext) -> DescribeLogDirsResponse:
     """Blocks."""
     authorize(ctx, Operation.DESCRIBE, ResourceType.CLUSTER)
-    directories = ctx.services.log_manager.logs_by_directory()
+    log_manager = ctx.services.log_manager
     asked = None
     if request.topics is not None:
-        here = {log.topic_partition for _, logs in directories for log in logs}
+        here = {log.topic_partition for _, logs in log_manager.logs_by_directory() for log in logs}
         asked = {
             partition
             for topic in in_turns(request.topics)
             for index in in_turns(topic.partitions)
             if (partition := TopicPartition(topic.topic, index)) in here
         }
+    described = [_directory(directory) for directory, _ in log_manager.logs_by_directory()]
     hosted = ctx.services.replica_manager.hosted
-    return DescribeLogDirsResponse(
-        results=[
-            _result(directory, logs if asked is None else [log for log in logs if log.topic_partition in asked], hosted)
-            for directory, logs in directories
-        ]
-    )
+    # At one moment: a log that is moved meanwhile would be in two directories, or in none.
+    for result, (_, logs) in zip(described, log_manager.logs_by_directory(), strict=True):
+        if result.error_code == ErrorCode.NONE:
+            result.topics = _topics([log for log in logs if asked is None or log.topic_partition in asked], hosted)
+    return DescribeLogDirsResponse(results=described)
 
 
-def _result(directory: LogDirectory, logs: Collection[UnifiedLog], hosted: HostedPartitions) -> DescribeLogDirsResult:
-    """Blocks."""
+def _directory(directory: LogDirectory) -> DescribeLogDirsResult:
+    """Blocks. All but what is in it."""
     path = str(directory.path)
     if directory.is_offline:
         return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
@@ -66,9 +66,7 @@ def _result(directory: LogDirectory, logs: Collection[UnifiedLog], hosted: Hoste
     except OSError:
         log_lines.exception("Error while describing replica in dir %s", path)
         return DescribeLogDirsResult(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, log_dir=path)
-    return DescribeLogDirsResult(
-        log_dir=path, topics=_topics(logs, hosted), total_bytes=total_bytes, usable_bytes=usable_bytes
-    )
+    return DescribeLogDirsResult(log_dir=path, total_bytes=total_bytes, usable_bytes=usable_bytes)
 
 
 def _topics(logs: Iterable[UnifiedLog], hosted: HostedPartitions) -> list[DescribeLogDirsTopic]:

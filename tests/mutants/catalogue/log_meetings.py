@@ -47,4 +47,13 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        if found is not None or self.successor is None:\n",
         tests="tests/unit/replication/test_moves_meet_look_ups.py -k deleted",
     ),
+    Mutant(
+        breaks="what lies in the log directories is told of one moment",
+        file="kafka_zk/api/admin/describe_log_dirs.py",
+        old="    described = [_directory(directory) for directory, _ in log_manager.logs_by_directory()]\n",
+        new="    found = log_manager.logs_by_directory()\n"
+        "    described = [_directory(directory) for directory, _ in found]\n"
+        "    log_manager.logs_by_directory = lambda: found\n",
+        tests="tests/unit/replication/test_moves_meet_look_ups.py -k whose_move_ends",
+    ),
 )

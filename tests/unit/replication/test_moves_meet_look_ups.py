@@ -8,12 +8,15 @@ from pathlib import Path
 import gevent
 import pytest
 
+from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.unified_log import TimestampOffset, UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError
+from kafka_zk.replication.log_dir_moves import UNLIMITED
 from tests.unit.log.test_look_ups_by_time import EARLY, LATE, Gate, append, gate
 
 from .broker import Broker
-from .moving import PATIENCE_S, TP, log_of, made_in, move, wait_for_move
+from .moving import PATIENCE_S, TP, begin_move, log_of, made_in, move, throttle, wait_for_a_part, wait_for_move
+from .test_log_dir_moves import described
 
 __all__ = ["gate"]
 
@@ -72,3 +75,19 @@ def test_who_looks_up_a_time_in_the_old_place_is_told_of_the_new(
     assert move(moving, tmp_path / "b") == 0
     wait_for_move(moving, tmp_path / "b")
     assert look_up(log) == before
+
+
+def test_a_replica_whose_move_ends_while_directories_are_described_is_in_one_of_them(
+    moving: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_move(moving, tmp_path / "b")
+    wait_for_a_part(moving)
+    room = LogDirectory.room
+
+    def move_ends_meanwhile(directory: LogDirectory) -> tuple[int, int]:
+        throttle(moving, UNLIMITED)
+        wait_for_move(moving, tmp_path / "b")
+        return room(directory)
+
+    monkeypatch.setattr(LogDirectory, "room", move_ends_meanwhile)
+    assert described(moving) == [("b", False, 0)]
