@@ -33,7 +33,7 @@ def describe_state(services: Services, socket_server: SocketServer, *, broker_ep
     zk, connections = services.zk, list(socket_server.connections())
     _, groups = services.group_coordinator.list_groups()
     purgatories = (replicas.delayed_produces, replicas.delayed_fetches, replicas.delayed_delete_records)
-    busy = [connection for connection in connections if connection.unanswered_count]
+    busy = [connection for connection in connections if connection.unanswered_count or connection.unsent_bytes]
     lines = [
         f"broker {services.broker_id} epoch={broker_epoch} cluster={services.cluster_id}",
         f"zookeeper {zk.connect} state={zk.state} session=0x{zk.session_id:x} generation={zk.generation}",

@@ -6,7 +6,8 @@ Invariants  Only its own greenlet touches the socket; whoever completes a Pendin
             The memory of a frame belongs to its request until the handler has returned.
             At most MAX_UNANSWERED requests wait for their answers. Behind an answer that is still to come only a
             handler that allows it (see `Deferred`) lets the next request start: Kafka itself takes one at a time.
-            A client that does not read its answers is not read from either: that is all the back pressure there is.
+            A client that does not read its answers is not read from either, nor is one whose answers are there but
+            must wait for another: behind UNSENT_BYTES of them no request starts.
             What was asked before a stream ended or turned into garbage is answered. Whatever still waits when the
             connection ends is told so (`Pending.leave`), and waits no longer.
 Source      Processor, KafkaChannel (mute states) and RequestChannel in Kafka 3.9; KIP-219.
@@ -33,6 +34,10 @@ BYTES_A_TURN = 64 * 1024
 """Large ones: checking and writing them takes longer than the send that is saved. Not Final: tests make it smaller."""
 
 MAX_UNANSWERED: Final = 32
+
+UNSENT_BYTES = 1024 * 1024
+"""Of answers in memory, slices of segments not counted. The request that goes beyond is the last for now, so at most
+one answer more is kept. Not Final: tests make it smaller."""
 
 TCP_ESTABLISHED: Final = 1
 TCP_CLOSE: Final = 7
@@ -84,6 +89,7 @@ class Connection:
         "received_ns",
         "security_protocol",
         "sent_stamp",
+        "unsent_bytes",
     )
 
     def __init__(
@@ -110,6 +116,7 @@ class Connection:
         self.client_software_version = "unknown"
         self.received_ns = self.last_active_ns = time.monotonic_ns()
         self.sent_stamp: list[int] = [0, 0]
+        self.unsent_bytes = 0
         self.must_authenticate = host.security_protocol.startswith("SASL_")
 
     # --- what handlers may use -------------------------------------------------------------------------------------
@@ -177,7 +184,8 @@ class Connection:
         return len(self._waiting)
 
     def __repr__(self) -> str:
-        return f"{self.connection_id} listener={self.listener_name} {self.principal} unanswered={len(self._waiting)}"
+        held = f"unanswered={len(self._waiting)} unsent={self.unsent_bytes}"
+        return f"{self.connection_id} listener={self.listener_name} {self.principal} {held}"
 
     # --- the loop --------------------------------------------------------------------------------------------------
 
@@ -246,7 +254,7 @@ class Connection:
                 left -= 1
                 if not left or bytes_left <= 0 or parking.ended or not self._has_place:
                     return True
-                if self._waiting or self._muted_until_ns:
+                if self._waiting or self._muted_until_ns or self.unsent_bytes >= UNSENT_BYTES:
                     self._collect_ready()
                     if not self._may_take_next():
                         return True
@@ -290,10 +298,11 @@ class Connection:
             if time.monotonic_ns() < self._muted_until_ns:
                 return False
             self._muted_until_ns = 0
-        return not self._held and len(self._waiting) < MAX_UNANSWERED
+        return not self._held and len(self._waiting) < MAX_UNANSWERED and self.unsent_bytes < UNSENT_BYTES
 
     def _take(self, answer: Parts | Deferred) -> None:
         if type(answer) is list:
+            self.unsent_bytes += _bytes_in_memory(answer)
             if self._waiting:
                 self._waiting.append(answer)
             else:
@@ -308,6 +317,8 @@ class Connection:
         if self._dropped:
             _release(answer.value if answer.error is None else [])
         elif self._parking is not None:
+            if answer.error is None:
+                self.unsent_bytes += _bytes_in_memory(answer.value)
             self._parking.wake()
 
     def _collect_ready(self) -> None:
@@ -338,6 +349,7 @@ class Connection:
             self._host.outgoing_bytes += sent_bytes
         finally:
             self._host.flush_count += 1
+            self.unsent_bytes -= _bytes_in_memory(parts)
             _release(parts)
             stamp[1] = self.last_active_ns = time.monotonic_ns()
 
@@ -390,11 +402,20 @@ class Connection:
         out, self._out = self._out, []
         _release(out)
         self._drop_answers()
+        self.unsent_bytes = 0
         self._host.connection_closed(self)
 
 
 def _is_ready(answer: Parts | Deferred) -> bool:
     return type(answer) is list or answer.is_done  # type: ignore[union-attr]
+
+
+def _bytes_in_memory(parts: Parts) -> int:
+    size_bytes = 0
+    for part in parts:
+        if isinstance(part, IN_MEMORY):
+            size_bytes += len(part)
+    return size_bytes
 
 
 def _release(parts: Parts) -> None:

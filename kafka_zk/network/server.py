@@ -195,6 +195,10 @@ class SocketServer:
         """Requests whose answers have not left yet."""
         return sum(connection.unanswered_count for connection in self.connections())
 
+    def unsent_bytes(self) -> int:
+        """Of answers that are there and have not left yet, slices of segments not counted."""
+        return sum(connection.unsent_bytes for connection in self.connections())
+
     def _listener(self, endpoint: EndPoint) -> Listener:
         # The controller's requests must not queue behind those of clients: its own plane has places of its own.
         requests = RequestChannel(CONTROL_PLANE_QUEUE_SIZE) if self._is_control_plane(endpoint) else self.requests

@@ -54,6 +54,7 @@ class SocketServerMetrics:
         metrics.gauge(f"{channel}RequestQueueSize", lambda: server.requests.queue_size)
         metrics.gauge(f"{channel}ResponseQueueSize", server.unanswered_count)
         metrics.gauge(f"{channel}ResponseQueueSize", server.unanswered_count, processor=0)
+        metrics.gauge(f"{channel}ResponseQueueBytes", server.unsent_bytes)
         sockets = "kafka.network:type=SocketServer,name="
         metrics.gauge(f"{sockets}ExpiredConnectionsKilledCount", lambda: server.expired_connections_count)
         metrics.gauge(f"{sockets}NetworkProcessorAvgIdlePercent", self._idle.ratio)

@@ -1,0 +1,31 @@
+"""Faults in what one connection may cost, in how it ends, and in how a program does."""
+
+from __future__ import annotations
+
+from tests.mutants.catalogue.mutant import Mutant
+
+UNSENT = "tests/integration/network/test_socket_server_unsent.py"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        breaks="a turn is over when its answers are large",
+        file="kafka_zk/network/connection.py",
+        old=" or self._muted_until_ns or self.unsent_bytes >= UNSENT_BYTES:",
+        new=" or self._muted_until_ns:",
+        tests=f"{UNSENT} -k turn",
+    ),
+    Mutant(
+        breaks="behind large answers that cannot be sent no request starts",
+        file="kafka_zk/network/connection.py",
+        old=" and self.unsent_bytes < UNSENT_BYTES",
+        new="",
+        tests=f"{UNSENT} -k only_so_much",
+    ),
+    Mutant(
+        breaks="a late answer that must wait for another counts, too",
+        file="kafka_zk/network/connection.py",
+        old="                self.unsent_bytes += _bytes_in_memory(answer.value)\n",
+        new="                pass\n",
+        tests=f"{UNSENT} -k late_answer",
+    ),
+)
