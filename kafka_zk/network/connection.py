@@ -67,6 +67,7 @@ class Connection:
     __slots__ = (
         "_closing",
         "_dropped",
+        "_has_ended",
         "_has_place",
         "_held",
         "_host",
@@ -105,6 +106,7 @@ class Connection:
         self._held = False
         self._closing = False
         self._dropped = False
+        self._has_ended = False
         self._has_place = False
         self._muted_until_ns = 0
         self.client_host = client_host
@@ -166,7 +168,9 @@ class Connection:
         if state == TCP_CLOSE:
             self.close()
         else:
-            self._leave_answers(False)
+            # To be told by our own greenlet: who answers with what there is may have to read it first.
+            self._has_ended = True
+            parking.wake()
 
     # --- for all -----------------------------------------------------------------------------------------------------
 
@@ -322,7 +326,13 @@ class Connection:
             self._parking.wake()
 
     def _collect_ready(self) -> None:
-        """Move the answers whose turn has come to the outgoing parts."""
+        """Move the answers whose turn has come to the outgoing parts.
+
+        Blocks once the client's stream has ended: who makes its answers is told.
+        """
+        if self._has_ended:
+            self._has_ended = False
+            self._leave_answers(False)
         waiting = self._waiting
         while waiting and _is_ready(waiting[0]):
             answer = waiting.popleft()
@@ -375,6 +385,7 @@ class Connection:
             self._host.requests.leave()
 
     def _leave_answers(self, gone: bool) -> None:
+        """Blocks. Tell who makes our answers that nobody asks for more, or reads them."""
         for answer in list(self._waiting):
             if isinstance(answer, Deferred):
                 answer.leave(gone)

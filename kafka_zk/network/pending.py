@@ -73,14 +73,14 @@ class Pending(Generic[T]):
             self._callbacks.append(callback)
 
     def when_left(self, callback: Callable[[bool], object]) -> None:
-        """Have `leave` call `callback(gone)`. For work that is done for one client only; it must not switch.
+        """Have `leave` call `callback(gone)`. For work that is done for one client only. It may block.
 
         Not handed on by `then`: what follows an append must happen although the client that asked for it has gone.
         """
         self._leave = callback
 
     def leave(self, gone: bool) -> None:
-        """The client that waits for this has ended its stream; `gone`: it will not read the answer either."""
+        """May block. The client that waits for this has ended its stream; `gone`: it will not read the answer either."""
         if not self._settled and self._leave is not None:
             self._leave(gone)
 

@@ -118,6 +118,27 @@ def test_who_waits_for_an_answer_is_told_that_the_client_has_gone(ahead: list[by
         wait_until(lambda: not server.connection_count, "the connection stays")
 
 
+@pytest.mark.parametrize("asked", [framed(b"l") + framed(b"e"), framed(b"n") + BAD_SIZE], ids=["a request", "garbage"])
+def test_who_is_told_that_the_client_sends_no_more_may_have_to_read(asked: bytes) -> None:
+    class Reads(Script):
+        def handle(self, frame: memoryview, connection: Connection) -> Parts | Deferred:
+            late = super().handle(frame, connection)
+            if isinstance(late, Deferred):
+                late.when_left(lambda gone: self.read(late))
+            return late
+
+        def read(self, late: Deferred) -> None:
+            gevent.sleep(0)
+            late.complete(answer(b"what there is"))
+
+    script = Reads()
+    with serving(script, **LOOKS_EVERY_100_MS) as server:
+        client = connect(server)
+        client.send_raw(asked)
+        client.socket.shutdown(cooperative.SHUT_WR)
+        assert client.receive() == b"what there is"
+
+
 def test_who_waits_for_an_answer_is_told_that_the_connection_was_closed() -> None:
     script = Left()
     with serving(script) as server:

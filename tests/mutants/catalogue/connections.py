@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.catalogue.mutant import Mutant
 
+ENDS = "tests/integration/network/test_socket_server_ends.py"
 UNSENT = "tests/integration/network/test_socket_server_unsent.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -27,5 +28,12 @@ MUTANTS: tuple[Mutant, ...] = (
         old="                self.unsent_bytes += _bytes_in_memory(answer.value)\n",
         new="                pass\n",
         tests=f"{UNSENT} -k late_answer",
+    ),
+    Mutant(
+        breaks="the hub does not wait for who has to read what a client that sends no more still gets",
+        file="kafka_zk/network/connection.py",
+        old="            self._has_ended = True\n            parking.wake()\n",
+        new="            self._leave_answers(False)\n",
+        tests=f"{ENDS} -k have_to_read",
     ),
 )
