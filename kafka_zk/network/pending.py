@@ -80,7 +80,7 @@ class Pending(Generic[T]):
         self._leave = callback
 
     def leave(self, gone: bool) -> None:
-        """May block. The client that waits for this has ended its stream; `gone`: it will not read the answer either."""
+        """May block. The client that waits for this sends no more; `gone`: it will not read the answer either."""
         if not self._settled and self._leave is not None:
             self._leave(gone)
 

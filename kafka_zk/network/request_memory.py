@@ -151,8 +151,9 @@ class MeteredReader:
     def room(self) -> memoryview:
         """Blocks while the frame that comes next cannot be paid for. Raises PeerClosed.
 
-        Empty when whole frames fill the buffer: the first of them can be handled now. Empty, too, when something else
-        woke the connection: an answer that is ready may hold the very memory that is waited for, and goes first.
+        Empty when a whole frame is there: it can be handled now, and what comes next may be the stream's end. Empty,
+        too, when something else woke the connection: an answer that is ready may hold the very memory that is waited
+        for, and goes first.
         """
         self._frame = None
         if not self._pay():
@@ -160,7 +161,8 @@ class MeteredReader:
             self._parking.wait_woken()
             if not self._pay():
                 return memoryview(bytearray())
-        return self._inner.room()
+        self._inner.resume()
+        return memoryview(bytearray()) if self._inner.has_frame else self._inner.room()
 
     def received(self, size_bytes: int) -> None:
         self._inner.received(size_bytes)

@@ -8,6 +8,7 @@ from typing import Any
 
 import gevent
 import pytest
+from gevent import socket as cooperative
 
 from kafka_zk.clock import SimClock
 from kafka_zk.config.endpoints import EndPoint
@@ -99,6 +100,25 @@ def test_a_request_takes_its_memory_as_soon_as_its_size_is_known() -> None:
         assert half.receive() == b"e" + bytes(499)
         assert other.receive() == b"e"
         assert memory_of(server).used_bytes == 0
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_a_client_that_sends_no_more_asked_last_is_handled_once_there_is_memory(count: int) -> None:
+    script = Script()
+    with serving(script, queued_max_request_bytes=100) as server:
+        busy, last = connect(server), connect(server)
+        busy.send(b"b" + bytes(200))
+        script.wait_handled(1)
+        bodies = [b"e%d" % number for number in range(count)]
+        last.send(*bodies)
+        eventually(lambda: "1 wait" in repr(server.memory))
+        last.socket.shutdown(cooperative.SHUT_WR)
+        gevent.idle()
+        script.unblock.set()
+        assert [last.receive() for _ in bodies] == bodies
+        assert last.is_closed()
+        busy.receive()
+        eventually(lambda: memory_of(server).used_bytes == 0)
 
 
 def test_a_large_request_is_not_read_before_it_is_paid_for() -> None:

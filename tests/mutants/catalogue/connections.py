@@ -36,4 +36,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            self._leave_answers(False)\n",
         tests=f"{ENDS} -k have_to_read",
     ),
+    Mutant(
+        breaks="a request that waits for memory is handled although its client sends no more",
+        file="kafka_zk/network/request_memory.py",
+        old="        return memoryview(bytearray()) if self._inner.has_frame else self._inner.room()\n",
+        new="        return self._inner.room()\n",
+        tests="tests/integration/network/test_socket_server_memory.py -k asked_last",
+    ),
 )
