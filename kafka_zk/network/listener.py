@@ -60,7 +60,8 @@ class Listener:
         on_ip_throttled: Callable[[str, int], None],
         reader_for: Callable[[Parking], FrameSource],
         transport_for: Callable[[socket.socket, Parking], Transport],
-        on_slot_change: Callable[[], None],
+        on_slot_free: Callable[[], None],
+        on_excess: Callable[[], None],
         log_prefix: str,
     ) -> None:
         self.endpoint = endpoint
@@ -83,7 +84,8 @@ class Listener:
         self._on_throttled = on_throttled
         self._on_ip_throttled = on_ip_throttled
         self._refused: dict[socket.socket, Any] = {}
-        self._on_slot_change = on_slot_change
+        self._on_slot_free = on_slot_free
+        self._on_excess = on_excess
         self._socket: socket.socket | None = None
         self._watcher: Any = None
         self._pause: Any = None
@@ -153,14 +155,7 @@ class Listener:
         """Called by each connection as its last act."""
         del self.connections[connection]
         self._quotas.closed(self.listener_name, connection.client_host)
-        self._on_slot_change()
-
-    def close_oldest(self) -> bool:
-        """End the connection that was quiet for longest; False if there is none."""
-        if not self.connections:
-            return False
-        min(self.connections, key=_last_active).close()
-        return True
+        self._on_slot_free()
 
     def close_idle(self, deadline_ns: int) -> int:
         """End the connections without activity since `deadline_ns`; returns how many."""
@@ -241,7 +236,7 @@ class Listener:
         self.accepted_count += 1
         self.connections[connection] = gevent.spawn_raw(connection.run)
         if self._quotas.is_over():
-            self._on_slot_change()
+            self._on_excess()
 
     def _refuse_later(self, sock: socket.socket, client_host: str, delay_ms: int) -> None:
         """Keep an address that comes too often waiting, with its connection, and then close that."""
@@ -273,10 +268,6 @@ class Listener:
 
     def __repr__(self) -> str:
         return f"{self.listener_name} {self.endpoint.host}:{self.endpoint.port} connections={len(self.connections)}"
-
-
-def _last_active(connection: Connection) -> int:
-    return connection.active_ns
 
 
 def _prepare(sock: socket.socket, settings: SocketServerSettings) -> None:

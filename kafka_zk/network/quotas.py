@@ -128,11 +128,11 @@ class ConnectionRates:
     ) -> None:
         self.broker = broker
         self.listeners = dict(listeners or {})
-        self._protected_listener = protected_listener
+        self.protected_listener = protected_listener
 
     def record(self, listener_name: str, now_ms: int) -> int:
         """Count one connection; returns for how many ms this listener should accept no other, 0 for none."""
-        pause_ms = 0 if listener_name == self._protected_listener else self.broker.record(now_ms)
+        pause_ms = 0 if listener_name == self.protected_listener else self.broker.record(now_ms)
         own = self.listeners.get(listener_name)
         return pause_ms if own is None else max(pause_ms, own.record(now_ms))
 

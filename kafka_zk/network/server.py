@@ -12,6 +12,7 @@ import logging
 import socket
 import time
 from collections.abc import Iterator, Set
+from heapq import nsmallest
 from typing import Any
 
 import gevent
@@ -158,8 +159,13 @@ class SocketServer:
             raise failures[0]
 
     def use_limits_of(self, settings: SocketServerSettings) -> None:
-        """From now on limit connections and their rate as `settings` say."""
+        """From now on limit connections and their rate as `settings` say.
+
+        Of connections above a lower max.connections those that were quiet for longest end; the limits of listeners and
+        addresses bind new ones only. With a second listener that of the brokers is protected.
+        """
         quotas, rates = self.quotas, _rates(settings)
+        quotas.protected_listener = self.rates.protected_listener = settings.protected_listener
         quotas.max_connections = settings.max_connections
         quotas.max_connections_per_ip = settings.max_connections_per_ip
         quotas.max_connections_per_ip_overrides = dict(settings.max_connections_per_ip_overrides)
@@ -170,6 +176,7 @@ class SocketServer:
             self.rates.listeners.setdefault(name, rate).max_per_second = rate.max_per_second
         for name in self.rates.listeners.keys() - rates.listeners.keys():
             del self.rates.listeners[name]
+        self._end_excess()
         for listener in self._listeners.values():
             listener.accept_if_allowed()
 
@@ -215,7 +222,8 @@ class SocketServer:
             on_ip_throttled=self._ip_throttled,
             reader_for=self._frame_reader if self.memory is None else self._metered_reader,
             transport_for=self._plain_transport,
-            on_slot_change=self._slot_change,
+            on_slot_free=self._slot_free,
+            on_excess=self._end_excess,
             log_prefix=self._log_prefix,
         )
 
@@ -240,18 +248,23 @@ class SocketServer:
         if self._shown is not None:
             self._shown.ip_throttled(listener_name, delay_ms)
 
-    def _slot_change(self) -> None:
-        """A connection ended, or a protected one was accepted above the limit."""
+    def _slot_free(self) -> None:
+        """A connection ended."""
         if self._stopping:
             if not self.connection_count:
                 self._all_closed.set()
             return
-        if self.quotas.is_over():
-            for name, listener in self._listeners.items():
-                if name != self.quotas.protected_listener and listener.close_oldest():
-                    return
         for listener in self._listeners.values():
             listener.accept_if_allowed()
+
+    def _end_excess(self) -> None:
+        """Where more connections are open than may be, those that were quiet for longest have to go; not the brokers'."""
+        live = [connection for connection in self.connections() if not connection.is_closing]
+        excess_count = len(live) - self.quotas.max_connections
+        if excess_count > 0:
+            bound = [each for each in live if each.listener_name != self.quotas.protected_listener]
+            for connection in nsmallest(excess_count, bound, key=lambda each: each.active_ns):
+                connection.close()
 
     def _reap(self) -> None:
         deadline_ns = time.monotonic_ns() - self.settings.max_idle_ms * 1_000_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import gevent
 import pytest
@@ -56,6 +57,79 @@ def test_a_broker_connection_replaces_the_oldest_client_of_a_full_broker() -> No
         assert broker.ask(b"e") == b"e"
         assert older.is_closed()
         assert newer.ask(b"e") == b"e"
+
+
+def test_a_client_that_has_to_go_and_hangs_makes_room_once() -> None:
+    clients, internal = (EndPoint(name, "PLAINTEXT", LOCAL, 0) for name in ("CLIENTS", "INTERNAL"))
+    script = Script()
+    with serving(script, clients, internal, inter_broker_listener="INTERNAL", max_connections=3) as server:
+        hanging, older, newer = (connect(server, "CLIENTS") for _ in range(3))
+        hanging.send(b"b")
+        script.wait_handled(1)
+        assert older.ask(b"e") == newer.ask(b"e") == b"e"
+        brokers = [connect(server, "INTERNAL") for _ in range(2)]
+        assert [broker.ask(b"e") for broker in brokers] == [b"e", b"e"]
+        assert older.is_closed()
+        script.unblock.set()
+        assert newer.ask(b"e") == b"e"
+        assert server.connection_count == 3
+
+
+def test_a_client_that_was_told_to_end_has_made_room_although_it_hangs() -> None:
+    clients, internal = (EndPoint(name, "PLAINTEXT", LOCAL, 0) for name in ("CLIENTS", "INTERNAL"))
+    script = Script()
+    with serving(script, clients, internal, inter_broker_listener="INTERNAL", max_connections=2) as server:
+        older, hanging = (connect(server, "CLIENTS") for _ in range(2))
+        assert older.ask(b"e") == b"e"
+        hanging.send(b"b")
+        script.wait_handled(2)
+        next(each for each in server.connections() if each.client_port == hanging.socket.getsockname()[1]).close()
+        assert connect(server, "INTERNAL").ask(b"e") == b"e"
+        assert older.ask(b"e") == b"e"
+        script.unblock.set()
+
+
+def limits(**settings: Any) -> SocketServerSettings:
+    endpoints = tuple(EndPoint(name, "PLAINTEXT", LOCAL, 0) for name in settings.pop("names", ("PLAINTEXT",)))
+    return SocketServerSettings(endpoints=endpoints, inter_broker_listener="PLAINTEXT", **settings)
+
+
+def test_when_fewer_connections_may_be_those_that_were_quiet_for_longest_end() -> None:
+    script = Script()
+    with serving(script) as server:
+        first, second, third = (connect(server) for _ in range(3))
+        for client in (second, third, first):
+            assert client.ask(b"e") == b"e"
+        server.use_limits_of(limits(max_connections=1))
+        assert second.is_closed() and third.is_closed()
+        waiting = connect(server)
+        waiting.send(b"e-waits")
+        assert first.ask(b"e") == b"e"
+        assert b"e-waits" not in script.handled
+        first.close()
+        assert waiting.receive() == b"e-waits"
+        server.use_limits_of(limits(max_connections=2))
+        assert connect(server).ask(b"e") == waiting.ask(b"e") == b"e"
+
+
+def test_when_fewer_connections_may_be_to_a_listener_or_from_an_address_those_that_are_there_stay() -> None:
+    with serving(Script()) as server:
+        clients = [connect(server) for _ in range(3)]
+        assert [client.ask(b"e") for client in clients] == [b"e"] * 3
+        server.use_limits_of(limits(max_connections_per_ip=1, max_connections_per_listener={"PLAINTEXT": 1}))
+        assert [client.ask(b"e") for client in clients] == [b"e"] * 3
+
+
+def test_the_listener_of_the_brokers_is_protected_as_long_as_it_is_not_the_only_one() -> None:
+    with serving(Script(), inter_broker_listener="PLAINTEXT") as server:
+        both = limits(names=("PLAINTEXT", "ADDED"), max_connections=2)
+        server.use_limits_of(both)
+        server.use_endpoints_of(both)
+        brokers = [connect(server) for _ in range(3)]
+        assert [broker.ask(b"e") for broker in brokers] == [b"e"] * 3
+        server.use_limits_of(limits(max_connections=2))
+        assert brokers[0].is_closed()
+        assert [broker.ask(b"e") for broker in brokers[1:]] == [b"e"] * 2
 
 
 def test_too_many_new_connections_a_second_wait_in_the_backlog() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.catalogue.mutant import Mutant
 
 ENDS = "tests/integration/network/test_socket_server_ends.py"
+LIMITS = "tests/integration/network/test_socket_server_limits.py"
 UNSENT = "tests/integration/network/test_socket_server_unsent.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -42,5 +43,26 @@ MUTANTS: tuple[Mutant, ...] = (
         old="        return memoryview(bytearray()) if self._inner.has_frame else self._inner.room()\n",
         new="        return self._inner.room()\n",
         tests="tests/integration/network/test_socket_server_memory.py -k asked_last",
+    ),
+    Mutant(
+        breaks="a lower max.connections ends those that are too many",
+        file="kafka_zk/network/server.py",
+        old="        self._end_excess()\n        for listener",
+        new="        for listener",
+        tests=f"{LIMITS} -k quiet_for_longest",
+    ),
+    Mutant(
+        breaks="a connection that was told to end has made room",
+        file="kafka_zk/network/server.py",
+        old="        live = [connection for connection in self.connections() if not connection.is_closing]\n",
+        new="        live = list(self.connections())\n",
+        tests=f"{LIMITS} -k told_to_end",
+    ),
+    Mutant(
+        breaks="the listener of the brokers is protected once another one is added",
+        file="kafka_zk/network/server.py",
+        old="        quotas.protected_listener = self.rates.protected_listener = settings.protected_listener\n",
+        new="",
+        tests=f"{LIMITS} -k is_protected",
     ),
 )
