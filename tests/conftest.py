@@ -26,6 +26,9 @@ settings.load_profile("no clock")
 # What a script runs in the background ignores Ctrl-C, and so does all that it starts; tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# And under nohup the end of a terminal, which this run goes on to pass over.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 MANY_DESCRIPTORS = 200

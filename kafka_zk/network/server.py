@@ -258,7 +258,7 @@ class SocketServer:
             listener.accept_if_allowed()
 
     def _end_excess(self) -> None:
-        """Where more connections are open than may be, those that were quiet for longest have to go; not the brokers'."""
+        """Where more connections are open than may be, those that were quiet for longest end, but not the brokers'."""
         live = [connection for connection in self.connections() if not connection.is_closing]
         excess_count = len(live) - self.quotas.max_connections
         if excess_count > 0:

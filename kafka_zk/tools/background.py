@@ -7,6 +7,7 @@ Source      kafka-run-class.sh: LOG_DIR, nohup, output in $LOG_DIR/kafkaServer.o
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,13 +31,25 @@ def start_module(module: str, arguments: Sequence[str], *, output: str) -> int:
 
 
 def start(command: Sequence[str], *, output: str) -> int:
-    """Run `command` apart from this terminal, what it prints in LOG_DIR/`output`; its process id. Raises OSError."""
+    """Run `command` apart from this terminal, what it prints in LOG_DIR/`output`; its process id. Raises OSError.
+
+    It ignores SIGHUP and SIGINT, as what a script starts with `nohup ... &`.
+    """
     import subprocess
+
+    def ignore() -> None:
+        for number in (signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
 
     folder = log_dir()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / output).open("wb") as file:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=ignore,
         )
     return process.pid

@@ -68,14 +68,18 @@ def run_program(load: Callable[[], Main]) -> int:
     """Run what `load` imports, as a program with the process's arguments. Leaves the process, never returns."""
     open_closed_streams()
     forgive("stderr")
-    ignored = {number for number in SIGNALS if signal.getsignal(number) is signal.SIG_IGN}
-    for number in SIGNALS:
-        if number not in ignored:
-            # While modules are imported there is nothing to end: the process may just go, without a traceback.
-            signal.signal(number, signal.SIG_DFL)
+    heeded = heeded_signals()
+    for number in heeded:
+        # While modules are imported there is nothing to end: the process may just go, without a traceback.
+        signal.signal(number, signal.SIG_DFL)
     main = load()
-    code = _supervised(main, sys.argv[1:], [number for number in SIGNALS if number not in ignored])
+    code = _supervised(main, sys.argv[1:], heeded)
     os._exit(code)
+
+
+def heeded_signals() -> list[signal.Signals]:
+    """Those that end this program. What was ignored at the start stays so, as in Java: nohup, and `&` in a script."""
+    return [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def _supervised(main: Main, arguments: Sequence[str], signals: Sequence[signal.Signals]) -> int:
@@ -147,10 +151,13 @@ def cannot_be_printed(error: BaseException) -> bool:
 
 
 def open_closed_streams() -> None:
-    """Where a shell has closed them (`>&-`), what is printed goes nowhere, and no connection gets their numbers."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    """Where a shell has closed them (`>&-`), what is printed goes nowhere, and no file or socket gets their numbers."""
+    while (fileno := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(fileno, True)
+    os.close(fileno)
+    for fileno, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (for as long as the process lives)
+            setattr(sys, name, open(fileno, mode, closefd=False))  # noqa: SIM115 (for as long as the process lives)
 
 
 def forgive(*names: str) -> None:

@@ -23,6 +23,7 @@ from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.properties import apply_overrides, read_file
 from kafka_zk.tools.background import log_dir, start_module
+from kafka_zk.tools.program import forgive, heeded_signals, open_closed_streams
 
 USAGE = "USAGE: kafka-server-start.sh [-daemon] server.properties [--override property=value]*"
 MODULE = "kafka_zk.tools.server_start"
@@ -66,22 +67,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run() -> NoReturn:
     """`main` as a program. Daemon threads of gevent's pools must not keep a stopped broker alive."""
-    open_standard_streams()
-    # Until the server takes its signals a Ctrl-C ends the process like any other signal, without a traceback.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    open_closed_streams()
+    forgive("stdout", "stderr")
+    for number in heeded_signals():
+        # Until the server takes its signals a Ctrl-C ends the process like any other one, without a traceback.
+        signal.signal(number, signal.SIG_DFL)
     # What is imported stays: a collector would look at it again and again, for a tenth of the start's CPU time.
     gc.disable()
     status = main()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
-
-
-def open_standard_streams() -> None:
-    """Have 0, 1 and 2 lead nowhere where they are closed: the next file or socket would get their numbers."""
-    while (fileno := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(fileno, True)
-    os.close(fileno)
 
 
 def descriptors_needed(config: BrokerConfig) -> int:
@@ -152,7 +148,7 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
         log.info("Received %s, shutting down", signal.Signals(number).name)
         gevent.spawn(server.shutdown)
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in heeded_signals():
         gevent.signal_handler(number, stop, number)
     # SIGQUIT is what operators send to a JVM to see what it does.
     for number in (signal.SIGUSR1, signal.SIGQUIT):

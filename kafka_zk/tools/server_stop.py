@@ -12,9 +12,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import NoReturn
 
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.properties import apply_overrides, read_file
+from kafka_zk.tools.endings import run_as_program
 
 MODULE = "kafka_zk.tools.server_start"
 PROGRAM = "kafka-server-start"
@@ -82,5 +84,10 @@ def _node_id(working_folder: Path, arguments: list[str]) -> str | None:
     return properties.get("node.id", properties.get("broker.id"))
 
 
+def run() -> NoReturn:
+    """`main` as a program."""
+    sys.exit(run_as_program(main))
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

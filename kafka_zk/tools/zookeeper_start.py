@@ -11,8 +11,10 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from kafka_zk.tools.background import log_dir, start
+from kafka_zk.tools.endings import run_as_program
 from kafka_zk.zk.embedded import NotFoundOnThisMachineError, server_command
 
 USAGE = "USAGE: zookeeper-server-start.sh [-daemon] zookeeper.properties"
@@ -52,5 +54,10 @@ def _remember(folder: Path, pid: int) -> None:
         print(f"zookeeper-server-stop.sh will not find this server: {error}", file=sys.stderr)
 
 
+def run() -> NoReturn:
+    """`main` as a program."""
+    sys.exit(run_as_program(main))
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

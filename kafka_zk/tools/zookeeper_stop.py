@@ -11,8 +11,10 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from kafka_zk.tools.background import log_dir
+from kafka_zk.tools.endings import run_as_program
 from kafka_zk.zk.embedded import SERVER_CLASS
 
 
@@ -40,5 +42,10 @@ def _stop(file: Path, stop_signal: signal.Signals) -> bool:
     return True
 
 
+def run() -> NoReturn:
+    """`main` as a program."""
+    sys.exit(run_as_program(main))
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

@@ -6,6 +6,7 @@ from tests.mutants.catalogue.mutant import Mutant
 
 ENDS = "tests/integration/network/test_socket_server_ends.py"
 LIMITS = "tests/integration/network/test_socket_server_limits.py"
+STARTS = "tests/unit/tools/test_server_start_files.py"
 UNSENT = "tests/integration/network/test_socket_server_unsent.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -64,5 +65,26 @@ MUTANTS: tuple[Mutant, ...] = (
         old="        quotas.protected_listener = self.rates.protected_listener = settings.protected_listener\n",
         new="",
         tests=f"{LIMITS} -k is_protected",
+    ),
+    Mutant(
+        breaks="a broker under nohup does not end with its terminal",
+        file="kafka_zk/tools/server_start.py",
+        old="    for number in heeded_signals():\n        gevent",
+        new="    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):\n        gevent",
+        tests=f"{STARTS} -k stays_ignored",
+    ),
+    Mutant(
+        breaks="a start whose words nobody reads has the exit code of any other",
+        file="kafka_zk/tools/server_start.py",
+        old='    forgive("stdout", "stderr")\n',
+        new="",
+        tests=f"{STARTS} -k cannot_print",
+    ),
+    Mutant(
+        breaks="what is started with -daemon does not end with a terminal",
+        file="kafka_zk/tools/background.py",
+        old="            preexec_fn=ignore,\n",
+        new="",
+        tests=f"{STARTS} -k background",
     ),
 )
