@@ -4,7 +4,7 @@ Role        Acts, through the NetworkClient. Called by the thread that polls.
 Invariants  A partition is asked for while at most one answer of it waits, so that there is always something to decode
             and memory stays within two answers of max.partition.fetch.bytes for each partition.
             What was fetched for a position that the program has left since is thrown away.
-            A position moves only when its records are handed out.
+            A position moves only when its records are handed out; it goes back when they did not arrive.
 Source      Fetcher, AbstractFetch, FetchCollector, FetchBuffer.
 """
 
@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from kafka_zk.client.consumer.errors import OffsetOutOfRange
 from kafka_zk.client.consumer.fetch_answers import FetchAnswer, fetch_request, partitions_of
@@ -66,6 +67,8 @@ class Fetcher:
         self._in_flight: set[int] = set()
         self._buffered: deque[FetchedPartition] = deque()
         self._failures: deque[Exception] = deque()
+        self._left: dict[TopicPartition, FetchPosition] = {}
+        """Where partitions stood before what was collected last."""
 
     # --- asking ------------------------------------------------------------------------------------------------------
 
@@ -231,6 +234,20 @@ class Fetcher:
         """Whether an answer is awaited."""
         return bool(self._in_flight)
 
+    @contextmanager
+    def handing_out(self) -> Iterator[None]:
+        """Go back to before what is collected inside, if the block fails: nobody was given it."""
+        self._left.clear()
+        try:
+            yield
+        except BaseException:
+            # KeyboardInterrupt and gevent.Timeout, too: a commit of positions would skip the records for good.
+            for partition, position in self._left.items():
+                state = self._subscriptions.get(partition)
+                if state is not None and state.position is not None:
+                    state.position = position
+            raise
+
     def collect(self) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Up to max.poll.records records. Raises what an answer said, when there are no records before it."""
         collected: dict[TopicPartition, list[ConsumerRecord]] = {}
@@ -273,6 +290,7 @@ class Fetcher:
         assert position is not None, "what is wanted has a position"
         if fetched.next_offset != position.offset:
             epoch = position.leader_epoch if fetched.last_leader_epoch is None else fetched.last_leader_epoch
+            self._left.setdefault(fetched.partition, position)
             state.position = FetchPosition(fetched.next_offset, epoch)
         if records:
             self._metrics.note_records(fetched, len(records))

@@ -128,9 +128,10 @@ class KafkaConsumer:
                 raise IllegalState("Consumer is not subscribed to any topics or assigned any partitions")
             self._parts.note_poll()
             self._raise_bad_topics()
-            found = self._loop.fetch(timeout_s)
-            records = ConsumerRecords(self._parts.deserialize(found) if found else None)
-            return self._parts.interceptors.on_consume(records) if records else records
+            with self._parts.fetcher.handing_out():
+                found = self._loop.fetch(timeout_s)
+                records = ConsumerRecords(self._parts.deserialize(found) if found else None)
+                return self._parts.interceptors.on_consume(records) if records else records
 
     def wakeup(self) -> None:
         """Have the call that waits, else the next one, raise WakeupException. From any thread or signal handler."""

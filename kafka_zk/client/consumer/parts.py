@@ -146,10 +146,13 @@ class ConsumerParts:
 
     def close(self) -> None:
         """Blocks while the link's thread ends."""
-        if self.member is not None:
-            self.member.link.close()
-        self.network.close()
-        self.interceptors.close()
+        try:
+            if self.member is not None:
+                self.member.link.close()
+        finally:
+            # Also when the wait for the thread is interrupted: nobody closes these a second time.
+            self.network.close()
+            self.interceptors.close()
 
 
 def build_parts(properties: Mapping[str, object]) -> ConsumerParts:

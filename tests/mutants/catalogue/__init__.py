@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.mutants.catalogue import (
     away_and_anew,
     client,
+    clients,
     cluster,
     connections,
     controller,
@@ -33,6 +34,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *replication.MUTANTS,
     *large_requests.MUTANTS,
     *client.MUTANTS,
+    *clients.MUTANTS,
     *network.MUTANTS,
     *connections.MUTANTS,
     *spark.MUTANTS,

@@ -92,10 +92,11 @@ class Commits:
 
         def finish(error: Exception | None) -> None:
             self._pending -= 1
+            # First: an interceptor that ends the call (a gevent.Timeout is no Exception) keeps nobody waiting.
+            self._finished.append(partial(callback, offsets, error))
             if error is None:
                 self.latency.record(self._clock.monotonic_ms() - sent_ms)
                 self.on_committed(offsets)
-            self._finished.append(partial(callback, offsets, error))
 
         self._link.ask(
             OFFSET_COMMIT_REQUEST,

@@ -1,0 +1,126 @@
+"""Calls that end in the middle, by Ctrl-C, a gevent.Timeout or what the program raises: nothing is skipped or lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+import gevent
+import pytest
+
+from kafka_zk.client.consumer.errors import WakeupException
+from kafka_zk.client.consumer.group.commits import Commits
+from kafka_zk.client.consumer.group.membership import Identity, Membership, MemberState
+from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
+from kafka_zk.client.consumer.listener import ConsumerInterceptor
+from kafka_zk.client.consumer.records import ConsumerRecords, OffsetAndMetadata
+from kafka_zk.client.consumer.subscription_state import ResetStrategy, SubscriptionState
+from kafka_zk.clock import SimClock
+from kafka_zk.protocol.messages.offset_commit import OffsetCommitResponse
+from kafka_zk.protocol.types import TopicPartition
+from tests.support.our_consumer import poll_until, read
+from tests.unit.client.consumer.test_answers_of_brokers import T0, Log, reader
+from tests.unit.client.consumer.test_rebalance import SETTINGS, Link
+
+
+@pytest.fixture
+def log() -> Iterator[Log]:
+    made = Log()
+    with made.broker:
+        yield made
+
+
+class Interrupting(ConsumerInterceptor):
+    """Ends the first call with what it is given."""
+
+    def __init__(self, end: BaseException) -> None:
+        self.ends = [end]
+
+    def on_consume(self, records: ConsumerRecords) -> ConsumerRecords:
+        if self.ends:
+            raise self.ends.pop()
+        return records
+
+
+def ending_at(value: bytes, ends: list[BaseException]) -> Callable[[bytes], bytes]:
+    def deserialize(data: bytes) -> bytes:
+        if data == value and ends:
+            raise ends.pop()
+        return data
+
+    return deserialize
+
+
+def interrupt_while_sending(consumer: KafkaConsumer) -> None:
+    """Have Ctrl-C come when records are collected and the next fetch is about to leave."""
+    poll, fetcher = consumer._parts.network.poll, consumer._parts.fetcher
+
+    def interrupted(timeout_s: float) -> None:
+        if fetcher._left:
+            consumer._parts.network.poll = poll  # type: ignore[method-assign]
+            raise KeyboardInterrupt
+        poll(timeout_s)
+
+    consumer._parts.network.poll = interrupted  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("where", ["deserializer", "interceptor", "network"])
+def test_a_poll_that_is_interrupted_skips_no_record(log: Log, where: str) -> None:
+    end: BaseException = gevent.Timeout(1) if where == "interceptor" else KeyboardInterrupt()
+    more: dict[str, object] = {}
+    if where == "deserializer":
+        more["value_deserializer"] = ending_at(b"3", [end])
+    elif where == "interceptor":
+        more["interceptor_classes"] = [Interrupting(end)]
+    with reader(log, **more) as consumer:
+        consumer.seek(T0, 1)
+        if where == "network":
+            interrupt_while_sending(consumer)
+        with pytest.raises(type(end)):
+            poll_until([consumer], lambda: False)
+        assert consumer.position(T0) == 1
+        assert [record.offset for record in read(consumer, 19)] == list(range(1, 20))
+
+
+def test_what_ends_a_later_poll_gives_nothing_out_twice(log: Log) -> None:
+    with reader(log) as consumer:
+        consumer.seek(T0, 0)
+        count = len(read(consumer, 1))
+        consumer.wakeup()
+        with pytest.raises(WakeupException):
+            consumer.poll()
+        assert consumer.position(T0) == count
+
+
+def test_an_interceptor_that_ends_the_call_costs_no_callback() -> None:
+    link, membership, subscriptions = Link(), Membership(), SubscriptionState(ResetStrategy.EARLIEST)
+    subscriptions.subscribe(["t"])
+    membership.identity, membership.state = Identity(1, "me"), MemberState.STABLE
+    commits = Commits(cast(Any, link), membership, subscriptions, SETTINGS, SimClock())
+
+    def interrupted(_: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        raise gevent.Timeout(1)
+
+    commits.on_committed = interrupted
+    errors: list[Exception | None] = []
+    commits.commit({T0: OffsetAndMetadata(5)}, lambda _, error: errors.append(error))
+    with pytest.raises(gevent.Timeout):
+        link.answer("OffsetCommitRequest", OffsetCommitResponse())
+    commits.run_callbacks()
+    assert (errors, commits.is_idle) == ([None], True)
+
+
+def test_a_close_that_is_interrupted_leaves_no_socket_open(log: Log) -> None:
+    consumer = reader(log, group_id="g")
+    consumer.seek(T0, 0)
+    read(consumer, 1)
+    link = consumer._member.link
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    close, link.close = link.close, interrupted  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        consumer.close()
+    close()
+    assert consumer._parts.network._is_closed
