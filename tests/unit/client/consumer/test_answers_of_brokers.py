@@ -58,6 +58,7 @@ class Log:
         self.fetch_errors: list[ErrorCode] = []
         self.topic_error = ErrorCode.NONE
         self.fetched: list[tuple[int, int]] = []
+        self.asked: Any = None
 
     def metadata(self, request: Any, version: int) -> MetadataResponse:
         partition = MetadataResponsePartition(partition_index=0, leader_id=1, leader_epoch=self.leader_epoch)
@@ -73,10 +74,11 @@ class Log:
             ErrorCode.INVALID_FETCH_SESSION_EPOCH,
         ):
             return FetchResponse(error_code=error)
-        if self.fetched and not request.topics:
-            return FetchResponse(session_id=9)
         error = ErrorCode.NONE
-        (asked,) = request.topics[0].partitions
+        if request.topics:
+            (self.asked,) = request.topics[0].partitions
+        # An incremental fetch that names nothing asks for the same once more.
+        asked = self.asked
         if asked.current_leader_epoch != self.leader_epoch:
             fenced = PartitionData(partition_index=0, error_code=ErrorCode.FENCED_LEADER_EPOCH)
             return FetchResponse(session_id=9, responses=[FetchableTopicResponse(topic="t", partitions=[fenced])])
