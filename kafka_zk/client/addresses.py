@@ -69,7 +69,8 @@ def resolve(address: Address) -> list[tuple[int, SocketAddress]]:
     """Blocks. Socket family and address of every entry the resolver has, IPv4 first as in Java; none if it has none."""
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):
+        # What cannot be a name (an empty label, one of more than 63 characters) does not even get to the resolver.
         return []
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     return [(family, target) for family, _, _, _, target in found]

@@ -6,13 +6,19 @@ Source      org.apache.kafka.common.Cluster, MetadataSnapshot.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from kafka_zk.client.addresses import Address
-from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.errors import ErrorCode, error_class_for
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+
+_REFUSALS = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Not authorized to access topics",
+    ErrorCode.INVALID_TOPIC_EXCEPTION: "Invalid topics",
+}
+"""What waiting does not mend, in Java's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,13 @@ class ClusterSnapshot:
         if known is None:
             return []
         return sorted(number for number, each in known.partitions.items() if each.leader_id is not None)
+
+    def raise_for_refused(self, topics: Collection[str]) -> None:
+        """Raise BrokerError for those of the topics that may not be used, or that no topic can be named."""
+        for code, words in _REFUSALS.items():
+            refused = sorted(topic for topic, error in self.topic_errors.items() if error == code and topic in topics)
+            if refused:
+                raise error_class_for(code)(f"{words}: [{', '.join(refused)}]")
 
     def topic_names(self) -> Set[str]:
         return self.topics.keys()

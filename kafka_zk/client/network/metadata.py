@@ -244,9 +244,9 @@ class ClusterMetadata:
 
     def _topic_metadata(self, name: str, topic: MetadataResponseTopic) -> TopicMetadata:
         before = self.snapshot.topics.get(name)
-        same = before is not None and (
-            before.topic_id == topic.topic_id or NULL_UUID in (before.topic_id, topic.topic_id)
-        )
+        same = before is not None and _is_same_topic(before.topic_id, topic.topic_id)
+        # Where the topic was gone for an answer, only its id tells that its epochs begin anew.
+        before_id = NULL_UUID if before is None else before.topic_id
         partitions = {}
         for each in sorted(topic.partitions, key=lambda each: each.partition_index):
             if is_retriable(each.error_code):
@@ -255,7 +255,7 @@ class ClusterMetadata:
                 TopicPartition(name, each.partition_index),
                 each,
                 before.partitions.get(each.partition_index) if same and before is not None else None,
-                may_go_back=before is not None and not same,
+                may_go_back=topic.topic_id not in (NULL_UUID, before_id),
             )
         return TopicMetadata(name, topic.topic_id, topic.is_internal, partitions)
 

@@ -323,7 +323,8 @@ class NodeConnection:
         self.latency_ms = now_ms - pending.sent_ms
         pause = pause_ms(api_key, pending.version, answer)
         if pause:
-            self._paused_until_ms = now_ms + pause
+            # An answer to an earlier request may ask for a longer pause than this one.
+            self._paused_until_ms = max(self._paused_until_ms, now_ms + pause)
         if self.state is State.CHECKING_API_VERSIONS:
             self._take_versions(pending.version, answer, now_ms)
         else:
@@ -339,6 +340,8 @@ class NodeConnection:
             self.versions = NodeVersions(answer)
             self.state = State.READY
             self._failure_count = 0
+            # The next connection asks the resolver again: the host may have moved.
+            self._addresses.clear()
 
     def _watch_as_needed(self) -> None:
         if self._channel is not None:

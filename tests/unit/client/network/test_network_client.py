@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka_zk.client.addresses import Address
+from kafka_zk.client.addresses import Address, resolve
 from kafka_zk.client.errors import DisconnectException, TimeoutException
 from kafka_zk.client.network.backoff import ExponentialBackoff
 from kafka_zk.client.network.cluster_snapshot import Node
@@ -336,3 +336,42 @@ def test_an_unused_connection_is_closed_after_its_time(broker: ScriptedBroker) -
         assert time.monotonic() < deadline_s
         client.poll(0.05)
     client.close()
+
+
+def test_a_pause_is_not_shortened_by_a_later_answer(broker: ScriptedBroker) -> None:
+    client = client_of(Address(broker.host, broker.port), clock=SimClock())
+    poll_until(client, lambda: client.metadata.has_answer)
+    pauses = iter([5000, 100])
+    broker.handlers[LIST_GROUPS_KEY] = lambda *_: ListGroupsResponse(throttle_time_ms=next(pauses))
+    calls = Calls(client)
+    for _ in range(2):
+        calls.list_groups(1)
+    calls.wait_for(2)
+    assert client.retry_wait_ms(1) == 5000
+    client.close()
+
+
+def test_a_host_is_looked_up_again_when_a_connection_to_it_was_lost(
+    client: NetworkClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have moved: the addresses that were found with the last one are not trusted."""
+    asked: list[Address] = []
+
+    def found(address: Address) -> list[Any]:
+        asked.append(address)
+        return resolve(address) * 3
+
+    monkeypatch.setattr("kafka_zk.client.network.node_connection.resolve", found)
+    poll_until(client, lambda: client.metadata.has_answer)
+    for times in (1, 2):
+        asked.clear()
+        calls = Calls(client)
+        calls.list_groups(1)
+        assert calls.wait_for(1) == [ListGroupsResponse()]
+        assert len(asked) == 1, times
+        client.disconnect(1)
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 64])
+def test_what_cannot_be_a_name_does_not_resolve(host: str) -> None:
+    assert resolve(Address(host, 1)) == []
