@@ -41,7 +41,8 @@ PREFERRED_REPLICA_MS = 5 * 60 * 1000
 _OLD_METADATA = frozenset(
     {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.REPLICA_NOT_AVAILABLE, ErrorCode.KAFKA_STORAGE_ERROR,
      ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-     ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID, ErrorCode.UNKNOWN_LEADER_EPOCH}
+     ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID, ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+     ErrorCode.UNKNOWN_LEADER_EPOCH}
 )  # fmt: skip
 
 log = logging.getLogger("org.apache.kafka.clients.consumer.internals.Fetcher")
@@ -66,7 +67,8 @@ class Fetcher:
         self._sessions: dict[int, FetchSession] = {}
         self._in_flight: set[int] = set()
         self._buffered: deque[FetchedPartition] = deque()
-        self._failures: deque[Exception] = deque()
+        self._failures: dict[TopicPartition, tuple[int, Exception]] = {}
+        """What answers said, with the offset that was asked for."""
         self._left: dict[TopicPartition, FetchPosition] = {}
         """Where partitions stood before what was collected last."""
 
@@ -192,24 +194,24 @@ class Fetcher:
                 aborted=answer.aborted if self._settings.read_committed else None,
             )
         except CorruptMessage as error:
-            self._failures.append(
-                KafkaException(f"Encountered corrupt message when fetching {answer.partition}: {error}")
-            )
+            failure = KafkaException(f"Encountered corrupt message when fetching {answer.partition}: {error}")
+            self._failures[answer.partition] = want.fetch_offset, failure
             return
         if fetched.holds_a_batch:
             self._buffered.append(fetched)
         else:
-            self._failures.append(
-                RecordListTooLarge(
-                    f"There are some messages at [Partition=Offset]: {answer.partition}={want.fetch_offset} whose size "
-                    f"is larger than the fetch size {self._settings.partition_max_bytes} and hence cannot be returned."
-                )
+            too_large = RecordListTooLarge(
+                f"There are some messages at [Partition=Offset]: {answer.partition}={want.fetch_offset} whose size "
+                f"is larger than the fetch size {self._settings.partition_max_bytes} and hence cannot be returned."
             )
+            self._failures[answer.partition] = want.fetch_offset, too_large
 
     def _take_error(self, answer: FetchAnswer, state: PartitionState, want: Wanted, node_id: int) -> None:
         partition, code = answer.partition, code_of(answer.error_code)
         if code in _OLD_METADATA:
             log.debug("Error in fetch for partition %s: %s", partition, code.name)
+            # Whoever it was: the leader is asked next, and names another if there is one.
+            state.preferred_replica = None
             self._back_off([partition])
         elif code == ErrorCode.OFFSET_OUT_OF_RANGE:
             if state.preferred_replica == node_id:
@@ -217,7 +219,7 @@ class Fetcher:
             elif state.position is None or state.position.offset != want.fetch_offset:
                 log.debug("Discarding stale fetch response for partition %s", partition)
             elif self._subscriptions.default_strategy is ResetStrategy.NONE:
-                self._failures.append(OffsetOutOfRange({partition: want.fetch_offset}))
+                self._failures[partition] = want.fetch_offset, OffsetOutOfRange({partition: want.fetch_offset})
             else:
                 log.info("Fetch offset %s is out of range for partition %s, resetting", want.fetch_offset, partition)
                 self._subscriptions.request_reset(partition)
@@ -225,7 +227,8 @@ class Fetcher:
             log.warning("Unknown server error while fetching offset %s for %s", want.fetch_offset, partition)
             self._back_off([partition])
         else:
-            self._failures.append(error_class_for(code)(f"Error while fetching {partition}: {code.name}"))
+            failure = error_class_for(code)(f"Error while fetching {partition}: {code.name}")
+            self._failures[partition] = want.fetch_offset, failure
 
     # --- handing out -------------------------------------------------------------------------------------------------
 
@@ -273,9 +276,18 @@ class Fetcher:
                     break
         finally:
             self._buffered.extendleft(reversed(set_aside))
-        if not collected and self._failures:
-            raise self._failures.popleft()
+        if not collected:
+            self._raise_failure()
         return collected
+
+    def _raise_failure(self) -> None:
+        """The first that is still true: of a partition that is read where it was asked for."""
+        while self._failures:
+            partition = next(iter(self._failures))
+            offset, failure = self._failures.pop(partition)
+            state = self._subscriptions.get(partition)
+            if state is not None and state.may_be_fetched and state.position and state.position.offset == offset:
+                raise failure
 
     def _take_from(
         self, fetched: FetchedPartition, state: PartitionState, count: int, may_wait: bool

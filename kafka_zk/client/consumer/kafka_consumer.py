@@ -127,7 +127,6 @@ class KafkaConsumer:
             if self._subscriptions.type is SubscriptionType.NONE:
                 raise IllegalState("Consumer is not subscribed to any topics or assigned any partitions")
             self._parts.note_poll()
-            self._raise_bad_topics()
             with self._parts.fetcher.handing_out():
                 found = self._loop.fetch(timeout_s)
                 records = ConsumerRecords(self._parts.deserialize(found) if found else None)
@@ -370,11 +369,6 @@ class KafkaConsumer:
     def _pause(self, deadline_ms: int) -> None:
         left_s = (deadline_ms - self._clock.monotonic_ms()) / 1000
         self._loop.wait_for(lambda: False, min(self._parts.fetch_settings.retry_backoff_ms / 1000, max(left_s, 0)))
-
-    def _raise_bad_topics(self) -> None:
-        errors: Mapping[str, Any] = self._metadata.snapshot.topic_errors
-        if errors:
-            self._parts.raise_for_topics(errors, self._subscriptions)
 
     @contextmanager
     def _use(self) -> Iterator[None]:

@@ -43,7 +43,6 @@ from kafka_zk.client.serialization import Deserialize, class_named, deserializer
 from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.tables.consumer import CONSUMER_KEYS
-from kafka_zk.protocol.errors import ErrorCode, error_class_for
 from kafka_zk.protocol.types import TopicPartition
 
 _sequence = itertools.count(1)
@@ -132,17 +131,6 @@ class ConsumerParts:
         """What is done about an asynchronous commit without a callback."""
         if error is not None:
             log.error("Offset commit with offsets %s failed: %s", dict(offsets), error)
-
-    def raise_for_topics(self, errors: Mapping[str, ErrorCode], subscriptions: SubscriptionState) -> None:
-        """Raise for topics that this consumer may not read, or that no topic can be named."""
-        read = subscriptions.topics | {partition.topic for partition in subscriptions.assigned}
-        for topic, code in errors.items():
-            if topic in read and code in (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION):
-                raise error_class_for(code)(
-                    f"Not authorized to access topics: [{topic}]"
-                    if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                    else f"Invalid topics: [{topic}]"
-                )
 
     def close(self) -> None:
         """Blocks while the link's thread ends."""

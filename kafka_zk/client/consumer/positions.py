@@ -2,6 +2,7 @@
 
 Role        Acts, through `LeaderQuestions`; the rules are in subscription_state and validation.
 Invariants  A failure that may pass is tried again after retry.backoff.ms; any other is raised by the next `poll`.
+            A topic that metadata refuse is told once for each answer: else the others would never go on.
 Source      OffsetFetcher (resetPositionsIfNeeded, validatePositionsIfNeeded).
 """
 
@@ -48,7 +49,7 @@ class Positions:
         self._retry_backoff_ms = retry_backoff_ms
         self._request_timeout_ms = request_timeout_ms
         self._failure: Exception | None = None
-        self._checked_update = -1
+        self._told_update = self._checked_update = -1
         self._checked_version = -1
 
     def advance(self) -> None:
@@ -56,6 +57,7 @@ class Positions:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
+        self._tell_refused_topics()
         self._notice_leaders()
         now_ms = self._clock.monotonic_ms()
         self._reset(now_ms)
@@ -79,6 +81,12 @@ class Positions:
         without = self._subscriptions.reset_missing()
         if without:
             raise NoOffsetForPartition(without)
+
+    def _tell_refused_topics(self) -> None:
+        if self._metadata.update_count != self._told_update:
+            self._told_update = self._metadata.update_count
+            read = self._subscriptions.topics | {partition.topic for partition in self._subscriptions.assigned}
+            self._metadata.snapshot.raise_for_refused(read)
 
     def _notice_leaders(self) -> None:
         """Doubt positions when the metadata names newer leaders, and only then."""

@@ -71,18 +71,21 @@ class OffsetSearch:
         return {partition: found[partition] for partition in timestamps}
 
     def _learn_topics(self, topics: set[str], deadline_ms: int) -> None:
-        """Have the metadata know the leaders of topics that are not subscribed, for now."""
+        """Have the metadata know the leaders of topics that are not subscribed, for now. Raises for refused ones."""
         metadata = self._network.metadata
         unknown = [topic for topic in topics if topic not in metadata.snapshot.topics]
         for topic in unknown:
             metadata.add_topic(topic, self._clock.monotonic_ms())
         if unknown:
-            self._wait_for(
-                lambda: all(
-                    topic in metadata.snapshot.topics or topic in metadata.snapshot.topic_errors for topic in unknown
-                ),
-                self._left_s(deadline_ms),
-            )
+            # Also of what was refused before: it may be allowed by now.
+            known_update = metadata.request_update()
+
+            def is_known() -> bool:
+                known = metadata.snapshot.topics.keys() | metadata.snapshot.topic_errors.keys()
+                return metadata.update_count != known_update and known.issuperset(unknown)
+
+            self._wait_for(is_known, self._left_s(deadline_ms))
+            metadata.snapshot.raise_for_refused(unknown)
 
     def _left_s(self, deadline_ms: int) -> float:
         return max(0.0, (deadline_ms - self._clock.monotonic_ms()) / 1000)

@@ -57,6 +57,7 @@ class Log:
         self.ends: dict[int, tuple[int, int]] = {}
         self.fetch_errors: list[ErrorCode] = []
         self.topic_error = ErrorCode.NONE
+        self.preferred_replicas: list[int] = []
         self.fetched: list[tuple[int, int]] = []
         self.asked: Any = None
 
@@ -83,6 +84,9 @@ class Log:
             fenced = PartitionData(partition_index=0, error_code=ErrorCode.FENCED_LEADER_EPOCH)
             return FetchResponse(session_id=9, responses=[FetchableTopicResponse(topic="t", partitions=[fenced])])
         self.fetched.append((request.session_epoch, asked.fetch_offset))
+        if self.preferred_replicas:
+            other = PartitionData(partition_index=0, preferred_read_replica=self.preferred_replicas.pop(), records=b"")
+            return FetchResponse(session_id=9, responses=[FetchableTopicResponse(topic="t", partitions=[other])])
         offsets = range(asked.fetch_offset, min(asked.fetch_offset + 5, self.end_offset))
         records = b""
         if offsets:
