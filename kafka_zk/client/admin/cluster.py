@@ -84,7 +84,8 @@ class Cluster:
 
     def node(self, node_id: int, deadline_s: float) -> int:
         """Blocks. The broker `node_id`, with an open connection. Raises NoNode while it cannot be reached."""
-        if node_id not in self._nodes:
+        if node_id not in self._nodes or (node_id in self._failures and self._may_try(node_id)):
+            # A broker that cannot be reached may have another address by now.
             self.refresh(deadline_s)
         if node_id not in self._nodes or not self._may_try(node_id) or not self._open(node_id, deadline_s):
             raise NoNode(f"broker {node_id} cannot be reached")
@@ -133,12 +134,14 @@ class Cluster:
         """
         connection = self._connections[node_id]
         version = connection.versions.version_for(request)
+        value = build(version)
         request_deadline_s = time.monotonic() + self._config.integer("request.timeout.ms") / 1000 + GRACE_S
         try:
             return connection.send(
-                request, response, build(version), version=version, deadline_s=min(deadline_s, request_deadline_s)
+                request, response, value, version=version, deadline_s=min(deadline_s, request_deadline_s)
             )
-        except (DisconnectException, TimeoutException):
+        except BaseException:
+            # Whatever ended it, Ctrl-C too: the answer that may still come would be taken for that of the next call.
             self._drop(node_id)
             raise
 

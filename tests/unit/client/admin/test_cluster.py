@@ -1,0 +1,67 @@
+"""One admin client's connections: what an interrupted call leaves behind, brokers that come back elsewhere."""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Any
+
+import pytest
+
+from kafka_zk.client.admin.admin_client import AdminClient
+from kafka_zk.client.admin.cluster import Cluster, NoNode
+from kafka_zk.client.admin.connection import Connection
+from kafka_zk.client.config import ClientConfig
+from kafka_zk.config.tables.admin import ADMIN_KEYS
+from kafka_zk.protocol.messages.metadata import MetadataResponse, MetadataResponseBroker
+from tests.unit.client.admin.test_admin import METADATA_KEY, VERSIONS, listing
+from tests.unit.client.scripted_broker import ScriptedBroker
+
+PATIENCE_S = 20
+
+
+def test_a_call_that_is_interrupted_leaves_its_answer_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> bytes:
+        raise KeyboardInterrupt
+
+    with (
+        ScriptedBroker({METADATA_KEY: listing("a")}, versions=VERSIONS) as broker,
+        AdminClient({"bootstrap.servers": broker.bootstrap}) as admin,
+    ):
+        admin.list_topics()
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Connection, "_receive_frame", interrupted)
+            admin.list_topics()
+        assert [topic.name for topic in admin.list_topics()] == ["a"]
+
+
+def test_a_broker_that_came_back_elsewhere_is_found() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        left = free.getsockname()[1]
+    with ScriptedBroker({}, versions=VERSIONS) as first, ScriptedBroker({}, versions=VERSIONS) as second:
+        ports = [left]
+
+        def metadata(*_: Any) -> MetadataResponse:
+            nodes = [(1, first.port), (2, ports[0])]
+            return MetadataResponse(
+                brokers=[MetadataResponseBroker(node_id=number, host=first.host, port=port) for number, port in nodes]
+            )
+
+        first.handlers[METADATA_KEY] = second.handlers[METADATA_KEY] = metadata
+        config = {"bootstrap.servers": first.bootstrap, "reconnect.backoff.ms": "1", "reconnect.backoff.max.ms": "1"}
+        cluster = Cluster(ClientConfig(ADMIN_KEYS, config), client_id="c", log_prefix="c")
+        deadline_s = time.monotonic() + PATIENCE_S
+        with pytest.raises(NoNode):
+            cluster.node(2, deadline_s)
+        ports[0] = second.port
+        assert _found(cluster, 2, deadline_s)
+        cluster.close()
+
+
+def _found(cluster: Cluster, node_id: int, deadline_s: float) -> bool:
+    while time.monotonic() < deadline_s:
+        try:
+            return cluster.node(node_id, deadline_s) == node_id
+        except NoNode:
+            time.sleep(0.005)
+    return False
