@@ -38,7 +38,7 @@ from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.tables.producer import PRODUCER_KEYS
 from kafka_zk.protocol.causes import caused_by
-from kafka_zk.protocol.errors import BrokerError, ErrorCode, MessageTooLarge, error_class_for
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, MessageTooLarge
 
 TOUCH_MS: Final = 1000
 """How often a topic in use is kept from being forgotten."""
@@ -233,8 +233,10 @@ class KafkaProducer:
     def partitions_for(self, topic: str) -> list[PartitionMetadata]:
         """Blocks for at most max.block.ms. The partitions of a topic in order. Raises TimeoutException, BrokerError."""
         deadline_s = time.monotonic() + self._settings.max_block_ms / 1000
-        self._wait_for_topic(topic, None, deadline_s, time.time_ns() // 1_000_000)
-        known = self._metadata.snapshot.topics[topic].partitions
+        # Of the snapshot that knew it: the topic may be gone in the next one.
+        snapshot = self._wait_for_topic(topic, None, deadline_s, time.time_ns() // 1_000_000).snapshot
+        assert snapshot is not None, "the wait ends with one"
+        known = snapshot.topics[topic].partitions
         return [known[number] for number in sorted(known)]
 
     def metrics(self) -> dict[MetricName, float]:
@@ -253,7 +255,8 @@ class KafkaProducer:
 
         try:
             return self._send(topic, value, key, partition, timestamp_ms, headers, tell)
-        except (KafkaException, ValueError) as error:
+        except Exception as error:
+            # Whatever it is, a serializer's or partitioner's own: who counts what is sent counts what is not.
             self._interceptors.on_acknowledgement(failed_future(topic, -1, error).metadata(), error)
             raise
 
@@ -268,7 +271,8 @@ class KafkaProducer:
         self, topic: str, key: Any, key_bytes: Any, value: Any, value_bytes: Any, queues: TopicQueues
     ) -> int:
         assert self._partitioner is not None
-        chosen = self._partitioner.partition(topic, key, key_bytes, value, value_bytes, self._metadata.snapshot)
+        assert queues.snapshot is not None, "its topic is known"
+        chosen = self._partitioner.partition(topic, key, key_bytes, value, value_bytes, queues.snapshot)
         if chosen < 0:
             raise ValueError(
                 f"The partitioner generated an invalid partition number: {chosen}. "
@@ -310,15 +314,19 @@ class KafkaProducer:
     def _await_topic(self, topic: str, partition: int | None, deadline_s: float) -> ClusterSnapshot:
         """Blocks. A snapshot that knows the topic and the partition."""
         is_new = self._metadata.add_topic(topic, self._clock.monotonic_ms())
+        known_update = self._metadata.update_count
         with self._metadata_changed:
             while True:
+                is_news = self._metadata.update_count != known_update
                 snapshot = self._metadata.snapshot
                 count = snapshot.partition_count(topic)
                 if count and (partition is None or partition < count):
                     return snapshot
                 if self._is_closed:
                     raise IllegalStateException("Requested metadata update after close")
-                _raise_for_topic(snapshot, topic)
+                if is_news or snapshot.topic_errors.get(topic) == ErrorCode.INVALID_TOPIC_EXCEPTION:
+                    # What was denied before is asked again: it may be allowed by now.
+                    snapshot.raise_for_refused([topic])
                 left_s = deadline_s - time.monotonic()
                 if left_s <= 0:
                     raise TimeoutException(self._missing(topic, partition, count))
@@ -336,14 +344,6 @@ class KafkaProducer:
             f"Partition {partition} of topic {topic} with partition count {count} "
             f"is not present in metadata after {waited_ms} ms."
         )
-
-
-def _raise_for_topic(snapshot: ClusterSnapshot, topic: str) -> None:
-    error = snapshot.topic_errors.get(topic)
-    if error == ErrorCode.INVALID_TOPIC_EXCEPTION:
-        raise error_class_for(error)(f"Invalid topics: [{topic}]")
-    if error == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-        raise error_class_for(error)(f"Not authorized to access topics: [{topic}]")
 
 
 def _partitioner_of(config: ClientConfig) -> Partitioner | None:

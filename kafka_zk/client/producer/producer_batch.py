@@ -222,8 +222,8 @@ class ProducerBatch:
             error = None if error_of is None else error_of(future.index)
             try:
                 callback(future.metadata(), error)
-            except Exception:
-                # The program's own: it must not keep other records from being settled.
+            except BaseException:
+                # The program's own, SystemExit and gevent.Timeout, too: the thread has other records to settle.
                 log.exception(
                     "Error executing user-provided callback on message for topic-partition '%s'", self.topic_partition
                 )

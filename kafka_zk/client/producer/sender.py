@@ -74,10 +74,14 @@ class Sender:
 
     def run(self) -> None:
         """Blocks until closed and everything is sent, or closed by force."""
-        while not self._may_stop():
-            self._run_once_safely()
-        self._abort_all(KafkaException("Producer is closed forcefully."))
-        self._client.close()
+        try:
+            while not self._may_stop():
+                self._run_once_safely()
+        finally:
+            # Whatever ended it, GreenletExit too: nobody may wait for records that nobody sends any more.
+            self._accumulator.close()
+            self._abort_all(KafkaException("Producer is closed forcefully."))
+            self._client.close()
 
     def close(self) -> None:
         """Send what there is, then end."""

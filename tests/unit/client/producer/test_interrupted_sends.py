@@ -1,0 +1,93 @@
+"""What ends a call or a callback of a producer in the middle: every record still has its outcome, nobody waits."""
+
+from __future__ import annotations
+
+import gevent
+import pytest
+
+from kafka_zk.client.errors import IllegalStateException
+from kafka_zk.client.network.cluster_snapshot import ClusterSnapshot
+from kafka_zk.client.producer.futures import RecordMetadata
+from kafka_zk.protocol.errors import ErrorCode, TopicAuthorizationFailed
+from tests.unit.client.producer.conftest import PATIENCE_S, Produce, TakingBroker
+
+
+@pytest.mark.parametrize("end", [SystemExit(), gevent.Timeout(1)], ids=["SystemExit", "gevent.Timeout"])
+def test_a_callback_that_ends_its_thread_keeps_no_record_from_its_outcome(
+    broker: TakingBroker, produce: Produce, end: BaseException
+) -> None:
+    def callback(*_: object) -> None:
+        raise end
+
+    producer = produce(broker)
+    futures = [producer.send("t", b"1", callback=callback), producer.send("t", b"2")]
+    producer.flush(PATIENCE_S)
+    futures.append(producer.send("t", b"3"))
+    assert [future.result(PATIENCE_S).offset for future in futures] == [0, 1, 2]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_where_the_thread_ends_no_record_is_waited_for(
+    broker: TakingBroker, produce: Produce, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed() -> None:
+        raise SystemExit
+
+    broker.may_answer.clear()
+    producer = produce(broker)
+    future = producer.send("t", b"1")
+    broker.asked.acquire(timeout=PATIENCE_S)
+    monkeypatch.setattr(producer._sender, "run_once", killed)
+    producer._client.wakeup()
+    assert str(future.exception(PATIENCE_S)) == "Producer is closed forcefully."
+    producer.flush(PATIENCE_S)
+    with pytest.raises(IllegalStateException):
+        producer.send("t", b"2")
+
+
+class Counting:
+    def __init__(self) -> None:
+        self.errors: list[Exception | None] = []
+
+    def on_acknowledgement(self, metadata: RecordMetadata, error: Exception | None) -> None:
+        self.errors.append(error)
+
+
+@pytest.mark.parametrize("part", ["value.serializer", "partitioner.class"])
+def test_interceptors_hear_of_a_record_that_a_part_of_the_program_refused(
+    broker: TakingBroker, produce: Produce, part: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("not this one")
+
+    class Refusing:
+        partition = staticmethod(refuse)
+
+    heard = Counting()
+    given: object = refuse if part == "value.serializer" else Refusing()
+    producer = produce(broker, **{part: given}, interceptor_classes=[heard])
+    with pytest.raises(RuntimeError, match="not this one"):
+        producer.send("t", b"1")
+    assert [str(error) for error in heard.errors] == ["not this one"]
+
+
+def test_a_topic_that_was_denied_is_asked_for_again(broker: TakingBroker, produce: Produce) -> None:
+    broker.topic_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    producer = produce(broker)
+    assert isinstance(producer.send("t", b"1").exception(0), TopicAuthorizationFailed)
+    broker.topic_error = ErrorCode.NONE
+    assert producer.send("t", b"1").result(PATIENCE_S).offset == 0
+
+
+def test_partitions_are_told_though_the_topic_goes_at_that_moment(broker: TakingBroker, produce: Produce) -> None:
+    producer = produce(broker)
+    producer.partitions_for("t")
+    wait = producer._wait_for_topic
+
+    def gone_behind(*wanted: object) -> object:
+        found = wait(*wanted)  # type: ignore[arg-type]
+        producer._metadata.snapshot = ClusterSnapshot({})
+        return found
+
+    producer._wait_for_topic = gone_behind  # type: ignore[method-assign,assignment]
+    assert [each.partition for each in producer.partitions_for("t")] == [0]
