@@ -6,6 +6,7 @@ Source      KafkaConsumer, ClassicKafkaConsumer.
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,11 +27,14 @@ from kafka_zk.client.consumer.records import (
     OffsetAndTimestamp,
 )
 from kafka_zk.client.consumer.sensors import MetricNames
-from kafka_zk.client.consumer.subscription_state import FetchPosition, ResetStrategy, SubscriptionType
-from kafka_zk.client.errors import IllegalStateException, TimeoutException
+from kafka_zk.client.consumer.subscription_state import FetchPosition, FetchState, ResetStrategy, SubscriptionType
+from kafka_zk.client.errors import IllegalStateException, KafkaException, TimeoutException
+from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 
 CLOSE_TIMEOUT_S = 30.0
+
+log = logging.getLogger("org.apache.kafka.clients.consumer.KafkaConsumer")
 
 
 class KafkaConsumer:
@@ -86,7 +90,7 @@ class KafkaConsumer:
                 self._subscriptions.subscribe(named)
             member.rebalance.listener = listener or ConsumerRebalanceListener()
             member.rebalance.want_topics()
-            self._metadata.request_update()
+            member.rebalance.match_after = self._metadata.request_update()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions, whoever else does. None at all is `unsubscribe`."""
@@ -175,7 +179,8 @@ class KafkaConsumer:
         """Blocks. The offset of the next record."""
         with self._use():
             state = self._subscriptions.of(partition)
-            if not self._loop.wait_for_position(lambda: state.position is not None, self._timeout(timeout_s)):
+            # One that is in doubt, after a seek for instance, is none yet: its log may have been cut off below it.
+            if not self._loop.wait_for_position(lambda: state.state is FetchState.FETCHING, self._timeout(timeout_s)):
                 raise TimeoutException(
                     f"Timeout expired before the position for partition {partition} could be determined"
                 )
@@ -327,30 +332,39 @@ class KafkaConsumer:
             try:
                 member = self._parts.member
                 if member is not None:
-                    self._say_goodbye(member, timeout_s)
+                    self._say_goodbye(member, self._clock.monotonic_ms() / 1000 + timeout_s)
                 self._parts.fetcher.close()
                 self._parts.network.poll(0)
             finally:
                 self._is_closed = True
                 self._parts.close()
 
-    def _say_goodbye(self, member: GroupMember, timeout_s: float) -> None:
+    def _say_goodbye(self, member: GroupMember, deadline_s: float) -> None:
         try:
-            if self._subscriptions.type is not SubscriptionType.NONE and timeout_s > 0:
-                member.final_commit()
-            self._loop.wait_for(lambda: member.commits.is_idle, timeout_s)
+            commits_itself = member.settings.auto_commit_interval_ms is not None
+            if commits_itself and self._subscriptions.type is not SubscriptionType.NONE:
+                self._commit_last(deadline_s)
+            self._loop.wait_for(lambda: member.commits.is_idle, self._left_s(deadline_s))
         finally:
             # Whatever a callback of a commit raises: the group need not wait for a session to time out.
             if self._subscriptions.is_auto_assigned:
-                self._leave(member, timeout_s)
+                self._leave(member, deadline_s)
 
-    def _leave(self, member: GroupMember, timeout_s: float) -> None:
+    def _commit_last(self, deadline_s: float) -> None:
+        left_s = min(self._left_s(deadline_s), self._timeout(None))
+        try:
+            if left_s > 0:
+                self.commit_sync(timeout_s=left_s)
+        except (KafkaException, BrokerError) as error:
+            log.warning("Synchronous auto-commit of offsets failed: %s", error)
+
+    def _leave(self, member: GroupMember, deadline_s: float) -> None:
         left: list[bool] = []
         try:
             member.rebalance.leave("the consumer is being closed", on_done=lambda: left.append(True))
         finally:
             # With what the listener sent without waiting for it.
-            self._loop.wait_for(lambda: bool(left) and member.commits.is_idle, timeout_s)
+            self._loop.wait_for(lambda: bool(left) and member.commits.is_idle, self._left_s(deadline_s))
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -365,6 +379,9 @@ class KafkaConsumer:
 
     def _timeout(self, timeout_s: float | None) -> float:
         return self._parts.api_timeout_ms / 1000 if timeout_s is None else timeout_s
+
+    def _left_s(self, deadline_s: float) -> float:
+        return max(0.0, deadline_s - self._clock.monotonic_ms() / 1000)
 
     def _pause(self, deadline_ms: int) -> None:
         left_s = (deadline_ms - self._clock.monotonic_ms()) / 1000

@@ -162,6 +162,8 @@ class CoordinatorLink:
                     self._note_failure(error)
                     # What fails at once would fail again, and fill the program's log.
                     self._stopping.wait(FAILURE_PAUSE_S)
+            # What was asked last, to leave the group above all, is sent if it can be sent at once.
+            self._send_questions(self._clock.monotonic_ms())
         finally:
             self._network.close()
 

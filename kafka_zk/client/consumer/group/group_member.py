@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from kafka_zk.client.client_metrics import MetricName
 from kafka_zk.client.consumer.assignors import Assignor
-from kafka_zk.client.consumer.group.commits import Commits, Offsets, may_be_retried
+from kafka_zk.client.consumer.group.commits import Commits, may_be_retried
 from kafka_zk.client.consumer.group.coordinator_link import CoordinatorLink
 from kafka_zk.client.consumer.group.membership import Membership
 from kafka_zk.client.consumer.group.rebalance import Rebalance
@@ -127,11 +127,6 @@ class GroupMember:
                     self._metadata.saw_leader_epoch(partition, committed.leader_epoch)
                 self._subscriptions.seek(partition, FetchPosition(committed.offset, committed.leader_epoch))
 
-    def final_commit(self) -> None:
-        """Send what a closing consumer commits by itself."""
-        if self.settings.auto_commit_interval_ms is not None:
-            self.commits.commit(self.commits.consumed(), _ignore)
-
     def metrics(self, client_id: str) -> dict[MetricName, float]:
         """Under Java's names; see ConsumerCoordinatorMetrics, AbstractCoordinator.GroupCoordinatorMetrics."""
         name = MetricNames(METRICS_GROUP, {"client-id": client_id})
@@ -149,7 +144,3 @@ class GroupMember:
             name("last-heartbeat-seconds-ago"): -1.0 if beat_ms is None else float((now_ms - beat_ms) // 1000),
             name("assigned-partitions"): float(len(self._subscriptions.assigned)),
         }
-
-
-def _ignore(offsets: Offsets, error: Exception | None) -> None:
-    pass

@@ -5,6 +5,7 @@ Role        Acts, through the CoordinatorLink and the program's listener; in the
 Invariants  The listener hears of a partition's revocation (or loss) before anybody else can be given it, and of its
             assignment before its first record is handed out.
             An eager member owns nothing while it joins; a cooperative one gives up only what the leader took.
+            What an attempt brings that was given up, by `leave`, changes nothing.
 Source      ConsumerCoordinator (onJoinPrepare, onJoinComplete, onLeaderElected, rejoinNeededOrPending); KIP-429.
 """
 
@@ -14,7 +15,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from kafka_zk.client.consumer.assignors import Assignor, Member, RebalanceProtocol
-from kafka_zk.client.consumer.group.commits import Commits
+from kafka_zk.client.consumer.group.commits import Commits, may_be_retried
 from kafka_zk.client.consumer.group.coordinator_link import CoordinatorLink
 from kafka_zk.client.consumer.group.led_topics import LedTopics, led_topics
 from kafka_zk.client.consumer.group.member_requests import join_group, leave_group, sync_group
@@ -78,6 +79,7 @@ class Rebalance:
         self._is_internal = is_internal
         self._prepared = False
         self._final_commit: bool | None = None
+        self._final_commit_until_ms = 0
         self._retry_at_ms = 0
         self._failure_count = 0
         self._failure: Exception | None = None
@@ -89,6 +91,8 @@ class Rebalance:
         self._led = LedTopics()
         self._led_topics: frozenset[str] = frozenset()
         self._seen_update = -1
+        self.match_after = -1
+        """A pattern is matched by answers after this one: who joined before would have to join again."""
         self._began_ms = 0
         link.on_beat = self._on_beat
         link.on_slow_poll = self._on_slow_poll
@@ -112,15 +116,20 @@ class Rebalance:
                 membership.request_rejoin("the subscription has changed")
             elif self._leads and self._led.means_another(self._led_now(), self._rack):
                 membership.request_rejoin("cached metadata has changed")
-        may_join = membership.state in (MemberState.UNJOINED, MemberState.STABLE)
-        if membership.rejoin_needed and may_join and now_ms >= self._retry_at_ms and self._prepare():
+        if self._has_to_join and now_ms >= self._retry_at_ms and self._prepare():
             self._join()
 
     @property
     def next_due_ms(self) -> int | None:
         """When `advance` has something to do that no answer announces; None: not before an answer comes."""
-        may_join = self._membership.state in (MemberState.UNJOINED, MemberState.STABLE)
-        return self._retry_at_ms if self._membership.rejoin_needed and may_join and self._final_commit is None else None
+        return self._retry_at_ms if self._has_to_join and self._final_commit is None else None
+
+    @property
+    def _has_to_join(self) -> bool:
+        membership = self._membership
+        knows_topics = self._subscriptions.pattern is None or self._metadata.update_count > self.match_after
+        may_join = membership.state in (MemberState.UNJOINED, MemberState.STABLE)
+        return membership.rejoin_needed and may_join and knows_topics
 
     @property
     def is_settled(self) -> bool:
@@ -146,6 +155,7 @@ class Rebalance:
         self._link.beat_as(None)
         self._membership.leave()
         self._joined_topics, self._prepared, self._leads = frozenset(), False, False
+        self._final_commit_until_ms = 0
         static = self._settings.group_instance_id is not None
         if identity.member_id and not static and self._settings.leaves_on_close:
             log.info("Member %s sending LeaveGroup request to coordinator due to %s", identity.member_id, reason)
@@ -169,14 +179,16 @@ class Rebalance:
         if self._settings.auto_commit_interval_ms is not None and membership.identity.has_generation:
             if self._final_commit is None:
                 self._final_commit = False
-                self._began_ms = self._clock.monotonic_ms()
+                self._began_ms = now_ms = self._clock.monotonic_ms()
+                longest_ms = self._settings.max_poll_interval_ms
+                self._final_commit_until_ms = self._final_commit_until_ms or now_ms + longest_ms
                 self._subscriptions.mark_pending_revocation(self._given_up())
-                timeout_ms = min(self._settings.max_poll_interval_ms, self._settings.request_timeout_ms)
+                timeout_ms = min(longest_ms, self._settings.request_timeout_ms)
                 self._commits.commit(self._commits.consumed(), self._on_final_commit, timeout_ms=timeout_ms)
                 self._commits.run_callbacks()
             if not self._final_commit:
                 return False
-        self._final_commit = None
+        self._final_commit, self._final_commit_until_ms = None, 0
         self._began_ms = self._began_ms or self._clock.monotonic_ms()
         self._prepared = True
         is_lost = membership.lost or not membership.identity.has_generation
@@ -189,6 +201,11 @@ class Rebalance:
         return True
 
     def _on_final_commit(self, offsets: Mapping[TopicPartition, object], error: Exception | None) -> None:
+        now_ms = self._clock.monotonic_ms()
+        if error is not None and may_be_retried(error) and now_ms < self._final_commit_until_ms:
+            # A coordinator that moves is what begins most rebalances: what was read is not to be read twice for that.
+            self._final_commit, self._retry_at_ms = None, now_ms + self._settings.retry_backoff.wait_ms(1)
+            return
         if error is not None:
             log.warning("Auto offset commit failed before the rebalance: %s. Will proceed anyway", error)
         self._final_commit = True
@@ -234,6 +251,8 @@ class Rebalance:
         )
 
     def _joined(self, attempt: int, answer: JoinGroupResponse) -> None:
+        if attempt != self._membership.attempt:
+            return
         outcome = self._membership.on_joined(attempt, answer)
         if outcome is not Outcome.PROCEED:
             self._act_on(outcome, answer.error_code)
@@ -286,7 +305,13 @@ class Rebalance:
             return
         (assignor, members), self._to_lead = self._to_lead, None
         self._led = self._led_now()
-        assignment = assignor.assign(self._led.counts, members, self._led.replica_racks)
+        try:
+            assignment = assignor.assign(self._led.counts, members, self._led.replica_racks)
+        except BaseException:
+            # It may be the program's own. Were nothing sent, the group would wait for this member, and it for itself.
+            self._membership.on_disconnected(self._membership.attempt)
+            self._pause()
+            raise
         self._sync({member_id: encode_assignment(partitions) for member_id, partitions in assignment.items()})
 
     def want_topics(self) -> None:
@@ -301,6 +326,8 @@ class Rebalance:
         return led_topics(self._metadata.snapshot, self._led_topics)
 
     def _unanswered(self, attempt: int, error: Exception) -> None:
+        if attempt != self._membership.attempt:
+            return
         self._membership.on_disconnected(attempt)
         self._pause()
         if isinstance(error, BrokerError) and not is_retriable(error.code):
@@ -324,6 +351,8 @@ class Rebalance:
     # --- afterwards --------------------------------------------------------------------------------------------------
 
     def _synced(self, attempt: int, answer: SyncGroupResponse) -> None:
+        if attempt != self._membership.attempt:
+            return
         outcome = self._membership.on_synced(attempt, answer)
         if outcome is not Outcome.PROCEED:
             self._act_on(outcome, answer.error_code)
@@ -334,6 +363,7 @@ class Rebalance:
             self._failure = error
         # A last commit that outlived its rebalance is none of the next one.
         self._failure_count, self._retry_at_ms, self._prepared, self._final_commit = 0, 0, False, None
+        self._final_commit_until_ms = 0
         self.rebalances.record(self._clock.monotonic_ms() - self._began_ms)
         self._began_ms = 0
 

@@ -122,6 +122,13 @@ def test_a_position_whose_epoch_ended_before_it_goes_back_to_where_the_logs_part
         assert [record.offset for record in read(consumer, 3)][:3] == [7, 8, 9]
 
 
+def test_a_position_in_doubt_is_told_when_its_leader_was_asked(log: Log) -> None:
+    log.ends[4] = (4, 7)
+    with reader(log) as consumer:
+        consumer.seek(T0, OffsetAndMetadata(10, "", 4))
+        assert consumer.position(T0) == 7
+
+
 def test_without_a_policy_the_program_is_told_where_the_logs_part(log: Log) -> None:
     log.ends[4] = (4, 7)
     with reader(log, auto_offset_reset="none") as consumer:

@@ -7,14 +7,17 @@ from typing import Any, cast
 
 import pytest
 
+from kafka_zk.client.addresses import Address
 from kafka_zk.client.consumer.group import coordinator_link
 from kafka_zk.client.consumer.group.coordinator_link import CoordinatorLink
 from kafka_zk.client.consumer.settings import GroupSettings
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.client.network.backoff import ExponentialBackoff
+from kafka_zk.client.network.cluster_snapshot import Node
 from kafka_zk.clock import SystemClock
 from kafka_zk.protocol.messages.find_coordinator import FindCoordinatorResponse
 from kafka_zk.protocol.messages.heartbeat import HEARTBEAT_REQUEST, HEARTBEAT_RESPONSE
+from kafka_zk.protocol.messages.leave_group import LEAVE_GROUP_REQUEST, LEAVE_GROUP_RESPONSE
 
 PATIENCE_S = 20
 SETTINGS = GroupSettings("g", None, 10_000, 3_000, 300_000, True, None, 30_000, ExponentialBackoff(1, 1, lambda: 0.5))
@@ -82,3 +85,23 @@ def test_a_thread_in_which_everything_fails_does_not_fail_without_pause(monkeypa
     assert told.wait(PATIENCE_S)
     link.close()
     assert len(polls) == 1
+
+
+def test_what_was_asked_last_is_sent_though_nobody_waits_for_it() -> None:
+    network, polls, may_return = Network(), threading.Event(), threading.Event()
+
+    def poll(timeout_s: float) -> None:
+        polls.set()
+        may_return.wait(PATIENCE_S)
+
+    network.poll = poll  # type: ignore[method-assign]
+    link = CoordinatorLink(cast(Any, network), SETTINGS, SystemClock(), lambda: None)
+    link.ask(LEAVE_GROUP_REQUEST, LEAVE_GROUP_RESPONSE, lambda _: None, lambda _: None, lambda _: None)
+    assert polls.wait(PATIENCE_S)
+    link.coordinator = Node(7, Address("h", 1))
+    closing = threading.Thread(target=link.close)
+    closing.start()
+    assert link._stopping.wait(PATIENCE_S)
+    may_return.set()
+    closing.join()
+    assert network.sent_to_coordinator.is_set()

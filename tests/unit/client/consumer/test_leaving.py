@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
 from kafka_zk.client.consumer.listener import ConsumerRebalanceListener
 from kafka_zk.client.consumer.records import OffsetAndMetadata
 from kafka_zk.client.errors import IllegalStateException
+from kafka_zk.clock import SimClock
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.fetch import FetchResponse
 from kafka_zk.protocol.messages.find_coordinator import FindCoordinatorResponse
@@ -36,7 +38,7 @@ from kafka_zk.protocol.messages.offset_fetch import (
 )
 from kafka_zk.protocol.messages.sync_group import SyncGroupResponse
 from kafka_zk.protocol.types import TopicPartition
-from tests.support.our_consumer import poll_until, settings
+from tests.support.our_consumer import PATIENCE_S, poll_until, settings
 from tests.unit.client.scripted_broker import API_VERSIONS_KEY, ScriptedBroker
 
 FETCH, METADATA, OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 1, 3, 8, 9, 10
@@ -175,3 +177,41 @@ def test_what_the_program_raises_at_the_end_keeps_nobody_in_the_group(group: Gro
     consumer.close()
     with pytest.raises(IllegalStateException):
         consumer.commit_sync()
+
+
+def heard_in_the_end(group: Group, what: tuple[str, Any]) -> bool:
+    deadline_s = time.monotonic() + PATIENCE_S
+    while what not in group.heard and time.monotonic() < deadline_s:
+        time.sleep(0.005)
+    return what in group.heard
+
+
+def test_who_closes_without_waiting_still_leaves_the_group(group: Group) -> None:
+    consumer, _ = member(group)
+    consumer.close(0)
+    assert heard_in_the_end(group, ("leave", "me"))
+
+
+def test_what_was_read_is_committed_at_the_end_though_the_coordinator_moves(group: Group) -> None:
+    consumer, _ = member(group, enable_auto_commit=True, retry_backoff_ms=1)
+    taken = group.broker.handlers[OFFSET_COMMIT]
+    moved = OffsetCommitResponsePartition(partition_index=0, error_code=ErrorCode.NOT_COORDINATOR)
+    refusals = [OffsetCommitResponse(topics=[OffsetCommitResponseTopic(name="t", partitions=[moved])])]
+    group.broker.handlers[OFFSET_COMMIT] = lambda *asked: refusals.pop() if refusals else taken(*asked)
+    consumer.close()
+    assert group.heard == [("commit", (1, 5)), ("leave", "me")]
+
+
+def test_all_waits_of_a_close_share_its_time(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    consumer, _ = member(group)
+    clock, waits = SimClock(), []
+
+    def wait_for(is_done: Callable[[], bool], timeout_s: float) -> bool:
+        waits.append(timeout_s)
+        clock.advance(int(timeout_s * 1000))
+        return False
+
+    monkeypatch.setattr(consumer, "_clock", clock)
+    monkeypatch.setattr(consumer._loop, "wait_for", wait_for)
+    consumer.close(2)
+    assert waits == [2, 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -14,7 +15,7 @@ from kafka_zk.client.consumer.assignors.sticky import CooperativeStickyAssignor
 from kafka_zk.client.consumer.group.coordinator_link import CoordinatorLink
 from kafka_zk.client.consumer.group.membership import Identity, Membership
 from kafka_zk.client.consumer.group.rebalance import Rebalance
-from kafka_zk.client.consumer.group.subscription_protocol import encode_assignment
+from kafka_zk.client.consumer.group.subscription_protocol import encode_assignment, encode_subscription
 from kafka_zk.client.consumer.listener import ConsumerRebalanceListener
 from kafka_zk.client.consumer.settings import GroupSettings
 from kafka_zk.client.consumer.subscription_state import ResetStrategy, SubscriptionState
@@ -22,12 +23,23 @@ from kafka_zk.client.network.backoff import ExponentialBackoff
 from kafka_zk.client.network.cluster_snapshot import Node
 from kafka_zk.client.network.metadata import ClusterMetadata, MetadataSettings
 from kafka_zk.clock import SimClock
-from kafka_zk.protocol.messages.join_group import JoinGroupResponse
+from kafka_zk.protocol.errors import ErrorCode, NotCoordinator
+from kafka_zk.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from kafka_zk.protocol.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from kafka_zk.protocol.messages.sync_group import SyncGroupResponse
 from kafka_zk.protocol.types import TopicPartition
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 BACKOFF = ExponentialBackoff(1, 1, lambda: 0.5)
+TOPIC = MetadataResponse(
+    brokers=[MetadataResponseBroker(node_id=1, host="h", port=1)],
+    topics=[MetadataResponseTopic(name="t", partitions=[MetadataResponsePartition(partition_index=0, leader_id=1)])],
+)
 SETTINGS = GroupSettings("g", None, 10_000, 3_000, 300_000, True, None, 30_000, BACKOFF)
 
 
@@ -36,11 +48,13 @@ class Link:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, Callable[[Any], None]]] = []
+        self.beats_as: Identity | None = None
 
     def ask(self, request: Any, response: Any, build: Any, on_answer: Any, on_error: Any, **_: Any) -> None:
         self.asked.append((request.name, on_answer))
 
-    def beat_as(self, identity: Identity | None) -> None: ...
+    def beat_as(self, identity: Identity | None) -> None:
+        self.beats_as = identity
 
     def answer(self, name: str, answer: Any) -> None:
         (asked,) = self.asked
@@ -77,10 +91,11 @@ class Member:
         self.commits = Commits()
         self.subscriptions = SubscriptionState(ResetStrategy.EARLIEST)
         self.subscriptions.subscribe(["t"])
-        metadata = ClusterMetadata([], MetadataSettings(1000, BACKOFF))
+        self.metadata = ClusterMetadata([], MetadataSettings(1000, BACKOFF))
+        self.metadata.set_topics(["t"], 0)
         self.clock = SimClock()
         self.rebalance = Rebalance(
-            cast(Any, self.link), Membership(), self.subscriptions, cast(Any, self.commits), metadata, [assignor],
+            cast(Any, self.link), Membership(), self.subscriptions, cast(Any, self.commits), self.metadata, [assignor],
             settings, self.clock, rack="", is_internal=lambda _: False,
         )  # fmt: skip
 
@@ -187,3 +202,83 @@ def test_a_coordinator_that_is_silent_for_a_session_is_left_with_its_connection(
     link._beat(clock.monotonic_ms())
     assert network.disconnected == [77]
     assert (link.coordinator, len(network.sent)) == (None, 2), "a heartbeat, then who it is now"
+
+
+def test_what_an_attempt_brings_that_was_given_up_changes_nothing() -> None:
+    member = Member(RangeAssignor())
+    member.advance()
+    ((_, late),) = member.link.asked
+    member.link.asked.clear()
+    member.rebalance.leave("test")
+    member.advance()
+    member.be_given(2, T0)
+    member.advance()
+    late(JoinGroupResponse(error_code=ErrorCode.NOT_COORDINATOR))
+    assert member.link.beats_as == Identity(2, "me", "range"), "the heart goes on"
+    assert (member.subscriptions.assigned, member.rebalance.is_settled) == ([T0], True)
+
+
+class Failing(RangeAssignor):
+    def assign(self, *_: Any) -> Any:
+        raise ValueError("cannot share out")
+
+
+def test_a_leader_whose_assignor_fails_says_so_and_joins_again() -> None:
+    member = Member(Failing())
+    subscription = encode_subscription(["t"], None, [], -1, None)
+    leads = JoinGroupResponse(
+        generation_id=1, member_id="me", leader="me", protocol_name="range",
+        members=[JoinGroupResponseMember(member_id="me", metadata=subscription)],
+    )  # fmt: skip
+    member.advance()
+    member.metadata.update(member.metadata.next_question(), TOPIC, 1)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="cannot share out"):
+            member.link.answer("JoinGroupRequest", leads)
+        member.clock.advance(1)
+        member.advance()
+
+
+def to_give_up(member: Member) -> None:
+    """Bring it to the last commit of a generation."""
+    member.advance()
+    member.be_given(1, T0)
+    member.advance()
+    member.rebalance._membership.request_rejoin("test")
+    member.advance()
+
+
+def test_the_last_commit_is_made_again_where_the_coordinator_moved() -> None:
+    member = Member(RangeAssignor(), replace(SETTINGS, auto_commit_interval_ms=1000))
+    to_give_up(member)
+    member.commits.callbacks.pop()({}, NotCoordinator())
+    member.advance()
+    assert (member.commits.callbacks, member.link.asked) == ([], []), "not before a pause"
+    member.clock.advance(1)
+    member.advance()
+    member.commits.callbacks.pop()({}, None)
+    member.advance()
+    assert [name for name, _ in member.link.asked] == ["JoinGroupRequest"]
+
+
+def test_a_last_commit_that_never_succeeds_keeps_nobody_from_joining() -> None:
+    member = Member(RangeAssignor(), replace(SETTINGS, auto_commit_interval_ms=1000))
+    to_give_up(member)
+    member.clock.advance(SETTINGS.max_poll_interval_ms)
+    member.commits.callbacks.pop()({}, NotCoordinator())
+    member.advance()
+    assert [name for name, _ in member.link.asked] == ["JoinGroupRequest"]
+
+
+def test_who_reads_a_pattern_joins_when_its_topics_are_known() -> None:
+    member = Member(RangeAssignor())
+    member.subscriptions.unsubscribe()
+    member.subscriptions.subscribe_to(re.compile("t.*"))
+    member.rebalance.want_topics()
+    member.rebalance.match_after = member.metadata.request_update()
+    member.advance()
+    assert (member.link.asked, member.rebalance.next_due_ms) == ([], None)
+    member.metadata.update(member.metadata.next_question(), TOPIC, 1)
+    member.advance()
+    assert [name for name, _ in member.link.asked] == ["JoinGroupRequest"]
+    assert member.rebalance._joined_topics == {"t"}
