@@ -2,7 +2,7 @@
 
 Role        Acts. Everything that changes a group comes through `decide`.
 Invariants  `decide` does not switch: records are appended by greenlets of their own, in the order of the decisions.
-            A record that was stored, or not, leads to the next decision.
+            A record that was stored, or not, leads to the next decision. A dead group writes none.
 Source      The purgatories and callbacks of Kafka 3.9 GroupCoordinator; GroupMetadataManager.storeGroup.
 """
 
@@ -103,6 +103,9 @@ class Performer:
 
     def _store(self, group: Group, action: StoreGroup) -> None:
         """Blocks."""
+        if group.is_dead:
+            # It ended before its record had its turn: behind the tombstone the record would bring it back.
+            return
 
         def done(code: ErrorCode, _: int) -> None:
             error = GROUP_RECORD_ERRORS.get(code, code)

@@ -12,6 +12,7 @@ from tests.mutants.catalogue import (
     cluster,
     connections,
     controller,
+    groups,
     large_requests,
     leaderships,
     log,
@@ -44,4 +45,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *slow_zookeeper.MUTANTS,
     *leaderships.MUTANTS,
     *log_meetings.MUTANTS,
+    *groups.MUTANTS,
 )

@@ -19,6 +19,7 @@ from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.decisions.records import group_key, offset_key
 from kafka_zk.coordinator.group.decisions.syncing import Sync
 from kafka_zk.coordinator.group.offset_store import Committer
+from kafka_zk.coordinator.group.performer import Spawn
 from kafka_zk.coordinator.group.store import OffsetsLog, Producer
 from kafka_zk.coordinator.group.stored_batches import READ_BYTES
 from kafka_zk.protocol.errors import ErrorCode
@@ -52,9 +53,14 @@ def wait(until: Callable[[], bool]) -> None:
 
 
 class Coordinated:
-    """A broker with one partition of __consumer_offsets, and its coordinator. `overrides`: configs of the topic."""
+    """A broker with one partition of __consumer_offsets, and its coordinator. `overrides`: configs of the topic.
 
-    def __init__(self, path: Path, overrides: dict[str, str] | None = None, **properties: str) -> None:
+    Unless it is told how to `spawn`, groups are stored at once.
+    """
+
+    def __init__(
+        self, path: Path, overrides: dict[str, str] | None = None, *, spawn: Spawn | None = None, **properties: str
+    ) -> None:
         self.broker = Broker(path, {"group.initial.rebalance.delay.ms": "0", **properties}, overrides)
         self.gone: Callable[[Collection[str]], Collection[str]] = lambda topics: ()
         self.coordinator = GroupCoordinator(
@@ -65,7 +71,7 @@ class Coordinated:
             metrics=self.broker.metrics,
             offsets_partition_count=lambda: 1,
             gone_topics=lambda topics: self.gone(topics),
-            spawn=lambda function, *arguments: function(*arguments),
+            spawn=spawn or (lambda function, *arguments: function(*arguments)),
         )
         self.coordinator.startup()
 
@@ -119,6 +125,7 @@ class Coordinated:
         generation = joined.value.generation
         sync = Sync("m", generation, protocol_type="consumer", protocol_name="range", assignments={"m": b"all"})
         synced = self.coordinator.sync_group(GROUP, sync)
+        wait(lambda: synced.is_done)
         assert synced.value.assignment == b"all"
         return "m"
 
