@@ -370,5 +370,5 @@ class GroupCoordinator:
             return ErrorCode.GROUP_ID_NOT_FOUND
         error = self._performer.decide(group, lambda step: delete(group, step))
         if error is ErrorCode.NONE:
-            self._manager.clean_up(group, group.offsets.remove_all())
+            error, _ = self._manager.clean_up(group, group.offsets.remove_all())
         return error

@@ -2,7 +2,8 @@
 
 Role        Acts: loads and unloads partitions, removes what has expired, and knows every group in memory.
 Invariants  One greenlet does what blocks (loading, expiry, clean-up after deleted topics), one thing after the other.
-            Memory and log change together: what leaves memory gets its tombstones in the same turn.
+            Memory and log change together: what leaves memory gets its tombstones in the same turn, and is put back
+            where they are refused.
             A group is in memory only while its partition is owned, or about to be.
 Source      Kafka 3.9 GroupMetadataManager.
 """
@@ -18,9 +19,11 @@ import gevent
 from gevent.event import Event
 
 from kafka_zk.clock import Clock, Timer
+from kafka_zk.coordinator.group.append_errors import GROUP_RECORD_ERRORS
 from kafka_zk.coordinator.group.decisions.expiry import expired_offsets
 from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.membership import end_if_idle, loaded, unloaded
+from kafka_zk.coordinator.group.decisions.offsets import Removed
 from kafka_zk.coordinator.group.decisions.open_transactions import OpenTransactions
 from kafka_zk.coordinator.group.decisions.records import group_key, offset_key
 from kafka_zk.coordinator.group.decisions.replay import LogReplay
@@ -37,7 +40,7 @@ OFFSETS_A_TURN = 1_000
 """Looked through for what is to be removed, before others run: about a millisecond."""
 
 TOMBSTONES_BYTES = 512 * 1024
-"""Of one batch at most, below max.message.bytes: one that is refused leaves in the log what is gone from memory."""
+"""Of one batch at most, below the default of max.message.bytes."""
 LONGEST_TOPIC_PART = 300
 """Bytes of a tombstone beside the group's id: the topic, and what a record needs itself."""
 
@@ -73,7 +76,7 @@ class GroupManager:
         self._load_count = 0
         self._deleted: list[frozenset[TopicPartition]] = []
         """What was deleted while loads were to come or under way: a load takes in what it was when it was asked for."""
-        self._unburied: list[tuple[Group, Sequence[TopicPartition]]] = []
+        self._unburied: list[tuple[Group, Collection[TopicPartition]]] = []
         self._tasks: deque[Callable[[], None]] = deque()
         self._has_task = Event()
         self._worker: gevent.Greenlet[..., None] | None = None
@@ -238,37 +241,27 @@ class GroupManager:
 
     def _forget_loaded(self, offsets: Sequence[Loaded]) -> None:
         """Forget offsets of topics that were deleted before they were loaded, unless they changed since."""
-        removed = []
-        for group, partition, committed in offsets:
-            if self.groups.get(group.group_id) is group and group.offsets.committed.get(partition) == committed:
-                group.offsets.expire([partition])
-                removed.append((group, [partition]))
+        removed = [
+            (group, group.offsets.expire([partition]))
+            for group, partition, committed in offsets
+            if self.groups.get(group.group_id) is group and group.offsets.committed.get(partition) == committed
+        ]
         if removed:
             self._later(lambda: self._bury(removed))
 
-    def _bury(self, removed: Sequence[tuple[Group, Sequence[TopicPartition]]]) -> None:
-        """Blocks. Write the tombstones of offsets that are removed, but of what was committed anew since.
-
-        Where that is not decided yet, by a commit on its way or a transaction, it is seen to again once it is.
-        """
-        count = self._write_tombstones(removed)
-        log_lines.info("[GroupMetadataManager] Removed %d offsets associated with deleted partitions", count)
-
-    def _write_tombstones(self, removed: Sequence[tuple[Group, Sequence[TopicPartition]]]) -> int:
-        """Blocks. How many offsets got one."""
+    def _bury(self, removed: Sequence[tuple[Group, Collection[TopicPartition]]]) -> None:
+        """Blocks. Write the tombstones of offsets whose topic is gone. Those that are refused are written later."""
         count = 0
         for group, partitions in removed:
-            if self.ownership.check(self.partition_of(group.group_id)) is not ErrorCode.NONE:
-                continue
-            # The group may have ended since, with nothing in memory that told of these, or been made anew.
-            current = self.groups.get(group.group_id, group)
-            undecided = [partition for partition in partitions if current.offsets.is_pending(partition)]
-            if undecided:
-                self._unburied.append((current, undecided))
-            again = {*undecided, *current.offsets.known_of(partitions)}
-            count += self.clean_up(current, [partition for partition in partitions if partition not in again])
-            gevent.sleep(0)
-        return count
+            for some in _batches(group, partitions):
+                if self._check_owned(group) is not ErrorCode.NONE:
+                    break  # Whoever loads them next finds their topic gone.
+                if self._write_tombstones(group, some) is ErrorCode.NONE:
+                    count += len(some)
+                else:
+                    self._unburied.append((group, some))
+                gevent.sleep(0)
+        log_lines.info("[GroupMetadataManager] Removed %d offsets associated with deleted partitions", count)
 
     def _bury_the_rest(self) -> None:
         if self._unburied:
@@ -289,8 +282,8 @@ class GroupManager:
         count = 0
         for group in self._in_turns():
             expired = expired_offsets(group, now_ms=now_ms, retention_ms=self._retention_ms)
-            group.offsets.expire(expired)
-            count += self.clean_up(group, expired)
+            _, removed_count = self.clean_up(group, group.offsets.expire(expired))
+            count += removed_count
         self._measures.expired_offsets += count
         if count:
             log_lines.info("[GroupMetadataManager] Removed %d expired offsets", count)
@@ -306,22 +299,62 @@ class GroupManager:
                 yield group
                 looked_at += 1 + len(group.offsets.committed)
 
-    def clean_up(self, group: Group, removed: Sequence[TopicPartition]) -> int:
+    def clean_up(self, group: Group, removed: Mapping[TopicPartition, Removed]) -> tuple[ErrorCode, int]:
         """Blocks. Write the tombstones of `removed` offsets, and of the group if nothing holds it any longer.
 
-        Answers how many offsets were removed. A group of generation 0 never had a record of its own.
+        NONE or why not all were written, in an operator's terms; and how many offsets were. What was not is put back.
         """
-        at_once = max(1, TOMBSTONES_BYTES // (4 * len(group.group_id) + LONGEST_TOPIC_PART))
-        keys = [offset_key(group.group_id, partition) for partition in removed[:at_once]]
-        self._performer.decide(group, lambda step: end_if_idle(group, step))
-        if group.is_dead and self.groups.get(group.group_id) is group:
+        count = 0
+        for some in _batches(group, removed):
+            error = self._check_owned(group)
+            if error is ErrorCode.NONE:
+                error = self._write_tombstones(group, some)
+            if error is not ErrorCode.NONE:
+                self._put_back(group, dict(list(removed.items())[count:]))
+                return error, count
+            count += len(some)
+        return ErrorCode.NONE, count
+
+    def _write_tombstones(self, group: Group, partitions: Sequence[TopicPartition]) -> ErrorCode:
+        """Blocks. One batch: tombstones of removed offsets but of what was committed anew since, and that of the group.
+
+        Where that is not decided yet, by a commit on its way or a transaction, it is seen to again once it is.
+        """
+        # The group may have ended since, with nothing in memory that told of these, or been made anew.
+        current = self.groups.get(group.group_id, group)
+        undecided = [partition for partition in partitions if current.offsets.is_pending(partition)]
+        if undecided:
+            self._unburied.append((current, undecided))
+        again = {*undecided, *current.offsets.known_of(partitions)}
+        keys = [offset_key(group.group_id, partition) for partition in partitions if partition not in again]
+        self._performer.decide(current, lambda step: end_if_idle(current, step))
+        ends = current.is_dead and self.groups.get(group.group_id) is current
+        if ends:
             del self.groups[group.group_id]
-            self.open_transactions.forget(group)
-            if group.generation > 0:
+            self.open_transactions.forget(current)
+            if current.generation > 0:  # Else it never had a record of its own.
                 keys.append(group_key(group.group_id))
-        if keys:
-            self._log.append_tombstones(self.partition_of(group.group_id), keys)
-        # Commits may come between two batches: each looks again at what was committed anew.
-        for first in range(at_once, len(removed), at_once):
-            self._write_tombstones([(group, removed[first : first + at_once])])
-        return len(removed)
+        error = self._log.append_tombstones(self.partition_of(group.group_id), keys) if keys else ErrorCode.NONE
+        if ends and error is not ErrorCode.NONE:
+            self._raise(current)
+        return GROUP_RECORD_ERRORS.get(error, error)
+
+    def _put_back(self, group: Group, removed: Mapping[TopicPartition, Removed]) -> None:
+        """The log still has these offsets. Does not switch."""
+        current = self._raise(group) if group.is_dead else group
+        current.offsets.put_back(removed)
+
+    def _raise(self, group: Group) -> Group:
+        """The group whose end could not be written, or one of its name that came since. Does not switch."""
+        again = group.raised()
+        return self.groups.setdefault(group.group_id, again) if self._check_owned(group) is ErrorCode.NONE else again
+
+    def _check_owned(self, group: Group) -> ErrorCode:
+        return self.ownership.check(self.partition_of(group.group_id))
+
+
+def _batches(group: Group, partitions: Collection[TopicPartition]) -> list[list[TopicPartition]]:
+    """As many as one batch has room for tombstones of; one at least."""
+    at_once = max(1, TOMBSTONES_BYTES // (4 * len(group.group_id) + LONGEST_TOPIC_PART))
+    listed = list(partitions)
+    return [listed[first : first + at_once] for first in range(0, max(1, len(listed)), at_once)]

@@ -180,7 +180,7 @@ class OffsetStore:
         error, codes = may_delete_offsets(group, partitions)
         going = [partition for partition, code in codes.items() if code is ErrorCode.NONE]
         if going:
-            count = self._manager.clean_up(group, group.offsets.remove(going))
+            refused, count = self._manager.clean_up(group, group.offsets.remove(going))
             self._measures.deleted_offsets += count
             log_lines.info(
                 "[GroupCoordinator] The following offsets of the group %s were deleted: %s. A total of %d offsets "
@@ -189,4 +189,6 @@ class OffsetStore:
                 ", ".join(map(str, going)),
                 count,
             )
+            if refused is not ErrorCode.NONE:
+                return refused, {}
         return error, codes

@@ -20,7 +20,7 @@ from kafka_zk.clock import Clock
 from kafka_zk.coordinator.group.stored_batches import stored_batches
 from kafka_zk.log.turn import Turn
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.errors import BrokerError, ErrorCode
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, UnknownServerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import NO_SEQUENCE, Batch
 from kafka_zk.record.builder import build_batch
@@ -87,20 +87,14 @@ class OffsetsLog:
         except BrokerError:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
             return
-        try:
-            result = self._append(partition, records, self._required_acks, base_sequence, producer)
-        except Exception:
-            # A bug of ours; without an answer the group would wait for this record for ever.
-            log_lines.exception("Error while appending %d records to partition %d", len(records), partition)
-            done(ErrorCode.UNKNOWN_SERVER_ERROR, -1)
-            return
+        result = self._append(partition, records, self._required_acks, base_sequence, producer)
         if isinstance(result, Pending):
             result.on_complete(lambda settled: _tell(done, settled.value[0]))
         else:
             _tell(done, result[0])
 
-    def append_tombstones(self, partition: int, keys: Sequence[bytes]) -> bool:
-        """Blocks. Append tombstones, which nobody waits for: a lost one is written again when it is next missed."""
+    def append_tombstones(self, partition: int, keys: Sequence[bytes]) -> ErrorCode:
+        """Blocks. Append a batch of tombstones; the code of the append. Nobody waits for its replication."""
         result = self._append(partition, [(key, None) for key in keys], NO_ACKS)
         assert not isinstance(result, Pending), "an append without acks has nothing to wait for"
         if isinstance(result[0], AppendFailure):
@@ -111,8 +105,8 @@ class OffsetsLog:
                 partition,
                 result[0].error,
             )
-            return False
-        return True
+            return result[0].error.code
+        return ErrorCode.NONE
 
     def _append(
         self,
@@ -122,27 +116,32 @@ class OffsetsLog:
         base_sequence: int = NO_SEQUENCE,
         producer: Producer = NO_PRODUCER,
     ) -> list[AppendInfo | AppendFailure] | Pending[list[AppendInfo | AppendFailure]]:
-        now_ms = self._clock.wall_ms()
-        batch = build_batch(
-            [Record(offset, now_ms, key, value) for offset, (key, value) in enumerate(records)],
-            codec=self._codec,
-            base_sequence=base_sequence,
-            producer_id=producer.producer_id,
-            producer_epoch=producer.producer_epoch,
-            transactional=producer is not NO_PRODUCER,
-        )
-        turn = self._turns.get(partition)
-        if turn is None:
-            turn = self._turns[partition] = Turn()
-        with turn:
-            return self._replica_manager.append_records(
-                [(GROUP_METADATA_TOPIC, partition, memoryview(batch))],
-                required_acks=acks,
-                timeout_ms=self._timeout_ms,
-                internal_topics_allowed=True,
-                # All that it commits has the sequence 0: to a client's rules it would repeat itself.
-                origin=Origin.COORDINATOR,
+        try:
+            now_ms = self._clock.wall_ms()
+            batch = build_batch(
+                [Record(offset, now_ms, key, value) for offset, (key, value) in enumerate(records)],
+                codec=self._codec,
+                base_sequence=base_sequence,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                transactional=producer is not NO_PRODUCER,
             )
+            turn = self._turns.get(partition)
+            if turn is None:
+                turn = self._turns[partition] = Turn()
+            with turn:
+                return self._replica_manager.append_records(
+                    [(GROUP_METADATA_TOPIC, partition, memoryview(batch))],
+                    required_acks=acks,
+                    timeout_ms=self._timeout_ms,
+                    internal_topics_allowed=True,
+                    # All that it commits has the sequence 0: to a client's rules it would repeat itself.
+                    origin=Origin.COORDINATOR,
+                )
+        except Exception:
+            # A bug of ours; without an answer the group would wait for this record for ever.
+            log_lines.exception("Error while appending %d records to partition %d", len(records), partition)
+            return [AppendFailure(UnknownServerError())]
 
     def read(self, partition: int, is_wanted: Callable[[], bool]) -> Iterator[Batch]:
         """Blocks between batches. All batches of the local log in order, while `is_wanted`. Raises BrokerError."""

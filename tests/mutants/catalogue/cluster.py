@@ -34,8 +34,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a tombstone buries nothing that was committed anew since its topic was deleted",
         file="kafka_zk/coordinator/group/manager.py",
-        old="[partition for partition in partitions if partition not in again]",
-        new="list(partitions)",
+        old=" for partition in partitions if partition not in again]",
+        new=" for partition in partitions]",
         tests="tests/unit/coordinator/test_coordinator_log.py -k successor",
     ),
     Mutant(
@@ -496,8 +496,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a group that was left before its first assignment leaves no record behind",
         file="kafka_zk/coordinator/group/manager.py",
-        old="            if group.generation > 0:\n                keys.append(group_key",
-        new="            if group.generation > 1:\n                keys.append(group_key",
+        old="            if current.generation > 0:  #",
+        new="            if current.generation > 1:  #",
         tests="tests/unit/coordinator/test_coordinator_log.py -k left_before",
     ),
     Mutant(
@@ -712,22 +712,22 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="no loaded offset is removed that was committed anew since",
         file="kafka_zk/coordinator/group/manager.py",
-        old=" and group.offsets.committed.get(partition) == committed:",
-        new=" and partition in group.offsets.committed:",
+        old=" and group.offsets.committed.get(partition) == committed\n",
+        new=" and partition in group.offsets.committed\n",
         tests="tests/unit/coordinator/test_coordinator_log.py -k zookeeper_is_asked",
     ),
     Mutant(
         breaks="a group whose tombstones fit no batch is deleted for good",
         file="kafka_zk/coordinator/group/manager.py",
-        old="for partition in removed[:at_once]]",
-        new="for partition in removed]",
+        old="range(0, max(1, len(listed)), at_once)]",
+        new="(0,)]",
         tests="tests/unit/coordinator/test_coordinator_log.py -k fit_no_batch",
     ),
     Mutant(
         breaks="what is committed between two batches of tombstones stays",
         file="kafka_zk/coordinator/group/manager.py",
-        old="            again = {*undecided, *current.offsets.known_of(partitions)}\n",
-        new="            again = set(undecided)\n",
+        old="        again = {*undecided, *current.offsets.known_of(partitions)}\n",
+        new="        again = set(undecided)\n",
         tests="tests/unit/coordinator/test_coordinator_log.py -k between_two_batches",
     ),
 )

@@ -578,7 +578,7 @@ def test_what_is_committed_between_two_batches_of_tombstones_stays(
     monkeypatch.setattr(manager, "TOMBSTONES_BYTES", 4 * (manager.LONGEST_TOPIC_PART + 4))
     append_tombstones = OffsetsLog.append_tombstones
 
-    def append_and_commit(log: OffsetsLog, partition: int, keys: Sequence[bytes]) -> bool:
+    def append_and_commit(log: OffsetsLog, partition: int, keys: Sequence[bytes]) -> ErrorCode:
         answer = append_tombstones(log, partition, keys)
         if not late:
             late.append(next(each for each in partitions if offset_key(GROUP, each) not in keys))

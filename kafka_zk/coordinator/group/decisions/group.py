@@ -68,7 +68,19 @@ class Group:
 
     def move(self, happening: Happening, step: Step) -> None:
         self.state = next_state(self.state, happening)
-        self.state_timestamp_ms = step.now_ms
+        if not self.is_dead:
+            self.state_timestamp_ms = step.now_ms
+
+    def raised(self) -> Group:
+        """The empty group that this one was before it ended, as the log still has it. With the same offsets."""
+        assert self.is_dead, f"{self} has not ended"
+        again = Group(self.group_id)
+        again.state_timestamp_ms = self.state_timestamp_ms
+        again.generation = self.generation
+        again.protocol_type = self.protocol_type
+        again.find_subscribed_topics()
+        again.offsets = self.offsets
+        return again
 
     @property
     def is_dead(self) -> bool:

@@ -21,6 +21,7 @@ from kafka_zk.protocol.types import TopicPartition
 NO_LEADER_EPOCH = -1
 NO_EXPIRE_TIMESTAMP = None
 NO_PRODUCER_ID = -1
+NO_BATCH = -1
 
 
 class OffsetAndMetadata(NamedTuple):
@@ -44,15 +45,23 @@ class Commit:
     """The offsets of one request while their batch is on its way to the log.
 
     `producer_id` is that of the transaction they belong to, -1 for none. `committed` says how that transaction ended,
-    if it did so before the append was heard of.
+    if it did so before the append was heard of. `batch_offset` is where it was appended, -1 while that is not known.
     """
 
-    __slots__ = ("committed", "offsets", "producer_id")
+    __slots__ = ("batch_offset", "committed", "offsets", "producer_id")
 
     def __init__(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], producer_id: int) -> None:
         self.offsets = dict(offsets)
         self.producer_id = producer_id
         self.committed: bool | None = None
+        self.batch_offset = NO_BATCH
+
+
+class Removed(NamedTuple):
+    """What a group knew of one partition, of which the log may have a record: a valid offset, commits on their way."""
+
+    committed: Committed | None
+    commits: tuple[tuple[Commit, OffsetAndMetadata], ...] = ()
 
 
 class GroupOffsets:
@@ -107,6 +116,7 @@ class GroupOffsets:
     def appended(self, commit: Commit, batch_offset: int) -> None:
         """The commit is in the log, in the batch that begins at `batch_offset`."""
         self._commits.discard(commit)
+        commit.batch_offset = batch_offset
         found = {partition: Committed(batch_offset, value) for partition, value in commit.offsets.items()}
         if commit.producer_id == NO_PRODUCER_ID or commit.committed:
             for partition, each in found.items():
@@ -155,29 +165,41 @@ class GroupOffsets:
             return [partition for partition in self.committed if partition in partitions]
         return [partition for partition in partitions if partition in self.committed or self.is_pending(partition)]
 
-    def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    def remove(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Removed]:
         """Forget these, whatever is on its way; those that may have a record in the log, which needs a tombstone."""
-        removed = []
+        removed = {}
         for partition in partitions:
-            was_there = self.committed.pop(partition, None) is not None
+            committed = self.committed.pop(partition, None)
+            commits = []
             for commit in self._commits:
-                if commit.offsets.pop(partition, None) is not None and commit.producer_id == NO_PRODUCER_ID:
-                    was_there = True
+                value = commit.offsets.pop(partition, None)
+                if value is not None and commit.producer_id == NO_PRODUCER_ID:
+                    commits.append((commit, value))
             for producer_id, offsets in list(self._transactions.items()):
                 offsets.pop(partition, None)
                 if not offsets:
                     del self._transactions[producer_id]
-            if was_there:
-                removed.append(partition)
+            if committed is not None or commits:
+                removed[partition] = Removed(committed, tuple(commits))
         return removed
 
-    def remove_all(self) -> list[TopicPartition]:
+    def remove_all(self) -> dict[TopicPartition, Removed]:
         return self.remove(self.partitions)
 
-    def expire(self, partitions: Iterable[TopicPartition]) -> None:
+    def expire(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Removed]:
         """Forget the valid offsets of these. What a transaction may still commit is younger, and stays."""
-        for partition in partitions:
-            del self.committed[partition]
+        return {partition: Removed(self.committed.pop(partition)) for partition in partitions}
+
+    def put_back(self, removed: Mapping[TopicPartition, Removed]) -> None:
+        """Their tombstones were refused: they are valid again, but for those that gave way to newer ones since."""
+        for partition, (committed, commits) in removed.items():
+            if committed is not None:
+                self.restore(partition, committed)
+            for commit, value in commits:
+                if commit in self._commits:
+                    commit.offsets[partition] = value
+                elif commit.batch_offset != NO_BATCH:
+                    self.restore(partition, Committed(commit.batch_offset, value))
 
     def expired(
         self,
