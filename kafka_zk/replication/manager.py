@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gevent.pool import Group
@@ -31,7 +32,7 @@ from kafka_zk.replication.leadership import Leadership, LeadershipListener, Stop
 from kafka_zk.replication.leading.isr_changes import ControllerRequests, IsrChanges
 from kafka_zk.replication.leading.isr_proposals import shrink_if_due
 from kafka_zk.replication.log_dir_moves import LogDirMoves, moved_bytes_per_second
-from kafka_zk.replication.orders import StopOrder
+from kafka_zk.replication.orders import StopOrder, tell
 from kafka_zk.replication.partition import Partition, PartitionSurroundings
 from kafka_zk.replication.purgatory import Purgatory
 from kafka_zk.replication.serving.append import Appender
@@ -52,6 +53,8 @@ SESSION_EVICTION_MS = 120_000
 """How long a fetch session is safe from being pushed out: not configurable in Kafka either."""
 
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
+OfflineListener = Callable[[Sequence[Partition]], None]
 
 log_lines = logging.getLogger("kafka.server.ReplicaManager")
 
@@ -86,6 +89,7 @@ class ReplicaManager:
         self.log_manager = log_manager
         self._clock = clock
         self._on_log_dir_failure = on_log_dir_failure
+        self._offline_listeners: list[OfflineListener] = []
         self._stopped = False
         self._failing = Group()
         self._timers: dict[str, Timer] = {}
@@ -283,6 +287,10 @@ class ReplicaManager:
         """Have `listener(orders)` called after each StopReplica with what was stopped."""
         self.leadership.on_stop(listener)
 
+    def on_offline(self, listener: OfflineListener) -> None:
+        """Have `listener(partitions)` called as soon as their log directory failed; it must not switch."""
+        self._offline_listeners.append(listener)
+
     # --- disks ---------------------------------------------------------------------------------------------------
 
     def handle_log_dir_failure(self, directory: str) -> None:
@@ -307,6 +315,8 @@ class ReplicaManager:
         for partition in failed:
             self.hosted.mark_offline(partition.topic_partition)
             partition.go_offline()
+        for listener in self._offline_listeners:
+            tell(partial(listener, failed))
         self._failing.spawn(self._let_go, failed)
         if self._on_log_dir_failure is not None:
             self._on_log_dir_failure(directory)

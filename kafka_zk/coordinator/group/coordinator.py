@@ -149,6 +149,7 @@ class GroupCoordinator:
             self._partition_count = count
         self._replica_manager.on_leadership_change(self.on_leadership_change)
         self._replica_manager.on_stop(self.on_stop)
+        self._replica_manager.on_offline(self.on_offline)
         self._metadata_cache.on_change(lambda _, deleted: self.handle_deleted_partitions(deleted))
         self._manager.startup()
         self._is_active = True
@@ -168,8 +169,15 @@ class GroupCoordinator:
             topic, index = partition.topic_partition
             if topic == GROUP_METADATA_TOPIC:
                 self._manager.elected(index, partition.leader_epoch)
+        self._resign(followed)
+
+    def on_offline(self, partitions: Sequence[Partition]) -> None:
+        """Their log directory failed. Does not switch."""
+        self._resign(partitions)
+
+    def _resign(self, partitions: Sequence[Partition]) -> None:
         epochs: dict[int, int | None] = {}
-        for partition in followed:
+        for partition in partitions:
             topic, index = partition.topic_partition
             if topic == GROUP_METADATA_TOPIC:
                 epochs[index] = partition.leader_epoch

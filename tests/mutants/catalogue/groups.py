@@ -57,4 +57,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="                    pass\n",
         tests="tests/unit/coordinator/test_ends_of_groups.py -k commit_on_its_way",
     ),
+    Mutant(
+        breaks="a coordinator whose log directory fails says so to its groups",
+        file="kafka_zk/coordinator/group/coordinator.py",
+        old="        self._replica_manager.on_offline(self.on_offline)\n",
+        new="",
+        tests="tests/unit/coordinator/test_failed_directory.py -k sent",
+    ),
 )

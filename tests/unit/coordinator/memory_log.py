@@ -49,6 +49,8 @@ class MemoryLog:
 
     def on_stop(self, listener: object) -> None: ...
 
+    def on_offline(self, listener: object) -> None: ...
+
     def get_partition(self, topic_partition: TopicPartition) -> Any:
         if topic_partition.partition not in self.led:
             raise NotLeaderOrFollower
