@@ -42,7 +42,7 @@ from kafka_zk.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
-from kafka_zk.record.batch import Batch
+from kafka_zk.record.batch import Batch, BatchHeader
 
 BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 MAX_PARTITION_BYTES = 1 << 30
@@ -105,9 +105,16 @@ class RangeReader:
         Raises OffsetsLost, EndBeyondLog, TopicReplaced, NoProgress, CorruptRange; BrokerError for what does not pass
         by itself.
         """
-        return _Reading(
-            self._client, self._metadata, self._settings, self._clock, partition, end_offset, topic_id
-        ).batches(start_offset)
+        for found in self._reading(partition, end_offset, topic_id).answers(start_offset):
+            yield from found.batches
+
+    def headers(self, partition: TopicPartition, start_offset: int, end_offset: int) -> Iterator[BatchHeader]:
+        """As `read`, of every batch that is there: control batches too, and those that compaction emptied."""
+        for found in self._reading(partition, end_offset, NULL_UUID).answers(start_offset):
+            yield from found.headers
+
+    def _reading(self, partition: TopicPartition, end_offset: int, topic_id: UUID) -> _Reading:
+        return _Reading(self._client, self._metadata, self._settings, self._clock, partition, end_offset, topic_id)
 
 
 class _Reading:
@@ -134,7 +141,7 @@ class _Reading:
         self._progress_ms = clock.monotonic_ms()
         self._trouble = "no broker is known that leads it"
 
-    def batches(self, position: int) -> Iterator[Batch]:
+    def answers(self, position: int) -> Iterator[VisibleBatches]:
         self._metadata.add_topic(self._partition.topic, self._clock.monotonic_ms())
         flight: _Flight[FetchResponse] | None = None
         while position < self._end_offset:
@@ -150,7 +157,7 @@ class _Reading:
             self._progress_ms = self._clock.monotonic_ms()
             position = found.next_offset
             flight = self._sent(position) if position < self._end_offset else None
-            yield from found.batches
+            yield found
             # The time that the caller took is no lack of progress.
             self._progress_ms = self._clock.monotonic_ms()
 

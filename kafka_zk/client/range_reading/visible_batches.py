@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafka_zk.protocol.errors import CorruptMessage
-from kafka_zk.record.batch import Batch, batches
+from kafka_zk.record.batch import Batch, BatchHeader, batches
 from kafka_zk.record.control import ControlType, marker_of
 
 
@@ -24,6 +24,8 @@ class VisibleBatches:
     next_offset: int
     is_partial: bool
     """Bytes of a batch that did not fit came along, and no whole one."""
+    headers: list[BatchHeader]
+    """Of all batches that are there, also of those without anything to read."""
 
 
 class AbortedTransactions:
@@ -65,6 +67,7 @@ def visible_batches(
     Raises CorruptMessage.
     """
     seen: list[Batch] = []
+    headers: list[BatchHeader] = []
     next_offset, count = position, 0
     for batch in batches(data):
         count += 1
@@ -79,8 +82,10 @@ def visible_batches(
                     f"the checksum of the batch of offsets {header.base_offset} to {header.last_offset} is wrong"
                 )
             seen.append(batch)
+        if header.last_offset >= position:
+            headers.append(header)
         next_offset = max(next_offset, header.next_offset)
-    return VisibleBatches(seen, next_offset, count == 0 and len(data) > 0)
+    return VisibleBatches(seen, next_offset, count == 0 and len(data) > 0, headers)
 
 
 def _is_abort(batch: Batch) -> bool:

@@ -128,7 +128,7 @@ class SequencedWriter:
             return Arrivals(0, ())
         given = {name: value for name, value in self._properties.items() if name in CONSUMER_KEYS}
         with RangeReader({**given, "isolation.level": "read_uncommitted"}) as reader:
-            return arrivals((batch.header for batch in reader.read(partition, start, end)), identity)
+            return arrivals(reader.headers(partition, start, end), identity, start=start, end=end)
 
     def append(
         self, partition: TopicPartition, identity: ProducerIdentity, sequence: int, records: Sequence[Record]

@@ -147,6 +147,18 @@ def _place(
 
 def arrived(writer: SequencedWriter, to: TopicPartition, sending: Sending, start: int, end: int) -> Arrivals:
     """Blocks. What of a note stands between two offsets of the target. Raises JobError where that cannot be told."""
+    found = _left_of(writer, to, sending, start, end)
+    if found.missing is not None and found.count < size(sending.sent):
+        first, after = found.missing
+        raise JobError(
+            f"offsets {first} to {after - 1} of {to} are missing behind the last record of this copy that is there: "
+            "whether more of it stood there cannot be told; begin with another topic and another checkpoint"
+        )
+    return found
+
+
+def _left_of(writer: SequencedWriter, to: TopicPartition, sending: Sending, start: int, end: int) -> Arrivals:
+    """Blocks. As `arrived`, as far as batches are left. Raises JobError where retention took all that would tell."""
     if not sending.sent:
         return Arrivals(0, ())
     try:
@@ -245,7 +257,7 @@ def _check_none_came_late(
             if place.sending.identity.epoch:
                 end = writer.decided_end(renamed[each])
                 try:
-                    arrived(writer, renamed[each], place.sending, place.sending.start, end)
+                    _left_of(writer, renamed[each], place.sending, place.sending.start, end)
                 except KafkaException as error:
                     raise JobError(f"{renamed[each]}: {error}") from error
 

@@ -84,6 +84,16 @@ class Target:
         first, self.end = self.end, self.end + len(values)
         return first
 
+    @property
+    def places(self) -> dict[int, bytes | None]:
+        """Offset -> value, of what is there."""
+        return {head.base_offset + n: value for head, values in self.log for n, value in enumerate(values)}
+
+    def clean(self, superseded: set[int]) -> None:
+        """All producers have expired, and the cleaner removes the batches that begin at these offsets."""
+        self.sequences.clear()
+        self.log = [(head, values) for head, values in self.log if head.base_offset not in superseded]
+
     def make_anew(self) -> None:
         """The topic is deleted, and another one made under its name."""
         self.topic_id += "1"
@@ -102,7 +112,8 @@ class Target:
     def arrived(self, partition: TopicPartition, start: int, end: int, identity: ProducerIdentity) -> Arrivals:
         if start < self.start:
             raise OffsetsLost(partition, start, end, self.start)
-        return arrivals((head for head, _ in self.log if start <= head.base_offset < end), identity)
+        heads = (head for head, _ in self.log if start <= head.base_offset < end)
+        return arrivals(heads, identity, start=start, end=end)
 
     def append(
         self, partition: TopicPartition, identity: ProducerIdentity, sequence: int, records: Sequence[Record]

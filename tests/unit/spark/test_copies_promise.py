@@ -1,5 +1,6 @@
 """What docs/pipeline.md promises of restore and mirror, against chance: the source loses and gains records between
-runs, others write to the target, a try of a task or a whole run ends between any two effects, a request arrives late.
+runs, others write to the target, which is compacted, a try of a task or a whole run ends between any two effects, a
+request arrives late.
 
 The promise is checked by looking at the target only: what is there, how often, and whether the table tells the truth.
 """
@@ -23,6 +24,7 @@ STEPS = st.one_of(
     st.tuples(st.just("compact"), st.sets(st.integers(0, 40), max_size=8)),
     st.tuples(st.just("retention"), st.integers(0, 30)),
     st.tuples(st.just("foreign"), st.integers(1, 5)),
+    st.tuples(st.just("clean"), st.sets(st.integers(0, 20), min_size=1, max_size=8)),
     st.tuples(st.just("run"), st.integers(0, 12)),
     st.tuples(st.just("task"), st.integers(0, 6)),
     st.tuples(st.just("late"), st.integers(0, 6)),
@@ -31,7 +33,8 @@ STEPS = st.one_of(
 )
 """What happens, and how far: `run` ends the whole run after so many effects, `task` one try of its task, `late` lets
 the request that was under way then arrive before anybody looks again; `anew` is another target of the same name from
-then on, in the middle of a run; `done` is a run to its end."""
+then on, in the middle of a run; `clean` is the target's cleaner, when the producers of earlier runs have expired;
+`done` is a run to its end."""
 
 
 class World:
@@ -42,6 +45,8 @@ class World:
         self.target = Target()
         self.state = State()
         self.is_other = False
+        self.cleaned: dict[int, bytes | None] = {}
+        """What newer values took the place of, by the offset where it was."""
 
     def step(self, kind: str, how: Any) -> None:
         if kind == "grow":
@@ -55,6 +60,8 @@ class World:
             self.source = {offset for offset in self.source if offset >= how}
         elif kind == "foreign":
             self.target.add([b"foreign"] * how)
+        elif kind == "clean":
+            self.clean(how)
         elif kind == "done":
             self.run()
         elif kind == "anew":
@@ -99,6 +106,13 @@ class World:
             with suppress(KafkaException):
                 self.target.append(*under_way[0])
 
+    def clean(self, numbers: set[int]) -> None:
+        before = self.target.places
+        # The last batch lies in the active segment.
+        starts = [head.base_offset for head, _ in self.target.log[:-1]]
+        self.target.clean({start for number, start in enumerate(starts) if number in numbers})
+        self.cleaned |= {at: value for at, value in before.items() if at not in self.target.places}
+
     def made_anew(self, after: int) -> None:
         left = after
 
@@ -116,23 +130,24 @@ class World:
             self.target.before_append = self.target.after_append = lambda: None
 
     def run(self) -> None:
-        """To the end. It says so where the target is another topic than it was."""
+        """To the end. It says so where the target is another topic than it was, or does not tell any more what came."""
         try:
             self.copy()
         except (JobError, KafkaException):
-            assert self.is_other
+            assert self.is_other or self.cleaned
         else:
             assert not self.is_other, "told as done though the records are in two topics"
 
     def copy(self) -> None:
         table = copied(self.state, Frame(sorted(self.source)))
-        values = self.target.values
-        ours = Counter(value for value in values if value != b"foreign")
+        places = {at: value for at, value in {**self.cleaned, **self.target.places}.items() if value != b"foreign"}
+        ours = Counter(places.values())
         assert not [value for value, count in ours.items() if count > 1], f"twice: {ours}"
         there = {int(value or b"") for value in ours}
         assert self.source <= there <= self.ever, f"lost: {sorted(self.source - there)}"
         told = {source + n: place + n for _, _, source, place, count in table for n in range(count)}
-        assert told == {int(value or b""): at for at, value in enumerate(values) if value != b"foreign"}
+        left = {int(value or b""): at for at, value in places.items() if at not in self.cleaned}
+        assert told == {int(value or b""): at for at, value in places.items() if int(value or b"") in told | left}
 
 
 @settings(max_examples=120, deadline=None)

@@ -167,6 +167,40 @@ def test_a_target_that_lost_what_it_would_have_to_tell_is_refused(target: Target
         copied(state, Frame(range(10)))
 
 
+@pytest.mark.parametrize("left", [(), (0,)])
+def test_what_newer_values_took_the_place_of_is_not_sent_again_behind_them(target: Target, left: tuple[int]) -> None:
+    """The cleaner keeps the last batch of a producer that is known; this one has expired."""
+    state = State()
+    cut_off_after(target, 2)
+    with pytest.raises(Killed):
+        copied(state, Frame(range(10)))
+    target.add([b"newer"] * 8)
+    target.clean({0, 4} - set(left))
+    missing = "offsets 4 to 7" if left else "offsets 0 to 7"
+    with pytest.raises(JobError, match=f"{missing} of u-0 are missing behind the last record of this copy"):
+        copied(state, Frame(range(10)))
+    assert target.values[-8:] == [b"newer"] * 8
+
+
+def test_holes_before_the_last_arrival_hide_nothing(target: Target) -> None:
+    state = State()
+    cut_off_after(target, 2)
+    with pytest.raises(Killed):
+        copied(state, Frame(range(10)))
+    target.clean({0})
+    copied(state, Frame(range(10)))
+    assert target.values == numbers(*range(4, 10))
+
+
+def test_a_copy_that_is_whole_bears_holes_behind_it(target: Target) -> None:
+    state = State()
+    copied(state, Frame(range(10)))
+    for _ in range(2):
+        target.add([b"foreign"])
+    target.clean({10})
+    assert copied(state, Frame(range(10))) == [("t", 0, 0, 0, 10)]
+
+
 def test_a_checkpoint_of_an_earlier_version_is_refused(target: Target) -> None:
     with pytest.raises(JobError, match="begun by an earlier version"):
         copied(State({"b.base": "[]"}), Frame(range(3)))

@@ -78,3 +78,9 @@ def test_a_wrong_checksum_is_told_with_its_offsets() -> None:
         look(bytes(content))
     found = visible_batches(memoryview(content), 0, 100, None, check_crcs=False)
     assert len(found.batches) == 1
+
+
+def test_the_headers_are_of_all_batches_that_are_there() -> None:
+    content = data(0, producer_id=7) + marker(1, 7, commit=False) + data(2, 0, last_offset=4) + data(7)
+    found = look(content, position=1, end_offset=7, aborted=[(0, 7)])
+    assert [(header.base_offset, header.last_offset) for header in found.headers] == [(1, 1), (2, 4)]
