@@ -123,7 +123,7 @@ def test_a_mirror_leads_from_apache_to_ours_and_back_with_offsets_and_groups(
     assert content(ours, topic) == [PLAIN, FIRST + LAST]
     assert committed(broker.bootstrap, "inside", topic) == {0: 30, 1: 7}
     assert committed(broker.bootstrap, "in-the-hole", topic) == {0: 30, 1: 10}, "at the first record behind the hole"
-    table = read_table(spark, str(tmp_path / "there-offsets"))
+    table = read_table(spark, str(tmp_path / "there-offsets"), {})
     assert joined(table[TopicPartition(topic, 1)]) == SPANS
 
     job_runner(spark, broker.bootstrap)(

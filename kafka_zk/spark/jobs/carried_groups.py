@@ -6,8 +6,8 @@ Guarantee   No record is passed over, and a group that is further in the target 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.spark.jobs.cluster import Offsets, commit_offsets, committed_offsets, end_offsets, partition_counts
@@ -18,6 +18,8 @@ from kafka_zk.spark.jobs.ordered_copy import SPANS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+TABLE = f"{SPANS}, target_topic STRING"
+"""What a mirror keeps: to which topic these spans lead stands beside them, as `rename` may change between two runs."""
 Table = Mapping[TopicPartition, Sequence[Span]]
 
 
@@ -47,12 +49,18 @@ def carry_group(
     return len(forward)
 
 
-def read_table(session: SparkSession, offsets_path: str) -> dict[TopicPartition, list[Span]]:
-    """The whole translation table, in order. On the driver: runs of records, not records."""
-    found: dict[TopicPartition, list[Span]] = defaultdict(list)
+def read_table(session: SparkSession, offsets_path: str, rename: Mapping[str, str]) -> dict[TopicPartition, list[Span]]:
+    """The translation table of the topics that are copied to by now, in order. On the driver: runs, not records."""
     if not FileStore(session, offsets_path).exists():
         return {}
-    table = session.read.schema(f"{SPANS}, batch BIGINT").parquet(offsets_path)
-    for row in table.orderBy("topic", "partition", "source_offset").collect():
-        found[TopicPartition(row[0], row[1])].append(Span(row[2], row[3], row[4]))
+    table = session.read.schema(f"{TABLE}, batch BIGINT").parquet(offsets_path)
+    return spans_to(table.orderBy("topic", "partition", "source_offset").collect(), rename)
+
+
+def spans_to(rows: Iterable[Sequence[Any]], rename: Mapping[str, str]) -> dict[TopicPartition, list[Span]]:
+    """Of ordered rows those that tell of the topic that `rename` names; rows of earlier versions tell of any."""
+    found: dict[TopicPartition, list[Span]] = defaultdict(list)
+    for topic, index, source_offset, target_offset, count, to, *_ in rows:
+        if to is None or to == rename.get(topic, topic):
+            found[TopicPartition(topic, index)].append(Span(source_offset, target_offset, count))
     return dict(found)

@@ -36,13 +36,15 @@ class Span(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Sending:
     """One partition's part of a note. `start`: the target's end when it was noted; `sent`: what is sent from there on,
-    in order; `arrived`: what came before, and `spans`: where that stands, as far as it is known."""
+    in order; `arrived`: what came before, and `spans`: where that stands, as far as it is known. `to`: the topic that
+    it is sent to, which earlier versions did not note."""
 
     start: int
     identity: ProducerIdentity
     sent: Runs
     arrived: Runs = ()
     spans: tuple[Span, ...] = ()
+    to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Note:
 
     def encode(self) -> str:
         partitions = [
-            [*each, sending.start, list(sending.identity), sending.sent, sending.arrived, sending.spans]
+            [*each, sending.start, list(sending.identity), sending.sent, sending.arrived, sending.spans, sending.to]
             for each, sending in sorted(self.partitions.items())
         ]
         return json.dumps({"partitions": partitions, "topic_ids": dict(self.topic_ids)})
@@ -70,11 +72,30 @@ def decode_note(text: str) -> Note:
                 tuple((offset, count) for offset, count in sent),
                 tuple((offset, count) for offset, count in arrived),
                 tuple(Span(*span) for span in spans),
+                *to,
             )
-            for topic, index, start, identity, sent, arrived, spans in content["partitions"]
+            for topic, index, start, identity, sent, arrived, spans, *to in content["partitions"]
         },
         content["topic_ids"],
     )
+
+
+def noted_of(notes: Iterable[Note], rename: Mapping[str, str]) -> Note:
+    """Of a batch's notes, in order: the last of each partition for the topic that it is copied to by now.
+
+    What went to a topic of another name is another copy, which goes on where it was when `rename` names it again.
+    """
+    partitions: dict[TopicPartition, Sending] = {}
+    ids: dict[str, str] = {}
+    for note in notes:
+        for each, sending in note.partitions.items():
+            name = rename.get(each.topic, each.topic)
+            # Of a cluster with topic ids an earlier version told by them where it went.
+            is_here = sending.to == name if sending.to else name in note.topic_ids or not note.topic_ids
+            if is_here:
+                partitions[each] = sending
+                ids |= {topic: topic_id for topic, topic_id in note.topic_ids.items() if topic == name}
+    return Note(partitions, ids)
 
 
 def renamed_partitions(
@@ -118,7 +139,9 @@ def spans_of(sending: Sending, found: Arrivals) -> list[Span]:
     return spans
 
 
-def next_sending(before: Sending, found: Arrivals, wanted: Runs, end: int, new: ProducerIdentity) -> Sending:
+def next_sending(
+    before: Sending, found: Arrivals, wanted: Runs, end: int, new: ProducerIdentity, to: str | None = None
+) -> Sending:
     """How a partition goes on: `before` itself where what it has left is still what is to be sent.
 
     `end` is where the target ends, `new` a producer nobody has used yet.
@@ -129,12 +152,12 @@ def next_sending(before: Sending, found: Arrivals, wanted: Runs, end: int, new: 
         return before
     producer_id, epoch = before.identity
     identity = ProducerIdentity(producer_id, epoch + 1) if epoch < MAX_EPOCH else new
-    return Sending(end, identity, _countable(left), arrived, (*before.spans, *spans_of(before, found)))
+    return Sending(end, identity, _countable(left), arrived, (*before.spans, *spans_of(before, found)), to)
 
 
-def first_sending(wanted: Runs, end: int, identity: ProducerIdentity) -> Sending:
+def first_sending(wanted: Runs, end: int, identity: ProducerIdentity, to: str | None = None) -> Sending:
     """Of a partition that nothing was noted of."""
-    return Sending(end, identity, _countable(wanted))
+    return Sending(end, identity, _countable(wanted), to=to)
 
 
 def _in_order(runs: Runs) -> Runs:

@@ -3,8 +3,9 @@
 Guarantee   Each record once (see copy_plan.py). A batch's offsets are fixed by the query's checkpoint; which of them
             are sent is noted before the first is, so that what the source loses meanwhile changes nothing.
 Offsets     `offsets-path` is a Parquet table, a file a batch: topic, partition, source_offset, target_offset,
-            record_count. With `groups` their committed offsets are translated by it at the end of each run; a group
-            that has members in the target is refused by the target's coordinator. The folder belongs to one checkpoint.
+            record_count, target_topic. With `groups` their committed offsets are translated by it at the end of each
+            run; a group that has members in the target is refused by the target's coordinator. The folder belongs to
+            one checkpoint.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.spark.jobs.carried_groups import carry_group, read_table
+from kafka_zk.spark.jobs.carried_groups import TABLE, carry_group, read_table
 from kafka_zk.spark.jobs.cluster import (
     MakeTopics,
     cluster_properties,
@@ -24,7 +25,7 @@ from kafka_zk.spark.jobs.cluster import (
 from kafka_zk.spark.jobs.copy_plan import check_topic_ids
 from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.group_offsets import committer
-from kafka_zk.spark.jobs.ordered_copy import SPANS, copy_batch
+from kafka_zk.spark.jobs.ordered_copy import copy_batch
 from kafka_zk.spark.jobs.outcome import JobError, Outcome
 from kafka_zk.spark.jobs.reading import read_stream
 from kafka_zk.spark.jobs.streams import run_to_end, triggered
@@ -72,7 +73,7 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
         )
         # What was made anew while it was read has the old one's offsets, which mean other records in the table.
         check_source(state, source, set(counts))
-        table = batch.sparkSession.createDataFrame(rows, SPANS)
+        table = batch.sparkSession.createDataFrame([(*row, rename.get(row[0], row[0])) for row in rows], TABLE)
         # One folder a batch: a batch that is done again takes the place of its first try.
         table.coalesce(1).write.mode("overwrite").parquet(f"{offsets_path}/batch={batch_id}")
 
@@ -81,7 +82,7 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     progress = run_to_end(stream.start, "mirror", committer(settings))
     told = ""
     if groups := settings.texts("groups"):
-        offsets = read_table(session, offsets_path)
+        offsets = read_table(session, offsets_path, rename)
         for group in groups:
             told += f"; group {group}: {carry_group(source, target, rename, group, offsets)} offsets"
     return Outcome(f"mirror: {progress.records:,} records in {progress.batches} batches{told}")

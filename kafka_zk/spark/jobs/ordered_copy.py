@@ -28,6 +28,7 @@ from kafka_zk.spark.jobs.copy_plan import (
     decode_note,
     first_sending,
     next_sending,
+    noted_of,
     renamed_partitions,
     spans_of,
 )
@@ -73,7 +74,8 @@ def copy_batch(
             f"{name} of this checkpoint was begun by an earlier version, which noted less; "
             "begin with another topic and another checkpoint"
         )
-    number, noted = read_note(state, name)
+    number, notes = read_notes(state, name)
+    noted = noted_of(notes, rename)
     ordered = _in_order(records.select("topic", "partition", "offset"), len(partitions))
     wanted = _as_runs(ordered.mapInArrow(_offsets, RUNS).collect())
     places = planned(wanted, noted, target=target, rename=rename)
@@ -96,12 +98,11 @@ def copy_batch(
     return sorted(rows)
 
 
-def read_note(state: FileStore, name: str) -> tuple[int, Note]:
-    """The last note of a batch and its number; 0 and an empty one where there is none."""
+def read_notes(state: FileStore, name: str) -> tuple[int, list[Note]]:
+    """The notes of a batch, in order, and the number of the last; 0 where there is none."""
     prefix = f"{name}.note-"
-    numbers = [int(each.removeprefix(prefix)) for each in state.names() if each.startswith(prefix)]
-    number = max(numbers, default=0)
-    return number, decode_note(state.read(f"{prefix}{number}") or "") if number else Note()
+    numbers = sorted(int(each.removeprefix(prefix)) for each in state.names() if each.startswith(prefix))
+    return max(numbers, default=0), [decode_note(state.read(f"{prefix}{number}") or "") for number in numbers]
 
 
 def planned(
@@ -110,9 +111,6 @@ def planned(
     """Blocks. What is to be sent to each partition, after the target was asked what is there. Raises JobError."""
     renamed = renamed_partitions(sorted({*wanted, *noted.partitions}), rename)
     check_topic_ids(noted.topic_ids, topic_ids(target, {each.topic for each in renamed.values()}), "the target")
-    for each in noted.partitions:
-        if noted.topic_ids and renamed[each].topic not in noted.topic_ids:
-            raise JobError(f"{each} was copied to another topic with this checkpoint than {renamed[each].topic}")
     places: dict[TopicPartition, Place] = {}
     with SequencedWriter(target) as writer:
         try:
@@ -135,13 +133,13 @@ def _place(
 ) -> Place:
     nothing = Arrivals(0, ())
     if before is None:
-        return Place(to.topic, first_sending(wanted, end, identity), end, nothing)
+        return Place(to.topic, first_sending(wanted, end, identity, to.topic), end, nothing)
     if end < before.start:
         raise JobError(
             f"{to} ends at offset {end}, below {before.start} where this copy began: was the topic made anew?"
         )
     found = arrived(writer, to, before, before.start, end)
-    sending = next_sending(before, found, wanted, end, identity)
+    sending = next_sending(before, found, wanted, end, identity, to.topic)
     return Place(to.topic, sending, end, found if sending is before else nothing)
 
 

@@ -19,4 +19,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        if header.last_offset >= position and not header.is_control:\n",
         tests="tests/unit/client/range_reading/test_visible_batches.py -k headers",
     ),
+    Mutant(
+        breaks="a copy to another topic than before begins anew there",
+        file="kafka_zk/spark/jobs/copy_plan.py",
+        old="            is_here = sending.to == name if",
+        new="            is_here = True if",
+        tests="tests/unit/spark/test_renamed_copies.py -k under_another_name",
+    ),
+    Mutant(
+        breaks="groups are carried by the offsets of the topic that is mirrored to",
+        file="kafka_zk/spark/jobs/carried_groups.py",
+        old="        if to is None or to == rename.get(topic, topic):\n",
+        new="        if to != rename:\n",
+        tests="tests/unit/spark/test_renamed_copies.py -k groups",
+    ),
 )
