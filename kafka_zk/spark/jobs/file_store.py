@@ -81,18 +81,25 @@ class FileStore:
     def data_files(self) -> Iterator[str]:
         """Paths of all files below that Spark's readers would read: no name on the way begins with an underscore or a
         dot. With their scheme where that is not the one of paths without any."""
+        for path, _ in self.data_file_sizes():
+            yield path
+
+    def data_file_sizes(self) -> Iterator[tuple[str, int]]:
+        """As `data_files`, each with how many bytes it has."""
         if not self.exists():
             return
         root = self._name_of(self._fs.makeQualified(self._root))
-        if self._fs.getFileStatus(self._root).isFile():
-            yield root
+        itself = self._fs.getFileStatus(self._root)
+        if itself.isFile():
+            yield root, int(itself.getLen())
             return
         listing = self._fs.listFiles(self._root, True)
         while listing.hasNext():
-            path = self._name_of(listing.next().getPath())
+            found = listing.next()
+            path = self._name_of(found.getPath())
             parts = path.removeprefix(root).strip("/").split("/")
             if not any(part.startswith(("_", ".")) for part in parts):
-                yield path
+                yield path, int(found.getLen())
 
     def _name_of(self, path: Any) -> str:
         """Of a qualified path."""

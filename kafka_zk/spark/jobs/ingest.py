@@ -3,10 +3,11 @@
 Guarantee   Each row once, also when the job is killed and run again. Files go in batches. Before a batch is sent, its
             files and the topic's end offsets are noted in the checkpoint; after it, that it is done. A batch that was
             begun and not done was cut off: the records that it left in the topic are read back (from the noted offsets
-            on, told by a header that names run and batch) and taken away from the rows to send, as often as each is
-            there. That holds when the writers of the killed run have ended; Spark ends them with its driver.
+            on, told by a header that names run, batch and file) and taken away from the rows to send, as often as each
+            is there. That holds when the writers of the killed run have ended; Spark ends them with its driver.
             Before that, what lies above the high watermark is waited for: it may be of the killed run.
             A task that failed is not tried again within a run, nor its stage: it would send again what it had sent.
+Order       A file's rows are sent by one task, in their order, also what is left of a broken-off batch.
 Records     key: the named columns as text; value: a column, or all columns as JSON. Header `kafka_zk.ingest`.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import json
 import sys
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -36,6 +38,7 @@ from kafka_zk.spark.jobs.ingest_plan import BATCH, DONE, PlannedBatch, plan
 from kafka_zk.spark.jobs.outcome import JobError, Outcome
 from kafka_zk.spark.jobs.progress import Progress
 from kafka_zk.spark.jobs.reading import FORMAT, client_options, read_topics
+from kafka_zk.spark.jobs.rows_in_order import MARK, file_mark, unsent, whole_file_conf
 from kafka_zk.spark.jobs.writing import as_records
 
 if TYPE_CHECKING:
@@ -58,16 +61,17 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     state = FileStore(session, settings.text("checkpoint"))
     run_id = _identity(state, topic)
     _check_topic(state, properties, topic)
-    batches = plan(state.texts(), _files(session, settings), settings.integer("files-per-batch") or 1)
+    sizes = _files(session, settings)
+    batches = plan(state.texts(), sizes, settings.integer("files-per-batch") or 1)
     progress = Progress("ingest")
     for batch in batches:
-        mark = f"{run_id}/{batch.number}"
-        rows = _rows(session, settings, batch, mark)
+        rows = _rows(session, settings, batch, f"{run_id}/{batch.number}", sizes)
         if batch.ends is None:
             ends = {each.partition: offset for each, offset in topic_ends(properties, topic).items()}
             state.write(f"{batch.number}{BATCH}", replace(batch, ends=ends).encode())
         else:
-            rows = _without_sent(session, settings, rows, mark, sent_ranges(properties, topic, batch))
+            sent = _sent(session, settings, sent_ranges(properties, topic, batch))
+            rows = unsent(rows, sent, session.sparkContext.defaultParallelism)
             # What is sent is fixed before: a stage that reads from a shuffle begins anew beside its running tasks.
             rows = rows.localCheckpoint()
         count = _send(rows, settings)
@@ -118,39 +122,43 @@ def sent_ranges(properties: dict[str, str], topic: str, batch: PlannedBatch) -> 
     return {index: batch.ends.get(index, 0) for index in ends}, ends
 
 
-def _files(session: SparkSession, settings: Settings) -> list[str]:
-    """Raises JobError for a path that is not there."""
-    found: list[str] = []
+def _files(session: SparkSession, settings: Settings) -> dict[str, int]:
+    """All that there are, and how many bytes each has. Raises JobError for a path that is not there."""
+    found: dict[str, int] = {}
     for path in settings.texts("path"):
         store = FileStore(session, path)
         if not store.exists():
             raise JobError(f"{path} is not there")
-        found += store.data_files()
+        found.update(store.data_file_sizes())
     return found
 
 
-def _rows(session: SparkSession, settings: Settings, batch: PlannedBatch, mark: str) -> DataFrame:
-    """The records of a batch: key, value, headers, and timestamp where a column has it."""
+def _rows(
+    session: SparkSession, settings: Settings, batch: PlannedBatch, mark: str, sizes: Mapping[str, int]
+) -> DataFrame:
+    """The records of a batch: key, value, and the mark of their file. `mark` is the batch's."""
     from pyspark.sql import functions as F
 
+    # One whose path is not named any more is still the batch's.
+    known = [sizes[file] if file in sizes else max(_sizes(session, file), default=0) for file in batch.files]
+    for name, value in whole_file_conf(known, session.sparkContext.defaultParallelism).items():
+        session.conf.set(name, value)
     kind = settings.text("format")
     reader = session.read.format(kind).options(**DEFAULT_READ_OPTIONS.get(kind, {}) | settings.mapping("read-option"))
     if settings.has("read-schema"):
         reader = reader.schema(settings.text("read-schema"))
     rows = reader.load([as_plain_name(file) for file in batch.files])
     records = as_records(rows, settings.texts("key"), settings.text("value"))
-    header = F.array(F.struct(F.lit(HEADER).alias("key"), F.lit(mark.encode()).alias("value")))
-    return records.select(*(F.col(name).cast("binary").alias(name) for name in COLUMNS), header.alias("headers"))
+    own = file_mark(mark) if batch.marks_files else F.lit(mark.encode())
+    return records.select(*(F.col(name).cast("binary").alias(name) for name in COLUMNS), own.alias(MARK))
 
 
-def _without_sent(
-    session: SparkSession,
-    settings: Settings,
-    rows: DataFrame,
-    mark: str,
-    ranges: tuple[dict[int, int], dict[int, int]],
-) -> DataFrame:
-    """The rows less what a broken-off try left in the topic, as often as it is there."""
+def _sizes(session: SparkSession, file: str) -> list[int]:
+    return [size for _, size in FileStore(session, file).data_file_sizes()]
+
+
+def _sent(session: SparkSession, settings: Settings, ranges: tuple[dict[int, int], dict[int, int]]) -> DataFrame:
+    """What stands in the topic with a mark: key, value and mark."""
     from pyspark.sql import functions as F
 
     topic = settings.text("topic")
@@ -160,11 +168,9 @@ def _without_sent(
     # A reader of committed records would not see those behind somebody's open transaction.
     kafka = settings.mapping("kafka") | {"isolation.level": "read_uncommitted"}
     bootstrap = settings.text("bootstrap-server")
-    sent = read_topics(session, bootstrap, kafka, [topic], startingOffsets=starts, endingOffsets=ends)
-    marked = F.exists("headers", lambda header: (header["key"] == HEADER) & (header["value"] == F.lit(mark.encode())))
-    left = rows.select(*COLUMNS).exceptAll(sent.where(marked).select(*COLUMNS))
-    header = F.array(F.struct(F.lit(HEADER).alias("key"), F.lit(mark.encode()).alias("value")))
-    return left.withColumn("headers", header)
+    records = read_topics(session, bootstrap, kafka, [topic], startingOffsets=starts, endingOffsets=ends)
+    marks = F.get(F.filter("headers", lambda header: header["key"] == HEADER), 0)["value"]
+    return records.select(*COLUMNS, marks.alias(MARK)).where(F.col(MARK).isNotNull())
 
 
 def _send(rows: DataFrame, settings: Settings) -> int:
@@ -173,7 +179,9 @@ def _send(rows: DataFrame, settings: Settings) -> int:
     from pyspark.sql import functions as F
 
     seen = Observation("sent")
-    writer = rows.observe(seen, F.count(F.lit(1)).alias("rows")).write.format(FORMAT).mode("append")
+    header = F.array(F.struct(F.lit(HEADER).alias("key"), F.col(MARK).alias("value")))
+    records = rows.select(*COLUMNS, header.alias("headers"))
+    writer = records.observe(seen, F.count(F.lit(1)).alias("rows")).write.format(FORMAT).mode("append")
     options = client_options(settings.text("bootstrap-server"), settings.mapping("kafka"))
     writer.options(**options).option("topic", settings.text("topic")).option("failOnTaskRetry", "true").save()
     return int(seen.get["rows"])

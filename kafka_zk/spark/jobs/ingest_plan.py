@@ -1,7 +1,8 @@
 """Which files an ingest sends next, given what its checkpoint holds.
 
 Role        Pure.
-Checkpoint  `N.batch`: the files of batch N and the topic's end offsets before it. `N.done`: how many rows it had.
+Checkpoint  `N.batch`: the files of batch N, the topic's end offsets before it, and whether the marks of its records
+            tell files apart, as those of earlier versions do not. `N.done`: how many rows it had.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ class PlannedBatch:
     number: int
     files: tuple[str, ...]
     ends: Mapping[int, int] | None = None
+    marks_files: bool = True
 
     def encode(self) -> str:
         assert self.ends is not None
-        return json.dumps({"files": self.files, "ends": {str(index): offset for index, offset in self.ends.items()}})
+        ends = {str(index): offset for index, offset in self.ends.items()}
+        return json.dumps({"files": self.files, "ends": ends, "marks_files": self.marks_files})
 
 
 def decode_batch(number: int, text: str) -> PlannedBatch:
@@ -33,7 +36,7 @@ def decode_batch(number: int, text: str) -> PlannedBatch:
     try:
         content = json.loads(text)
         ends = {int(index): int(offset) for index, offset in content["ends"].items()}
-        return PlannedBatch(number, tuple(content["files"]), ends)
+        return PlannedBatch(number, tuple(content["files"]), ends, bool(content.get("marks_files")))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise JobError(f"the checkpoint's {number}{BATCH} cannot be read") from None
 

@@ -33,4 +33,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        if to != rename:\n",
         tests="tests/unit/spark/test_renamed_copies.py -k groups",
     ),
+    Mutant(
+        breaks="no file of an ingest is divided among tasks",
+        file="kafka_zk/spark/jobs/rows_in_order.py",
+        old="str(max(1, min(tasks, sum(sizes) // largest)))",
+        new="str(tasks)",
+        tests="tests/unit/spark/test_whole_files.py -k divided",
+    ),
+    Mutant(
+        breaks="what an ingest has left of a file is sent in the order of the file",
+        file="kafka_zk/spark/jobs/rows_in_order.py",
+        old='.sortWithinPartitions("position")',
+        new="",
+        tests="tests/integration/test_ingest_order.py",
+    ),
 )

@@ -29,6 +29,13 @@ def test_a_file_of_a_broken_off_batch_is_not_sent_with_others_too():
     assert plan(noted(0, "a", "b"), ["b", "a"], 1) == [PlannedBatch(0, ("a", "b"), {0: 7})]
 
 
+def test_a_batch_of_an_earlier_version_does_not_tell_its_files_apart():
+    (batch,) = plan({"0.batch": '{"files": ["a"], "ends": {"0": 7}}'}, [], 1)
+    assert batch == PlannedBatch(0, ("a",), {0: 7}, marks_files=False)
+    (batch,) = plan(noted(0, "a"), [], 1)
+    assert batch.marks_files
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"files": [], "ends": {"x": 1}}'])
 def test_a_note_that_cannot_be_read_is_named(text: str):
     with pytest.raises(JobError, match=r"0\.batch cannot be read"):

@@ -83,7 +83,7 @@ def test_a_batch_that_went_to_two_topics_of_one_name_is_not_done(monkeypatch: py
     monkeypatch.setattr(ingest, "topic_ends", lambda *_: {TopicPartition("t", 0): 5})
     monkeypatch.setattr(ingest, "ensure_topics", lambda *_: None)
     monkeypatch.setattr(ingest, "FileStore", lambda *_: state)
-    monkeypatch.setattr(ingest, "_files", lambda *_: ["a.csv"])
+    monkeypatch.setattr(ingest, "_files", lambda *_: {"a.csv": 5})
     monkeypatch.setattr(ingest, "_rows", lambda *_: None)
     monkeypatch.setattr(ingest, "_send", send)
     session: Any = None
