@@ -22,6 +22,7 @@ from kafka_zk.spark.jobs.group_offsets import committer
 from kafka_zk.spark.jobs.outcome import JobError, Outcome
 from kafka_zk.spark.jobs.reading import read_stream
 from kafka_zk.spark.jobs.sink_owner import claim
+from kafka_zk.spark.jobs.sole_run import sole_run
 from kafka_zk.spark.jobs.streams import run_to_end, triggered
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     path = settings.text("path")
     store = FileStore(session, path)
     checkpoint = settings.text("checkpoint") or f"{path}/_checkpoint"
+    with sole_run(store.folder, FileStore(session, checkpoint).folder):
+        return _run_alone(session, settings, store, checkpoint)
+
+
+def _run_alone(session: SparkSession, settings: Settings, store: FileStore, checkpoint: str) -> Outcome:
     refuse_others_files(store)
     claim_files(session, store, checkpoint)
     swept = sweep(store)
@@ -55,11 +61,11 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     if settings.has("compression"):
         writer = writer.option("compression", settings.text("compression"))
     stream = triggered(writer, settings)
-    progress = run_to_end(lambda: stream.start(path), "archive", committer(settings))
+    progress = run_to_end(lambda: stream.start(store.root), "archive", committer(settings))
     swept += sweep(store)
     note_topics(store, settings)
     left = f"; {swept} files of broken-off tasks deleted" if swept else ""
-    return Outcome(f"archive: {progress.records:,} records in {progress.batches} batches to {path}{left}")
+    return Outcome(f"archive: {progress.records:,} records in {progress.batches} batches to {store.root}{left}")
 
 
 def with_date(records: DataFrame) -> DataFrame:

@@ -45,6 +45,12 @@ class FileStore:
     def _at(self, name: str) -> Any:
         return self._path(self._root, name)
 
+    @property
+    def folder(self) -> Path | None:
+        """Where it is on this machine; None on another file system."""
+        at = self._fs.makeQualified(self._root).toUri()
+        return Path(at.getPath()) if at.getScheme() == "file" else None
+
     def exists(self, name: str = "") -> bool:
         return bool(self._fs.exists(self._at(name) if name else self._root))
 

@@ -39,6 +39,7 @@ from kafka_zk.spark.jobs.outcome import JobError, Outcome
 from kafka_zk.spark.jobs.progress import Progress
 from kafka_zk.spark.jobs.reading import FORMAT, client_options, read_topics
 from kafka_zk.spark.jobs.rows_in_order import MARK, file_mark, unsent, whole_file_conf
+from kafka_zk.spark.jobs.sole_run import sole_run
 from kafka_zk.spark.jobs.writing import as_records
 
 if TYPE_CHECKING:
@@ -55,10 +56,15 @@ DEFAULT_READ_OPTIONS = {"csv": {"header": "true"}}
 
 def run(session: SparkSession, settings: Settings) -> Outcome:
     """Blocks until every file is done."""
+    state = FileStore(session, settings.text("checkpoint"))
+    with sole_run(state.folder):
+        return _run_alone(session, settings, state)
+
+
+def _run_alone(session: SparkSession, settings: Settings, state: FileStore) -> Outcome:
     topic, partitions = settings.text("topic"), settings.integer("create-partitions")
     properties = cluster_properties(settings.text("bootstrap-server"), settings.mapping("kafka"))
     ensure_topics(properties, {topic: partitions or 1}, MakeTopics() if partitions else None)
-    state = FileStore(session, settings.text("checkpoint"))
     run_id = _identity(state, topic)
     _check_topic(state, properties, topic)
     sizes = _files(session, settings)

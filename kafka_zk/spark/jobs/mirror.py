@@ -28,6 +28,7 @@ from kafka_zk.spark.jobs.group_offsets import committer
 from kafka_zk.spark.jobs.ordered_copy import copy_batch
 from kafka_zk.spark.jobs.outcome import JobError, Outcome
 from kafka_zk.spark.jobs.reading import read_stream
+from kafka_zk.spark.jobs.sole_run import sole_run
 from kafka_zk.spark.jobs.streams import run_to_end, triggered
 
 if TYPE_CHECKING:
@@ -41,11 +42,16 @@ OWNER = "_mirror"
 
 def run(session: SparkSession, settings: Settings) -> Outcome:
     """Blocks until the query ends."""
-    source = cluster_properties(settings.text("bootstrap-server"), settings.mapping("kafka"))
-    target = cluster_properties(settings.text("target-bootstrap-server"), settings.mapping("target-kafka"))
     checkpoint = settings.text("checkpoint")
     if not checkpoint:
         raise JobError("a mirror needs a checkpoint")
+    with sole_run(FileStore(session, checkpoint).folder):
+        return _run_alone(session, settings, checkpoint)
+
+
+def _run_alone(session: SparkSession, settings: Settings, checkpoint: str) -> Outcome:
+    source = cluster_properties(settings.text("bootstrap-server"), settings.mapping("kafka"))
+    target = cluster_properties(settings.text("target-bootstrap-server"), settings.mapping("target-kafka"))
     rename, offsets_path = settings.mapping("rename"), settings.text("offsets-path")
     state = FileStore(session, f"{checkpoint}/mirrored")
     claim_offsets_path(state, FileStore(session, offsets_path))

@@ -17,6 +17,7 @@ from kafka_zk.spark.jobs.cluster import MakeTopics, cluster_properties, ensure_t
 from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.ordered_copy import SPANS, copy_batch
 from kafka_zk.spark.jobs.outcome import JobError, Outcome
+from kafka_zk.spark.jobs.sole_run import sole_run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +29,11 @@ OFFSETS = "offsets"
 
 def run(session: SparkSession, settings: Settings) -> Outcome:
     """Blocks until everything is written."""
+    with sole_run(FileStore(session, settings.text("checkpoint")).folder):
+        return _run_alone(session, settings)
+
+
+def _run_alone(session: SparkSession, settings: Settings) -> Outcome:
     path = settings.text("path")
     records = read_archive(session, path, settings.text("format"), settings.texts("topics"))
     found = records.select("topic", "partition").distinct().collect()

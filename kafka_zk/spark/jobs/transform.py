@@ -26,6 +26,7 @@ from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.group_offsets import committer
 from kafka_zk.spark.jobs.outcome import JobError, Outcome
 from kafka_zk.spark.jobs.reading import FORMAT, client_options, read_stream
+from kafka_zk.spark.jobs.sole_run import sole_run
 from kafka_zk.spark.jobs.streams import run_to_end, triggered
 from kafka_zk.spark.jobs.writing import as_records
 
@@ -43,12 +44,17 @@ _SQL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 def run(session: SparkSession, settings: Settings) -> Outcome:
     """Blocks until the query ends."""
+    path = settings.text("to-path")
+    store = FileStore(session, path) if path else None
+    with sole_run(store.folder if store else None, FileStore(session, _checkpoint(settings)).folder):
+        return _run_alone(session, settings, store)
+
+
+def _run_alone(session: SparkSession, settings: Settings, store: FileStore | None) -> Outcome:
     shuffles = settings.integer("shuffle-partitions")
     session.conf.set("spark.sql.shuffle.partitions", str(shuffles))
     records = prepared(read_stream(session, settings), settings)
     result = transformed(session, records, settings)
-    path = settings.text("to-path")
-    store = FileStore(session, path) if path else None
     if store is not None:
         refuse_others_files(store)
         claim_files(session, store, _checkpoint(settings))
@@ -58,7 +64,7 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     progress = run_to_end(lambda: _start(result, settings), "transform", committer(settings))
     if store is not None:
         sweep(store)
-    where = path or settings.text("to-table") or f"topic {settings.text('to-topic')}"
+    where = settings.text("to-path") or settings.text("to-table") or f"topic {settings.text('to-topic')}"
     return Outcome(f"transform: {progress.records:,} records read in {progress.batches} batches, written to {where}")
 
 

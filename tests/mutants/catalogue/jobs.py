@@ -47,4 +47,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/integration/test_ingest_order.py",
     ),
+    Mutant(
+        breaks="two runs of one checkpoint do not work at the same time",
+        file="kafka_zk/spark/jobs/sole_run.py",
+        old="fcntl.LOCK_EX | fcntl.LOCK_NB",
+        new="fcntl.LOCK_SH | fcntl.LOCK_NB",
+        tests="tests/unit/spark/test_sole_run.py -k second_run",
+    ),
+    Mutant(
+        breaks="a run does not meet its own lock",
+        file="kafka_zk/spark/jobs/sole_run.py",
+        old="sorted({each.resolve() for each in folders if each is not None})",
+        new="filter(None, folders)",
+        tests="tests/unit/spark/test_sole_run.py -k own_lock",
+    ),
 )

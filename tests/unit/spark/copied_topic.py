@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow
@@ -27,6 +28,7 @@ class State(dict[str, str]):
     """Stands where FileStore stands: a file is there whole or not at all."""
 
     on_write: Callable[[], None] = staticmethod(lambda: None)
+    folder: Path | None = None
 
     def read(self, name: str) -> str | None:
         return self.get(name)

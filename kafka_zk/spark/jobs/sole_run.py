@@ -1,0 +1,58 @@
+"""One run at a time works with a checkpoint, and with a directory that files are written to.
+
+Role        Acts, on the driver, before a job looks at what is there.
+Why         Each of two runs would find what the other has noted and not sent yet, and send it, too.
+Rule        A lock of the operating system on a file in the folder: it ends with the process that has it, however that
+            ends, so that nobody meets the lock of a dead run. The file stays; who deleted it could free a second one.
+            Only what is a path of this machine can be locked, a shared one if its file system carries such locks.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from kafka_zk.spark.jobs.outcome import JobError
+
+LOCK = "_run.lock"
+"""Readers of files pass over names with an underscore."""
+
+
+@contextmanager
+def sole_run(*folders: Path | None) -> Iterator[None]:
+    """Hold the folders, which are made where they are not there; None is one that cannot be locked.
+
+    Raises JobError where another run holds one of them, or one cannot be written.
+    """
+    with ExitStack() as held:
+        # One folder may be named twice: a run must not wait for itself.
+        for folder in sorted({each.resolve() for each in folders if each is not None}):
+            held.callback(os.close, _locked(folder))
+        yield
+
+
+def _locked(folder: Path) -> int:
+    """A descriptor that holds the folder until it is closed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise JobError(f"{folder} cannot be written: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+    except BlockingIOError:
+        holder = os.pread(descriptor, 1000, 0).decode(errors="replace")
+        os.close(descriptor)
+        raise JobError(
+            f"another run works with {folder}{f' ({holder})' if holder else ''}; wait for its end, or end it"
+        ) from None
+    except OSError as error:
+        os.close(descriptor)
+        raise JobError(f"{folder} cannot be locked: {error.strerror}") from error
+    return descriptor
