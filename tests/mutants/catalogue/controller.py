@@ -37,9 +37,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="a move whose batch failed half way ends the controller's term",
-        file="kafka_zk/controller/handlers/reassignment.py",
-        old="    except (ControllerMoved, SessionExpired, BatchAbandoned):\n",
-        new="    except (ControllerMoved, SessionExpired):\n",
+        file="kafka_zk/controller/errors.py",
+        old="END_OF_TERM = (ControllerMoved, SessionExpired, ConnectionClosed, BatchAbandoned)\n",
+        new="END_OF_TERM = (ControllerMoved, SessionExpired, ConnectionClosed)\n",
         tests=f"{MOVES} -k half_done",
     ),
     Mutant(
