@@ -126,7 +126,7 @@ def write_entity_config(zk: ZkClient, entity_path: str, overrides: Mapping[str, 
     path = ConfigEntityZNode.path(entity_path)
     data = ConfigEntityZNode.encode(overrides)
     while True:
-        check = Check(ControllerZNode.PATH, _controller_zk_version(zk, entity_path))
+        check = controller_check(zk, entity_path)
         checked, written = zk.multi([check, SetData(path, data)])
         if isinstance(checked, BadVersion | NoNode):
             continue
@@ -177,7 +177,7 @@ def replace_entity_config(
     path = ConfigEntityZNode.path(entity_path)
     data = ConfigEntityZNode.encode(overrides)
     while True:
-        check = Check(ControllerZNode.PATH, _controller_zk_version(zk, entity_path))
+        check = controller_check(zk, entity_path)
         if version is None:
             try:
                 zk.create(path, data, make_parents=True)
@@ -196,13 +196,14 @@ def replace_entity_config(
         return True
 
 
-def _controller_zk_version(zk: ZkClient, entity_path: str) -> int:
+def controller_check(zk: ZkClient, entity_path: str) -> Check:
+    """Blocks. That the controller of now is still there when the entity's overrides are written. ControllerMoved."""
     registration = controller(zk)
     if registration is None:
         raise ControllerMoved(_refusal(entity_path, "when there is no controller."))
     if registration.kraft_controller_epoch > 0:
         raise ControllerMoved(_refusal(entity_path, "directly when there is a KRaft controller."))
-    return registration.zk_version
+    return Check(ControllerZNode.PATH, registration.zk_version)
 
 
 def _refusal(entity_path: str, why: str) -> str:

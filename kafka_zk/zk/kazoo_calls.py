@@ -137,7 +137,7 @@ def set_acl(path: str, acl: Sequence[Acl]) -> Request:
     return Request(path, lambda kazoo: kazoo.set_acls_async(path, kazoo_acl(acl)), Stat._make)
 
 
-def multi(operations: Sequence[Operation], acl_for: AclFor) -> Request:
+def multi(operations: Sequence[Operation], acl_for: AclFor, is_still_meant: Callable[[], bool] = always) -> Request:
     """All of `operations` or none. The answer is one result an operation: a value or a ZkError."""
 
     def send(kazoo: KazooClient) -> Any:
@@ -149,7 +149,7 @@ def multi(operations: Sequence[Operation], acl_for: AclFor) -> Request:
     def read(answers: Sequence[Any]) -> list[Any]:
         return [_part_result(answer, operation.path) for answer, operation in zip(answers, operations, strict=True)]
 
-    return Request(operations[0].path, send, read, operations, list)
+    return Request(operations[0].path, send, read, operations, list, is_still_meant)
 
 
 def _part(kazoo: KazooClient, operation: Operation, acl_for: AclFor) -> Any:

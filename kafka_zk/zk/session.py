@@ -275,13 +275,28 @@ class ZkClient:
         """Blocks. Raises NoNode."""
         _value(self._write([kazoo_calls.set_acl(path, acl)], None)[0])
 
-    def multi(self, operations: Sequence[Operation], *, generation: int | None = None) -> list[Any]:
-        """Blocks. All or nothing; one result an operation, a value or a ZkError. Raises SessionExpired."""
-        return self.multi_many([operations], generation=generation)[0]
+    def multi(
+        self,
+        operations: Sequence[Operation],
+        *,
+        generation: int | None = None,
+        is_still_meant: Callable[[], bool] = always,
+    ) -> list[Any]:
+        """Blocks. All or nothing; one result an operation, a value or a ZkError. Raises SessionExpired.
 
-    def multi_many(self, batches: Iterable[Sequence[Operation]], *, generation: int | None = None) -> list[list[Any]]:
+        `is_still_meant` as for `create`; where it says no, each result is the path that was meant.
+        """
+        return self.multi_many([operations], generation=generation, is_still_meant=is_still_meant)[0]
+
+    def multi_many(
+        self,
+        batches: Iterable[Sequence[Operation]],
+        *,
+        generation: int | None = None,
+        is_still_meant: Callable[[], bool] = always,
+    ) -> list[list[Any]]:
         """Blocks. Pipelined `multi`: each batch is atomic, together they are not. Raises SessionExpired."""
-        requests = [kazoo_calls.multi(operations, self._acl_for) for operations in batches]
+        requests = [kazoo_calls.multi(operations, self._acl_for, is_still_meant) for operations in batches]
         return [_value(answer) for answer in self._write(requests, generation)]
 
     # -- watches

@@ -2,20 +2,20 @@
 
 Role        Acts, through the session. The controller's own writes are fenced and live in its room.
 Invariants  A topic's config is written before its assignment: whoever sees the topic finds its config (KAFKA-9498).
+            Of two who create one topic at once, the config is that of the one whose topic it is.
 Source      KafkaZkClient.getPartitionAssignmentForTopics, AdminZkClient.createTopicWithAssignment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from uuid import UUID
 
 from kafka_zk.protocol.errors import TopicAlreadyExists
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.zk.entity_configs import write_entity_config
-from kafka_zk.zk.errors import NodeExists, NoNode, ZkError
+from kafka_zk.zk.entity_configs import controller_check
+from kafka_zk.zk.errors import BadVersion, NodeExists, NoNode, NotTried, RolledBack, ZkError
 from kafka_zk.zk.existing import existing
-from kafka_zk.zk.operations import ANY_VERSION
+from kafka_zk.zk.operations import ANY_VERSION, Check, Create, Operation, SetData
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import (
     ConfigEntityZNode,
@@ -27,6 +27,9 @@ from kafka_zk.zk.znodes import (
     TopicsZNode,
     TopicZNode,
 )
+
+CAME_BETWEEN = (BadVersion, NoNode, NodeExists, RolledBack, NotTried)
+"""What a multi says where others have written since its versions were read."""
 
 
 def topic_names(zk: ZkClient) -> list[str]:
@@ -63,21 +66,40 @@ def create_topic(zk: ZkClient, topic: str, assignment: TopicAssignment, override
 
     Raises TopicAlreadyExists; ControllerMoved when there is no controller.
     """
-    path = TopicZNode.path(topic)
-    if zk.exists(path) is not None:
+    if zk.exists(TopicZNode.path(topic)) is not None:
         raise TopicAlreadyExists(f"Topic '{topic}' already exists.")
-    write_entity_config(zk, f"topics/{topic}", overrides)
+    while not _create_with_config(zk, topic, assignment, overrides):
+        found = topic_assignment(zk, topic)
+        if found is not None:
+            if assignment.topic_id is None or found.topic_id != assignment.topic_id:
+                raise TopicAlreadyExists(f"Topic '{topic}' already exists.")
+            # Ours: its reply was lost with a connection, and its assignment has changed before we looked.
+            return
 
-    def has_not_been_deleted_since() -> bool:
-        # A topic's deletion takes the config that we have just written.
-        return zk.exists(ConfigEntityZNode.path(f"topics/{topic}")) is not None
 
+def _create_with_config(zk: ZkClient, topic: str, assignment: TopicAssignment, overrides: Mapping[str, str]) -> bool:
+    """Blocks. Whether it was done; where others have written in between, nothing of theirs was touched.
+
+    The config comes first, since it tells whether a topic whose reply was lost has been deleted before we looked: the
+    deletion takes it. But it counts only with the topic: who loses against another creation overwrites nothing.
+    """
+    config_path, config = ConfigEntityZNode.path(f"topics/{topic}"), ConfigEntityZNode.encode(overrides)
+    controller = controller_check(zk, f"topics/{topic}")
+    settled: Operation
     try:
-        zk.create(path, TopicZNode.encode(assignment), make_parents=True, is_still_meant=has_not_been_deleted_since)
-    except NodeExists as error:
-        if assignment.topic_id is None or _id_of(zk, topic) != assignment.topic_id:
-            raise TopicAlreadyExists(f"Topic '{topic}' already exists.") from error
-        # Ours: its reply was lost with a connection, and its assignment has changed before we looked.
+        zk.create(config_path, config, make_parents=True)
+        settled = Check(config_path, 0)
+    except NodeExists:
+        settled = SetData(config_path, config)
+    made = Create(TopicZNode.path(topic), TopicZNode.encode(assignment))
+    results = zk.multi([controller, settled, made], is_still_meant=lambda: zk.exists(config_path) is not None)
+    if isinstance(results[2], NoNode):
+        zk.ensure_path(TopicsZNode.PATH)
+    failed = [result for result in results if isinstance(result, ZkError)]
+    for error in failed:
+        if not isinstance(error, CAME_BETWEEN):
+            raise error
+    return not failed
 
 
 def write_topic_assignment(
@@ -110,11 +132,6 @@ def _creation_of(zk: ZkClient, topic: str) -> int | None:
     """The transaction that made the topic, None if there is none."""
     stat = zk.exists(TopicZNode.path(topic))
     return None if stat is None else stat.czxid
-
-
-def _id_of(zk: ZkClient, topic: str) -> UUID | None:
-    found = topic_assignment(zk, topic)
-    return None if found is None else found.topic_id
 
 
 def gone_topics(zk: ZkClient, topics: Iterable[str]) -> list[str]:

@@ -351,8 +351,14 @@ class ModelZkClient:
         if (self._writable_generation if generation is None else generation) != self.generation:
             raise SessionExpired
 
-    def multi(self, operations: Sequence[Operation], *, generation: int | None = None) -> list[Any]:
-        return self.multi_many([operations], generation=generation)[0]
+    def multi(
+        self,
+        operations: Sequence[Operation],
+        *,
+        generation: int | None = None,
+        is_still_meant: Callable[[], bool] = lambda: True,
+    ) -> list[Any]:
+        return self.multi_many([operations], generation=generation, is_still_meant=is_still_meant)[0]
 
     def create(
         self,

@@ -78,4 +78,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="not each.log.topic_id",
         tests=f"{LEADERS} -k made_anew",
     ),
+    Mutant(
+        breaks="who loses a topic to another creation writes no config of it",
+        file="kafka_zk/zk/topics.py",
+        old="        settled = SetData(config_path, config)\n",
+        new="        zk.set(config_path, config)\n        settled = Check(config_path, -1)\n",
+        tests="tests/unit/admin/test_topics.py -k one_wins",
+    ),
+    Mutant(
+        breaks="a topic gets no config that another broker has just written for its own",
+        file="kafka_zk/zk/topics.py",
+        old="settled = Check(config_path, 0)",
+        new="settled = Check(config_path, -1)",
+        tests="tests/unit/admin/test_topics.py -k not_ours",
+    ),
 )

@@ -314,8 +314,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a topic is ours also when it has changed before we looked",
         file="kafka_zk/zk/topics.py",
-        old="        if assignment.topic_id is None or _id_of(zk, topic) != assignment.topic_id:\n",
-        new="        if assignment:\n",
+        old="            if assignment.topic_id is None or found.topic_id != assignment.topic_id:\n",
+        new="            if assignment:\n",
         tests="tests/unit/zk/test_lost_replies.py -k ours",
     ),
     Mutant(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from uuid import UUID
+
 import pytest
 
 from kafka_zk.admin.topics import BeforeChange, NewTopic
 from kafka_zk.protocol.errors import BrokerError, InvalidPartitions, TopicAlreadyExists
+from kafka_zk.zk.operations import SetData
 from kafka_zk.zk.topics import topic_assignment
+from kafka_zk.zk.znodes import ConfigEntityZNode, TopicZNode
 
 from .given import Cluster
 
@@ -42,6 +47,66 @@ def test_a_topics_config_is_written_before_the_topic(cluster: Cluster) -> None:
     cluster.admin.create(NewTopic("t", 2, 3, configs=[("retention.ms", "5")]))
     paths = [operation.path for operation in cluster.zookeeper.writes if operation.path.endswith("/t")]
     assert paths == ["/config/topics/t", "/brokers/topics/t"]
+
+
+class Rivals:
+    """One broker creates `t`; at the switch with this number another one does the same, in one go.
+
+    Or it has come no further than the `half_way` of Apache's: the config, not yet the topic.
+    """
+
+    def __init__(self, at: int, *, left_behind: bool = False, half_way: bool = False) -> None:
+        self.cluster = Cluster()
+        self.at = at
+        self.half_way = half_way
+        self.seen = 0
+        self.created: dict[str, UUID] = {}
+        if left_behind:
+            self.cluster.zookeeper.ensure("/config/topics/t", ConfigEntityZNode.encode({"retention.ms": "1"}))
+        self.cluster.zookeeper.switch = self._switch
+        self._create("5")
+
+    def _switch(self) -> None:
+        self.seen += 1
+        if self.seen != self.at + 1:
+            return
+        if self.half_way:
+            self.cluster.zookeeper.ensure("/config/topics/t")
+            self.cluster.zookeeper.apply(0, [SetData("/config/topics/t", ConfigEntityZNode.encode({}))])
+        else:
+            self._create("7")
+
+    def _create(self, retention_ms: str) -> None:
+        topic = NewTopic("t", 1, 1, configs=[("retention.ms", retention_ms)])
+        with suppress(TopicAlreadyExists):
+            self.created[retention_ms] = self.cluster.admin.create(topic).topic_id
+
+    def stored(self) -> tuple[str, UUID | None]:
+        """The config and the topic id."""
+        nodes = self.cluster.zookeeper.nodes
+        config = ConfigEntityZNode.decode(nodes["/config/topics/t"].data)
+        return config["retention.ms"], TopicZNode.decode(nodes["/brokers/topics/t"].data).topic_id
+
+
+@pytest.mark.parametrize("left_behind", [False, True], ids=["", "an earlier config is left"])
+def test_of_two_who_create_a_topic_at_once_one_wins_with_its_config(left_behind: bool) -> None:
+    alone = Rivals(-1, left_behind=left_behind)
+    for at in range(alone.seen):
+        rivals = Rivals(at, left_behind=left_behind)
+        assert [rivals.stored()] == list(rivals.created.items()), f"the other came before step {at}"
+
+
+def test_a_config_that_another_has_just_written_for_its_own_topic_is_not_ours() -> None:
+    steps = Rivals(-1).seen
+    for at in range(steps - 1):
+        assert Rivals(at, half_way=True).stored()[0] == "5", f"the other came before step {at}"
+
+
+def test_a_topic_that_nobody_else_creates_has_the_versions_of_apaches() -> None:
+    nodes = Rivals(-1).cluster.zookeeper.nodes
+    assert (nodes["/config/topics/t"].version, nodes["/brokers/topics/t"].version) == (0, 0)
+    nodes = Rivals(-1, left_behind=True).cluster.zookeeper.nodes
+    assert (nodes["/config/topics/t"].version, nodes["/brokers/topics/t"].version) == (1, 0)
 
 
 def test_validating_only_writes_nothing(cluster: Cluster) -> None:

@@ -120,7 +120,7 @@ def test_a_lost_reply_cannot_be_told_from_one_that_came(write, kind, monkeypatch
 
 def test_a_topic_that_another_made_meanwhile_exists_already(server, connect):
     zk = connect()
-    server.cut = cut_at(2, Cut.BEFORE)
+    server.cut = cut_at(1, Cut.BEFORE)
     server.while_disconnected = lambda: server.ensure(TopicZNode.path("t"), TopicZNode.encode(OTHER))
     with pytest.raises(topics.TopicAlreadyExists):
         topics.create_topic(zk, "t", TOPIC, {})
@@ -130,7 +130,7 @@ def test_a_topic_that_another_made_meanwhile_exists_already(server, connect):
 def test_a_topic_is_ours_also_when_it_has_changed_before_we_looked(server, connect):
     zk = connect()
     moved = TopicAssignment({0: PartitionReplicas((3, 1, 2), adding=(3,))}, TOPIC.topic_id)
-    server.cut = cut_at(2, Cut.AFTER)
+    server.cut = cut_at(1, Cut.AFTER)
     server.while_disconnected = lambda: server.apply(0, [SetData(TopicZNode.path("t"), TopicZNode.encode(moved))])
     topics.create_topic(zk, "t", TOPIC, {})
     assert server.nodes[TopicZNode.path("t")].data == TopicZNode.encode(moved)
@@ -138,7 +138,7 @@ def test_a_topic_is_ours_also_when_it_has_changed_before_we_looked(server, conne
 
 def test_a_topic_that_was_deleted_before_we_looked_is_not_made_again(server, connect):
     zk = connect()
-    server.cut = cut_at(2, Cut.AFTER)
+    server.cut = cut_at(1, Cut.AFTER)
     server.while_disconnected = lambda: server.apply(0, [Delete("/brokers/topics/t"), Delete("/config/topics/t")])
     topics.create_topic(zk, "t", TOPIC, {})
     assert "/brokers/topics/t" not in server.nodes
