@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any, Protocol
+from uuid import UUID
 
 from kafka_zk.clock import Clock
 from kafka_zk.network.pending import Pending
@@ -116,12 +117,14 @@ def alter_partition_request(
     """One request for many changes, in the form of version 3 (Apache 3.5 and later), with names and ids.
 
     metadata/request_forms.py makes older forms of it.
+    Differs from Kafka, which sends all changes of one name under the id of the first: a change for a deleted topic that
+    still waits would be made to the next topic of its name, whose epochs begin again.
     """
-    ordered = sorted(changes, key=lambda change: change.topic_partition)
+    ordered = sorted(changes, key=lambda change: (_topic_of(change), change.topic_partition.partition))
     topics = [
         RequestTopicData(
             topic_name=topic,
-            topic_id=group[0].topic_id,
+            topic_id=topic_id,
             partitions=[
                 RequestPartitionData(
                     partition_index=change.topic_partition.partition,
@@ -132,11 +135,13 @@ def alter_partition_request(
                 for change in group
             ],
         )
-        for topic, group in (
-            (topic, list(found)) for topic, found in groupby(ordered, key=lambda change: change.topic_partition.topic)
-        )
+        for (topic, topic_id), group in groupby(ordered, key=_topic_of)
     ]
     return AlterPartitionRequest(broker_id=broker_id, broker_epoch=broker_epoch, topics=topics)
+
+
+def _topic_of(change: IsrChange) -> tuple[str, UUID]:
+    return change.topic_partition.topic, change.topic_id
 
 
 def answers_by_partition(response: AlterPartitionResponse) -> dict[tuple[object, int], CommittedIsr | BrokerError]:

@@ -92,4 +92,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="settled = Check(config_path, -1)",
         tests="tests/unit/admin/test_topics.py -k not_ours",
     ),
+    Mutant(
+        breaks="an ISR change of a deleted topic is not made to the next one of its name",
+        file="kafka_zk/replication/leading/isr_changes.py",
+        old="    return change.topic_partition.topic, change.topic_id\n",
+        new="    return change.topic_partition.topic, UUID(int=6)\n",
+        tests="tests/unit/replication/test_isr_changes.py -k next_one",
+    ),
 )

@@ -20,7 +20,7 @@ from kafka_zk.replication.leading import isr_changes
 from kafka_zk.replication.leading.isr_changes import RETRY_MS, IsrChanges
 from kafka_zk.replication.leading.isr_proposals import IsrChange
 
-TOPIC_ID = UUID(int=5)
+TOPIC_ID, NEXT_ID = UUID(int=5), UUID(int=6)
 
 
 class Asked:
@@ -28,6 +28,7 @@ class Asked:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.requests: list[Pending[Any]] = []
+        self.sent: list[Any] = []
         self.taken: list[tuple[int, object]] = []
         self.clock = SimClock()
         self.changes = IsrChanges(broker_id=1, broker_epoch=lambda: 9, controller=self, clock=self.clock)
@@ -35,11 +36,12 @@ class Asked:
         monkeypatch.setattr(isr_changes, "advance_and_wake", lambda partition: None)
 
     def send(self, request: Any) -> Pending[Any]:
+        self.sent.append(request)
         self.requests.append(Pending())
         return self.requests[-1]
 
-    def propose(self, index: int) -> None:
-        change = IsrChange(TopicPartition("t", index), TOPIC_ID, 4, 6, (1, 2))
+    def propose(self, index: int, topic_id: UUID = TOPIC_ID) -> None:
+        change = IsrChange(TopicPartition("t", index), topic_id, 4, 6, (1, 2))
         self.changes.submit(None, change)  # type: ignore[arg-type]
 
     def _take(self, partition: object, change: IsrChange, answer: object) -> None:
@@ -87,3 +89,17 @@ def test_an_answer_that_names_nobody_or_a_code_nobody_knows_is_asked_again_after
     asked.clock.advance(RETRY_MS)
     asked.requests[-1].complete(answer(0, topic_id=TOPIC_ID))
     assert [index for index, _ in asked.taken] == [0]
+
+
+def test_a_change_for_a_topic_that_was_deleted_is_not_made_to_the_next_one_of_its_name(asked: Asked) -> None:
+    asked.propose(7)
+    asked.propose(1)
+    asked.propose(0, NEXT_ID)
+    asked.propose(2, NEXT_ID)
+    asked.requests[0].fail(UnsupportedVersion("the controller went"))
+    asked.clock.advance(RETRY_MS)
+    wanted = {
+        (topic.topic_id, partition.partition_index) for topic in asked.sent[1].topics for partition in topic.partitions
+    }
+    assert wanted == {(TOPIC_ID, 1), (TOPIC_ID, 7), (NEXT_ID, 0), (NEXT_ID, 2)}
+    assert len(asked.sent[1].topics) == 2
