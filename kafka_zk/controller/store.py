@@ -168,32 +168,39 @@ class FencedStore:
                 raise result
             return not isinstance(result, NoNode)
 
-    def delete_topic(self, topic: str) -> None:
-        """Blocks. Remove the topic's tree, then its configuration, then the wish to delete it."""
-        for level in reversed(self._levels(znodes.TopicZNode.path(topic))):
-            self._remove(level)
-        self._remove([znodes.ConfigEntityZNode.path(f"topics/{topic}")])
-        self.remove_topic_deletions([topic])
+    def delete_topics(self, topics: Sequence[str]) -> dict[str, ZkError]:
+        """Blocks. Remove the topics' trees, then their configurations, then the wishes to delete them.
 
-    def _remove(self, paths: Sequence[str]) -> None:
-        """Blocks. Delete those that are there, many at a time."""
-        for first in range(0, len(paths), DELETES_AT_ONCE):
-            for result in self._many([Delete(path) for path in paths[first : first + DELETES_AT_ONCE]]):
+        As many rounds as for one topic. Answers with those that could not be removed; their wishes stay.
+        """
+        failed: dict[str, ZkError] = {}
+        for level in reversed(self._levels({znodes.TopicZNode.path(topic): topic for topic in topics})):
+            self._remove(level, failed)
+        self._remove({znodes.ConfigEntityZNode.path(f"topics/{topic}"): topic for topic in topics}, failed)
+        self.remove_topic_deletions([topic for topic in topics if topic not in failed])
+        return failed
+
+    def _remove(self, topic_of: Mapping[str, str], failed: dict[str, ZkError]) -> None:
+        """Blocks. Delete those paths that are there, many at a time, of topics that have not `failed`."""
+        wanted = [path for path, topic in topic_of.items() if topic not in failed]
+        for first in range(0, len(wanted), DELETES_AT_ONCE):
+            paths = wanted[first : first + DELETES_AT_ONCE]
+            for path, result in zip(paths, self._many([Delete(path) for path in paths]), strict=True):
                 if isinstance(result, ZkError) and not isinstance(result, NoNode):
-                    raise result
+                    failed[topic_of[path]] = result
 
-    def _levels(self, root: str) -> list[list[str]]:
-        """Blocks. `root`, its children, their children ..., a list each."""
-        levels = [[root]]
+    def _levels(self, roots: Mapping[str, str]) -> list[Mapping[str, str]]:
+        """Blocks. `roots` (path to topic), their children, their children ..., with their topics."""
+        levels = [roots]
         while levels[-1]:
             answers = self._zk.children_many(levels[-1])
             levels.append(
-                [
-                    f"{path}/{name}"
-                    for path, names in zip(levels[-1], answers, strict=True)
+                {
+                    f"{path}/{name}": topic
+                    for (path, topic), names in zip(levels[-1].items(), answers, strict=True)
                     if not isinstance(names, ZkError)
                     for name in names
-                ]
+                }
             )
         return levels[:-1]
 

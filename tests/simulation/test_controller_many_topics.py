@@ -8,6 +8,26 @@ from tests.simulation.scenes import tp
 TOPIC_COUNT = 200
 
 
+def counted_rounds(cluster):
+    """What the controller asks ZooKeeper from now on: the paths of each round, writes alike."""
+    zk = cluster.members[cluster.controller.settings.broker_id].zk
+    rounds = []
+
+    def counted(ask, paths_of):
+        def asked(wanted, **options):
+            wanted = list(wanted)
+            if wanted:
+                rounds.append([path for each in wanted for path in paths_of(each)])
+            return ask(wanted, **options)
+
+        return asked
+
+    for name in ("get_many", "exists_many", "children_many"):
+        setattr(zk, name, counted(getattr(zk, name), lambda path: [path]))
+    zk.multi_many = counted(zk.multi_many, lambda batch: [operation.path for operation in batch])
+    return rounds
+
+
 class CountedPath(str):
     """A path that knows how often any of its kind was compared."""
 
@@ -34,18 +54,27 @@ def test_a_long_list_of_moves_is_not_read_again_for_each_of_them(cluster):
     for index, name in enumerate(names):
         cluster.create_topic(name, {0: [1, 2]}, uuid.UUID(int=index + 1))
     cluster.settle()
-    zk = cluster.members[cluster.controller.settings.broker_id].zk
-    reads, get_many = [], zk.get_many
-
-    def counted(paths):
-        wanted = list(paths)
-        reads.extend(path for path in wanted if path == ReassignPartitionsZNode.PATH)
-        return get_many(wanted)
-
-    zk.get_many = counted
+    rounds = counted_rounds(cluster)
     wish = ReassignPartitionsZNode.encode({tp(name): (2, 1) for name in names})
     cluster.zookeeper.ensure(ReassignPartitionsZNode.PATH, wish)
     cluster.settle()
     assert all(cluster.assignment(name) == {0: (2, 1)} for name in names)
     assert not cluster.exists(ReassignPartitionsZNode.PATH)
-    assert len(reads) <= 5
+    assert sum(ReassignPartitionsZNode.PATH in paths for paths in rounds) <= 10
+
+
+def test_twenty_topics_take_as_many_rounds_to_zookeeper_as_one_to_be_removed(cluster):
+    names = [f"t{index}" for index in range(20)]
+    for index, name in enumerate(["alone", *names]):
+        cluster.create_topic(name, {0: [1, 2], 1: [2, 3]}, uuid.UUID(int=index + 1))
+    cluster.settle()
+    rounds = counted_rounds(cluster)
+    of_count = {}
+    for wanted in (["alone"], names):
+        rounds.clear()
+        for name in wanted:
+            cluster.delete_topic(name)
+        cluster.settle()
+        assert not any(cluster.exists(f"/brokers/topics/{name}") for name in wanted)
+        of_count[len(wanted)] = len(rounds)
+    assert of_count[20] <= of_count[1]

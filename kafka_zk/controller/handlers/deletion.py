@@ -6,7 +6,7 @@ Source      TopicDeletionManager; KafkaController.processTopicDeletion.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kafka_zk.controller.decisions.context import PartitionReplica, PartitionState, ReplicaState
 from kafka_zk.controller.decisions.topic_deletion import due, ineligible_topics, is_eligible, split_replicas
@@ -61,9 +61,8 @@ def on_topic_deletion(term: Term) -> None:
 def resume(term: Term) -> None:
     """Blocks. Do what is due for every queued topic."""
     todo = due(term.context)
-    for topic in todo.complete:
-        with term.contained(f"removing the znodes of topic {topic}"):
-            _complete(term, topic)
+    if todo.complete:
+        _complete(term, todo.complete)
     failed = [
         replica
         for topic in todo.retry
@@ -134,10 +133,18 @@ def _delete(term: Term, topics: list[str]) -> None:
     mark_ineligible(term, replicas.topics_with_dead, "offline replicas")
 
 
-def _complete(term: Term, topic: str) -> None:
-    """Every replica is gone: remove the znodes, the deletion entry last, so that a new controller can go on."""
-    successful = term.context.replicas_in_state(topic, ReplicaState.DELETION_SUCCESSFUL)
-    term.replicas.move(successful, ReplicaState.NON_EXISTENT)
-    term.store.delete_topic(topic)
-    topic_handlers.forget(term, topic)
-    term.info(f"Deletion of topic {topic} successfully completed")
+def _complete(term: Term, topics: Sequence[str]) -> None:
+    """Every replica is gone: remove the znodes, the deletion entries last, so that a new controller can go on.
+
+    A topic that nobody may remove stays queued, and holds up no other.
+    """
+    for topic in topics:
+        successful = term.context.replicas_in_state(topic, ReplicaState.DELETION_SUCCESSFUL)
+        term.replicas.move(successful, ReplicaState.NON_EXISTENT)
+    failed = term.store.delete_topics(topics)
+    for topic in topics:
+        if topic in failed:
+            term.error(f"Failed removing the znodes of topic {topic}: {failed[topic]}")
+            continue
+        topic_handlers.forget(term, topic)
+        term.info(f"Deletion of topic {topic} successfully completed")

@@ -89,8 +89,11 @@ def create_partitions(term: Term, partitions: list[TopicPartition]) -> None:
 def on_partition_modifications(term: Term, topic: str) -> None:
     """Blocks. A topic's znode changed: partitions not known yet are created."""
     context = term.context
+    if topic not in context.assignments:
+        # It was deleted, which changed its znode too.
+        return
     in_zk = term.store.topic_assignments([topic]).get(topic)
-    if in_zk is None or topic not in context.assignments:
+    if in_zk is None:
         return
     if _is_another_topic(term, topic, in_zk.topic_id):
         return

@@ -78,9 +78,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="a topic that cannot be removed holds up no other deletion",
-        file="kafka_zk/controller/handlers/deletion.py",
-        old='        with term.contained(f"removing the znodes of topic {topic}"):\n',
-        new="        if True:\n",
+        file="kafka_zk/controller/store.py",
+        old="                    failed[topic_of[path]] = result\n",
+        new="                    raise result\n",
         tests="tests/simulation/test_controller_lasting_faults.py -k no_other_deletion",
     ),
     Mutant(
@@ -118,5 +118,19 @@ MUTANTS: tuple[Mutant, ...] = (
         new="    term.context.being_reassigned.discard(partition)\n"
         "    _forget_in_znode(term, lambda other, _: other == partition)\n",
         tests="tests/simulation/test_controller_many_topics.py -k list_of_moves",
+    ),
+    Mutant(
+        breaks="many topics take as many rounds to ZooKeeper as one to be removed",
+        file="kafka_zk/controller/handlers/deletion.py",
+        old="        _complete(term, todo.complete)\n",
+        new="        for topic in todo.complete:\n            _complete(term, [topic])\n",
+        tests="tests/simulation/test_controller_many_topics.py -k as_many_rounds",
+    ),
+    Mutant(
+        breaks="a topic that is deleted is not read again for the change of its znode",
+        file="kafka_zk/controller/handlers/topics.py",
+        old="    if topic not in context.assignments:\n        # It was",
+        new="    if False:\n        # It was",
+        tests="tests/simulation/test_controller_many_topics.py -k as_many_rounds",
     ),
 )
