@@ -19,7 +19,8 @@ from kafka_zk.clock import Clock
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.supervision import caught, spawn_for_life
 from kafka_zk.zk.errors import ConnectionClosed, NoNode, ZkError
-from kafka_zk.zk.session import ZkClient
+from kafka_zk.zk.operations import Delete
+from kafka_zk.zk.session import NodeData, ZkClient
 from kafka_zk.zk.znodes import sequence_number
 
 log = logging.getLogger("kafka.common.ZkNodeChangeNotificationListener")
@@ -81,11 +82,11 @@ class SequenceListener:
         if not names:
             return
         log.info("Processing notification(s) to %s", self._parent)
-        for name in names:
-            number = sequence_number(name)
-            if number > self._last_handled:
-                self._handle_one(f"{self._parent}/{name}")
-                self._last_handled = number
+        new = [name for name in names if sequence_number(name) > self._last_handled]
+        # In one round: a broker that starts finds the notices of a quarter of an hour.
+        for name, notice in zip(new, self._zk.get_many([f"{self._parent}/{name}" for name in new]), strict=True):
+            self._handle_one(f"{self._parent}/{name}", notice)
+            self._last_handled = sequence_number(name)
         self._purge(names)
 
     def _is_notice(self, name: str) -> bool:
@@ -93,14 +94,14 @@ class SequenceListener:
         number = name.removeprefix(self._name_prefix)
         return number != name and number.isascii() and number.isdecimal()
 
-    def _handle_one(self, path: str) -> None:
-        try:
-            data, _ = self._zk.get(path)
-        except NoNode:
+    def _handle_one(self, path: str, notice: NodeData | ZkError) -> None:
+        if isinstance(notice, NoNode):
             # Another broker has purged it: 15 minutes old, and read by us or written before our start.
             return
+        if isinstance(notice, ZkError):
+            raise notice
         try:
-            self._handle(data)
+            self._handle(notice[0])
         except BrokerError as error:
             # One bad notice must not hold back those behind it.
             log.error("error while processing notification change for path = %s: %s", path, error)
@@ -111,11 +112,14 @@ class SequenceListener:
     def _purge(self, names: list[str]) -> None:
         paths = [f"{self._parent}/{name}" for name in names]
         oldest_kept_ms = self._clock.wall_ms() - NOTICE_LIFETIME_MS
+        old = []
         for path, stat in zip(paths, self._zk.exists_many(paths), strict=True):
             if stat is None or isinstance(stat, ZkError) or stat.ctime >= oldest_kept_ms:
                 continue
             log.debug("Purging change notification %s", path)
-            try:
-                self._zk.delete(path)
-            except NoNode:
-                continue
+            old.append(path)
+        if not old:
+            return
+        for (outcome,) in self._zk.multi_many([[Delete(path)] for path in old]):
+            if isinstance(outcome, ZkError) and not isinstance(outcome, NoNode):
+                raise outcome

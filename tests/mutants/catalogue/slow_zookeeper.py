@@ -133,4 +133,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="    if False:\n        # It was",
         tests="tests/simulation/test_controller_many_topics.py -k as_many_rounds",
     ),
+    Mutant(
+        breaks="the notices that a start finds are read and purged in a few rounds",
+        file="kafka_zk/zk/sequence_listener.py",
+        old="for (outcome,) in self._zk.multi_many([[Delete(path)] for path in old]):",
+        new="for (outcome,) in (self._zk.multi([Delete(path)]) for path in old):",
+        tests="tests/unit/zk/test_sequence_listener.py -k few_rounds",
+    ),
 )

@@ -1,0 +1,50 @@
+"""Notices, many at a time."""
+
+import pytest
+
+from kafka_zk.clock import SimClock
+from kafka_zk.zk.sequence_listener import NOTICE_LIFETIME_MS, SequenceListener
+from tests.simulation.model_zookeeper import ModelZooKeeper
+
+PARENT = "/config/changes"
+
+
+@pytest.fixture
+def zk():
+    server = ModelZooKeeper().with_kafka_paths()
+    client = server.client()
+    for index in range(50):
+        client.create(f"{PARENT}/config_change_", b"%d" % index, sequential=True)
+    yield client
+    client.close()
+
+
+def listener(zk, handled):
+    return SequenceListener(zk, PARENT, "config_change_", handled.append, SimClock())
+
+
+def test_the_notices_that_a_start_finds_are_read_and_purged_in_a_few_rounds(zk, monkeypatch):
+    rounds, switch = [], zk.server.switch
+    monkeypatch.setattr(zk.server, "switch", lambda: rounds.append(None) or switch())
+    handled = []
+    listener(zk, handled).process()
+    assert handled == [b"%d" % index for index in range(50)], "in the order of their numbers"
+    assert zk.children(PARENT) == [], "they are old"
+    assert len(rounds) <= 6
+
+
+def test_a_notice_is_handled_once_and_what_cannot_be_handled_stops_no_other(zk):
+    handled = []
+
+    def handle(data):
+        handled.append(data)
+        if data == b"3":
+            raise ZeroDivisionError
+
+    clock = SimClock()
+    following = SequenceListener(zk, PARENT, "config_change_", handle, clock)
+    following.process()
+    zk.create(f"{PARENT}/config_change_", b"late", sequential=True)
+    following.process()
+    assert handled == [*(b"%d" % index for index in range(50)), b"late"]
+    assert clock.wall_ms() > NOTICE_LIFETIME_MS
