@@ -394,8 +394,7 @@ class Leadership:
     def _is_online(self, partition: Partition, log: UnifiedLog, codes: dict[TopicPartition, ErrorCode]) -> bool:
         """Whether the directory of `log` works; else the partition goes offline with it, and has a code."""
         if log.log_dir.is_offline:
-            partition.go_offline()
-            self._refuse(partition.topic_partition, KafkaStorageError(), codes)
+            self._refuse(partition, KafkaStorageError(), codes)
         return codes[partition.topic_partition] is ErrorCode.NONE
 
     def _guarded(self, partition: Partition, codes: dict[TopicPartition, ErrorCode], work: Callable[[], T]) -> T | None:
@@ -403,20 +402,23 @@ class Leadership:
         try:
             return work()
         except BrokerError as error:
-            self._refuse(partition.topic_partition, error, codes)
+            self._refuse(partition, error, codes)
         except Exception as error:
             # A bug of ours, on one partition.
             log_lines.exception("[Broker id=%d] Could not carry out an order on %s", self._broker_id, partition)
-            self._refuse(partition.topic_partition, caused_by(UnknownServerError(), error), codes)
+            self._refuse(partition, caused_by(UnknownServerError(), error), codes)
         return None
 
-    def _refuse(
-        self, topic_partition: TopicPartition, error: BrokerError, codes: dict[TopicPartition, ErrorCode]
-    ) -> None:
+    def _refuse(self, partition: Partition, error: BrokerError, codes: dict[TopicPartition, ErrorCode]) -> None:
+        """Blocks. It is not hosted any more: nobody fetches it, and who waits on it is told so."""
+        topic_partition = partition.topic_partition
         codes[topic_partition] = error_code_for(error)
         self._hosted.remove(topic_partition)
+        partition.go_offline()
         if isinstance(error, KafkaStorageError):
             self._hosted.offline.add(topic_partition)
+        self._fetchers.forget([topic_partition])
+        self._wake(partition)
 
     # --- StopReplica ---------------------------------------------------------------------------------------------
 

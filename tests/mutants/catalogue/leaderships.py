@@ -62,4 +62,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            partition.go_offline()\n",
         tests="tests/unit/replication/test_leaderships_end.py -k still_checked",
     ),
+    Mutant(
+        breaks="who waits hears that an order could not be carried out",
+        file="kafka_zk/replication/leadership.py",
+        old="        self._fetchers.forget([topic_partition])\n        self._wake(partition)\n\n",
+        new="        self._fetchers.forget([topic_partition])\n\n",
+        tests="tests/unit/replication/test_leaderships_end.py -k who_waits_hears",
+    ),
+    Mutant(
+        breaks="nobody fetches for a partition that could not follow",
+        file="kafka_zk/replication/leadership.py",
+        old="        self._fetchers.forget([topic_partition])\n        self._wake(partition)\n\n",
+        new="        self._wake(partition)\n\n",
+        tests="tests/unit/replication/test_leaderships_end.py -k could_not_follow",
+    ),
 )

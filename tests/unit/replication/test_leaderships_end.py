@@ -12,6 +12,7 @@ import pytest
 from kafka_zk.log.append.checking import CHECK_POOLED_BYTES
 from kafka_zk.protocol.errors import ErrorCode, NotLeaderOrFollower
 from kafka_zk.record import Codec, Record, build_batch
+from kafka_zk.replication.partition import Partition
 from kafka_zk.replication.serving import append
 from kafka_zk.replication.serving.append import ENTRIES_A_LOOK, AppendFailure
 
@@ -170,3 +171,33 @@ def test_an_append_that_is_still_checked_ends_before_its_partition_is_deleted(le
     assert append.successful(), append.exception
     with pytest.raises(NotLeaderOrFollower):
         partition.append_as_leader(records(), 1)
+
+
+# --- an order that could not be carried out --------------------------------------------------------------------------
+
+
+def fail(*_: object) -> None:
+    raise RuntimeError("a bug")
+
+
+def test_who_waits_hears_that_an_order_could_not_be_carried_out(led: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = led.produce(acks=-1)
+    fetch = led.fetch(0, max_wait_ms=500)
+    deletion = led.manager.delete_records([("t", 0, 0)], timeout_ms=1_000)
+    partition = led.partition()
+    monkeypatch.setattr(partition.leader_log(), "assign_epoch_start", fail)
+    assert led.order(replicas=(1, 2), epoch=1, partition_epoch=1) == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert answered(waiting).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert answered(fetch).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert isinstance(deletion.value[0], NotLeaderOrFollower)
+    with pytest.raises(NotLeaderOrFollower):
+        partition.append_as_leader(records(), 1)
+
+
+def test_nobody_fetches_for_a_partition_that_could_not_follow(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker.lead(replicas=(1, 2), leader=2)
+    fetcher = broker.manager.fetchers._fetchers[2, 0]
+    assert fetcher.followed == [broker.partition()]
+    monkeypatch.setattr(Partition, "become_follower", fail)
+    assert broker.order(replicas=(1, 2), leader=2, epoch=1, partition_epoch=1) == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert fetcher.followed == []
