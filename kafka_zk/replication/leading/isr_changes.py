@@ -1,8 +1,9 @@
 """ISR changes on their way to the controller.
 
 Role        Gathers what leaders propose and sends it as AlterPartition, one request in flight for the whole broker.
-Invariants  At most one change a partition waits here. A change is taken out only when the controller answered it by
-            name, so that one that an answer leaves out is sent again. Whatever an answer is, the next request goes out.
+Invariants  At most one change a partition waits here. A change is taken out when the controller answered it by name, so
+            that one that an answer leaves out is sent again; or when the leadership that proposed it is over, so that
+            it is not. Whatever an answer is, the next request goes out.
 Source      Kafka 3.9 DefaultAlterPartitionManager; KIP-497. The broker epochs of the members are -1 with ZooKeeper.
 """
 
@@ -31,7 +32,13 @@ from kafka_zk.protocol.messages.alter_partition import (
     RequestTopicData,
 )
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
-from kafka_zk.replication.leading.isr_proposals import CommittedIsr, IsrChange, advance_and_wake, take_answer
+from kafka_zk.replication.leading.isr_proposals import (
+    CommittedIsr,
+    IsrChange,
+    advance_and_wake,
+    is_still_proposed,
+    take_answer,
+)
 from kafka_zk.replication.partition import Partition
 from kafka_zk.supervision import caught
 
@@ -68,7 +75,12 @@ class IsrChanges:
         self._send()
 
     def _send(self) -> None:
-        if self._in_flight or not self._waiting:
+        if self._in_flight:
+            return
+        # Sent again for a topic that was made anew meanwhile, a change could be taken for one of the new topic: a
+        # controller before version 2 knows names only, and the epochs of a new topic begin again.
+        self._waiting = {key: each for key, each in self._waiting.items() if is_still_proposed(*each)}
+        if not self._waiting:
             return
         self._in_flight = True
         sent = [change for _, change in self._waiting.values()]

@@ -112,10 +112,18 @@ def expand_if_caught_up(partition: Partition, follower: FollowerState) -> None:
         _propose(partition, (*partition.isr.committed, follower.broker_id))
 
 
+def is_still_proposed(partition: Partition, change: IsrChange) -> bool:
+    """Whether the leadership that proposed `change` goes on, and did not learn of another ISR since."""
+    return (
+        partition.is_leader
+        and change.leader_epoch == partition.leader_epoch
+        and change.members == partition.isr.proposed
+    )
+
+
 def take_answer(partition: Partition, change: IsrChange, answer: CommittedIsr | BrokerError) -> None:
     """The controller answered `change`."""
-    is_current = change.leader_epoch == partition.leader_epoch and change.members == partition.isr.proposed
-    if not partition.is_leader or not is_current:
+    if not is_still_proposed(partition, change):
         return
     if isinstance(answer, BrokerError):
         _refused(partition, answer)

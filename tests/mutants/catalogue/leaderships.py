@@ -76,4 +76,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        self._wake(partition)\n\n",
         tests="tests/unit/replication/test_leaderships_end.py -k could_not_follow",
     ),
+    Mutant(
+        breaks="an ISR change is not sent again for another leadership",
+        file="kafka_zk/replication/leading/isr_changes.py",
+        old=" if is_still_proposed(*each)}",
+        new="}",
+        tests="tests/unit/replication/test_leaderships_end.py -k isr_change",
+    ),
 )

@@ -34,6 +34,7 @@ class Asked:
         self.changes = IsrChanges(broker_id=1, broker_epoch=lambda: 9, controller=self, clock=self.clock)
         monkeypatch.setattr(isr_changes, "take_answer", self._take)
         monkeypatch.setattr(isr_changes, "advance_and_wake", lambda partition: None)
+        monkeypatch.setattr(isr_changes, "is_still_proposed", lambda partition, change: True)
 
     def send(self, request: Any) -> Pending[Any]:
         self.sent.append(request)

@@ -10,14 +10,16 @@ import gevent
 import pytest
 
 from kafka_zk.log.append.checking import CHECK_POOLED_BYTES
+from kafka_zk.network.errors import NetworkError
 from kafka_zk.protocol.errors import ErrorCode, NotLeaderOrFollower
 from kafka_zk.record import Codec, Record, build_batch
+from kafka_zk.replication.leading.isr_changes import RETRY_MS
 from kafka_zk.replication.partition import Partition
 from kafka_zk.replication.serving import append
 from kafka_zk.replication.serving.append import ENTRIES_A_LOOK, AppendFailure
 
 from .broker import Broker, answered, fetch_request, records, topic_id
-from .test_leadership import stop
+from .test_leadership import LAG_MS, stop
 from .test_offsets import EARLIEST, list_offsets
 
 OTHER = "other"
@@ -201,3 +203,22 @@ def test_nobody_fetches_for_a_partition_that_could_not_follow(broker: Broker, mo
     monkeypatch.setattr(Partition, "become_follower", fail)
     assert broker.order(replicas=(1, 2), leader=2, epoch=1, partition_epoch=1) == ErrorCode.UNKNOWN_SERVER_ERROR
     assert fetcher.followed == []
+
+
+# --- ISR changes -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("meanwhile", [lead_again, make_anew])
+def test_an_isr_change_is_not_sent_again_for_another_leadership(
+    broker: Broker, meanwhile: Callable[[Broker], None]
+) -> None:
+    """A controller that knows names only would take it for one of the new topic, whose epochs begin again."""
+    broker.lead(replicas=(1, 2))
+    broker.clock.advance(LAG_MS + LAG_MS // 2)
+    assert broker.controller.proposed == [[1]]
+    broker.controller.asked[0][1].fail(NetworkError("lost"))
+    meanwhile(broker)
+    broker.clock.advance(RETRY_MS)
+    assert broker.controller.proposed == [[1]], "broker 2 may be in sync with what is there now"
+    broker.clock.advance(LAG_MS + LAG_MS // 2)
+    assert broker.controller.proposed == [[1], [1]], "the new leadership proposes for itself"
