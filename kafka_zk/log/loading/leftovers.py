@@ -3,7 +3,7 @@
 Role        Acts on files, plain and synchronous.
 Invariants  .deleted: nobody needs it. .cleaned: not finished, so the swaps at or above the smallest are of a split that
             is not either. Other .swap files are finished and replace everything in their range of offsets, snapshots
-            included. What is left has no suffix.
+            included, and the segment whose parts they are. What is left has no suffix.
 Source      LogLoader.load, removeTempFilesAndCollectSwapFiles.
 """
 
@@ -12,13 +12,16 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.files import names
 from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.names import OffsetFile
+from kafka_zk.log.files.segment_file import SegmentFile
 from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.protocol.errors import CorruptMessage
 
 log = logging.getLogger("kafka.log.LogLoader")
 
@@ -79,14 +82,30 @@ class Leftovers:
             )
         first = min((file.offset for file in logs), default=0)
         end = max((self._end(file) for file in logs), default=0)
+        split_base = self._base_that_reaches(first, live)
         for file in live:
-            if first <= file.offset < end:
+            if first <= file.offset < end or file.offset == split_base:
                 log.info(
                     "%s Deleting segment files %s that is compacted but has not been deleted yet.",
                     self._prefix,
                     self._path(file).name,
                 )
                 self._unlink(file)
+
+    def _base_that_reaches(self, offset: int, live: list[OffsetFile]) -> int | None:
+        """Of the segment that begins below `offset` and holds it, if there is one: its parts begin there. OSError.
+
+        Where a segment's first records were cleaned away, the first part of its split begins behind its base.
+        """
+        before = [file for file in live if file.kind == names.LOG and file.offset < offset]
+        if not before:
+            return None
+        path = self._path(before[-1])
+        file = SegmentFile(path, os.stat(path).st_size, self._disk)
+        with suppress(CorruptMessage):  # Behind what can be read nothing was split, and the loader looks at it.
+            if any(header.last_offset >= offset for _, header in file.headers(0)):
+                return before[-1].offset
+        return None
 
     def _end(self, file: OffsetFile) -> int:
         """The offset behind the last batch of a .log.swap. Raises CorruptMessage, OSError."""

@@ -56,4 +56,11 @@ MUTANTS: tuple[Mutant, ...] = (
         "    log_manager.logs_by_directory = lambda: found\n",
         tests="tests/unit/replication/test_moves_meet_look_ups.py -k whose_move_ends",
     ),
+    Mutant(
+        breaks="a split that a kill cut off leaves the segment nowhere beside its parts",
+        file="kafka_zk/log/loading/leftovers.py",
+        old="first <= file.offset < end or file.offset == split_base:\n",
+        new="first <= file.offset < end:\n",
+        tests="tests/unit/log/cleaner/test_splits_cut_off.py",
+    ),
 )
