@@ -267,15 +267,19 @@ class LogManager:
                 self._add(each)
 
     def _close_directory(self, data_dir: DataDir) -> None:
-        """Blocks. The directory's part of the shutdown; one that fails meanwhile gets no marker."""
+        """Blocks. The directory's part of the shutdown; one that fails meanwhile gets no marker.
+
+        One that was not loaded stays as it is: nobody knows what its checkpoints should say.
+        """
+        if not data_dir.is_loaded:
+            return
         try:
             close_all(self._logs_in(data_dir, with_future=True), data_dir, self._pools)
             self.checkpoints.write_recovery_points(data_dir)
             self.checkpoints.write_log_start_offsets(data_dir)
             self.checkpoints.write_high_watermarks(data_dir)
-            if data_dir.had_clean_stop or data_dir.is_loaded:
-                with data_dir.directory.guard(f"Error while writing the clean shutdown marker of {data_dir.path}"):
-                    clean_shutdown.write(data_dir.path, data_dir.directory.disk)
+            with data_dir.directory.guard(f"Error while writing the clean shutdown marker of {data_dir.path}"):
+                clean_shutdown.write(data_dir.path, data_dir.directory.disk)
         except KafkaStorageError:
             log.warning("Log directory %s is not marked as cleanly shut down", data_dir.path)
 

@@ -63,4 +63,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="first <= file.offset < end:\n",
         tests="tests/unit/log/cleaner/test_splits_cut_off.py",
     ),
+    Mutant(
+        breaks="a stop before everything was loaded leaves the checkpoints as they are",
+        file="kafka_zk/log/manager.py",
+        old="        if not data_dir.is_loaded:\n            return\n",
+        new="",
+        tests="tests/unit/log/test_manager.py -k rule_46_a_stop",
+    ),
 )

@@ -480,6 +480,25 @@ def test_rule_46_a_start_that_failed_half_way_leaves_no_clean_marker(tmp_path: P
     assert (tmp_path / names.CLEAN_SHUTDOWN).exists()
 
 
+def test_rule_46_a_stop_before_everything_was_loaded_leaves_the_checkpoints_as_they_are(tmp_path: Path) -> None:
+    manager = started(tmp_path)
+    create(manager, A)
+    append(manager, A, "1", "2")
+    log = manager.get_log(A)
+    assert log is not None
+    log.increment_log_start_offset(1)
+    manager.shutdown()
+    (tmp_path / "stuff").mkdir()
+    manager = manager_on(tmp_path)
+    with pytest.raises(InvalidLogDirectory):
+        manager.startup()
+    manager.shutdown()
+    (tmp_path / "stuff").rmdir()
+    log = started(tmp_path).get_log(A)
+    assert log is not None
+    assert (log.log_start_offset, log.high_watermark, values(log)) == (1, 2, ["2"])
+
+
 def test_rule_53_without_a_delay_files_go_at_once_and_the_stop_waits_for_nothing(tmp_path: Path) -> None:
     clock = SimClock(wall_ms=T0)
     manager = manager_on(tmp_path, clock=clock, properties={"log.segment.delete.delay.ms": "0"})

@@ -8,7 +8,7 @@ from pathlib import Path
 from kafka_zk.log.cleaner.splitting import split_segment
 from kafka_zk.log.files import names
 from tests.unit.log.cleaner.test_crash import given_watched_place
-from tests.unit.log.given import TP, Place, topic_config
+from tests.unit.log.given import Place, topic_config
 from tests.unit.log.test_splitting import FAR, base_offsets, batches_at, content, leftovers
 
 CONFIG = topic_config(cleanup_policy="compact", index_interval_bytes=100)
