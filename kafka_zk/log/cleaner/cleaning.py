@@ -303,7 +303,12 @@ class Cleaning:
         """Blocks. Make the new segment durable, as old as the last one it is made of."""
         log_dir = self._log.log_dir
         cleaned.become_inactive()
-        log_dir.pools.run_to_end(log_dir.pools.sync, cleaned.flush)
+        try:
+            log_dir.pools.run_to_end(log_dir.pools.sync, cleaned.flush)
+        except OSError:
+            # The directory of a log that was deleted meanwhile has another name: nothing is wrong with the disk.
+            self._check()
+            raise
         self._check()
         for path in (cleaned.file.path, cleaned.offset_index.file.path, cleaned.time_index.file.path):
             os.utime(path, ns=(modified_ns, modified_ns))

@@ -70,4 +70,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/log/test_manager.py -k rule_46_a_stop",
     ),
+    Mutant(
+        breaks="a log that is deleted while a cleaned segment is synced takes no healthy directory offline",
+        file="kafka_zk/log/cleaner/cleaning.py",
+        old="        except OSError:\n            # The directory of a log",
+        new="        except ZeroDivisionError:\n            # The directory of a log",
+        tests="tests/unit/log/cleaner/test_deletions_meet_cleanings.py",
+    ),
 )
