@@ -87,4 +87,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests=f"{STARTS} -k background",
     ),
+    Mutant(
+        breaks="the collector looks although large requests follow on each other without a gap",
+        file="kafka_zk/giving_way.py",
+        old="                _collect_if_due()\n",
+        new="                pass\n",
+        tests="tests/unit/api/test_giving_way.py -k cycles",
+    ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType, SimpleNamespace
@@ -185,6 +186,26 @@ def test_no_collection_walks_the_objects_of_a_large_request() -> None:
         with giving_way.InTurns(large=True):
             pass
         assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_cycles_are_collected_although_large_requests_follow_on_each_other_without_a_gap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Cycle:
+        def __init__(self) -> None:
+            self.itself = self
+
+    monkeypatch.setattr(giving_way, "MOST_UNSEEN", 1000)
+    left = []
+    overlapping = giving_way.InTurns(large=True)
+    with overlapping:
+        for _ in range(50):
+            left += [weakref.ref(Cycle()) for _ in range(100)]
+            with giving_way.InTurns(large=True):
+                assert not gc.isenabled()
+        alive = sum(cycle() is not None for cycle in left)
+    assert alive <= 1000
     assert gc.isenabled()
 
 
