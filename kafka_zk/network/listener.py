@@ -31,6 +31,7 @@ from kafka_zk.network.request_channel import RequestChannel
 from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.network.transport import Transport
 
+MAX_PORT = 2**16 - 1
 ACCEPTS_A_TURN = 64
 ACCEPT_PAUSE_S = 1.0
 """How long to leave the backlog alone when the process has no file descriptor left."""
@@ -99,12 +100,16 @@ class Listener:
         Raises NetworkError.
         """
         host, port = self.endpoint.host, self.endpoint.port
+        failed = f"Socket server failed to bind to {host or '0.0.0.0'}:{port}"
+        if not 0 <= port <= MAX_PORT:
+            # The resolver would take what is left of it in 16 bits.
+            raise NetworkError(f"{failed}: port out of range.")
         try:
             self._socket = _listening_socket(host, port, self._settings)
         except OSError as error:
-            raise NetworkError(
-                f"Socket server failed to bind to {host or '0.0.0.0'}:{port}: {error.strerror}."
-            ) from error
+            raise NetworkError(f"{failed}: {error.strerror}.") from error
+        except UnicodeError as error:
+            raise NetworkError(f"{failed}: {error}.") from error
         self._watcher = get_hub().loop.io(self._socket.fileno(), READ)
         shown_host = f"[{host}]" if ":" in host else host or "0.0.0.0"
         log.info("Awaiting socket connections on %s:%d.", shown_host, self.port)

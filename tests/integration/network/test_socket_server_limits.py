@@ -317,6 +317,42 @@ def test_a_listener_that_cannot_be_added_keeps_no_other_away() -> None:
         assert all(connect(server, name).ask(b"e") == b"e" for name in server.open_listeners)
 
 
+@pytest.mark.parametrize("host", [LOCAL, ""])
+@pytest.mark.parametrize("port", [-1, 2**16, 2**16 + 12_345])
+def test_a_port_that_is_none_is_a_clear_error(host: str, port: int) -> None:
+    server = SocketServer(SocketServerSettings(endpoints=(EndPoint("L", "PLAINTEXT", host, port),)), Script())
+    with pytest.raises(NetworkError, match=rf":{port}: port out of range"):
+        server.start()
+
+
+def test_a_listener_whose_host_is_no_name_keeps_no_other_away() -> None:
+    first = EndPoint("PLAINTEXT", "PLAINTEXT", LOCAL, 0)
+    with serving(Script(), first) as server:
+        nowhere = [EndPoint(f"NOWHERE{n}", "PLAINTEXT", "no..name", 0) for n in range(3)]
+        free = [EndPoint(f"FREE{n}", "PLAINTEXT", LOCAL, 0) for n in range(3)]
+        with pytest.raises(NetworkError, match=r"failed to bind to no\.\.name:0: .*label empty"):
+            server.use_endpoints_of(SocketServerSettings(endpoints=(first, *nowhere, *free)))
+        assert server.open_listeners == {"PLAINTEXT", "FREE0", "FREE1", "FREE2"}
+
+
+def test_the_port_of_a_removed_listener_is_free_at_once_and_its_clients_are_gone() -> None:
+    script = Script()
+    with serving(script) as server:
+        idle, waiting, hanging = (connect(server) for _ in range(3))
+        assert idle.ask(b"e") == b"e"
+        waiting.send(b"l")
+        hanging.send(b"b")
+        script.wait_handled(3)
+        same_port = EndPoint("OTHER", "PLAINTEXT", LOCAL, server.bound_port("PLAINTEXT"))
+        server.use_endpoints_of(SocketServerSettings(endpoints=(same_port,)))
+        assert connect(server, "OTHER").ask(b"e") == b"e"
+        assert idle.is_closed()
+        assert waiting.is_closed()
+        script.unblock.set()
+        assert hanging.receive() == b"b"
+        assert hanging.is_closed()
+
+
 def test_a_listener_added_during_the_start_serves_nobody_before_it_is_done() -> None:
     script = Script()
     first, added = (EndPoint(name, "PLAINTEXT", LOCAL, 0) for name in ("FIRST", "ADDED"))

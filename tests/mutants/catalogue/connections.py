@@ -94,4 +94,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="                pass\n",
         tests="tests/unit/api/test_giving_way.py -k cycles",
     ),
+    Mutant(
+        breaks="a port that does not exist is refused, and not cut to one that does",
+        file="kafka_zk/network/listener.py",
+        old="        if not 0 <= port <= MAX_PORT:\n",
+        new="        if port < 0:\n",
+        tests=f"{LIMITS} -k port_that_is_none",
+    ),
+    Mutant(
+        breaks="a listener whose host is no name keeps no other away",
+        file="kafka_zk/network/listener.py",
+        old="        except UnicodeError as error:\n",
+        new="        except ZeroDivisionError as error:\n",
+        tests=f"{LIMITS} -k is_no_name",
+    ),
 )
