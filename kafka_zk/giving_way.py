@@ -61,20 +61,21 @@ def give_way() -> None:
 
 
 class InTurns:
-    """While it is entered the greenlet at hand works in turns.
+    """While it is entered the greenlet at hand works in turns. May be entered again inside.
 
     `large`: what it works on is many objects. Python's garbage collector would walk them all in one go; they hold no
     cycles, so it waits until they are gone. Where large work follows on large work without a gap it looks before one
     begins, once too much is there that it has not seen.
     """
 
-    __slots__ = ("_greenlet", "_large")
+    __slots__ = ("_greenlet", "_inside", "_large")
 
     def __init__(self, *, large: bool) -> None:
         self._greenlet: Any = getcurrent()
         self._large = large and (_turn.large_count > 0 or gc.isenabled())
 
     def __enter__(self) -> None:
+        self._inside = self._greenlet in _turn.taking
         _turn.taking.add(self._greenlet)
         _turn.began_ns = _now()
         if self._large:
@@ -84,7 +85,8 @@ class InTurns:
             gc.disable()
 
     def __exit__(self, *_: object) -> None:
-        _turn.taking.discard(self._greenlet)
+        if not self._inside:
+            _turn.taking.discard(self._greenlet)
         if self._large:
             _turn.large_count -= 1
             if not _turn.large_count:

@@ -17,11 +17,10 @@ import time
 from struct import Struct
 from typing import Any, Final
 
-import gevent
-
 from kafka_zk.api.context import RequestContext, Services
 from kafka_zk.api.error_counts import error_tally
 from kafka_zk.api.error_form import error_response
+from kafka_zk.api.late_answers import when_settled
 from kafka_zk.api.registry import PRODUCE_KEY, ApiRegistry, HandledApi
 from kafka_zk.giving_way import InTurns, give_way, take_apart
 from kafka_zk.network.connection import Connection, Deferred, Parts
@@ -249,11 +248,11 @@ class Dispatcher:
         return parts
 
     def _defer(self, exchange: Exchange, pending: Pending[Any]) -> Deferred:
+        """Blocks where a large answer is ready already."""
         deferred = Deferred(lets_next_start=exchange.route.api.lets_next_start)
         if exchange.route.api.key == PRODUCE_KEY:
             _forget_records(exchange.request)
 
-        # What settles it must not be switched: a large answer is made in a greenlet of its own.
         is_large = exchange.timing[1] >= LARGE_FRAME_BYTES
 
         def answer(settled: Pending[Any]) -> None:
@@ -270,10 +269,10 @@ class Dispatcher:
             else:
                 deferred.complete(parts)
 
-        def answer_apart(settled: Pending[Any]) -> None:
-            gevent.spawn(answer, settled)
-
-        pending.on_complete(answer_apart if is_large else answer)
+        if is_large:
+            when_settled(pending, answer)
+        else:
+            pending.on_complete(answer)
         deferred.when_left(pending.leave)
         return deferred
 

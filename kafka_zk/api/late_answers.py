@@ -1,6 +1,6 @@
 """An answer that is made in a greenlet of its own, because who settles what it waits for must not be switched.
 
-Role        For answers that may be large: of the controller, of commits of very many partitions.
+Role        For answers that may be large: of large requests, of the controller, of commits of very many partitions.
 """
 
 from __future__ import annotations
@@ -17,8 +17,26 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+def when_settled(pending: Pending[T], act: Callable[[Pending[T]], object]) -> None:
+    """Blocks as `act`, which raises nothing, where `pending` is settled already: its greenlet is that of who asks.
+
+    Else `act(pending)` is called in a greenlet of its own once it is.
+    """
+
+    def spawn(settled: Pending[T]) -> None:
+        gevent.spawn(act, settled)
+
+    if pending.is_done:
+        act(pending)
+    else:
+        pending.on_complete(spawn)
+
+
 def then_apart(pending: Pending[T], build: Callable[[T], R]) -> Pending[R]:
-    """As `Pending.then`, but `build` gives way. What waits ends with its client as `pending` does."""
+    """As `Pending.then`, but `build` gives way. What waits ends with its client as `pending` does.
+
+    Blocks as `build` where `pending` is settled already.
+    """
     answer: Pending[R] = Pending()
 
     def make(settled: Pending[T]) -> None:
@@ -31,9 +49,6 @@ def then_apart(pending: Pending[T], build: Callable[[T], R]) -> Pending[R]:
         else:
             answer.complete(made)
 
-    def spawn(settled: Pending[T]) -> None:
-        gevent.spawn(make, settled)
-
-    pending.on_complete(spawn)
+    when_settled(pending, make)
     answer.when_left(pending.leave)
     return answer

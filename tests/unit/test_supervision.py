@@ -37,9 +37,7 @@ SPAWNS = {
     "zk/session_life.py SessionLife.keep": FOR_LIFE,
     "supervision.py spawn_for_life": "the loop itself",
     # What serves one request, one connection or one task, and what becomes of that when it fails.
-    "api/data/fetch.py fetch.finish_apart": "one fetch: any error fails its Pending",
-    "api/dispatch.py Dispatcher._defer.answer_apart": "one answer: any error ends its connection",
-    "api/late_answers.py then_apart.spawn": "one answer: any error fails its Pending",
+    "api/late_answers.py when_settled.spawn": "one answer: any error fails its Pending, or ends its connection",
     "api/data/old_fetchers.py answer_old_fetcher": "one fetch: any error fails its Pending",
     "api/data/old_fetchers.py answer_old_fetcher.finish": "one fetch: any error fails its Pending",
     "broker/parts.py Parts._report_log_dir_failure": "one report, one stop: each logs what it meets",

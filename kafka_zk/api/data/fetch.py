@@ -11,12 +11,11 @@ import time
 from collections.abc import Sequence
 from itertools import groupby
 
-import gevent
-
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.data.current_leaders import CurrentLeaders
 from kafka_zk.api.data.old_fetchers import ZSTD_FROM, answer_old_fetcher
+from kafka_zk.api.late_answers import when_settled
 from kafka_zk.api.registry import api
 from kafka_zk.giving_way import in_turns
 from kafka_zk.network.pending import Pending
@@ -117,11 +116,10 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> FetchResponse | Pending
             else:
                 pending.complete(response)
 
-        def finish_apart(done: Pending[list[PartitionRead]]) -> None:
-            gevent.spawn(finish, done)
-
-        # What ends the wait must not be switched.
-        reads.on_complete(finish_apart if ctx.gives_way else finish)
+        if ctx.gives_way:
+            when_settled(reads, finish)
+        else:
+            reads.on_complete(finish)
         pending.when_left(reads.leave)
         return pending
     return _response(ctx, params, context, readable, reads, refused, local_ns)

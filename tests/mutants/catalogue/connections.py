@@ -108,4 +108,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        except ZeroDivisionError as error:\n",
         tests=f"{LIMITS} -k is_no_name",
     ),
+    Mutant(
+        breaks="who enters turns inside of turns goes on with them",
+        file="kafka_zk/giving_way.py",
+        old="        if not self._inside:\n            _turn",
+        new="        if True:\n            _turn",
+        tests="tests/unit/api/test_giving_way.py -k inside_of_turns",
+    ),
+    Mutant(
+        breaks="who settles what a large answer waits for is not switched",
+        file="kafka_zk/api/late_answers.py",
+        old="        gevent.spawn(act, settled)\n",
+        new="        act(settled)\n",
+        tests="tests/unit/api/test_giving_way.py -k ready_early",
+    ),
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any
 
+import gevent
 import pytest
 
 from kafka_zk import giving_way
@@ -18,9 +19,10 @@ from kafka_zk.api import dispatch
 from kafka_zk.api.all import load
 from kafka_zk.api.dispatch import LARGE_FRAME_BYTES, Dispatcher
 from kafka_zk.api.group.list_groups import list_groups
+from kafka_zk.api.late_answers import then_apart
 from kafka_zk.network.connection import Deferred
 from kafka_zk.network.errors import CloseConnection
-from kafka_zk.network.pending import completed
+from kafka_zk.network.pending import Pending, completed
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.header import decode_response_header, encode_request_header, response_header_is_flexible
 from kafka_zk.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -179,6 +181,34 @@ def test_only_who_said_so_is_switched(monkeypatch: pytest.MonkeyPatch) -> None:
     assert turns.count == 1
 
 
+def test_who_enters_turns_inside_of_turns_goes_on_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns(monkeypatch)
+    with giving_way.InTurns(large=False):
+        with giving_way.InTurns(large=True):
+            pass
+        giving_way.give_way()
+    giving_way.give_way()
+    assert turns.count == 1
+
+
+def test_an_answer_that_is_ready_early_is_made_at_once_and_a_late_one_apart() -> None:
+    made_in: list[Any] = []
+
+    def build(value: int) -> int:
+        made_in.append(gevent.getcurrent())
+        return 10 // value
+
+    early = then_apart(completed(5), build)
+    assert early.value == 2
+    assert isinstance(then_apart(completed(0), build).error, ZeroDivisionError)
+    waited: Pending[int] = Pending()
+    late = then_apart(waited, build)
+    waited.complete(2)
+    assert not late.is_done
+    assert late.result() == 5
+    assert [each is gevent.getcurrent() for each in made_in] == [True, True, False]
+
+
 def test_no_collection_walks_the_objects_of_a_large_request() -> None:
     assert gc.isenabled()
     with giving_way.InTurns(large=True):
@@ -232,18 +262,20 @@ def test_a_large_request_that_waited_is_freed_in_turns(broker: Broker, monkeypat
     served = next(api for api in broker.registry if api.name == "DeleteRecords")
     body = next(worst_requests(served.request, 2, "t", FRAME_BYTES)).body
     requests: list[Any] = []
+    sizes: list[int] = []
     decoded = dispatch.Route(served, 2, None).decode_in_turns
 
     def decode(*arguments: Any) -> Any:
         found = decoded(*arguments)
         requests.append(found[0])
+        sizes.append(len(found[0].topics))
         return found
 
     dispatcher = Dispatcher(broker.services, broker.registry)
     client: Any = Client()
     monkeypatch.setattr(dispatch.Route, "decode_in_turns", property(lambda _: decode, lambda *_: None), raising=False)
     answer = dispatcher.handle(frame_of(served.key, 2, body), client)
-    assert len(requests[0].topics) > 1000
+    assert sizes[0] > 1000
     assert isinstance(answer, Deferred)
     answer.result()
     assert requests[0].topics == []
