@@ -89,12 +89,7 @@ class RecordFuture:
 
     def done(self) -> bool:
         """Whether `result` would answer at once."""
-        result, index = self._result, self._index
-        while result.is_done:
-            if not result.parts:
-                return True
-            result, index = result.part_of(index)
-        return False
+        return self._place()[0].is_done
 
     def result(self, timeout_s: float | None = None) -> RecordMetadata:
         """Blocks. Where the record is. Raises what it failed with, or TimeoutException after `timeout_s`."""
@@ -108,20 +103,28 @@ class RecordFuture:
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
-            if not self._result.wait(left_s):
+            result, index = self._place()
+            if not result.wait(left_s):
                 raise TimeoutException(f"Timeout after waiting for {round((timeout_s or 0) * 1000)} ms.")
-            if not self._result.parts:
-                break
-            self._result, self._index = self._result.part_of(self._index)
-        error_of = self._result.error_of
-        return None if error_of is None else error_of(self._index)
+            if not result.parts:
+                return None if result.error_of is None else result.error_of(index)
 
     def metadata(self) -> RecordMetadata:
         """What is known of the record so far; the offset is -1 until it was taken."""
-        result = self._result
-        offset = NO_OFFSET if result.base_offset == NO_OFFSET else result.base_offset + self._index
+        result, index = self._place()
+        offset = NO_OFFSET if result.base_offset == NO_OFFSET else result.base_offset + index
         timestamp = self._timestamp if result.log_append_time_ms == NO_TIMESTAMP else result.log_append_time_ms
         return RecordMetadata(result.topic, result.partition, offset, timestamp, self._key_size, self._value_size)
+
+    def _place(self) -> tuple[BatchResult, int]:
+        """The batch that holds the record now, a part of its first one after a split, and its index there.
+
+        Looked for each time: of two threads that wait for one future, none changes it under the other.
+        """
+        result, index = self._result, self._index
+        while result.is_done and result.parts:
+            result, index = result.part_of(index)
+        return result, index
 
 
 def failed_future(topic: str, partition: int, error: Exception) -> RecordFuture:

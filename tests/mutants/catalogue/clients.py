@@ -220,4 +220,14 @@ MUTANTS: tuple[Mutant, ...] = (
         new="lambda: bool(left) and member.commits.is_idle, 2.0)",
         tests="tests/unit/client/consumer/test_leaving.py -k share_its_time",
     ),
+    Mutant(
+        breaks="two threads may wait for one record of a batch that was split",
+        file="kafka_zk/client/producer/futures.py",
+        old="        result, index = self._result, self._index\n        while result.is_done and result.parts:\n"
+        "            result, index = result.part_of(index)\n        return result, index\n",
+        new="        while self._result.is_done and self._result.parts:\n"
+        "            self._result, self._index = self._result.part_of(self._index)\n"
+        "        return self._result, self._index\n",
+        tests="tests/unit/client/producer/test_futures.py",
+    ),
 )
