@@ -183,12 +183,12 @@ class NodeConnection:
                 self._send(self._waiting.popleft(), now_ms)
             if not self.request_count and now_ms >= self._idle_until_ms():
                 self._disconnect()
-        elif now_ms >= self._setup_deadline_ms:
-            self.lose(DisconnectException(f"Disconnected from node {self.node.id} due to socket setup timeout"), now_ms)
 
     def give_up_overdue(self, now_ms: int) -> None:
-        """Disconnect if an answer is overdue. To be called when what has come was read."""
-        if any(now_ms >= pending.deadline_ms for pending in self._in_flight):
+        """Disconnect if an answer, or the connection itself, is overdue. To be called when what has come was read."""
+        if now_ms >= self._setup_deadline_ms:
+            self.lose(DisconnectException(f"Disconnected from node {self.node.id} due to socket setup timeout"), now_ms)
+        elif any(now_ms >= pending.deadline_ms for pending in self._in_flight):
             log.info("[%s] Disconnecting from node %s due to request timeout.", self._settings.log_prefix, self.node.id)
             self.lose(TimeoutException(f"Disconnected from node {self.node.id} due to timeout"), now_ms)
 
@@ -201,6 +201,8 @@ class NodeConnection:
             if self.state is State.CONNECTING:
                 channel.finish_connect()
                 self.state = State.CHECKING_API_VERSIONS
+                # As long as any request: a broker that is busy takes connections at once, and answers later.
+                self._setup_deadline_ms = now_ms + self._settings.request_timeout_ms
                 self._ask_for_versions(API_VERSIONS_REQUEST.max_version, now_ms)
             if events & selectors.EVENT_WRITE and channel.has_unsent:
                 channel.write()
@@ -339,6 +341,7 @@ class NodeConnection:
         else:
             self.versions = NodeVersions(answer)
             self.state = State.READY
+            self._setup_deadline_ms = NEVER_MS
             self._failure_count = 0
             # The next connection asks the resolver again: the host may have moved.
             self._addresses.clear()

@@ -230,4 +230,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "        return self._result, self._index\n",
         tests="tests/unit/client/producer/test_futures.py",
     ),
+    Mutant(
+        breaks="a connection that was made while the program was away is used",
+        file="kafka_zk/client/network/node_connection.py",
+        old="                self._setup_deadline_ms = now_ms + self._settings.request_timeout_ms\n",
+        new="",
+        tests="tests/unit/client/network/test_network_client.py -k program_was_away",
+    ),
+    Mutant(
+        breaks="a connection that is not ready in time is given up",
+        file="kafka_zk/client/network/node_connection.py",
+        old="        if now_ms >= self._setup_deadline_ms:\n",
+        new="        if now_ms < 0:\n",
+        tests="tests/unit/client/network/test_network_client.py -k not_ready_in_time",
+    ),
 )

@@ -16,6 +16,7 @@ from kafka_zk.client.network.backoff import ExponentialBackoff
 from kafka_zk.client.network.cluster_snapshot import Node
 from kafka_zk.client.network.metadata import ClusterMetadata, MetadataSettings
 from kafka_zk.client.network.network_client import NetworkClient
+from kafka_zk.client.network.node_connection import State
 from kafka_zk.client.network.settings import NetworkSettings
 from kafka_zk.clock import Clock, SimClock, SystemClock
 from kafka_zk.protocol.errors import UnsupportedVersion
@@ -349,6 +350,32 @@ def test_a_pause_is_not_shortened_by_a_later_answer(broker: ScriptedBroker) -> N
     calls.wait_for(2)
     assert client.retry_wait_ms(1) == 5000
     client.close()
+
+
+def test_a_connection_that_was_made_while_the_program_was_away_is_used(broker: ScriptedBroker) -> None:
+    """It was there in time; nobody looked. ApiVersions is asked from then on, and has a request's time."""
+    clock = SimClock()
+    client = client_of(Address(broker.host, broker.port), clock=clock)
+    assert not client.ready(-1)
+    assert client._selector.select(PATIENCE_S), "the connection is there"
+    clock.advance(20_001)
+    client.poll(0)
+    assert client.connection_count() == 1
+    poll_until(client, lambda: client.ready(-1))
+    client.close()
+
+
+def test_a_connection_that_is_not_ready_in_time_is_given_up() -> None:
+    clock = SimClock()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        client = client_of(Address("127.0.0.1", silent.getsockname()[1]), clock=clock)
+        calls = Calls(client)
+        calls.list_groups(-1, timeout_ms=100_000)
+        poll_until(client, lambda: client._connections[-1].state is State.CHECKING_API_VERSIONS)
+        clock.advance(20_000)
+        client.poll(0)
+        assert [str(each) for each in calls.outcomes] == ["Disconnected from node -1 due to socket setup timeout"]
+        client.close()
 
 
 def test_a_host_is_looked_up_again_when_a_connection_to_it_was_lost(
