@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import gevent
 import pytest
 
 from kafka_zk.client.errors import IllegalStateException
 from kafka_zk.client.network.cluster_snapshot import ClusterSnapshot
+from kafka_zk.client.network.metadata import ClusterMetadata
 from kafka_zk.client.producer.futures import RecordMetadata
 from kafka_zk.protocol.errors import ErrorCode, TopicAuthorizationFailed
 from tests.unit.client.producer.conftest import PATIENCE_S, Produce, TakingBroker
@@ -79,15 +82,23 @@ def test_a_topic_that_was_denied_is_asked_for_again(broker: TakingBroker, produc
     assert producer.send("t", b"1").result(PATIENCE_S).offset == 0
 
 
+class Going:
+    """Metadata in which every topic is gone as soon as somebody has looked."""
+
+    def __init__(self, metadata: ClusterMetadata) -> None:
+        self._metadata = metadata
+        self._snapshots = [metadata.snapshot]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._metadata, name)
+
+    @property
+    def snapshot(self) -> ClusterSnapshot:
+        return self._snapshots.pop() if self._snapshots else ClusterSnapshot({})
+
+
 def test_partitions_are_told_though_the_topic_goes_at_that_moment(broker: TakingBroker, produce: Produce) -> None:
     producer = produce(broker)
     producer.partitions_for("t")
-    wait = producer._wait_for_topic
-
-    def gone_behind(*wanted: object) -> object:
-        found = wait(*wanted)  # type: ignore[arg-type]
-        producer._metadata.snapshot = ClusterSnapshot({})
-        return found
-
-    producer._wait_for_topic = gone_behind  # type: ignore[method-assign,assignment]
+    producer._metadata = cast(Any, Going(producer._metadata))
     assert [each.partition for each in producer.partitions_for("t")] == [0]
