@@ -64,4 +64,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/coordinator/test_failed_directory.py -k sent",
     ),
+    Mutant(
+        breaks="overrides of a deleted topic are not written into the next one of its name",
+        file="kafka_zk/controller/store.py",
+        old="        self._count_removal()\n",
+        new="",
+        tests="tests/simulation/test_controller_topics.py -k next_one",
+    ),
 )
