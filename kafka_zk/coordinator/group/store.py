@@ -3,7 +3,8 @@
 Role        Acts, through the ReplicaManager. Knows nothing about groups.
 Invariants  `done` is called exactly once for each append, without switching: at once, or when the batch is committed.
             What one partition is asked to take stands in its log in the order of asking: a large compressed batch is
-            checked in a thread, and what comes later waits for it. Nobody waits for replicas there.
+            checked in a thread, and what comes later waits for it. Nobody waits for replicas there. What was asked in
+            one leader epoch is not appended in another.
             Batches carry a producer id in transactions only; those of offsets have the base sequence 0 and those of
             groups none, because Apache's have.
 Source      Kafka 3.9 GroupMetadataManager: appendForGroup, storeOffsets, cleanupGroupMetadata.
@@ -20,7 +21,7 @@ from kafka_zk.clock import Clock
 from kafka_zk.coordinator.group.stored_batches import stored_batches
 from kafka_zk.log.turn import Turn
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.errors import BrokerError, ErrorCode, UnknownServerError
+from kafka_zk.protocol.errors import BrokerError, ErrorCode, NotLeaderOrFollower, UnknownServerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import NO_SEQUENCE, Batch
 from kafka_zk.record.builder import build_batch
@@ -82,11 +83,6 @@ class OffsetsLog:
         producer: Producer = NO_PRODUCER,
     ) -> None:
         """Blocks. Append one batch, as part of the transaction of `producer`; `done` learns how it went."""
-        try:
-            self._replica_manager.get_partition(TopicPartition(GROUP_METADATA_TOPIC, partition))
-        except BrokerError:
-            done(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
-            return
         result = self._append(partition, records, self._required_acks, base_sequence, producer)
         if isinstance(result, Pending):
             result.on_complete(lambda settled: _tell(done, settled.value[0]))
@@ -117,6 +113,11 @@ class OffsetsLog:
         producer: Producer = NO_PRODUCER,
     ) -> list[AppendInfo | AppendFailure] | Pending[list[AppendInfo | AppendFailure]]:
         try:
+            hosted = self._replica_manager.get_partition(TopicPartition(GROUP_METADATA_TOPIC, partition))
+        except BrokerError:
+            return [AppendFailure(NotLeaderOrFollower())]
+        leader_epoch = hosted.leader_epoch
+        try:
             now_ms = self._clock.wall_ms()
             batch = build_batch(
                 [Record(offset, now_ms, key, value) for offset, (key, value) in enumerate(records)],
@@ -130,6 +131,9 @@ class OffsetsLog:
             if turn is None:
                 turn = self._turns[partition] = Turn()
             with turn:
+                if not hosted.is_leader or hosted.leader_epoch != leader_epoch:
+                    # Groups were loaded anew since: what was decided by those of before is not part of them.
+                    return [AppendFailure(NotLeaderOrFollower())]
                 return self._replica_manager.append_records(
                     [(GROUP_METADATA_TOPIC, partition, memoryview(batch))],
                     required_acks=acks,

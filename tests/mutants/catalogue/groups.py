@@ -71,4 +71,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/simulation/test_controller_topics.py -k next_one",
     ),
+    Mutant(
+        breaks="what was asked in one leader epoch is not appended to __consumer_offsets in another",
+        file="kafka_zk/coordinator/group/store.py",
+        old="if not hosted.is_leader or hosted.leader_epoch != leader_epoch:",
+        new="if not hosted.is_leader:",
+        tests="tests/unit/coordinator/test_overtaking.py -k its_turn",
+    ),
 )

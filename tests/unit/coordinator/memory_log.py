@@ -54,7 +54,7 @@ class MemoryLog:
     def get_partition(self, topic_partition: TopicPartition) -> Any:
         if topic_partition.partition not in self.led:
             raise NotLeaderOrFollower
-        return SimpleNamespace(log=self._log(topic_partition.partition))
+        return SimpleNamespace(log=self._log(topic_partition.partition), is_leader=True, leader_epoch=0)
 
     def append_records(
         self, entries: Sequence[tuple[str, int, memoryview]], *, required_acks: int, **_: Any

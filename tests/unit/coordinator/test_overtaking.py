@@ -70,6 +70,26 @@ def test_a_commit_stands_behind_the_tombstones_of_a_deletion_that_came_before_it
     assert committed(made, first) == 9
 
 
+def test_what_waits_for_its_turn_is_refused_once_the_partition_was_led_by_others(made: Coordinated) -> None:
+    """It was decided by what was in memory before: the load since then knows nothing of it."""
+    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
+    assert commit(made, [first, second], 5) == {ErrorCode.NONE}
+    turn = made.coordinator._log._turns[0]
+    turn.take()
+    committing = gevent.spawn(commit, made, [first], 9)
+    deletion = gevent.spawn(made.coordinator.delete_offsets, GROUP, [second])
+    wait(lambda: len(turn._waiting) == 2)
+    made.follow(epoch=1)
+    made.lead(epoch=2)
+    turn.leave()
+    assert committing.get() == {ErrorCode.NOT_COORDINATOR}
+    assert deletion.get() == (ErrorCode.NOT_COORDINATOR, {})
+    for epoch in (3, 5):
+        assert [committed(made, each) for each in (first, second)] == [5, 5]
+        made.follow(epoch)
+        made.lead(epoch + 1)
+
+
 @pytest.mark.parametrize("comes_back", [False, True])
 def test_what_is_deleted_while_a_commit_is_sorted_out_in_turns_is_not_committed(
     made: Coordinated, comes_back: bool
