@@ -15,7 +15,7 @@ from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk.entity_configs import controller_check
 from kafka_zk.zk.errors import BadVersion, NodeExists, NoNode, NotTried, RolledBack, ZkError
 from kafka_zk.zk.existing import existing
-from kafka_zk.zk.operations import ANY_VERSION, Check, Create, Operation, SetData
+from kafka_zk.zk.operations import Check, Create, Operation, SetData
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.znodes import (
     ConfigEntityZNode,
@@ -102,9 +102,7 @@ def _create_with_config(zk: ZkClient, topic: str, assignment: TopicAssignment, o
     return not failed
 
 
-def write_topic_assignment(
-    zk: ZkClient, topic: str, assignment: TopicAssignment, *, zk_version: int = ANY_VERSION
-) -> None:
+def write_topic_assignment(zk: ZkClient, topic: str, assignment: TopicAssignment, *, zk_version: int) -> None:
     """Blocks. Replace a topic's assignment (more partitions). `assignment` must carry the topic's id.
 
     Raises NoNode, BadVersion.

@@ -26,10 +26,10 @@ from kafka_zk.tools.kafka_topics.configs import check_names, check_overrides
 from kafka_zk.tools.kafka_topics.options import COLLISION_WARNING, INTERNAL_TOPICS, configs, replica_assignment
 from kafka_zk.tools.options import Options
 from kafka_zk.zk.entity_configs import announce_config_change, entity_config
-from kafka_zk.zk.errors import NodeExists, NoNode
+from kafka_zk.zk.errors import BadVersion, NodeExists, NoNode
 from kafka_zk.zk.registration import live_brokers
 from kafka_zk.zk.session import ZkClient
-from kafka_zk.zk.topics import topic_assignment, topic_names, write_topic_assignment
+from kafka_zk.zk.topics import topic_names, versioned_topic_assignment, write_topic_assignment
 from kafka_zk.zk.znodes import (
     ConfigEntityZNode,
     DeleteTopicsTopicZNode,
@@ -222,9 +222,10 @@ def _change_configs(name: str, change: Change, zk: ZkClient) -> None:
 def _add_partitions(name: str, change: Change, total_count: int, zk: ZkClient) -> None:
     if name in INTERNAL_TOPICS:
         raise illegal_argument(f"The number of partitions for the internal topic {name} cannot be changed.")
-    topic = topic_assignment(zk, name)
-    if topic is None or not topic.partitions:
+    found = versioned_topic_assignment(zk, name)
+    if found is None or not found[0].partitions:
         raise InvalidTopicException(f"The topic {name} does not exist")
+    topic, zk_version = found
     existing = {index: list(replicas.replicas) for index, replicas in topic.partitions.items()}
     brokers = _broker_racks(zk, disable_rack_aware=change.disable_rack_aware)
     if 0 not in existing:
@@ -241,7 +242,10 @@ def _add_partitions(name: str, change: Change, total_count: int, zk: ZkClient) -
         _check_given(given, len(existing[0]), {broker.broker_id for broker in brokers})
     added = given or assign_more_replicas(brokers, existing, total_count)
     partitions = dict(topic.partitions) | {index: PartitionReplicas(tuple(ids)) for index, ids in added.items()}
-    write_topic_assignment(zk, name, TopicAssignment(partitions, topic.topic_id))
+    try:
+        write_topic_assignment(zk, name, TopicAssignment(partitions, topic.topic_id), zk_version=zk_version)
+    except BadVersion:
+        raise _admin_operation_failed(f"The partitions of topic {name} have been changed by somebody else.") from None
 
 
 def _check_given(given: Assignment, factor: int, live: set[int]) -> None:

@@ -99,4 +99,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="    return change.topic_partition.topic, UUID(int=6)\n",
         tests="tests/unit/replication/test_isr_changes.py -k next_one",
     ),
+    Mutant(
+        breaks="partitions that are added while the tool adds others stay",
+        file="kafka_zk/tools/kafka_topics/zookeeper_changes.py",
+        old="topic.topic_id), zk_version=zk_version)",
+        new="topic.topic_id), zk_version=-1)",
+        tests="tests/unit/tools/test_topics_growth_in_zookeeper.py",
+    ),
 )
