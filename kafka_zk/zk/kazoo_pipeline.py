@@ -16,6 +16,7 @@ import ssl
 import time
 from typing import Any
 
+import gevent
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionDropped
 from kazoo.protocol.connection import ConnectionHandler, int_struct
@@ -47,7 +48,8 @@ class PipeliningConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo ha
         self._silence = Silence(0, 0)
 
     def _expand_client_hosts(self) -> list[Any]:
-        servers: list[Any] = super()._expand_client_hosts()
+        """Blocks. kazoo asks the resolver in the loop: one that does not answer would stop everybody for seconds."""
+        servers: list[Any] = gevent.get_hub().threadpool.apply(super()._expand_client_hosts)
         return sorted(servers, key=lambda server: server == self._tried_last)
 
     def _connect(self, host: Any, hostip: Any, port: Any) -> Any:

@@ -140,4 +140,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="for (outcome,) in (self._zk.multi([Delete(path)]) for path in old):",
         tests="tests/unit/zk/test_sequence_listener.py -k few_rounds",
     ),
+    Mutant(
+        breaks="a resolver that does not answer does not stop the loop",
+        file="kafka_zk/zk/kazoo_pipeline.py",
+        old="gevent.get_hub().threadpool.apply(super()._expand_client_hosts)",
+        new="super()._expand_client_hosts()",
+        tests="tests/unit/zk/test_silent_servers.py -k resolver",
+    ),
 )

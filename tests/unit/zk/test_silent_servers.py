@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -220,3 +221,16 @@ def test_a_server_that_was_given_up_is_tried_last(monkeypatch: pytest.MonkeyPatc
     wire.client.hosts = [("10.0.0.1", 2181), ("10.0.0.2", 2181), ("10.0.0.3", 2181)]
     for _ in range(20):
         assert wire.client._connection._expand_client_hosts()[-1] == ("10.0.0.1", "10.0.0.1", 2181)
+
+
+def test_a_resolver_that_does_not_answer_does_not_stop_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_in: list[int] = []
+
+    def getaddrinfo(host: str, port: int, *_: Any) -> list[Any]:
+        asked_in.append(threading.get_ident())
+        return [(0, 0, 0, "", ("10.0.0.1", port))]
+
+    monkeypatch.setattr(kazoo_connection.socket, "getaddrinfo", getaddrinfo)
+    client = pipeline(KazooClient("zk1:2181", handler=Wire()))
+    assert client._connection._expand_client_hosts() == [("zk1", "10.0.0.1", 2181)]
+    assert asked_in and threading.get_ident() not in asked_in
