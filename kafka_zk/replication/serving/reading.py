@@ -14,6 +14,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_zk.protocol.errors import (
+    NotLeaderOrFollower,
     OffsetNotAvailable,
     OffsetOutOfRange,
     PolicyViolation,
@@ -193,12 +194,16 @@ def find_offset(
         return FoundOffset(NO_TIMESTAMP, log.log_start_offset, _epoch_at_start(log))
     if timestamp == SpecialTimestamp.LATEST_TIERED:
         return NOTHING_FOUND
+    leader_epoch = partition.leader_epoch
     if timestamp == SpecialTimestamp.MAX_TIMESTAMP:
         found = log.max_timestamp_offset()
     elif timestamp < 0:
         raise UnsupportedVersion
     else:
         found = log.offset_for_timestamp(timestamp)
+    if partition.log is not log or partition.leader_epoch != leader_epoch:
+        # While this looked it was deleted, moved or cut: that nothing was found would say nothing, and be believed.
+        raise NotLeaderOrFollower
     if found is None or found.offset >= end_offset(log, up_to):
         _check_committed_known(partition, log, up_to)
         return NOTHING_FOUND

@@ -83,4 +83,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="}",
         tests="tests/unit/replication/test_leaderships_end.py -k isr_change",
     ),
+    Mutant(
+        breaks="a look-up by time does not say that there is nothing in a log that has gone",
+        file="kafka_zk/replication/serving/reading.py",
+        old="    if partition.log is not log or partition.leader_epoch != leader_epoch:\n",
+        new="    if False:\n",
+        tests="tests/unit/replication/test_leaderships_end.py -k look_up",
+    ),
 )

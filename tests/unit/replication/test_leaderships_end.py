@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import gevent
 import pytest
 
+from kafka_zk.log import unified_log
 from kafka_zk.log.append.checking import CHECK_POOLED_BYTES
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.protocol.errors import ErrorCode, NotLeaderOrFollower
 from kafka_zk.record import Codec, Record, build_batch
+from kafka_zk.record.batch import Batch
+from kafka_zk.record.record import times_of
 from kafka_zk.replication.leading.isr_changes import RETRY_MS
 from kafka_zk.replication.partition import Partition
 from kafka_zk.replication.serving import append
@@ -20,7 +24,7 @@ from kafka_zk.replication.serving.append import ENTRIES_A_LOOK, AppendFailure
 
 from .broker import Broker, answered, fetch_request, records, topic_id
 from .test_leadership import LAG_MS, stop
-from .test_offsets import EARLIEST, list_offsets
+from .test_offsets import EARLIEST, MAX_TIMESTAMP, list_offsets
 
 OTHER = "other"
 INDEXES = range(ENTRIES_A_LOOK)
@@ -222,3 +226,31 @@ def test_an_isr_change_is_not_sent_again_for_another_leadership(
     assert broker.controller.proposed == [[1]], "broker 2 may be in sync with what is there now"
     broker.clock.advance(LAG_MS + LAG_MS // 2)
     assert broker.controller.proposed == [[1], [1]], "the new leadership proposes for itself"
+
+
+# --- look-ups by time ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("timestamp", [1_000, MAX_TIMESTAMP])
+@pytest.mark.parametrize("meanwhile", [lead_again, make_anew, follow])
+def test_a_look_up_by_time_does_not_say_that_there_is_nothing_in_what_has_gone(
+    led: Broker, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[Broker], None], timestamp: int
+) -> None:
+    led.produce(3, codec=Codec.GZIP)
+    for _ in range(2):
+        led.call(fetch_request(3, replica=2), 12)
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(batch: Batch) -> list[tuple[int, int]]:
+        begun.set()
+        may_go_on.wait(30)
+        return times_of(batch)
+
+    monkeypatch.setattr(unified_log, "times_of", slowly)
+    look_up = gevent.spawn(list_offsets, led, timestamp)
+    while not begun.is_set():
+        gevent.sleep(0)
+    meanwhile(led)
+    may_go_on.set()
+    look_up.join()
+    assert (look_up.value.error_code, look_up.value.offset) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
