@@ -217,6 +217,13 @@ class Controller:
             self.order(BROKERS)
             self.tell_metadata()
 
+    def next_epoch(self) -> None:
+        """The leader goes on leading, in another epoch: as after any change of the replicas or a new controller."""
+        if self.leader != NOBODY:
+            self._changed()
+            self.order(BROKERS)
+            self.tell_metadata()
+
     def elect(self, *, unclean: bool = False) -> None:
         usable = [each for each in BROKERS if each in self._usable() and each in self.replicas]
         clean = [each for each in usable if each in self.isr]

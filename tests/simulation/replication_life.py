@@ -24,13 +24,16 @@ ACKS_TIMEOUT_MS = 4_000
 
 class Life:
     """`unclean`: whether elections outside the ISR happen, which may lose records; `reassigns`: whether replicas go
-    to other brokers and return."""
+    to other brokers and return; `passes`: whether the leader often begins another epoch, or hears of its own again."""
 
-    def __init__(self, folder: Path, seed: int, *, unclean: bool = False, reassigns: bool = False) -> None:
+    def __init__(
+        self, folder: Path, seed: int, *, unclean: bool = False, reassigns: bool = False, passes: bool = False
+    ) -> None:
         self.cluster = Cluster(folder, seed)
         self.chance = self.cluster.chance
         self._unclean = unclean
         self._reassigns = reassigns
+        self._passes = passes
         self._written = 0
         self.told: list[str] = []
         self.acknowledged: dict[int, bytes] = {}
@@ -62,6 +65,7 @@ class Life:
             self.fail_directory,
             *([self.elect_uncleanly] if self._unclean else []),
             *([self.reassign] * 3 if self._reassigns else []),
+            *([self.begin_epoch, self.begin_epoch, self.prefer, self.repeat_order] if self._passes else []),
         ]
         for _ in range(STEPS):
             self.chance.choice(steps)()
@@ -136,6 +140,14 @@ class Life:
         broker_id = self.chance.choice(BROKERS)
         self._tell(f"prefer {broker_id}")
         self.cluster.controller.prefer(broker_id)
+
+    def begin_epoch(self) -> None:
+        self._tell("next epoch")
+        self.cluster.controller.next_epoch()
+
+    def repeat_order(self) -> None:
+        self._tell("order again")
+        self.cluster.controller.order(BROKERS)
 
     def reassign(self) -> None:
         target = tuple(self.chance.sample(BROKERS, self.chance.choice((1, 2, 2, 3))))
