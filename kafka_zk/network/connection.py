@@ -72,6 +72,7 @@ class Connection:
         "_held",
         "_host",
         "_index",
+        "_is_mid_answer",
         "_muted_until_ns",
         "_out",
         "_parking",
@@ -108,6 +109,7 @@ class Connection:
         self._dropped = False
         self._has_ended = False
         self._has_place = False
+        self._is_mid_answer = False
         self._muted_until_ns = 0
         self.client_host = client_host
         self.client_port = client_port
@@ -216,6 +218,8 @@ class Connection:
         except Exception:
             # A bug of ours ends this connection, never the listener.
             log.exception("%s Processor got uncaught exception; closing %s", self._host.log_prefix, self.connection_id)
+            if not self._is_mid_answer:
+                self._send_last_answers()
         finally:
             self._end()
 
@@ -353,8 +357,11 @@ class Connection:
         transport = self._transport
         assert transport is not None
         stamp[0] = time.monotonic_ns()
+        self._is_mid_answer = True
         try:
             sent_bytes = transport.send(parts)
+            # What fails in between leaves half an answer, behind which nothing can be sent.
+            self._is_mid_answer = False
             # Only now: others have counted theirs meanwhile.
             self._host.outgoing_bytes += sent_bytes
         finally:

@@ -7,10 +7,11 @@ import random
 import socket
 import struct
 
+import gevent
 import pytest
 
 from kafka_zk.network.frames import MIN_LARGE_BYTES
-from tests.integration.network.harness import Script, connect, framed, resident_bytes, serving
+from tests.integration.network.harness import Script, Slice, answer, connect, framed, resident_bytes, serving
 
 TLS_CLIENT_HELLO = bytes.fromhex("16030100c8010000c40303") + bytes(200)
 
@@ -65,6 +66,50 @@ def test_a_bug_in_the_handler_ends_only_its_own_connection(caplog: pytest.LogCap
         assert client.is_closed()
         assert other.ask(b"e") == b"e"
         assert "RuntimeError: a bug in the handler" in caplog.text
+
+
+def test_what_was_asked_before_a_request_that_meets_a_bug_is_answered() -> None:
+    script = Script()
+    with serving(script) as server:
+        client = connect(server)
+        client.send(b"n", b"e2", b"x", b"e4")
+        script.wait_handled(3)
+        script.deferred[b"n"].complete(answer(b"late"))
+        assert [client.receive(), client.receive()] == [b"late", b"e2"]
+        assert client.is_closed()
+        assert script.handled == [b"n", b"e2", b"x"]
+
+
+def test_behind_half_an_answer_nothing_is_sent() -> None:
+    class Broken(Slice):
+        @property
+        def is_intact(self) -> bool:  # type: ignore[override]
+            script.deferred[b"n"].complete(answer(b"late"))
+            raise RuntimeError("a bug in a slice")
+
+        @is_intact.setter
+        def is_intact(self, _: bool) -> None:
+            pass
+
+    script = Script()
+    head = framed(bytes(100_000))[:4]
+    script.answers.append([head, Broken(-1, 0, 100_000)])
+    with serving(script) as server:
+        client = connect(server)
+        client.send(b"s", b"n")
+        assert client.receive_exactly(4) == head
+        assert client.is_closed()
+
+
+def test_ten_thousand_requests_at_once_are_answered_in_order_whenever_the_client_reads() -> None:
+    requests = [b"e%d" % number for number in range(10_000)]
+    with serving(Script(), send_buffer_bytes=4096) as server:
+        client, other = connect(server, receive_buffer_bytes=4096), connect(server)
+        sending = gevent.spawn(client.send, *requests)
+        for _ in range(100):
+            assert other.ask(b"e") == b"e"
+        assert [client.receive() for _ in requests] == requests
+        sending.get()
 
 
 def test_a_frame_that_comes_byte_by_byte_is_a_frame() -> None:

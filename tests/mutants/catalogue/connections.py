@@ -122,4 +122,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        act(settled)\n",
         tests="tests/unit/api/test_giving_way.py -k ready_early",
     ),
+    Mutant(
+        breaks="what was asked before a request that meets a bug is answered",
+        file="kafka_zk/network/connection.py",
+        old="            if not self._is_mid_answer:\n                self._send_last_answers()\n",
+        new="",
+        tests="tests/integration/network/test_socket_server_garbage.py -k meets_a_bug",
+    ),
+    Mutant(
+        breaks="nothing is sent behind half an answer",
+        file="kafka_zk/network/connection.py",
+        old="            if not self._is_mid_answer:\n",
+        new="            if True:\n",
+        tests="tests/integration/network/test_socket_server_garbage.py -k half_an_answer",
+    ),
 )
