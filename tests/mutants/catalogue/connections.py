@@ -136,4 +136,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            if True:\n",
         tests="tests/integration/network/test_socket_server_garbage.py -k half_an_answer",
     ),
+    Mutant(
+        breaks="a connection that ends gives the memory of its requests back",
+        file="kafka_zk/network/connection.py",
+        old="        self._reader.close()\n",
+        new="",
+        tests="tests/integration/network/test_socket_server_odd_clients.py",
+    ),
 )
