@@ -98,8 +98,13 @@ class Channel:
     def read(self) -> list[bytes | bytearray]:
         """The frames that are complete now, without their sizes. Raises OSError, also when the broker hung up."""
         frames: list[bytes | bytearray] = []
-        while self._receive_some(frames):
-            pass
+        try:
+            while self._receive_some(frames):
+                pass
+        except OSError:
+            # What was complete before the end is an answer; the next call meets the end again.
+            if not frames:
+                raise
         return frames
 
     def _receive_some(self, frames: list[bytes | bytearray]) -> bool:

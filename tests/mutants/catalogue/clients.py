@@ -244,4 +244,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        if now_ms < 0:\n",
         tests="tests/unit/client/network/test_network_client.py -k not_ready_in_time",
     ),
+    Mutant(
+        breaks="an answer is taken though the broker hung up behind it",
+        file="kafka_zk/client/network/channel.py",
+        old="            if not frames:\n                raise\n",
+        new="            raise\n",
+        tests="tests/unit/client/network/test_channel.py",
+    ),
 )
