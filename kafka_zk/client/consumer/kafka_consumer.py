@@ -99,6 +99,9 @@ class KafkaConsumer:
             if not wanted:
                 self.unsubscribe()
                 return
+            if self._parts.member is not None:
+                # Of partitions that go: no rebalance will come for their last commit.
+                self._parts.member.commits.commit_if_due(self._clock.monotonic_ms())
             self._subscriptions.assign(wanted)
             self._metadata.set_topics({partition.topic for partition in wanted}, self._clock.monotonic_ms())
 

@@ -251,4 +251,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            raise\n",
         tests="tests/unit/client/network/test_channel.py",
     ),
+    Mutant(
+        breaks="what was read of partitions that are assigned no more is committed",
+        file="kafka_zk/client/consumer/kafka_consumer.py",
+        old="                self._parts.member.commits.commit_if_due(self._clock.monotonic_ms())\n",
+        new="                pass\n",
+        tests="tests/unit/client/consumer/test_leaving.py -k assigned_no_more",
+    ),
 )

@@ -215,3 +215,12 @@ def test_all_waits_of_a_close_share_its_time(group: Group, monkeypatch: pytest.M
     monkeypatch.setattr(consumer._loop, "wait_for", wait_for)
     consumer.close(2)
     assert waits == [2, 0]
+
+
+def test_what_was_read_of_partitions_that_are_assigned_no_more_is_committed(group: Group) -> None:
+    more: dict[str, object] = {"enable_auto_commit": True, "auto_commit_interval_ms": 0}
+    with KafkaConsumer(settings(group.broker.bootstrap, group_id="g", **more)) as consumer:
+        consumer.assign([T0])
+        consumer.seek(T0, 7)
+        consumer.assign([TopicPartition("t", 1)])
+    assert group.heard == [("commit", (-1, 7))]
