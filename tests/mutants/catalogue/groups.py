@@ -78,4 +78,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="if not hosted.is_leader:",
         tests="tests/unit/coordinator/test_overtaking.py -k its_turn",
     ),
+    Mutant(
+        breaks="a static member whose new id took long to store has a session from its answer on",
+        file="kafka_zk/coordinator/group/decisions/syncing.py",
+        old="    group.answer_join(member, result, step)\n    keep_alive(member, step)\n",
+        new="    group.answer_join(member, result, step)\n",
+        tests="tests/unit/coordinator/test_static_members.py -k longer_than",
+    ),
 )

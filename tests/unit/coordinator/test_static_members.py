@@ -53,6 +53,20 @@ def test_the_new_id_is_told_only_once_it_is_stored():
     assert answers[0].error is ErrorCode.NONE
 
 
+def test_a_new_id_that_took_longer_than_a_session_to_store_has_a_session_from_its_answer_on():
+    """While its answer is owed a member is kept; afterwards it must be heard of again, or its place would never go."""
+    scene, _ = static_group("a")
+    scene.log.holds_back = True
+    answers = scene.join(instance="a")
+    scene.advance(15_000)
+    scene.log.release()
+    assert answers[0].error is ErrorCode.NONE
+    scene.advance(9_999)
+    assert list(scene.group.members) == [answers[0].member_id]
+    scene.advance(2)
+    assert not scene.group.members
+
+
 def test_a_new_id_that_cannot_be_stored_is_taken_back():
     scene, ids = static_group("a")
     scene.log.error = ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -136,6 +136,7 @@ def _on_replacement_stored(group: Group, what: StaticReplacement, error: ErrorCo
         # Named as leader, an old client would assign, and a stable group would not hear of it.
         result = group.current_generation(what.new_member_id)._replace(leader_id=what.old_leader_id, members=())
     group.answer_join(member, result, step)
+    keep_alive(member, step)
 
 
 def _revert(group: Group, what: StaticReplacement, step: Step) -> None:
