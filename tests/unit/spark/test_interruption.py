@@ -1,0 +1,108 @@
+"""A job that is interrupted or terminated ends at once, with one line and its code, and nothing is left of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from kafka_zk.spark.cli.interruption import LINE
+from tests.support.processes import wait_until
+
+JOB = """
+import subprocess, sys, threading
+from pathlib import Path
+from kafka_zk.spark.cli import interruption
+interruption.LIMIT_S = float(sys.argv[2])
+interruption.end_on_interrupt(Path(sys.argv[1]))
+jvm = subprocess.Popen(["sleep", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print(jvm.pid, flush=True)
+{work}
+threading.Event().wait()
+"""
+FOR_EVER, SHORT = "1000", "0.1"
+
+
+@contextmanager
+def job(scratch: Path, limit_s: str, work: str = "", **streams: int) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A job at work, and the process id of what it has started."""
+    scratch.mkdir()
+    (scratch / "file").write_text("")
+    command = [sys.executable, "-c", JOB.format(work=work), str(scratch), limit_s]
+    given = {"stderr": subprocess.PIPE, **streams}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **given) as process:  # type: ignore[call-overload]
+        assert process.stdout is not None
+        jvm = int(process.stdout.readline())
+        try:
+            yield process, jvm
+        finally:
+            process.kill()
+            with suppress(ProcessLookupError):
+                os.kill(jvm, signal.SIGKILL)
+
+
+def is_alive(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/stat")
+    try:
+        return status.read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_job_and_its_jvm_with_one_line(tmp_path: Path, number: signal.Signals) -> None:
+    with job(tmp_path / "scratch", FOR_EVER) as (process, jvm):
+        process.send_signal(number)
+        _, told = process.communicate()
+        assert (process.returncode, told) == (128 + number, f"{LINE}\n")
+        assert not (tmp_path / "scratch").exists()
+        wait_until(lambda: not is_alive(jvm), "the JVM ends")
+
+
+def test_who_read_the_line_may_have_ended(tmp_path: Path) -> None:
+    with job(tmp_path / "scratch", FOR_EVER) as (process, jvm):
+        assert process.stderr is not None
+        process.stderr.close()
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+        wait_until(lambda: not is_alive(jvm), "the JVM ends")
+
+
+def test_a_job_without_stderr_ends_too(tmp_path: Path) -> None:
+    with job(tmp_path / "scratch", FOR_EVER, "sys.stderr = None") as (process, _):
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 143
+
+
+def test_a_line_that_nobody_reads_does_not_hold_the_end_up(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    try:
+        os.set_blocking(writer, False)
+        with pytest.raises(BlockingIOError):
+            while True:
+                os.write(writer, b"x" * 65536)
+        os.set_blocking(writer, True)
+        with job(tmp_path / "scratch", SHORT, stderr=writer) as (process, jvm):
+            process.send_signal(signal.SIGINT)
+            assert process.wait() == 130
+            wait_until(lambda: not is_alive(jvm), "the JVM ends")
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_a_signal_that_is_ignored_stays_so(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with job(tmp_path / "scratch", FOR_EVER) as (process, _):
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait() == 143
+    finally:
+        signal.signal(signal.SIGINT, before)
