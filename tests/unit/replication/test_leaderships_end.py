@@ -186,6 +186,7 @@ def fail(*_: object) -> None:
     raise RuntimeError("a bug")
 
 
+@pytest.mark.interpreted
 def test_who_waits_hears_that_an_order_could_not_be_carried_out(led: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = led.produce(acks=-1)
     fetch = led.fetch(0, max_wait_ms=500)
@@ -200,6 +201,7 @@ def test_who_waits_hears_that_an_order_could_not_be_carried_out(led: Broker, mon
         partition.append_as_leader(records(), 1)
 
 
+@pytest.mark.interpreted
 def test_nobody_fetches_for_a_partition_that_could_not_follow(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     broker.lead(replicas=(1, 2), leader=2)
     fetcher = broker.manager.fetchers._fetchers[2, 0]
