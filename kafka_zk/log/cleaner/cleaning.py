@@ -87,6 +87,7 @@ class Cleaning:
         Raises CleaningAborted, SegmentOverflow (nothing changed since the last swap), KafkaStorageError, OSError, and
         what bad bytes raise: CorruptMessage, InvalidRecord, UnknownServerError.
         """
+        self._check()  # It may have been deleted since it was chosen.
         log, clock = self._log, self._log.log_dir.clock
         log_lines.info("%s Beginning cleaning of log %s", self._prefix, self._name)
         segments = list(log.segments)

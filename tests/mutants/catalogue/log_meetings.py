@@ -77,4 +77,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        except ZeroDivisionError:\n            # The directory of a log",
         tests="tests/unit/log/cleaner/test_deletions_meet_cleanings.py",
     ),
+    Mutant(
+        breaks="a log that is deleted before its cleaning begins takes no healthy directory offline",
+        file="kafka_zk/log/cleaner/cleaning.py",
+        old="        self._check()  # It may have been deleted since it was chosen.\n",
+        new="",
+        tests="tests/unit/log/cleaner/test_deletions_meet_cleanings.py -k not_looked_into",
+    ),
 )

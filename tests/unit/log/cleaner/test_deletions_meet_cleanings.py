@@ -10,8 +10,9 @@ import pytest
 
 from kafka_zk.log.cleaner.errors import CleaningAborted
 from kafka_zk.log.files.disk import MachineDisk
+from kafka_zk.log.removal.deletion import delete_tree
 from kafka_zk.log.removal.retired import RetiredLogs
-from tests.unit.log.cleaner.given import clean
+from tests.unit.log.cleaner.given import clean, cleaning_of
 from tests.unit.log.cleaner.test_crash import given_log
 from tests.unit.log.given import Place
 
@@ -45,3 +46,14 @@ def test_a_deletion_while_a_cleaned_segment_is_synced_ends_the_cleaning_and_no_m
     with pytest.raises(CleaningAborted):
         cleaning.get(timeout=PATIENCE_S)
     assert [path.name for path in log.directory.iterdir() if path.suffix == ".cleaned"] == []
+
+
+def test_a_log_whose_files_are_gone_before_its_cleaning_begins_is_not_looked_into(tmp_path: Path) -> None:
+    """It was chosen among many, which takes a while, and log.segment.delete.delay.ms is 0."""
+    place = Place(tmp_path)
+    log = given_log(place)
+    cleaning = cleaning_of(log, log.segments.active.base_offset - 10)
+    RetiredLogs(place.clock, delay_ms=60_000).retire(log)
+    delete_tree(log.directory, log.log_dir)
+    with pytest.raises(CleaningAborted):
+        cleaning.run()
