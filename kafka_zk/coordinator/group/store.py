@@ -21,7 +21,7 @@ from kafka_zk.clock import Clock
 from kafka_zk.coordinator.group.stored_batches import stored_batches
 from kafka_zk.log.turn import Turn
 from kafka_zk.network.pending import Pending
-from kafka_zk.protocol.errors import BrokerError, ErrorCode, NotLeaderOrFollower, UnknownServerError
+from kafka_zk.protocol.errors import ErrorCode, NotLeaderOrFollower, UnknownServerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import NO_SEQUENCE, Batch
 from kafka_zk.record.builder import build_batch
@@ -112,11 +112,9 @@ class OffsetsLog:
         base_sequence: int = NO_SEQUENCE,
         producer: Producer = NO_PRODUCER,
     ) -> list[AppendInfo | AppendFailure] | Pending[list[AppendInfo | AppendFailure]]:
-        try:
-            hosted = self._replica_manager.get_partition(TopicPartition(GROUP_METADATA_TOPIC, partition))
-        except BrokerError:
+        led_epoch = self._replica_manager.led_epoch(TopicPartition(GROUP_METADATA_TOPIC, partition))
+        if led_epoch is None:
             return [AppendFailure(NotLeaderOrFollower())]
-        leader_epoch = hosted.leader_epoch
         try:
             now_ms = self._clock.wall_ms()
             batch = build_batch(
@@ -131,7 +129,7 @@ class OffsetsLog:
             if turn is None:
                 turn = self._turns[partition] = Turn()
             with turn:
-                if not hosted.is_leader or hosted.leader_epoch != leader_epoch:
+                if self._replica_manager.led_epoch(TopicPartition(GROUP_METADATA_TOPIC, partition)) != led_epoch:
                     # Groups were loaded anew since: what was decided by those of before is not part of them.
                     return [AppendFailure(NotLeaderOrFollower())]
                 return self._replica_manager.append_records(

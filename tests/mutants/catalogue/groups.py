@@ -74,8 +74,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what was asked in one leader epoch is not appended to __consumer_offsets in another",
         file="kafka_zk/coordinator/group/store.py",
-        old="if not hosted.is_leader or hosted.leader_epoch != leader_epoch:",
-        new="if not hosted.is_leader:",
+        old="if self._replica_manager.led_epoch(TopicPartition(GROUP_METADATA_TOPIC, partition)) != led_epoch:",
+        new="if led_epoch is None:",
         tests="tests/unit/coordinator/test_overtaking.py -k its_turn",
     ),
     Mutant(

@@ -54,7 +54,10 @@ class MemoryLog:
     def get_partition(self, topic_partition: TopicPartition) -> Any:
         if topic_partition.partition not in self.led:
             raise NotLeaderOrFollower
-        return SimpleNamespace(log=self._log(topic_partition.partition), is_leader=True, leader_epoch=0)
+        return SimpleNamespace(log=self._log(topic_partition.partition))
+
+    def led_epoch(self, topic_partition: TopicPartition) -> int | None:
+        return 0 if topic_partition.partition in self.led else None
 
     def append_records(
         self, entries: Sequence[tuple[str, int, memoryview]], *, required_acks: int, **_: Any
