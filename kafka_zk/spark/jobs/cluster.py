@@ -26,6 +26,17 @@ def cluster_properties(bootstrap: str, kafka: Mapping[str, str]) -> dict[str, st
     return {**kafka, "bootstrap.servers": bootstrap}
 
 
+def is_one_cluster(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
+    """Whether both lead to the same one, by its id."""
+    if first["bootstrap.servers"] == second["bootstrap.servers"]:
+        return True
+    ids = []
+    for properties in (first, second):
+        with AdminClient(properties) as admin:
+            ids.append(admin.describe_cluster().cluster_id)
+    return ids[0] == ids[1]
+
+
 def topic_names(properties: Mapping[str, str]) -> list[str]:
     """Of all topics, internal ones too, sorted."""
     with AdminClient(properties) as admin:

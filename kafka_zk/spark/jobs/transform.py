@@ -20,15 +20,18 @@ from typing import TYPE_CHECKING
 
 from kafka_zk.spark import register
 from kafka_zk.spark.jobs.archive import claim_files, refuse_others_files, sweep
+from kafka_zk.spark.jobs.cluster import cluster_properties
 from kafka_zk.spark.jobs.decoding import decoded, text_or_file
+from kafka_zk.spark.jobs.destination import claim_destination, refuse_own_source
 from kafka_zk.spark.jobs.file_sink_log import FOLDER
 from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.group_offsets import committer
 from kafka_zk.spark.jobs.outcome import JobError, Outcome
-from kafka_zk.spark.jobs.reading import FORMAT, client_options, read_stream
+from kafka_zk.spark.jobs.reading import FORMAT, client_options, read_stream, source_options
 from kafka_zk.spark.jobs.sole_run import sole_run
 from kafka_zk.spark.jobs.streams import run_to_end, triggered
 from kafka_zk.spark.jobs.writing import as_records
+from kafka_zk.spark.sources.subscription import read_subscription
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,6 +56,10 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
 def _run_alone(session: SparkSession, settings: Settings, store: FileStore | None) -> Outcome:
     shuffles = settings.integer("shuffle-partitions")
     session.conf.set("spark.sql.shuffle.partitions", str(shuffles))
+    topic = settings.text("to-topic")
+    if topic:
+        source = cluster_properties(settings.text("bootstrap-server"), settings.mapping("kafka"))
+        refuse_own_source(read_subscription(source_options(settings)), source, _target(settings), topic)
     records = prepared(read_stream(session, settings), settings)
     result = transformed(session, records, settings)
     if store is not None:
@@ -61,6 +68,7 @@ def _run_alone(session: SparkSession, settings: Settings, store: FileStore | Non
         sweep(store)
     elif settings.has("to-table"):
         _claim_table(session, settings)
+    claim_destination(FileStore(session, _checkpoint(settings)), f"topic {topic}" if topic else "files")
     progress = run_to_end(lambda: _start(result, settings), "transform", committer(settings))
     if store is not None:
         sweep(store)
@@ -142,14 +150,19 @@ def _claim_table(session: SparkSession, settings: Settings) -> None:
             claim_files(session, store, _checkpoint(settings))
 
 
+def _target(settings: Settings) -> dict[str, str]:
+    """The properties of the cluster that is written to."""
+    bootstrap = settings.text("target-bootstrap-server") or settings.text("bootstrap-server")
+    return cluster_properties(bootstrap, settings.mapping("target-kafka") or settings.mapping("kafka"))
+
+
 def _start(result: DataFrame, settings: Settings) -> StreamingQuery:
     checkpoint = _checkpoint(settings)
     path, table, topic = (settings.text(name) for name in ("to-path", "to-table", "to-topic"))
     if topic:
         rows = as_records(result, settings.texts("key"), settings.text("value"))
-        bootstrap = settings.text("target-bootstrap-server") or settings.text("bootstrap-server")
-        kafka = settings.mapping("target-kafka") or settings.mapping("kafka")
-        options = {**client_options(bootstrap, kafka), "topic": topic}
+        target = _target(settings)
+        options = {**client_options(target["bootstrap.servers"], target), "topic": topic}
         writer = _writer(rows, settings, checkpoint)
         if settings.text("output-mode") == "append":
             return writer.format(FORMAT).options(**options).start()

@@ -75,4 +75,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new=" for number in SIGNALS}",
         tests="tests/unit/spark/test_interruption.py -k stays_so",
     ),
+    Mutant(
+        breaks="a transform does not write to a topic that it reads",
+        file="kafka_zk/spark/jobs/destination.py",
+        old="    if read.matches(topic) and is_one",
+        new="    if topic in read.topics and is_one",
+        tests="tests/unit/spark/test_destination.py -k is_read",
+    ),
+    Mutant(
+        breaks="a checkpoint that has begun goes on at its destination",
+        file="kafka_zk/spark/jobs/destination.py",
+        old="    if noted not in (None, destination) and last",
+        new="    if noted is None and last",
+        tests="tests/unit/spark/test_destination.py -k its_destination",
+    ),
 )

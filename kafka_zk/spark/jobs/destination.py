@@ -1,0 +1,39 @@
+"""Where a transform's checkpoint writes to, and which topics it may not write to.
+
+Role        Acts, on the driver, before the query starts.
+Why         A checkpoint that goes on at another destination leaves out what came before. A topic that is read by the
+            query that writes it never ends. (Files have more to say: see sink_owner.py.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kafka_zk.spark.jobs.cluster import is_one_cluster
+from kafka_zk.spark.jobs.outcome import JobError
+from kafka_zk.spark.jobs.sink_owner import NONE, OFFSETS, last_batch
+from kafka_zk.spark.sources.subscription import Subscription
+
+if TYPE_CHECKING:
+    from kafka_zk.spark.jobs.file_store import FileStore
+
+NOTE = "_destination"
+
+
+def claim_destination(checkpoint: FileStore, destination: str) -> None:
+    """Blocks. Note it. Raises JobError for a checkpoint that began with another; one that has begun nothing is free."""
+    noted = checkpoint.read(NOTE)
+    if noted not in (None, destination) and last_batch(checkpoint.names(OFFSETS)) > NONE:
+        raise JobError(
+            f"the checkpoint {checkpoint.root} belongs to a transform to {noted}; {destination} would lack what that "
+            "one has: name another checkpoint"
+        )
+    if noted != destination:
+        checkpoint.write(NOTE, destination)
+
+
+def refuse_own_source(read: Subscription, source: Mapping[str, str], target: Mapping[str, str], topic: str) -> None:
+    """Blocks. Raise JobError where a query would read what it writes."""
+    if read.matches(topic) and is_one_cluster(source, target):
+        raise JobError(f"topic {topic} is one that this transform reads: it would read what it writes for ever")
