@@ -68,7 +68,7 @@ def check(scene: Scene, row: dict[str, Any]) -> None:
             return last[0] == expected or masks.excused(EXCUSES, expected, last[0])
 
         try:
-            wait_until(is_equal, " ".join(row["args"]), timeout_s=10)
+            wait_until(is_equal, " ".join(row["args"]), timeout_s=60)
         except AssertionError:
             assert last[0] == expected, row["args"]
     else:

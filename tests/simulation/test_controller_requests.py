@@ -121,7 +121,7 @@ def broken_for(cluster, broker_id, kind, monkeypatch):
 
 def until(cluster, is_so):
     """Other greenlets run until it is so."""
-    with gevent.Timeout(10):
+    with gevent.Timeout(60):
         while not is_so():
             gevent.sleep(0)
     cluster.settle()

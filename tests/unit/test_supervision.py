@@ -151,7 +151,7 @@ def test_a_loop_that_is_killed_ends() -> None:
 
 def settled(is_so: object) -> None:
     """Let greenlets run until `is_so()`; a pause of the supervision may lie in between."""
-    with gevent.Timeout(10):
+    with gevent.Timeout(60):
         while not is_so():  # type: ignore[operator]
             gevent.sleep(0.001)
 

@@ -35,7 +35,7 @@ class Left(Script):
 
 def wait_until(condition: Callable[[], object], what: str) -> None:
     """Blocks."""
-    with gevent.Timeout(10, AssertionError(what)):
+    with gevent.Timeout(60, AssertionError(what)):
         while not condition():
             gevent.sleep(0.001)
 

@@ -23,7 +23,7 @@ SEED = 20261121
 
 
 def eventually(claim: Callable[[], object]) -> None:
-    with gevent.Timeout(10):
+    with gevent.Timeout(60):
         while not claim():
             gevent.sleep(0.001)
 

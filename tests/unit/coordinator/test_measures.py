@@ -72,7 +72,7 @@ def value_of(broker: Broker, name: str) -> object:
 
 
 def eventually(claim: Callable[[], bool]) -> None:
-    with gevent.Timeout(10):
+    with gevent.Timeout(60):
         while not claim():
             gevent.sleep(0.001)
 

@@ -115,7 +115,7 @@ def test_others_get_their_turn_while_a_page_is_written():
 
 
 def http(port: int, request: bytes) -> bytes:
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.sendall(request)
         answer = b""
         while chunk := connection.recv(65536):
@@ -152,7 +152,7 @@ def test_the_loop_folds_until_it_is_stopped():
     loop = MetricsLoop(registry, interval_ms=1)
     loop.start()
     try:
-        assert folded.wait(timeout=5)
+        assert folded.wait(timeout=60)
     finally:
         loop.stop()
     folded.clear()

@@ -115,7 +115,7 @@ def test_a_follower_that_knows_the_next_leader_first_is_not_sent_away(broker: Br
     gevent.sleep(0)
     assert not asked.dead
     assert broker.order(replicas=(1, 2, 3), isr=(1, 3), epoch=1, partition_epoch=1) == ErrorCode.NONE
-    pending = asked.get(timeout=5)
+    pending = asked.get(timeout=60)
     assert not pending.is_done, "it is in the right place, and waits for records"
     produced = broker.call(produce_request(records(), acks=-1, timeout_ms=LONG_MS), 9)
     assert answered(pending).error_code == ErrorCode.NONE

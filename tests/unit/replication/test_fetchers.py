@@ -60,6 +60,6 @@ def test_a_stop_waits_for_no_back_off_that_begins_with_it(tmp_path: Path, monkey
 
     monkeypatch.setattr(fetcher._endpoint, "fetch", refused_while_it_is_stopped)
     eventually(pair, lambda: bool(stopping))
-    with gevent.Timeout(5):
+    with gevent.Timeout(30):
         stopping[0].join()
     pair.close()

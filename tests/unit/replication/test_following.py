@@ -124,7 +124,7 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
 
 def eventually(pair: Pair, claim: Callable[[], bool]) -> None:
     """Let the greenlets run until `claim` holds. Time goes on meanwhile: a leader holds an empty fetch for 500 ms."""
-    with gevent.Timeout(10):
+    with gevent.Timeout(30):
         while not claim():
             gevent.sleep(0.001)
             pair.leader.clock.advance(10)
