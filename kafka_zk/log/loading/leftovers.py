@@ -13,6 +13,7 @@ import logging
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from kafka_zk.config.topic import LogConfig
@@ -82,7 +83,7 @@ class Leftovers:
             )
         first = min((file.offset for file in logs), default=0)
         end = max((self._end(file) for file in logs), default=0)
-        split_base = self._base_that_reaches(first, live)
+        split_base = self._base_of_parts_from(first, live)
         for file in live:
             if first <= file.offset < end or file.offset == split_base:
                 log.info(
@@ -92,10 +93,11 @@ class Leftovers:
                 )
                 self._unlink(file)
 
-    def _base_that_reaches(self, offset: int, live: list[OffsetFile]) -> int | None:
-        """Of the segment that begins below `offset` and holds it, if there is one: its parts begin there. OSError.
+    def _base_of_parts_from(self, offset: int, live: list[OffsetFile]) -> int | None:
+        """Of the segment below `offset` whose first batch holds it, if there is one: its parts begin there. OSError.
 
-        Where a segment's first records were cleaned away, the first part of its split begins behind its base.
+        Where a segment's first records were cleaned away, the first part of its split begins behind its base. Offsets
+        are not under the crc: a damaged one further behind must not take a whole segment away.
         """
         before = [file for file in live if file.kind == names.LOG and file.offset < offset]
         if not before:
@@ -103,8 +105,9 @@ class Leftovers:
         path = self._path(before[-1])
         file = SegmentFile(path, os.stat(path).st_size, self._disk)
         with suppress(CorruptMessage):  # Behind what can be read nothing was split, and the loader looks at it.
-            if any(header.last_offset >= offset for _, header in file.headers(0)):
-                return before[-1].offset
+            for _, first in islice(file.headers(0), 1):
+                if first.base_offset <= offset <= first.last_offset:
+                    return before[-1].offset
         return None
 
     def _end(self, file: OffsetFile) -> int:

@@ -64,6 +64,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/log/cleaner/test_splits_cut_off.py",
     ),
     Mutant(
+        breaks="a damaged offset before a swap that a kill cut off takes no segment away",
+        file="kafka_zk/log/loading/leftovers.py",
+        old="islice(file.headers(0), 1):\n                if first.base_offset <= offset <= first.last_offset:\n",
+        new="file.headers(0):\n                if first.last_offset >= offset:\n",
+        tests="tests/unit/log/cleaner/test_splits_cut_off.py",
+    ),
+    Mutant(
         breaks="a stop before everything was loaded leaves the checkpoints as they are",
         file="kafka_zk/log/manager.py",
         old="        if not data_dir.is_loaded:\n            return\n",

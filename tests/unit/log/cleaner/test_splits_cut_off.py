@@ -37,3 +37,16 @@ def test_a_kill_at_any_step_of_a_split_in_service_leaves_each_record_once(tmp_pa
         assert leftovers(again) == []
         again.crash(log)
         shutil.rmtree(path)
+
+
+def test_a_damaged_offset_before_a_swap_that_a_kill_cut_off_takes_no_segment_away(tmp_path: Path) -> None:
+    """Offsets are not under the crc: one that reaches into what was swapped makes no parts of that."""
+    place = Place(tmp_path)
+    whole = batches_at([0, 1, 10, 20])
+    whole[1] = FAR.to_bytes(8) + whole[1][8:]
+    for base, batches, state in ((0, whole[:2], ""), (10, whole[2:3], names.SWAP), (20, whole[3:], "")):
+        for kind, data in ((names.LOG, b"".join(batches)), (names.OFFSET_INDEX, b""), (names.TIME_INDEX, b"")):
+            (place.partition / names.offset_file_name(base, kind, state)).write_bytes(data)
+    log = place.open(CONFIG, recovery_point=21)
+    assert base_offsets(log) == [0, 10, 20]
+    assert leftovers(place) == []
