@@ -455,6 +455,7 @@ class Leadership:
             raise FencedLeaderEpoch
 
     def _stop(self, order: StopOrder) -> None:
+        """Blocks. Raises KafkaStorageError."""
         topic_partition = order.topic_partition
         self._fetchers.forget([topic_partition])
         if not order.delete:
@@ -463,6 +464,9 @@ class Leadership:
                 self._wake(partition)
             return
         self._end(topic_partition)
+        if topic_partition in self._hosted.offline:
+            # Its directory failed while this waited for an append: nothing is deleted.
+            raise KafkaStorageError
         # Also for a replica that was not hosted: its topic was deleted while this broker was down.
         if self._log_manager.get_log(topic_partition) is not None:
             self._log_manager.delete_log(topic_partition)

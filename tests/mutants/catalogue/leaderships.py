@@ -56,6 +56,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/replication/test_leadership.py -k under_way",
     ),
     Mutant(
+        breaks="a replica whose directory fails while its deletion waits for an append is not told of as deleted",
+        file="kafka_zk/replication/leadership.py",
+        old="        self._end(topic_partition)\n        if topic_partition in self._hosted.offline:\n",
+        new="        self._end(topic_partition)\n        if False:\n",
+        tests="tests/unit/replication/test_leaderships_end.py -k directory_fails",
+    ),
+    Mutant(
         breaks="an append that is still checked ends before its partition is deleted",
         file="kafka_zk/replication/leadership.py",
         old="            partition.delete()\n",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable
+from errno import EIO
 from typing import Any
 
 import gevent
@@ -127,12 +128,12 @@ class Passing:
         return self.append.value
 
 
-def next_epoch(broker: Broker) -> None:
-    broker.order(replicas=(1, 2), epoch=1, partition_epoch=1)
+def next_epoch(broker: Broker) -> int:
+    return broker.order(replicas=(1, 2), epoch=1, partition_epoch=1)
 
 
-def follow(broker: Broker) -> None:
-    broker.order(replicas=(1, 2), leader=2, epoch=1, partition_epoch=1)
+def follow(broker: Broker) -> int:
+    return broker.order(replicas=(1, 2), leader=2, epoch=1, partition_epoch=1)
 
 
 def test_a_leader_that_goes_on_leading_refuses_nobody_meanwhile(led: Broker) -> None:
@@ -162,6 +163,24 @@ def test_who_came_while_the_leadership_ended_is_refused_behind_it(led: Broker) -
     assert answered(passing.goes_on()).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     later.join()
     assert answered(later.value).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def delete(broker: Broker) -> int:
+    return stop(broker, epoch=-2, delete=True)
+
+
+@pytest.mark.parametrize("order", [next_epoch, follow, delete])
+def test_an_order_whose_directory_fails_while_it_waits_for_an_append_is_told_so(
+    led: Broker, order: Callable[[Broker], int]
+) -> None:
+    """A controller that is told that the replica was deleted lets go of it, though its files are there."""
+    passing = Passing(led, lambda: order(led))
+    partition = led.partition()
+    passing.log.log_dir.fail("a broken disk", OSError(EIO, "broken"))
+    assert answered(passing.goes_on()).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert passing.order.value == ErrorCode.KAFKA_STORAGE_ERROR
+    assert (partition.is_leader, partition.log) == (False, None)
+    assert partition.topic_partition in led.manager.hosted.offline
 
 
 def test_an_append_that_is_still_checked_ends_before_its_partition_is_deleted(led: Broker) -> None:
