@@ -28,6 +28,7 @@ from .test_leadership import LAG_MS, stop
 from .test_offsets import EARLIEST, MAX_TIMESTAMP, list_offsets
 
 OTHER = "other"
+PATIENCE_S = 60
 INDEXES = range(ENTRIES_A_LOOK)
 """So many that others have a turn before the last one is appended."""
 
@@ -264,13 +265,14 @@ def test_a_look_up_by_time_does_not_say_that_there_is_nothing_in_what_has_gone(
 
     def slowly(batch: Batch) -> list[tuple[int, int]]:
         begun.set()
-        may_go_on.wait(30)
+        assert may_go_on.wait(PATIENCE_S)
         return times_of(batch)
 
     monkeypatch.setattr(unified_log, "times_of", slowly)
     look_up = gevent.spawn(list_offsets, led, timestamp)
-    while not begun.is_set():
-        gevent.sleep(0)
+    with gevent.Timeout(PATIENCE_S):
+        while not begun.is_set():
+            gevent.sleep(0.001)
     meanwhile(led)
     may_go_on.set()
     look_up.join()

@@ -16,7 +16,7 @@ from tests.unit.log.cleaner.given import clean, cleaning_of
 from tests.unit.log.cleaner.test_crash import given_log
 from tests.unit.log.given import Place
 
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 class GatedDisk(MachineDisk):
