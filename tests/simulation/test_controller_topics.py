@@ -5,6 +5,7 @@ import uuid
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafka_zk.protocol.messages.stop_replica import StopReplicaRequest
 from kafka_zk.zk.entity_configs import change_entity_config, entity_config
+from kafka_zk.zk.operations import Delete, SetData
 from kafka_zk.zk.znodes import TopicZNode
 from tests.simulation.scenes import TOPIC_ID, partition_states, requests_since, tp
 
@@ -97,6 +98,28 @@ def test_overrides_of_a_deleted_topic_are_not_written_into_the_next_one(cluster)
     cluster.settle()
     change_entity_config(zk, "topics/t", change)
     assert entity_config(zk, "topics/t") == {"flush.ms": "1"}
+
+
+def test_a_topic_that_is_made_anew_amid_its_deletion_keeps_its_overrides(cluster):
+    zookeeper = cluster.zookeeper
+    config, apply = b'{"version":1,"config":{"flush.ms":"1"}}', zookeeper.apply
+
+    def applied(session_id, operations):
+        results = apply(session_id, operations)
+        if Delete(TopicZNode.path("t"), -1) in operations:
+            zookeeper.apply = apply
+            zookeeper.ensure("/config/topics/t")
+            zookeeper.apply(0, [SetData("/config/topics/t", config)])
+            cluster.create_topic("t", {0: [3]}, uuid.UUID(int=78))
+        return results
+
+    cluster.create_topic("t", {0: [2]}, TOPIC_ID)
+    cluster.settle()
+    zookeeper.apply = applied
+    cluster.delete_topic("t")
+    cluster.settle()
+    assert cluster.assignment("t") == {0: (3,)}
+    assert zookeeper.nodes["/config/topics/t"].data == config
 
 
 def test_a_deletion_waits_for_the_replica_that_is_down(cluster):

@@ -85,4 +85,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="    group.answer_join(member, result, step)\n",
         tests="tests/unit/coordinator/test_static_members.py -k longer_than",
     ),
+    Mutant(
+        breaks="a list of overrides that nobody may write keeps no controller from office",
+        file="kafka_zk/controller/store.py",
+        old="self._one(SetData(path, None, stat.version), ignore=ZkError)",
+        new="self._one(SetData(path, None, stat.version), ignore=BadVersion)",
+        tests="tests/simulation/test_controller_lasting_faults.py -k nobody_may_count",
+    ),
 )

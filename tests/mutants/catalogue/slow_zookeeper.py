@@ -147,4 +147,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="super()._expand_client_hosts()",
         tests="tests/unit/zk/test_silent_servers.py -k resolver",
     ),
+    Mutant(
+        breaks="a topic that is made anew amid its deletion keeps its overrides",
+        file="kafka_zk/controller/store.py",
+        old="        roots, *below = self._levels(",
+        new="        roots = {}\n        below = self._levels(",
+        tests="tests/simulation/test_controller_topics.py -k made_anew_amid",
+    ),
 )
