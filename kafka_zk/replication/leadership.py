@@ -41,7 +41,7 @@ from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.leading.isr_proposals import advance_and_wake
 from kafka_zk.replication.orders import StopOrder, asked_states, serving_others, tell
 from kafka_zk.replication.partition import Partition
-from kafka_zk.replication.unheard import unheard
+from kafka_zk.replication.unheard import is_of_another_topic, unheard
 
 if TYPE_CHECKING:
     from kafka_zk.log.manager import LogManager
@@ -177,11 +177,18 @@ class Leadership:
     def forget_deleted(self, topics: Collection[TopicState]) -> bool:
         """Blocks. These are in ZooKeeper no more, and nobody told it; whether none of them was told anew since.
 
-        What was told anew stays.
+        What was told anew stays, and so does what an order has hosted for the next topic of the name.
         """
         with self._orders:
             gone = [topic for topic in topics if self._metadata_cache.topic(topic.name) is topic]
-            self._outlive([TopicPartition(topic.name, index) for topic in gone for index in topic.partitions])
+            self._outlive(
+                [
+                    TopicPartition(topic.name, index)
+                    for topic in gone
+                    for index in topic.partitions
+                    if not is_of_another_topic(self._hosted.find(topic.name, index), topic.topic_id)
+                ]
+            )
             self._metadata_cache.forget([topic.name for topic in gone])
             return len(gone) == len(topics)
 

@@ -10,6 +10,7 @@ Source      None: Kafka leads on until an order of LeaderAndIsr or StopReplica c
 from __future__ import annotations
 
 from typing import NamedTuple
+from uuid import UUID
 
 from kafka_zk.metadata.snapshot import LEADER_DURING_DELETE, listed_topics
 from kafka_zk.protocol.messages.update_metadata import UpdateMetadataRequest
@@ -32,11 +33,10 @@ def unheard(hosted: HostedPartitions, request: UpdateMetadataRequest) -> Unheard
         partitions = hosted.by_topic.get(name)
         if partitions is None:
             continue
-        if topic_id != NULL_UUID:
-            earlier = [each for each in partitions.values() if each.log and each.log.topic_id not in (None, topic_id)]
-            found.of_earlier_topics.extend(earlier)
-            if earlier:
-                continue
+        earlier = [each for each in partitions.values() if is_of_another_topic(each, topic_id)]
+        found.of_earlier_topics.extend(earlier)
+        if earlier:
+            continue
         for state in states:
             partition = partitions.get(state.partition_index)
             if (
@@ -47,3 +47,9 @@ def unheard(hosted: HostedPartitions, request: UpdateMetadataRequest) -> Unheard
             ):
                 found.led_elsewhere.append(partition)
     return found
+
+
+def is_of_another_topic(partition: Partition | None, topic_id: UUID) -> bool:
+    """Whether it is known to belong to a topic of that name with another id."""
+    log = None if partition is None else partition.log
+    return log is not None and topic_id != NULL_UUID and log.topic_id not in (None, topic_id)

@@ -74,8 +74,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a replica of an earlier topic makes room for the next one of the name",
         file="kafka_zk/replication/unheard.py",
-        old="each.log.topic_id not in (None, topic_id)",
-        new="not each.log.topic_id",
+        old="topic_id != NULL_UUID and log.topic_id not in (None, topic_id)",
+        new="not log.topic_id",
         tests=f"{LEADERS} -k made_anew",
     ),
     Mutant(
@@ -105,5 +105,12 @@ MUTANTS: tuple[Mutant, ...] = (
         old="topic.topic_id), zk_version=zk_version)",
         new="topic.topic_id), zk_version=-1)",
         tests="tests/unit/tools/test_topics_growth_in_zookeeper.py",
+    ),
+    Mutant(
+        breaks="a topic that is ordered anew before it is told of outlives the look for the one before",
+        file="kafka_zk/replication/leadership.py",
+        old="if not is_of_another_topic(self._hosted.find(topic.name, index), topic.topic_id)",
+        new="if True",
+        tests="tests/unit/broker/test_unheard_deletions.py -k ordered_anew",
     ),
 )

@@ -137,6 +137,15 @@ def test_a_topic_that_is_told_anew_during_the_look_stays(scene: Scene, monkeypat
     assert scene.broker.cache.topic_id("t") == UUID(int=9)
 
 
+def test_a_topic_that_is_ordered_anew_before_it_is_told_of_is_led_on(scene: Scene) -> None:
+    looked_for = scene.broker.cache.topic("kept")
+    assert looked_for is not None
+    assert scene.broker.order("kept", id_of_topic=UUID(int=9)) == 0
+    scene.broker.manager.leadership.forget_deleted([looked_for])
+    scene.broker.update_metadata({"kept": {0: 1}}, id_of_topic=UUID(int=9), broker_epoch=BACK)
+    assert scene.broker.partition("kept").is_leader
+
+
 def test_what_an_old_order_tells_again_during_the_look_is_looked_for_again(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
