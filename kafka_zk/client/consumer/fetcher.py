@@ -70,7 +70,7 @@ class Fetcher:
         self._failures: dict[TopicPartition, tuple[int, Exception]] = {}
         """What answers said, with the offset that was asked for."""
         self._left: dict[TopicPartition, FetchPosition] = {}
-        """Where partitions stood before what was collected last."""
+        """Where partitions stood before the records that were collected last."""
 
     # --- asking ------------------------------------------------------------------------------------------------------
 
@@ -302,7 +302,9 @@ class Fetcher:
         assert position is not None, "what is wanted has a position"
         if fetched.next_offset != position.offset:
             epoch = position.leader_epoch if fetched.last_leader_epoch is None else fetched.last_leader_epoch
-            self._left.setdefault(fetched.partition, position)
+            if records:
+                # What gives none, control batches above all, is passed once: it may take longer than one poll.
+                self._left.setdefault(fetched.partition, position)
             state.position = FetchPosition(fetched.next_offset, epoch)
         if records:
             self._metrics.note_records(fetched, len(records))

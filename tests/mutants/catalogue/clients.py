@@ -13,6 +13,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/client/consumer/test_interrupted_calls.py -k skips_no_record",
     ),
     Mutant(
+        breaks="what gives no record is passed once, however often a poll fails",
+        file="kafka_zk/client/consumer/fetcher.py",
+        old="            if records:\n                # What gives none",
+        new="            if True:\n                # What gives none",
+        tests="tests/unit/client/consumer/test_fetcher.py -k passed_once",
+    ),
+    Mutant(
         breaks="what ends a later poll gives no record out twice",
         file="kafka_zk/client/consumer/fetcher.py",
         old="        self._left.clear()\n",

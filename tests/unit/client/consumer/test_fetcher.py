@@ -21,6 +21,7 @@ from kafka_zk.protocol.messages.metadata import MetadataResponse, MetadataRespon
 from kafka_zk.protocol.types import NULL_UUID
 from tests.support.our_consumer import read
 from tests.unit.client.consumer.test_answers_of_brokers import FETCH, METADATA, T0, VERSIONS, Log, reader
+from tests.unit.client.range_reading.given import marker
 from tests.unit.client.scripted_broker import ScriptedBroker
 
 SETTINGS = FetchSettings(1, 1 << 20, 500, 1 << 20, 500, True, 0, "", 100)
@@ -66,6 +67,19 @@ def fetcher_at(offset: int) -> tuple[Fetcher, SubscriptionState]:
 def take_out_of_range(fetcher: Fetcher, offset: int) -> None:
     answer = FetchAnswer(T0, ErrorCode.OFFSET_OUT_OF_RANGE, -1, -1, -1, -1, [], b"")
     fetcher._take([answer], {T0: Wanted(NULL_UUID, offset, 1 << 20)}, 1)
+
+
+def test_what_gives_no_record_is_passed_once_however_often_a_poll_fails() -> None:
+    """Else a partition that fails in every poll would keep another from getting past an aborted transaction."""
+    fetcher, subscriptions = fetcher_at(5)
+    markers = marker(5, 7, commit=False) + marker(6, 8, commit=False)
+    answer = FetchAnswer(T0, ErrorCode.NONE, 7, 7, 0, -1, [], markers)
+    fetcher._take([answer], {T0: Wanted(NULL_UUID, 5, 1 << 20)}, 1)
+    with pytest.raises(ZeroDivisionError), fetcher.handing_out():
+        assert fetcher.collect() == {}
+        raise ZeroDivisionError
+    position = subscriptions.of(T0).position
+    assert position is not None and position.offset == 7
 
 
 def test_a_failure_that_several_answers_brought_is_told_once() -> None:
