@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from kafka_zk.client.client_metrics import MetricName
 from kafka_zk.client.consumer.errors import ConcurrentUse, IllegalState, InvalidGroupId
-from kafka_zk.client.consumer.group.commits import CommitCallback, Offsets, may_be_retried
+from kafka_zk.client.consumer.group.commits import CommitCallback, Offsets, is_worth_a_wait, may_be_retried
 from kafka_zk.client.consumer.group.group_member import GroupMember
 from kafka_zk.client.consumer.leader_questions import FoundOffset
 from kafka_zk.client.consumer.listener import ConsumerRebalanceListener
@@ -238,23 +238,8 @@ class KafkaConsumer:
         Raises CommitFailed, RebalanceInProgress, TimeoutException, BrokerError.
         """
         with self._use():
-            commits, wait_s = self._member.commits, self._timeout(timeout_s)
-            wanted = commits.consumed() if offsets is None else dict(offsets)
-            deadline_ms = self._clock.monotonic_ms() + int(wait_s * 1000)
-            while True:
-                outcomes: list[Exception | None] = []
-                commits.commit(wanted, lambda _, error, outcomes=outcomes: outcomes.append(error))  # type: ignore[misc]
-                left_s = (deadline_ms - self._clock.monotonic_ms()) / 1000
-                if not self._loop.wait_for(lambda outcomes=outcomes: bool(outcomes), left_s):  # type: ignore[misc]
-                    raise TimeoutException(
-                        f"Timeout of {int(wait_s * 1000)}ms expired before successfully committing offsets {wanted}"
-                    )
-                (error,) = outcomes
-                if error is None:
-                    return
-                if not may_be_retried(error):
-                    raise error
-                self._pause(deadline_ms)
+            wanted = self._member.commits.consumed() if offsets is None else dict(offsets)
+            self._commit(wanted, self._timeout(timeout_s), may_be_retried)
 
     def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> None:
         """Commit without waiting or retries. `callback(offsets, error or None)` is called by a later call, in order."""
@@ -357,7 +342,7 @@ class KafkaConsumer:
         left_s = min(self._left_s(deadline_s), self._timeout(None))
         try:
             if left_s > 0:
-                self.commit_sync(timeout_s=left_s)
+                self._commit(self._member.commits.consumed(), left_s, is_worth_a_wait)
         except (KafkaException, BrokerError) as error:
             log.warning("Synchronous auto-commit of offsets failed: %s", error)
 
@@ -370,6 +355,25 @@ class KafkaConsumer:
             self._loop.wait_for(lambda: bool(left) and member.commits.is_idle, self._left_s(deadline_s))
 
     # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _commit(self, wanted: Offsets, wait_s: float, is_retried: Callable[[Exception], bool]) -> None:
+        """Blocks. As `commit_sync`; an error is raised unless it `is_retried`."""
+        deadline_ms = self._clock.monotonic_ms() + int(wait_s * 1000)
+        while True:
+            outcomes: list[Exception | None] = []
+            commits = self._member.commits
+            commits.commit(wanted, lambda _, error, outcomes=outcomes: outcomes.append(error))  # type: ignore[misc]
+            left_s = (deadline_ms - self._clock.monotonic_ms()) / 1000
+            if not self._loop.wait_for(lambda outcomes=outcomes: bool(outcomes), left_s):  # type: ignore[misc]
+                raise TimeoutException(
+                    f"Timeout of {int(wait_s * 1000)}ms expired before successfully committing offsets {wanted}"
+                )
+            (error,) = outcomes
+            if error is None:
+                return
+            if not is_retried(error):
+                raise error
+            self._pause(deadline_ms)
 
     @property
     def _member(self) -> GroupMember:

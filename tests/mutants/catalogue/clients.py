@@ -20,6 +20,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/client/consumer/test_fetcher.py -k passed_once",
     ),
     Mutant(
+        breaks="a topic that was deleted holds up no rebalance",
+        file="kafka_zk/client/consumer/group/commits.py",
+        old="    return may_be_retried(error) and not is_gone\n",
+        new="    return may_be_retried(error)\n",
+        tests="tests/unit/client/consumer/test_rebalance.py -k was_deleted",
+    ),
+    Mutant(
+        breaks="a topic that was deleted holds up no close",
+        file="kafka_zk/client/consumer/kafka_consumer.py",
+        old="left_s, is_worth_a_wait)",
+        new="left_s, may_be_retried)",
+        tests="tests/unit/client/consumer/test_leaving.py -k was_deleted",
+    ),
+    Mutant(
         breaks="what ends a later poll gives no record out twice",
         file="kafka_zk/client/consumer/fetcher.py",
         old="        self._left.clear()\n",

@@ -205,6 +205,12 @@ def may_be_retried(error: Exception) -> bool:
     )
 
 
+def is_worth_a_wait(error: Exception) -> bool:
+    """Whether a last commit may be tried again, while others wait: not for a topic that was deleted."""
+    is_gone = isinstance(error, BrokerError) and error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return may_be_retried(error) and not is_gone
+
+
 def _rebalancing() -> RebalanceInProgress:
     return RebalanceInProgress(
         "Offset commit cannot be completed since the consumer is undergoing a rebalance for auto partition assignment. "

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from kafka_zk.client.consumer.assignors import Assignor, Member, RebalanceProtocol
-from kafka_zk.client.consumer.group.commits import Commits, may_be_retried
+from kafka_zk.client.consumer.group.commits import Commits, is_worth_a_wait
 from kafka_zk.client.consumer.group.coordinator_link import CoordinatorLink
 from kafka_zk.client.consumer.group.led_topics import LedTopics, led_topics
 from kafka_zk.client.consumer.group.member_requests import join_group, leave_group, sync_group
@@ -202,7 +202,7 @@ class Rebalance:
 
     def _on_final_commit(self, offsets: Mapping[TopicPartition, object], error: Exception | None) -> None:
         now_ms = self._clock.monotonic_ms()
-        if error is not None and may_be_retried(error) and now_ms < self._final_commit_until_ms:
+        if error is not None and is_worth_a_wait(error) and now_ms < self._final_commit_until_ms:
             # A coordinator that moves is what begins most rebalances: what was read is not to be read twice for that.
             self._final_commit, self._retry_at_ms = None, now_ms + self._settings.retry_backoff.wait_ms(1)
             return

@@ -202,6 +202,16 @@ def test_what_was_read_is_committed_at_the_end_though_the_coordinator_moves(grou
     assert group.heard == [("commit", (1, 5)), ("leave", "me")]
 
 
+def test_a_topic_that_was_deleted_holds_no_close_up(group: Group) -> None:
+    consumer, _ = member(group, enable_auto_commit=True, retry_backoff_ms=1)
+    taken = group.broker.handlers[OFFSET_COMMIT]
+    gone = OffsetCommitResponsePartition(partition_index=0, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    refusals = [OffsetCommitResponse(topics=[OffsetCommitResponseTopic(name="t", partitions=[gone])])]
+    group.broker.handlers[OFFSET_COMMIT] = lambda *asked: refusals.pop() if refusals else taken(*asked)
+    consumer.close()
+    assert group.heard == [("leave", "me")]
+
+
 def test_all_waits_of_a_close_share_its_time(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     consumer, _ = member(group)
     clock, waits = SimClock(), []

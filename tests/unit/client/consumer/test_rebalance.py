@@ -23,7 +23,7 @@ from kafka_zk.client.network.backoff import ExponentialBackoff
 from kafka_zk.client.network.cluster_snapshot import Node
 from kafka_zk.client.network.metadata import ClusterMetadata, MetadataSettings
 from kafka_zk.clock import SimClock
-from kafka_zk.protocol.errors import ErrorCode, NotCoordinator
+from kafka_zk.protocol.errors import ErrorCode, NotCoordinator, UnknownTopicOrPartition
 from kafka_zk.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from kafka_zk.protocol.messages.metadata import (
     MetadataResponse,
@@ -257,6 +257,14 @@ def test_the_last_commit_is_made_again_where_the_coordinator_moved() -> None:
     member.clock.advance(1)
     member.advance()
     member.commits.callbacks.pop()({}, None)
+    member.advance()
+    assert [name for name, _ in member.link.asked] == ["JoinGroupRequest"]
+
+
+def test_a_topic_that_was_deleted_keeps_nobody_from_joining() -> None:
+    member = Member(RangeAssignor(), replace(SETTINGS, auto_commit_interval_ms=1000))
+    to_give_up(member)
+    member.commits.callbacks.pop()({}, UnknownTopicOrPartition())
     member.advance()
     assert [name for name, _ in member.link.asked] == ["JoinGroupRequest"]
 
