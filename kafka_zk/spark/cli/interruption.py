@@ -43,14 +43,15 @@ def end_on_interrupt(scratch: Path) -> None:
 def _wait_and_end(heard: set[signal.Signals], scratch: Path) -> None:
     """Blocks."""
     code = 128 + signal.sigwait(heard)
-    last = threading.Timer(LIMIT_S, os._exit, (code,))
-    last.daemon = True
-    last.start()
     try:
         if not _is_on_cluster():
             for child in _children():
                 with suppress(ProcessLookupError):
                     os.kill(child, signal.SIGKILL)
+        # Not before: however slow the machine is, no JVM is left behind.
+        last = threading.Timer(LIMIT_S, os._exit, (code,))
+        last.daemon = True
+        last.start()
         _tell()
         shutil.rmtree(scratch, ignore_errors=True)
     finally:

@@ -17,8 +17,8 @@ from kafka_zk.network.errors import CloseConnection
 from kafka_zk.network.server import SocketServer
 from kafka_zk.network.settings import SocketServerSettings
 
-TIMEOUT_S = 10
-"""How long a client waits before a test has failed; nothing here takes a tenth of it."""
+TIMEOUT_S = 30
+"""How long a client waits before a test has failed; nothing here takes a fiftieth of it."""
 
 
 def framed(body: bytes) -> bytes:

@@ -10,13 +10,18 @@ import gevent
 import pytest
 from gevent import socket as cooperative
 
+from kafka_zk.network import server as network_server
 from kafka_zk.network.connection import Connection, Deferred, Parts
 from kafka_zk.network.server import SocketServer
-from tests.integration.network.harness import Client, Script, answer, connect, framed, serving
+from tests.integration.network.harness import TIMEOUT_S, Client, Script, answer, connect, framed, serving
 
 BAD_SIZE = struct.pack(">i", -1)
-LOOKS_EVERY_100_MS = {"max_idle_ms": 1000}
-"""The server looks after its connections ten times as often as it lets them be idle."""
+
+
+@pytest.fixture
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server looks after its connections every 10 ms; how long they may be idle stays as it is."""
+    monkeypatch.setattr(network_server, "MAX_REAP_INTERVAL_MS", 10)
 
 
 class Left(Script):
@@ -35,7 +40,7 @@ class Left(Script):
 
 def wait_until(condition: Callable[[], object], what: str) -> None:
     """Blocks."""
-    with gevent.Timeout(60, AssertionError(what)):
+    with gevent.Timeout(TIMEOUT_S, AssertionError(what)):
         while not condition():
             gevent.sleep(0.001)
 
@@ -104,10 +109,11 @@ def test_behind_an_answer_that_failed_nothing_is_answered() -> None:
         assert script.left == [True], "only the second was still waited for"
 
 
+@pytest.mark.usefixtures("looks_often")
 @pytest.mark.parametrize("ahead", [[], [b"e2"]], ids=["nothing", "a request"])
 def test_who_waits_for_an_answer_is_told_that_the_client_has_gone(ahead: list[bytes]) -> None:
     script = Left()
-    with serving(script, **LOOKS_EVERY_100_MS) as server:
+    with serving(script) as server:
         client = connect(server)
         client.send(b"l1", *ahead)
         script.wait_handled(1)
@@ -118,6 +124,7 @@ def test_who_waits_for_an_answer_is_told_that_the_client_has_gone(ahead: list[by
         wait_until(lambda: not server.connection_count, "the connection stays")
 
 
+@pytest.mark.usefixtures("looks_often")
 @pytest.mark.parametrize("asked", [framed(b"l") + framed(b"e"), framed(b"n") + BAD_SIZE], ids=["a request", "garbage"])
 def test_who_is_told_that_the_client_sends_no_more_may_have_to_read(asked: bytes) -> None:
     class Reads(Script):
@@ -132,7 +139,7 @@ def test_who_is_told_that_the_client_sends_no_more_may_have_to_read(asked: bytes
             late.complete(answer(b"what there is"))
 
     script = Reads()
-    with serving(script, **LOOKS_EVERY_100_MS) as server:
+    with serving(script) as server:
         client = connect(server)
         client.send_raw(asked)
         client.socket.shutdown(cooperative.SHUT_WR)
@@ -165,9 +172,10 @@ def test_a_client_that_is_there_and_sends_ahead_is_not_taken_to_have_gone() -> N
         assert [client.receive(), client.receive()] == [b"late", b"e2"]
 
 
+@pytest.mark.usefixtures("looks_often")
 def test_a_request_that_hangs_gives_its_place_back_when_its_client_has_gone() -> None:
     script = Script()
-    with serving(script, queued_max_requests=1, **LOOKS_EVERY_100_MS) as server:
+    with serving(script, queued_max_requests=1) as server:
         hanging, other = connect(server), connect(server)
         hanging.send(b"b")
         script.wait_handled(1)

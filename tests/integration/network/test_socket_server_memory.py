@@ -17,13 +17,13 @@ from kafka_zk.network import request_memory
 from kafka_zk.network.frames import BUFFER_BYTES, FrameReader
 from kafka_zk.network.server import SocketServer
 from kafka_zk.network.settings import SocketServerSettings
-from tests.integration.network.harness import Client, Script, connect, framed, serving
+from tests.integration.network.harness import TIMEOUT_S, Client, Script, connect, framed, serving
 
 SEED = 20261121
 
 
 def eventually(claim: Callable[[], object]) -> None:
-    with gevent.Timeout(60):
+    with gevent.Timeout(TIMEOUT_S):
         while not claim():
             gevent.sleep(0.001)
 

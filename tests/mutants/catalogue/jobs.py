@@ -69,6 +69,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/spark/test_interruption.py -k jvm_with_one_line",
     ),
     Mutant(
+        breaks="a job that has no time left to end in leaves no JVM behind",
+        file="kafka_zk/spark/cli/interruption.py",
+        old="    try:\n        if not _is_on_cluster():\n",
+        new="    if not LIMIT_S:\n        os._exit(code)\n    try:\n        if not _is_on_cluster():\n",
+        tests="tests/unit/spark/test_interruption.py -k nobody_reads",
+    ),
+    Mutant(
         breaks="a job in the background of a script is not interrupted with it",
         file="kafka_zk/spark/cli/interruption.py",
         old=" for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN}",

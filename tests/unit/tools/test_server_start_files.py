@@ -43,7 +43,9 @@ def test_a_signal_that_is_ignored_at_the_start_stays_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ignored: signal.Signals | None
 ) -> None:
     monkeypatch.setenv("LOG_DIR", str(tmp_path))
-    (tmp_path / "server.properties").write_text(f"zookeeper.connect=127.0.0.1:1\nlog.dirs={tmp_path}/data\n")
+    (tmp_path / "server.properties").write_text(
+        f"zookeeper.connect=127.0.0.1:1\nzookeeper.connection.timeout.ms=600000\nlog.dirs={tmp_path}/data\n"
+    )
 
     def reset() -> None:
         for number in SIGNALS:
