@@ -313,8 +313,9 @@ class KafkaProducer:
 
     def _await_topic(self, topic: str, partition: int | None, deadline_s: float) -> ClusterSnapshot:
         """Blocks. A snapshot that knows the topic and the partition."""
-        is_new = self._metadata.add_topic(topic, self._clock.monotonic_ms())
+        # First: the sender's thread may have the answer before the next line.
         known_update = self._metadata.update_count
+        is_new = self._metadata.add_topic(topic, self._clock.monotonic_ms())
         with self._metadata_changed:
             while True:
                 is_news = self._metadata.update_count != known_update

@@ -34,6 +34,15 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/client/consumer/test_leaving.py -k was_deleted",
     ),
     Mutant(
+        breaks="a refusal that comes before anybody waits for it is told",
+        file="kafka_zk/client/producer/kafka_producer.py",
+        old="        known_update = self._metadata.update_count\n"
+        "        is_new = self._metadata.add_topic(topic, self._clock.monotonic_ms())\n",
+        new="        is_new = self._metadata.add_topic(topic, self._clock.monotonic_ms())\n"
+        "        known_update = self._metadata.update_count\n",
+        tests="tests/unit/client/producer/test_interrupted_sends.py -k anybody_waits",
+    ),
+    Mutant(
         breaks="what ends a later poll gives no record out twice",
         file="kafka_zk/client/consumer/fetcher.py",
         old="        self._left.clear()\n",

@@ -72,7 +72,7 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="a job that has no time left to end in leaves no JVM behind",
         file="kafka_zk/spark/cli/interruption.py",
         old="    try:\n        if not _is_on_cluster():\n",
-        new="    if not LIMIT_S:\n        os._exit(code)\n    try:\n        if not _is_on_cluster():\n",
+        new="    if not LIMIT_S:\n        os._exit(1)\n    try:\n        if not _is_on_cluster():\n",
         tests="tests/unit/spark/test_interruption.py -k nobody_reads",
     ),
     Mutant(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import gevent
@@ -12,6 +13,7 @@ from kafka_zk.client.network.cluster_snapshot import ClusterSnapshot
 from kafka_zk.client.network.metadata import ClusterMetadata
 from kafka_zk.client.producer.futures import RecordMetadata
 from kafka_zk.protocol.errors import ErrorCode, TopicAuthorizationFailed
+from tests.support.processes import wait_until
 from tests.unit.client.producer.conftest import PATIENCE_S, Produce, TakingBroker
 
 
@@ -80,6 +82,30 @@ def test_a_topic_that_was_denied_is_asked_for_again(broker: TakingBroker, produc
     assert isinstance(producer.send("t", b"1").exception(0), TopicAuthorizationFailed)
     broker.topic_error = ErrorCode.NONE
     assert producer.send("t", b"1").result(PATIENCE_S).offset == 0
+
+
+class Answered:
+    """Metadata whose question about a new topic is answered before who named it goes on."""
+
+    def __init__(self, metadata: ClusterMetadata, wakeup: Callable[[], None]) -> None:
+        self._metadata = metadata
+        self._wakeup = wakeup
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._metadata, name)
+
+    def add_topic(self, topic: str, now_ms: int) -> bool:
+        is_new = self._metadata.add_topic(topic, now_ms)
+        self._wakeup()
+        wait_until(lambda: topic in self._metadata.snapshot.topic_errors, "the topic is refused")
+        return is_new
+
+
+def test_a_refusal_that_comes_before_anybody_waits_for_it_is_told(broker: TakingBroker, produce: Produce) -> None:
+    broker.topic_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    producer = produce(broker, max_block_ms=1000)
+    producer._metadata = cast(Any, Answered(producer._metadata, producer._client.wakeup))
+    assert isinstance(producer.send("t", b"1").exception(0), TopicAuthorizationFailed)
 
 
 class Going:
