@@ -204,8 +204,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="the last commit of a generation is made again where the coordinator moved",
         file="kafka_zk/client/consumer/group/rebalance.py",
-        old="and may_be_retried(error) and now_ms",
-        new="and not may_be_retried(error) and now_ms",
+        old="and is_worth_a_wait(error) and now_ms",
+        new="and not is_worth_a_wait(error) and now_ms",
         tests="tests/unit/client/consumer/test_rebalance.py -k coordinator_moved",
     ),
     Mutant(
