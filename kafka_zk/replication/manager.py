@@ -232,10 +232,10 @@ class ReplicaManager:
         """The hosted partition. Raises NotLeaderOrFollower, UnknownTopicOrPartition, KafkaStorageError."""
         return self.hosted.get(*topic_partition)
 
-    def led_epoch(self, topic_partition: TopicPartition) -> int | None:
-        """The leader epoch in which this broker leads the partition; None where it does not."""
+    def leadership_of(self, topic_partition: TopicPartition) -> int | None:
+        """Another number each time this broker begins to lead the partition; None where it does not."""
         partition = self.hosted.find(*topic_partition)
-        return partition.leader_epoch if partition is not None and partition.is_leader else None
+        return partition.leadership if partition is not None and partition.is_leader else None
 
     def current_leader(self, topic: str, index: int) -> tuple[int, int]:
         """Leader id and leader epoch as known here, -1 and -1 when unknown: what a client that asked the wrong broker

@@ -4,7 +4,7 @@ Role        Acts, through the ReplicaManager. Knows nothing about groups.
 Invariants  `done` is called exactly once for each append, without switching: at once, or when the batch is committed.
             What one partition is asked to take stands in its log in the order of asking: a large compressed batch is
             checked in a thread, and what comes later waits for it. Nobody waits for replicas there. What was asked in
-            one leader epoch is not appended in another.
+            one leadership is not appended in another; a new epoch of a leader that stays is none.
             Batches carry a producer id in transactions only; those of offsets have the base sequence 0 and those of
             groups none, because Apache's have.
 Source      Kafka 3.9 GroupMetadataManager: appendForGroup, storeOffsets, cleanupGroupMetadata.
@@ -112,8 +112,8 @@ class OffsetsLog:
         base_sequence: int = NO_SEQUENCE,
         producer: Producer = NO_PRODUCER,
     ) -> list[AppendInfo | AppendFailure] | Pending[list[AppendInfo | AppendFailure]]:
-        led_epoch = self._replica_manager.led_epoch(TopicPartition(GROUP_METADATA_TOPIC, partition))
-        if led_epoch is None:
+        leadership = self._replica_manager.leadership_of(TopicPartition(GROUP_METADATA_TOPIC, partition))
+        if leadership is None:
             return [AppendFailure(NotLeaderOrFollower())]
         try:
             now_ms = self._clock.wall_ms()
@@ -129,7 +129,7 @@ class OffsetsLog:
             if turn is None:
                 turn = self._turns[partition] = Turn()
             with turn:
-                if self._replica_manager.led_epoch(TopicPartition(GROUP_METADATA_TOPIC, partition)) != led_epoch:
+                if self._replica_manager.leadership_of(TopicPartition(GROUP_METADATA_TOPIC, partition)) != leadership:
                     # Groups were loaded anew since: what was decided by those of before is not part of them.
                     return [AppendFailure(NotLeaderOrFollower())]
                 return self._replica_manager.append_records(

@@ -72,11 +72,18 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/simulation/test_controller_topics.py -k next_one",
     ),
     Mutant(
-        breaks="what was asked in one leader epoch is not appended to __consumer_offsets in another",
+        breaks="what was asked in one leadership is not appended to __consumer_offsets in another",
         file="kafka_zk/coordinator/group/store.py",
-        old="if self._replica_manager.led_epoch(TopicPartition(GROUP_METADATA_TOPIC, partition)) != led_epoch:",
-        new="if led_epoch is None:",
+        old="if self._replica_manager.leadership_of(TopicPartition(GROUP_METADATA_TOPIC, partition)) != leadership:",
+        new="if leadership is None:",
         tests="tests/unit/coordinator/test_overtaking.py -k its_turn",
+    ),
+    Mutant(
+        breaks="a coordinator that stays takes what waits for its turn in its next epoch too",
+        file="kafka_zk/replication/manager.py",
+        old="return partition.leadership if partition is not None and partition.is_leader else None",
+        new="return partition.leader_epoch if partition is not None and partition.is_leader else None",
+        tests="tests/unit/coordinator/test_overtaking.py -k leader_that_stayed",
     ),
     Mutant(
         breaks="a static member whose new id took long to store has a session from its answer on",

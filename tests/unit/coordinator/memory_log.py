@@ -56,8 +56,8 @@ class MemoryLog:
             raise NotLeaderOrFollower
         return SimpleNamespace(log=self._log(topic_partition.partition))
 
-    def led_epoch(self, topic_partition: TopicPartition) -> int | None:
-        return 0 if topic_partition.partition in self.led else None
+    def leadership_of(self, topic_partition: TopicPartition) -> int | None:
+        return 1 if topic_partition.partition in self.led else None
 
     def append_records(
         self, entries: Sequence[tuple[str, int, memoryview]], *, required_acks: int, **_: Any

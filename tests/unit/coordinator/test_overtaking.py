@@ -90,6 +90,22 @@ def test_what_waits_for_its_turn_is_refused_once_the_partition_was_led_by_others
         made.lead(epoch + 1)
 
 
+def test_what_waits_for_its_turn_is_taken_by_a_leader_that_stayed(made: Coordinated) -> None:
+    """A new epoch alone, as with other replicas, leaves the groups in memory as they are."""
+    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
+    assert commit(made, [first, second], 5) == {ErrorCode.NONE}
+    turn = made.coordinator._log._turns[0]
+    turn.take()
+    committing = gevent.spawn(commit, made, [first], 9)
+    deletion = gevent.spawn(made.coordinator.delete_offsets, GROUP, [second])
+    wait(lambda: len(turn._waiting) == 2)
+    made.lead(epoch=1)
+    turn.leave()
+    assert committing.get() == {ErrorCode.NONE}
+    assert deletion.get() == (ErrorCode.NONE, {second: ErrorCode.NONE})
+    assert [committed(made, each) for each in (first, second)] == [9, None]
+
+
 @pytest.mark.parametrize("comes_back", [False, True])
 def test_what_is_deleted_while_a_commit_is_sorted_out_in_turns_is_not_committed(
     made: Coordinated, comes_back: bool
