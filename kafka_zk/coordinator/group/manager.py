@@ -302,15 +302,18 @@ class GroupManager:
     def clean_up(self, group: Group, removed: Mapping[TopicPartition, Removed]) -> tuple[ErrorCode, int]:
         """Blocks. Write the tombstones of `removed` offsets, and of the group if nothing holds it any longer.
 
-        NONE or why not all were written, in an operator's terms; and how many offsets were. What was not is put back.
+        NONE or why not all were written, in an operator's terms; and how many offsets were. What was not is put back,
+        unless the groups were unloaded meanwhile: then the log alone tells what is there.
         """
         count = 0
+        load = self._load_of(group)
         for some in _batches(group, removed):
             error = self._check_owned(group)
             if error is ErrorCode.NONE:
                 error = self._write_tombstones(group, some)
             if error is not ErrorCode.NONE:
-                self._put_back(group, dict(list(removed.items())[count:]))
+                if self._is_still_of(load, group):
+                    self._put_back(group, dict(list(removed.items())[count:]))
                 return error, count
             count += len(some)
         return ErrorCode.NONE, count
@@ -334,8 +337,9 @@ class GroupManager:
             self.open_transactions.forget(current)
             if current.generation > 0:  # Else it never had a record of its own.
                 keys.append(group_key(group.group_id))
+        load = self._load_of(current)
         error = self._log.append_tombstones(self.partition_of(group.group_id), keys) if keys else ErrorCode.NONE
-        if ends and error is not ErrorCode.NONE:
+        if ends and error is not ErrorCode.NONE and self._is_still_of(load, current):
             self._raise(current)
         return GROUP_RECORD_ERRORS.get(error, error)
 
@@ -346,8 +350,14 @@ class GroupManager:
 
     def _raise(self, group: Group) -> Group:
         """The group whose end could not be written, or one of its name that came since. Does not switch."""
-        again = group.raised()
-        return self.groups.setdefault(group.group_id, again) if self._check_owned(group) is ErrorCode.NONE else again
+        return self.groups.setdefault(group.group_id, group.raised())
+
+    def _load_of(self, group: Group) -> Load | None:
+        return self.ownership.loaded_by(self.partition_of(group.group_id))
+
+    def _is_still_of(self, load: Load | None, group: Group) -> bool:
+        """Whether the groups in memory are those of that load, and none that came with another since."""
+        return load is not None and self._load_of(group) is load
 
     def _check_owned(self, group: Group) -> ErrorCode:
         return self.ownership.check(self.partition_of(group.group_id))

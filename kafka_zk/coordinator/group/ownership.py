@@ -29,7 +29,7 @@ class Ownership:
 
     def __init__(self) -> None:
         self._epochs: dict[int, int] = {}
-        self._owned: set[int] = set()
+        self._owned: dict[int, Load] = {}
         self._loading: dict[int, Load] = {}
 
     @property
@@ -46,6 +46,10 @@ class Ownership:
         if partition in self._loading:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return ErrorCode.NOT_COORDINATOR
+
+    def loaded_by(self, partition: int) -> Load | None:
+        """The load that the groups of a partition in memory come from; None where this broker does not answer."""
+        return self._owned.get(partition)
 
     def elected(self, partition: int, leader_epoch: int) -> Load | None:
         """This broker leads the partition now. The load to be done; None where nothing is to load."""
@@ -66,7 +70,7 @@ class Ownership:
         """The groups of a current load are in memory."""
         assert self.is_current(load), f"{load} was overtaken"
         del self._loading[load.partition]
-        self._owned.add(load.partition)
+        self._owned[load.partition] = load
 
     def failed(self, load: Load) -> None:
         """The load ended without groups."""
@@ -83,5 +87,5 @@ class Ownership:
         else:
             self._epochs[partition] = leader_epoch
         self._loading.pop(partition, None)
-        self._owned.discard(partition)
+        self._owned.pop(partition, None)
         return True

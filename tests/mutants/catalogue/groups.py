@@ -51,6 +51,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/coordinator/test_ends_of_groups.py -k stay_away",
     ),
     Mutant(
+        breaks="what another broker deleted meanwhile is not put back",
+        file="kafka_zk/coordinator/group/manager.py",
+        old="        return load is not None and self._load_of(group) is load\n",
+        new="        return load is not None and self._load_of(group) is not None\n",
+        tests="tests/unit/coordinator/test_overtaking.py -k not_put_back",
+    ),
+    Mutant(
         breaks="a commit on its way is put back with what is put back",
         file="kafka_zk/coordinator/group/decisions/offsets.py",
         old="                    commit.offsets[partition] = value\n",

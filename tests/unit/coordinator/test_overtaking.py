@@ -12,6 +12,7 @@ import gevent
 import pytest
 
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
+from kafka_zk.coordinator.group.decisions.records import offset_key
 from kafka_zk.giving_way import InTurns
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.offset_commit import (
@@ -20,8 +21,10 @@ from kafka_zk.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record.builder import build_batch
+from kafka_zk.record.types import Record
 
-from .test_coordinator_log import GROUP, Coordinated, wait
+from .test_coordinator_log import GROUP, OFFSETS, Coordinated, wait
 
 LZ4 = "3"
 MANY = 20_000
@@ -104,6 +107,30 @@ def test_what_waits_for_its_turn_is_taken_by_a_leader_that_stayed(made: Coordina
     assert committing.get() == {ErrorCode.NONE}
     assert deletion.get() == (ErrorCode.NONE, {second: ErrorCode.NONE})
     assert [committed(made, each) for each in (first, second)] == [9, None]
+
+
+@pytest.mark.parametrize("deletes", ["groups", "offsets"])
+def test_what_another_broker_deleted_meanwhile_is_not_put_back(made: Coordinated, deletes: str) -> None:
+    """Tombstones are refused after a load: what that found in the log is the truth by now."""
+    first = TopicPartition("t", 0)
+    assert commit(made, [first], 5) == {ErrorCode.NONE}
+    turn = made.coordinator._log._turns[0]
+    turn.take()
+    if deletes == "groups":
+        deletion = gevent.spawn(made.coordinator.delete_groups, [GROUP])
+    else:
+        deletion = gevent.spawn(made.coordinator.delete_offsets, GROUP, [first])
+    wait(lambda: len(turn._waiting) == 1)
+    made.follow(epoch=1)
+    log = made.broker.partition(OFFSETS).log
+    assert log is not None
+    tombstone = build_batch([Record(0, 0, offset_key(GROUP, first), None)])
+    log.append_as_leader(tombstone, leader_epoch=1)
+    made.lead(epoch=2)
+    turn.leave()
+    deletion.get()
+    assert committed(made, first) is None
+    assert made.coordinator.list_groups() == (ErrorCode.NONE, [])
 
 
 @pytest.mark.parametrize("comes_back", [False, True])
