@@ -55,6 +55,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/spark/test_sole_run.py -k second_run",
     ),
     Mutant(
+        breaks="the lock of a mirror's checkpoint does not make its offsets another's",
+        file="kafka_zk/spark/jobs/mirror.py",
+        old="(not any(table.data_files()) or state.names())",
+        new="(not table.exists() or state.names())",
+        tests="tests/unit/spark/test_mirror_notes.py -k inside_the_folder",
+    ),
+    Mutant(
         breaks="a run does not meet its own lock",
         file="kafka_zk/spark/jobs/sole_run.py",
         old="sorted({each.resolve() for each in folders if each is not None})",

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka_zk.spark.jobs import mirror
 from kafka_zk.spark.jobs.outcome import JobError
+from kafka_zk.spark.jobs.sole_run import sole_run
 from tests.unit.spark.copied_topic import State
+from tests.unit.spark.local_store import LocalStore
 
 
 class Folder(State):
-    """As far as a mirror looks at a FileStore; it exists when something is in it."""
+    """As far as a mirror looks at a FileStore."""
 
     root = "offsets"
 
-    def exists(self) -> bool:
-        return bool(self)
+    def data_files(self) -> Iterable[str]:
+        return [name for name in self if not name.startswith("_")]
 
 
 def claim(state: Any, table: Any) -> None:
@@ -38,6 +42,13 @@ def test_a_folder_of_offsets_that_nobody_claimed_belongs_to_who_had_begun() -> N
     with pytest.raises(JobError, match="offsets holds the offsets of another mirror"):
         claim(Folder(), Folder({"batch=0": ""}))
     claim(Folder({"batch-0.base": "[]"}), Folder({"batch=0": ""}))
+
+
+def test_a_checkpoint_may_be_inside_the_folder_of_offsets(tmp_path: Path) -> None:
+    """Which is there then, with a lock in the checkpoint, before anything is noted."""
+    for _ in range(2):
+        with sole_run(tmp_path / "offsets" / "_checkpoint"):
+            claim(LocalStore(tmp_path / "offsets" / "_checkpoint" / "mirrored"), LocalStore(tmp_path / "offsets"))
 
 
 def test_a_claim_that_was_cut_off_between_its_two_notes_goes_on() -> None:
