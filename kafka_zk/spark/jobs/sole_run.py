@@ -4,11 +4,13 @@ Role        Acts, on the driver, before a job looks at what is there.
 Why         Each of two runs would find what the other has noted and not sent yet, and send it, too.
 Rule        A lock of the operating system on a file in the folder: it ends with the process that has it, however that
             ends, so that nobody meets the lock of a dead run. The file stays; who deleted it could free a second one.
-            Only what is a path of this machine can be locked, a shared one if its file system carries such locks.
+            Only what is a path of this machine can be locked, a shared one if its file system carries such locks. Where
+            nothing can be locked nobody is refused.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
@@ -20,6 +22,8 @@ from kafka_zk.spark.jobs.outcome import JobError
 
 LOCK = "_run.lock"
 """Readers of files pass over names with an underscore."""
+WITHOUT_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
+"""What file systems say that carry no locks: some are mounted so."""
 
 
 @contextmanager
@@ -43,7 +47,7 @@ def _locked(folder: Path) -> int:
     except OSError as error:
         raise JobError(f"{folder} cannot be written: {error.strerror}") from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(descriptor)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
     except BlockingIOError:
@@ -56,3 +60,11 @@ def _locked(folder: Path) -> int:
         os.close(descriptor)
         raise JobError(f"{folder} cannot be locked: {error.strerror}") from error
     return descriptor
+
+
+def _lock(descriptor: int) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in WITHOUT_LOCKS:
+            raise

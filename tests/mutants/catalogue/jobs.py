@@ -62,6 +62,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/spark/test_mirror_notes.py -k inside_the_folder",
     ),
     Mutant(
+        breaks="a file system without locks hinders no run",
+        file="kafka_zk/spark/jobs/sole_run.py",
+        old="        if error.errno not in WITHOUT_LOCKS:\n",
+        new="        if error.errno:\n",
+        tests="tests/unit/spark/test_sole_run.py -k without_locks",
+    ),
+    Mutant(
         breaks="a run does not meet its own lock",
         file="kafka_zk/spark/jobs/sole_run.py",
         old="sorted({each.resolve() for each in folders if each is not None})",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -88,6 +90,28 @@ def test_a_directory_of_files_has_one_writer_whatever_its_checkpoint(
         settings = Settings(JOBS[job.__name__.rpartition(".")[2]], {**common, **own})
         with sole_run(tmp_path / "files"), pytest.raises(JobError, match=r"another run works with .*/files"):
             job.run(nothing, settings)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK])
+def test_a_file_system_without_locks_hinders_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with sole_run(tmp_path / "state"), sole_run(tmp_path / "state"):
+        assert (tmp_path / "state" / LOCK).exists()
+
+
+def test_a_lock_that_cannot_be_asked_for_is_no_lock_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    named = "state cannot be locked: Input/output error"
+    with pytest.raises(JobError, match=named), sole_run(tmp_path / "state"):
+        raise AssertionError("the disk is broken")
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
