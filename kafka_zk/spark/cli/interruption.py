@@ -51,7 +51,8 @@ def _wait_and_end(heard: set[signal.Signals], scratch: Path) -> None:
         # Not before: however slow the machine is, no JVM is left behind.
         last = threading.Timer(LIMIT_S, os._exit, (code,))
         last.daemon = True
-        last.start()
+        with suppress(RuntimeError):  # There may be no more threads to be had.
+            last.start()
         _tell()
         shutil.rmtree(scratch, ignore_errors=True)
     finally:

@@ -90,6 +90,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/spark/test_interruption.py -k nobody_reads",
     ),
     Mutant(
+        breaks="a job that can start no thread any more ends when it is told to",
+        file="kafka_zk/spark/cli/interruption.py",
+        old="with suppress(RuntimeError):",
+        new="with suppress(OSError):",
+        tests="tests/unit/spark/test_interruption.py -k start_no_thread",
+    ),
+    Mutant(
         breaks="a job in the background of a script is not interrupted with it",
         file="kafka_zk/spark/cli/interruption.py",
         old=" for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN}",

@@ -97,6 +97,23 @@ def test_a_line_that_nobody_reads_does_not_hold_the_end_up(tmp_path: Path) -> No
         os.close(writer)
 
 
+NO_MORE_THREADS = """
+def refuse(*_):
+    raise RuntimeError("can't start new thread")
+threading.Thread.start = refuse
+"""
+
+
+def test_a_job_that_can_start_no_thread_ends_too(tmp_path: Path) -> None:
+    with job(tmp_path / "scratch", FOR_EVER, NO_MORE_THREADS + 'print("none", flush=True)') as (process, jvm):
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline() == "none\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr.readline() == f"{LINE}\n"
+        assert process.wait() == 143
+        wait_until(lambda: not is_alive(jvm), "the JVM ends")
+
+
 def test_a_signal_that_is_ignored_stays_so(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
