@@ -44,8 +44,8 @@ BYTES_A_PENDING_ID = 5_000
 
 
 def wait(until: Callable[[], bool]) -> None:
-    """Let the background greenlet work; it needs no time, only turns."""
-    for _ in range(1000):
+    """Let the background greenlet work; it needs turns, and time only where a thread works for it."""
+    for _ in range(20_000):
         if until():
             return
         gevent.sleep(0.001)
