@@ -179,21 +179,9 @@ class FencedStore:
         for level in reversed(below):
             self._remove(level, failed)
         self._remove({znodes.ConfigEntityZNode.path(f"topics/{topic}"): topic for topic in topics}, failed)
-        self._count_removal()
         self._remove(roots, failed)
         self.remove_topic_deletions([topic for topic in topics if topic not in failed])
         return failed
-
-    def _count_removal(self) -> None:
-        """Blocks. Let it show in the version of /config/topics, before there can be a next topic of that name.
-
-        Who changes overrides looks there (zk/entity_configs.py): those of the next topic have version 0 again.
-        Where that is refused (somebody counted another removal, or nobody may), the topics go all the same.
-        """
-        path = znodes.ConfigEntityTypeZNode.path("topics")
-        stat = self._zk.exists(path)
-        if stat is not None:
-            self._one(SetData(path, None, stat.version), ignore=ZkError)
 
     def _remove(self, topic_of: Mapping[str, str], failed: dict[str, ZkError]) -> None:
         """Blocks. Delete those paths that are there, many at a time, of topics that have not `failed`."""

@@ -12,7 +12,6 @@ from kafka_zk.protocol.messages.alter_partition import (
     RequestTopicData,
 )
 from kafka_zk.zk.znodes import (
-    ConfigEntityTypeZNode,
     PreferredReplicaElectionZNode,
     ReassignPartitionsZNode,
     TopicPartitionStateZNode,
@@ -140,16 +139,6 @@ def test_a_topic_that_cannot_be_removed_holds_up_no_other_deletion(two_topics):
     two_topics.delete_topic("last")
     two_topics.settle()
     assert two_topics.assignment("stuck") == {}
-
-
-def test_a_list_of_overrides_that_nobody_may_count_in_holds_up_no_deletion(two_topics):
-    two_topics.zookeeper.forbidden.add(ConfigEntityTypeZNode.path("topics"))
-    two_topics.delete_topic("well")
-    two_topics.settle()
-    assert two_topics.assignment("well") == {}
-    assert not two_topics.exists("/admin/delete_topics/well")
-    new_controller(two_topics)
-    assert two_topics.controller.is_active
 
 
 def test_a_wish_for_elections_that_cannot_be_removed_keeps_nobody_from_office(two_topics):

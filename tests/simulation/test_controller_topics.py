@@ -4,7 +4,6 @@ import uuid
 
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafka_zk.protocol.messages.stop_replica import StopReplicaRequest
-from kafka_zk.zk.entity_configs import change_entity_config, entity_config
 from kafka_zk.zk.operations import Delete, SetData
 from kafka_zk.zk.znodes import TopicZNode
 from tests.simulation.scenes import TOPIC_ID, partition_states, requests_since, tp
@@ -77,27 +76,6 @@ def test_a_topic_may_be_made_again_after_its_deletion(cluster):
     cluster.settle()
     assert cluster.state("t").leader == 2
     assert cluster.controller.term.context.topic_id("t") == uuid.UUID(int=78)
-
-
-def test_overrides_of_a_deleted_topic_are_not_written_into_the_next_one(cluster):
-    """Its znode begins with version 0 again. Who changed one override had read those of the topic before."""
-    zk = cluster.zookeeper.client()
-    remade = []
-
-    def change(found):
-        if not remade:
-            remade.append(True)
-            cluster.delete_topic("t")
-            cluster.settle()
-            cluster.create_topic("t", {0: [2, 3]}, uuid.UUID(int=78))
-            cluster.settle()
-        return {**found, "flush.ms": "1"}
-
-    cluster.create_topic("t", {0: [1, 2]}, TOPIC_ID)
-    cluster.zookeeper.nodes["/config/topics/t"].data = b'{"version":1,"config":{"retention.ms":"5"}}'
-    cluster.settle()
-    change_entity_config(zk, "topics/t", change)
-    assert entity_config(zk, "topics/t") == {"flush.ms": "1"}
 
 
 def test_a_topic_that_is_made_anew_amid_its_deletion_keeps_its_overrides(cluster):

@@ -72,13 +72,6 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/coordinator/test_failed_directory.py -k sent",
     ),
     Mutant(
-        breaks="overrides of a deleted topic are not written into the next one of its name",
-        file="kafka_zk/controller/store.py",
-        old="        self._count_removal()\n",
-        new="",
-        tests="tests/simulation/test_controller_topics.py -k next_one",
-    ),
-    Mutant(
         breaks="what was asked in one leadership is not appended to __consumer_offsets in another",
         file="kafka_zk/coordinator/group/store.py",
         old="if self._replica_manager.leadership_of(TopicPartition(GROUP_METADATA_TOPIC, partition)) != leadership:",
@@ -98,12 +91,5 @@ MUTANTS: tuple[Mutant, ...] = (
         old="    group.answer_join(member, result, step)\n    keep_alive(member, step)\n",
         new="    group.answer_join(member, result, step)\n",
         tests="tests/unit/coordinator/test_static_members.py -k longer_than",
-    ),
-    Mutant(
-        breaks="a list of overrides that nobody may write keeps no controller from office",
-        file="kafka_zk/controller/store.py",
-        old="self._one(SetData(path, None, stat.version), ignore=ZkError)",
-        new="self._one(SetData(path, None, stat.version), ignore=BadVersion)",
-        tests="tests/simulation/test_controller_lasting_faults.py -k nobody_may_count",
     ),
 )
