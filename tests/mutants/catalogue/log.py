@@ -400,8 +400,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what replaces segments is on the disk before they go",
         file="kafka_zk/log/cleaner/cleaning.py",
-        old="        log_dir.pools.run_to_end(log_dir.pools.sync, cleaned.flush)\n",
-        new="",
+        old="            log_dir.pools.run_to_end(log_dir.pools.sync, cleaned.flush)\n",
+        new="            pass\n",
         tests="tests/crash -k compacted",
     ),
     Mutant(
