@@ -536,13 +536,6 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/coordinator/lag/test_record_counts.py",
     ),
     Mutant(
-        breaks="offsets are not removed from a group that another broker coordinates by then",
-        file="kafka_zk/coordinator/group/manager.py",
-        old="            if self.groups.get(group.group_id) is group:\n                yield group\n",
-        new="            if group.group_id:\n                yield group\n",
-        tests="tests/unit/coordinator/test_coordinator_log.py -k meanwhile",
-    ),
-    Mutant(
         breaks="a look at the lag waits for the disk for a second at most",
         file="kafka_zk/coordinator/lag/record_counts.py",
         old="            if self._disk_ms_left <= 0:\n",
