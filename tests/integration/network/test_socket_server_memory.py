@@ -312,7 +312,7 @@ def test_a_connection_that_is_muted_leaves_the_line_for_memory() -> None:
         eventually(lambda: "1 wait" in repr(server.memory))
         # The answer comes late, and is throttled.
         (connection,) = [each for each in server.connections() if each._waiting and each.unanswered_count]
-        connection.mute(60_000)
+        connection.mute(600_000)
         script.deferred[b"n"].complete([framed(b"late")])
         assert throttled.receive() == b"late"
         eventually(lambda: "0 wait" in repr(server.memory))

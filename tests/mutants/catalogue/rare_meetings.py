@@ -114,13 +114,6 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/integration/network/test_socket_server_memory.py -k ready_does_not",
     ),
     Mutant(
-        breaks="what an answer holds is free when its connection ends with a fault",
-        file="kafka_zk/network/connection.py",
-        old="        out, self._out = self._out, []\n",
-        new="        out = self._out\n",
-        tests="tests/integration/network/test_socket_server_memory.py -k ends_with_a_fault",
-    ),
-    Mutant(
         breaks="a batch that may be there already is not split",
         file="kafka_zk/client/producer/sender.py",
         old="        return self.idempotence is not None and batch.may_be_taken\n",
