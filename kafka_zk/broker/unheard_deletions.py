@@ -62,7 +62,7 @@ class UnheardDeletions:
             try:
                 self._look()
             except ZkError as error:
-                log.warning("Not known which topics were deleted unheard: %s", error)
+                log.warning("Could not check for topics deleted while this broker was away; retrying: %s", error)
                 gevent.sleep(RETRY_S)
                 self._is_due.set()
 
@@ -74,6 +74,7 @@ class UnheardDeletions:
         gone = [topic for name, topic in known.items() if name not in there]
         if not gone:
             return
-        log.info("Forgetting topics that were deleted unheard: %s", ", ".join(sorted(topic.name for topic in gone)))
+        deleted = ", ".join(sorted(topic.name for topic in gone))
+        log.info("Removing topics deleted while this broker was away: %s", deleted)
         if not self._forget(gone):
             self._is_due.set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import string
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -73,40 +73,44 @@ def test_a_commit_stands_behind_the_tombstones_of_a_deletion_that_came_before_it
     assert committed(made, first) == 9
 
 
-def test_what_waits_for_its_turn_is_refused_once_the_partition_was_led_by_others(made: Coordinated) -> None:
-    """It was decided by what was in memory before: the load since then knows nothing of it."""
-    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
-    assert commit(made, [first, second], 5) == {ErrorCode.NONE}
+FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def while_two_wait(made: Coordinated, happens: Callable[[], None]) -> tuple[set[ErrorCode], tuple[ErrorCode, object]]:
+    """What becomes of a commit of FIRST and a deletion of SECOND that wait for their turn while something happens."""
+    assert commit(made, [FIRST, SECOND], 5) == {ErrorCode.NONE}
     turn = made.coordinator._log._turns[0]
     turn.take()
-    committing = gevent.spawn(commit, made, [first], 9)
-    deletion = gevent.spawn(made.coordinator.delete_offsets, GROUP, [second])
+    committing = gevent.spawn(commit, made, [FIRST], 9)
+    deletion = gevent.spawn(made.coordinator.delete_offsets, GROUP, [SECOND])
     wait(lambda: len(turn._waiting) == 2)
-    made.follow(epoch=1)
-    made.lead(epoch=2)
+    happens()
     turn.leave()
-    assert committing.get() == {ErrorCode.NOT_COORDINATOR}
-    assert deletion.get() == (ErrorCode.NOT_COORDINATOR, {})
+    return committing.get(), deletion.get()
+
+
+def test_what_waits_for_its_turn_is_refused_once_the_partition_was_led_by_others(made: Coordinated) -> None:
+    """It was decided by what was in memory before: the load since then knows nothing of it."""
+
+    def lose_and_get_back() -> None:
+        made.follow(epoch=1)
+        made.lead(epoch=2)
+
+    committed_now, deleted = while_two_wait(made, lose_and_get_back)
+    assert committed_now == {ErrorCode.NOT_COORDINATOR}
+    assert deleted == (ErrorCode.NOT_COORDINATOR, {})
     for epoch in (3, 5):
-        assert [committed(made, each) for each in (first, second)] == [5, 5]
+        assert [committed(made, each) for each in (FIRST, SECOND)] == [5, 5]
         made.follow(epoch)
         made.lead(epoch + 1)
 
 
 def test_what_waits_for_its_turn_is_taken_by_a_leader_that_stayed(made: Coordinated) -> None:
     """A new epoch alone, as with other replicas, leaves the groups in memory as they are."""
-    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
-    assert commit(made, [first, second], 5) == {ErrorCode.NONE}
-    turn = made.coordinator._log._turns[0]
-    turn.take()
-    committing = gevent.spawn(commit, made, [first], 9)
-    deletion = gevent.spawn(made.coordinator.delete_offsets, GROUP, [second])
-    wait(lambda: len(turn._waiting) == 2)
-    made.lead(epoch=1)
-    turn.leave()
-    assert committing.get() == {ErrorCode.NONE}
-    assert deletion.get() == (ErrorCode.NONE, {second: ErrorCode.NONE})
-    assert [committed(made, each) for each in (first, second)] == [9, None]
+    committed_now, deleted = while_two_wait(made, lambda: made.lead(epoch=1))
+    assert committed_now == {ErrorCode.NONE}
+    assert deleted == (ErrorCode.NONE, {SECOND: ErrorCode.NONE})
+    assert [committed(made, each) for each in (FIRST, SECOND)] == [9, None]
 
 
 @pytest.mark.parametrize("deletes", ["groups", "offsets"])

@@ -256,3 +256,12 @@ def _bytes(field: dict[str, str] | None) -> bytes | None:
     if field is None:
         return None
     return field["utf8"].encode() if "utf8" in field else base64.b64decode(field["base64"])
+
+
+def killed(manager: LogManager) -> None:
+    """As a kill leaves it: what is flushed in threads just then is on the disk, and nothing else is written."""
+    for log in manager.all_logs():
+        log.flusher.wait()
+        for segment in log.segments:
+            segment.close_files()
+    manager.release()

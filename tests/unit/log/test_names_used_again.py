@@ -15,7 +15,7 @@ from kafka_zk.log.manager import LogManager
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.types import TopicPartition
 
-from .given import manager_on, produced, topic_config, values
+from .given import killed, manager_on, produced, topic_config, values
 from .test_what_meets_a_truncation import SlowDisk
 
 A, OTHER = TopicPartition("a", 0), TopicPartition("other", 0)
@@ -27,14 +27,6 @@ def started(*paths: Path, **options: Any) -> LogManager:
     manager = manager_on(*paths, configs={"a": topic_config(segment_bytes=200)}, **options)
     manager.startup()
     return manager
-
-
-def killed(manager: LogManager) -> None:
-    for log in manager.all_logs():
-        log.flusher.wait()
-        for segment in log.segments:
-            segment.close_files()
-    manager.release()
 
 
 def made(manager: LogManager, number: int, partition: TopicPartition = A) -> UnifiedLog:

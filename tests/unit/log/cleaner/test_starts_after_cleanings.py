@@ -9,7 +9,7 @@ from kafka_zk.log.manager import LogManager
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.types import NULL_UUID
 from tests.unit.log.cleaner.given import clean
-from tests.unit.log.given import TP, all_records, manager_on, produced, topic_config
+from tests.unit.log.given import TP, all_records, killed, manager_on, produced, topic_config
 
 SMALL = {"segment_bytes": 200}
 
@@ -18,14 +18,6 @@ def started(folder: Path, config: LogConfig) -> LogManager:
     manager = manager_on(folder, configs={"t": config})
     manager.startup()
     return manager
-
-
-def killed(manager: LogManager) -> None:
-    for log in manager.all_logs():
-        log.flusher.wait()
-        for segment in log.segments:
-            segment.close_files()
-    manager.release()
 
 
 def cleaned(folder: Path) -> tuple[LogManager, UnifiedLog]:
