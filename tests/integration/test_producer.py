@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import io
 import random
+import re
+import textwrap
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka_zk.client.addresses import bootstrap_addresses
 from kafka_zk.client.config import ClientConfig
+from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
 from kafka_zk.client.network.metadata import ClusterMetadata
 from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.client.network.settings import metadata_settings, network_settings
@@ -160,3 +167,38 @@ def test_a_network_client_finds_the_leader_of_a_topic(broker: OurBroker, kafka: 
     assert metadata.leader_epoch_of(TopicPartition(topic, 0)) == 0
     wait_until(lambda: client.ready(broker.broker_id) or client.poll(0.1), "there is a connection to the leader")
     client.close()
+
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+
+
+def printed(example: str, broker: OurBroker, topic: str, **names: object) -> str:
+    """What the example prints with this broker and a topic of its own."""
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        exec(example.replace("localhost:9092", broker.bootstrap).replace("hello", topic), names)
+    return told.getvalue()
+
+
+def example_in(documented: object) -> str:
+    (example,) = re.findall(r"(?m)(^ +with (?:.*\n)+?)\n", f"{inspect.getdoc(documented)}\n\n")
+    return textwrap.dedent(example)
+
+
+def test_the_example_of_the_readme_writes_and_reads(broker: OurBroker) -> None:
+    (example,) = re.findall(r"(?s)```python\n(.*?)```", README)
+    assert printed(example, broker, "readme").splitlines()[1:] == ["['a value']"]
+
+
+def test_the_examples_that_help_shows_write_and_read(broker: OurBroker) -> None:
+    assert printed(example_in(KafkaProducer), broker, "help", KafkaProducer=KafkaProducer) == "0\n"
+    assert printed(example_in(KafkaConsumer), broker, "help", KafkaConsumer=KafkaConsumer) == "help 0 0 a key a value\n"
+
+
+def test_help_tells_of_each_method() -> None:
+    """Of a compiled class the methods have no texts of their own."""
+    public = [name for name in vars(KafkaProducer) if not name.startswith("_")]
+    told = inspect.getdoc(KafkaProducer) or ""
+    assert [name for name in public if not re.search(rf"(?m)^{name} ", told)] == []
+    methods = [each for name, each in vars(KafkaConsumer).items() if not name.startswith("_")]
+    assert [each for each in methods if not each.__doc__] == []

@@ -76,8 +76,11 @@ def _forgotten(plan: FetchPlan, version: int) -> list[ForgottenTopic]:
     topics: dict[tuple[str, UUID], ForgottenTopic] = {}
     for partition, topic_id in plan.forgotten.items():
         key = partition.topic, topic_id
+        by_id = version >= _BY_ID_FROM
+        if not by_id and partition in plan.partitions:
+            # Of a topic made anew. Brokers take in what is named before they forget: both are one to them by the name.
+            continue
         if key not in topics:
-            by_id = version >= _BY_ID_FROM
             topics[key] = ForgottenTopic(topic_id=topic_id) if by_id else ForgottenTopic(topic=partition.topic)
         topics[key].partitions.append(partition.partition)
     return list(topics.values())

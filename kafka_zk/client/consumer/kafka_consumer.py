@@ -38,7 +38,22 @@ log = logging.getLogger("org.apache.kafka.clients.consumer.KafkaConsumer")
 
 
 class KafkaConsumer:
-    """Close it: a group waits for a member that is gone without a word until session.timeout.ms.
+    """Reads records. Close it: a group waits for a member that is gone without a word until session.timeout.ms.
+
+        with KafkaConsumer({
+            "bootstrap.servers": "localhost:9092",
+            "key.deserializer": "StringDeserializer",
+            "value.deserializer": "StringDeserializer",
+            "group.id": "readers",
+            "auto.offset.reset": "earliest",
+        }) as consumer:
+            consumer.subscribe(["hello"])
+            for record in consumer.poll(10):
+                print(record.topic, record.partition, record.offset, record.key, record.value)
+
+    The first three configs are required, and group.id for `subscribe` and commits; the others are Java's, with its
+    defaults. A deserializer is a name of Java's (ByteArrayDeserializer ...), or any function from bytes to a value.
+    `assign` takes TopicPartition (kafka_zk.protocol.types) instead of a group's share.
 
     Errors of the cluster are `BrokerError`s, those of the consumer's own are in `client.errors` and `consumer.errors`.
     Methods with a `timeout_s` take default.api.timeout.ms without one, and raise TimeoutException at its end.
@@ -116,9 +131,11 @@ class KafkaConsumer:
                 self._subscriptions.unsubscribe()
 
     def subscription(self) -> frozenset[str]:
+        """The topics that were subscribed to, or that the pattern found."""
         return self._subscriptions.topics
 
     def assignment(self) -> set[TopicPartition]:
+        """The partitions that this member reads now."""
         return set(self._subscriptions.assigned)
 
     # --- records -----------------------------------------------------------------------------------------------------
@@ -149,10 +166,12 @@ class KafkaConsumer:
             self._subscriptions.pause(partitions)
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        """Hand records of these partitions out again."""
         with self._use():
             self._subscriptions.resume(partitions)
 
     def paused(self) -> set[TopicPartition]:
+        """The partitions of which nothing is handed out."""
         return set(self._subscriptions.where(lambda state: state.paused))
 
     # --- positions ---------------------------------------------------------------------------------------------------

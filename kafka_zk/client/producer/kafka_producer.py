@@ -50,9 +50,31 @@ _OWN_PARTITIONERS: Final[dict[str, type[Partitioner]]] = {
 
 _client_numbers = itertools.count(1)
 
+HELP: Final = """Sends records in the background. Close it, or use it in a `with`: else what was not sent yet is lost.
+
+    with KafkaProducer({
+        "bootstrap.servers": "localhost:9092",
+        "key.serializer": "StringSerializer",
+        "value.serializer": "StringSerializer",
+    }) as producer:
+        future = producer.send("hello", "a value", key="a key", headers=[("source", b"help")])
+        print(future.result(10).offset)
+
+These three configs are required; the others are Java's, with its defaults. A serializer is a name of Java's
+(ByteArraySerializer, IntegerSerializer ...), or any function from a value to bytes. `send` takes the parts of a record,
+not a ProducerRecord: that one (kafka_zk.client.producer.interceptors) is what interceptors see.
+
+send             queue a record; its future has `result(timeout_s)`, a RecordMetadata or what went wrong.
+                 partition, timestamp_ms (epoch), headers and callback(metadata, error) may be given, too
+flush            wait until all that was sent before has its outcome
+close            send what is left, and end
+partitions_for   the partitions of a topic, with their leaders
+metrics          what was counted, by Java's names
+"""
+
 
 class KafkaProducer:
-    """Sends records in the background. Close it, or use it in a `with`: else what was not sent yet is lost."""
+    # Its docstring is HELP: where it is compiled no other is left, neither here nor of the methods.
 
     def __init__(self, config: Mapping[str, object], *, clock: Clock | None = None) -> None:
         """Blocks (resolves names). `config` has Java's keys; numbers, booleans and objects may stand for their texts.
@@ -345,6 +367,9 @@ class KafkaProducer:
             f"Partition {partition} of topic {topic} with partition count {count} "
             f"is not present in metadata after {waited_ms} ms."
         )
+
+
+setattr(KafkaProducer, "__doc__", HELP)  # noqa: B010  # mypyc lets nobody assign it
 
 
 def _partitioner_of(config: ClientConfig) -> Partitioner | None:

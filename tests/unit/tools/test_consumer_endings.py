@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from kafka_zk.client.consumer import kafka_consumer
+from kafka_zk.client.consumer.errors import WakeupException
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.tools.console_consumer import command as console
 from kafka_zk.tools.consumer_perf import command as perf
@@ -52,3 +53,21 @@ def test_an_end_that_fails_holds_nobody_up(work: Main, arguments: list[str], mon
     ending.start()
     ending.join(30)
     assert not ending.is_alive()
+
+
+class Interrupted(Failing):
+    """As at a signal: the poll is woken."""
+
+    def poll(self, _: float) -> None:
+        raise WakeupException
+
+    def close(self) -> None:
+        pass
+
+
+def test_nothing_is_told_of_a_measurement_that_was_interrupted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(kafka_consumer, "KafkaConsumer", Interrupted)
+    perf.work([*CONNECTION, "--messages", "1", "--hide-header"], Shutdown())
+    assert capsys.readouterr() == ("", "")

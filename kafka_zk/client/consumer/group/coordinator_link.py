@@ -36,6 +36,11 @@ COORDINATOR_ID_BASE: Final = 2**31 - 1
 """Java's way to tell the connection to a coordinator from the one to the same broker: ids from the other end."""
 _IDLE_S: Final = 10.0
 FAILURE_PAUSE_S = 0.1
+_NOT_IN_THE_GROUP: Final = (
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.FENCED_INSTANCE_ID,
+)
 
 log = logging.getLogger("org.apache.kafka.clients.consumer.internals.ConsumerCoordinator")
 
@@ -303,7 +308,7 @@ class CoordinatorLink:
         self.last_beat_ms = self._last_answer_ms = self._clock.monotonic_ms()
         if answer.error_code in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE):
             self.lose_coordinator(code_of(answer.error_code).name)
-        elif answer.error_code not in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS) and identity == self._beats_as:
+        elif answer.error_code in _NOT_IN_THE_GROUP and identity == self._beats_as:
             self._beats_as = None
         if answer.error_code != ErrorCode.NONE:
             self._finish(partial(self.on_beat, identity, answer.error_code))

@@ -137,6 +137,9 @@ class Membership:
             return Outcome.REJOIN_NOW
         if error_code in _ELSEWHERE:
             return Outcome.FIND_COORDINATOR
+        if error_code == ErrorCode.FENCED_INSTANCE_ID:
+            # The program is told. Should it poll on, it must not read what is another's.
+            self.forget("encountered FENCED_INSTANCE_ID from heartbeat")
         return Outcome.FATAL
 
     def forget(self, reason: str) -> None:

@@ -88,8 +88,9 @@ class Rebalance:
         self._leads = False
         self._to_lead: tuple[Assignor, list[Member]] | None = None
         self._assigned: list[TopicPartition] | None = None
-        self._led = LedTopics()
+        self._led: LedTopics | None = None
         self._led_topics: frozenset[str] = frozenset()
+        self._lead_after = -1
         self._seen_update = -1
         self.match_after = -1
         """A pattern is matched by answers after this one: who joined before would have to join again."""
@@ -114,7 +115,7 @@ class Rebalance:
         if membership.state is MemberState.STABLE and membership.identity.has_generation:
             if self._subscriptions.topics != self._joined_topics:
                 membership.request_rejoin("the subscription has changed")
-            elif self._leads and self._led.means_another(self._led_now(), self._rack):
+            elif self._leads and self._has_to_share_out_anew():
                 membership.request_rejoin("cached metadata has changed")
         if self._has_to_join and now_ms >= self._retry_at_ms and self._prepare():
             self._join()
@@ -173,9 +174,10 @@ class Rebalance:
 
     def _prepare(self) -> bool:
         """Give up what must be given up before joining. False while a last commit is under way."""
-        if self._prepared:
-            return True
         membership = self._membership
+        is_forgotten = membership.lost and bool(self._subscriptions.assigned)
+        if self._prepared and not is_forgotten:
+            return True
         if self._settings.auto_commit_interval_ms is not None and membership.identity.has_generation:
             if self._final_commit is None:
                 self._final_commit = False
@@ -261,7 +263,7 @@ class Rebalance:
         log.info("Successfully joined group with generation %s", identity)
         self._leads = answer.leader == answer.member_id
         self._link.beat_as(identity)
-        if not self._leads or answer.skip_assignment:
+        if not self._leads:
             self._sync({})
             return
         try:
@@ -292,16 +294,23 @@ class Rebalance:
         self._led_topics = frozenset(topic for member in members for topic in member.topics)
         # Metadata of what other members read is needed from now on, to notice when it changes.
         self.want_topics()
-        self._to_lead = assignor, members
-        self._lead_if_known()
+        self._lead_after = self._metadata.update_count
+        if not self._knows_led_topics:
+            self._metadata.request_update()
+        if answer.skip_assignment:
+            # A static member that came back: all keep what they have, until the topics are others than it finds now.
+            self._led = None
+            self._sync({})
+        else:
+            self._to_lead = assignor, members
+            self._lead_if_known()
 
     def _lead_if_known(self) -> None:
         """Share out, once the metadata has every topic, or says that there is none."""
-        snapshot = self._metadata.snapshot
         if self._to_lead is None or self._membership.state is not MemberState.SYNCING:
             self._to_lead = None
             return
-        if any(topic not in snapshot.topics and topic not in snapshot.topic_errors for topic in self._led_topics):
+        if not self._knows_led_topics:
             return
         (assignor, members), self._to_lead = self._to_lead, None
         self._led = self._led_now()
@@ -314,6 +323,15 @@ class Rebalance:
             raise
         self._sync({member_id: encode_assignment(partitions) for member_id, partitions in assignment.items()})
 
+    @property
+    def _knows_led_topics(self) -> bool:
+        """Whether the metadata has every topic that is led, or says that there is none."""
+        snapshot = self._metadata.snapshot
+        if self._subscriptions.pattern is not None and self._metadata.update_count > self._lead_after:
+            # It was asked for all topics: the answer does not name what another member reads and is not there.
+            return True
+        return all(topic in snapshot.topics or topic in snapshot.topic_errors for topic in self._led_topics)
+
     def want_topics(self) -> None:
         """Have the metadata ask for what this member reads and, where it leads, what the others read."""
         if self._subscriptions.pattern is not None:
@@ -324,6 +342,13 @@ class Rebalance:
 
     def _led_now(self) -> LedTopics:
         return led_topics(self._metadata.snapshot, self._led_topics)
+
+    def _has_to_share_out_anew(self) -> bool:
+        """As the leader: whether topics are others than when they were shared out, or found by one that came back."""
+        if self._led is None:
+            self._led = self._led_now() if self._knows_led_topics else None
+            return False
+        return self._led.means_another(self._led_now(), self._rack)
 
     def _unanswered(self, attempt: int, error: Exception) -> None:
         if attempt != self._membership.attempt:

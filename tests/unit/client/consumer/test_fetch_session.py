@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_zk.client.consumer.fetch_answers import fetch_request
 from kafka_zk.client.consumer.fetch_session import FetchPlan, FetchSession, Wanted
+from kafka_zk.client.consumer.settings import FetchSettings
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 
@@ -118,3 +121,15 @@ def test_epochs_wrap_to_one_and_a_closed_session_says_so() -> None:
     last = session.close()
     assert last is not None
     assert (last.session_id, last.session_epoch, dict(last.partitions)) == (77, -1, {})
+
+
+@pytest.mark.parametrize(("version", "forgotten"), [(12, []), (13, [want(0).topic_id])])
+def test_a_topic_made_anew_stays_in_a_session_of_names(version: int, forgotten: list[UUID]) -> None:
+    """A broker adds what is named and then takes away what is forgotten: by their names the two are the same."""
+    session, t0 = FetchSession(), TopicPartition("t", 0)
+    session.plan({t0: want(9, topic_id=1)})
+    session.on_answer(ErrorCode.NONE, 77, [t0])
+    settings = FetchSettings(1, 1 << 20, 500, 1 << 20, 500, True, 0, "", 100)
+    request = fetch_request(session.plan({t0: want(0, topic_id=2)}), settings, version)
+    assert [len(topic.partitions) for topic in request.topics] == [1]
+    assert [topic.topic_id for topic in request.forgotten_topics_data] == forgotten

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -14,6 +15,7 @@ from kafka_zk.client.consumer.fetch_session import Wanted
 from kafka_zk.client.consumer.fetcher import Fetcher
 from kafka_zk.client.consumer.settings import FetchSettings
 from kafka_zk.client.consumer.subscription_state import FetchPosition, ResetStrategy, SubscriptionState
+from kafka_zk.client.network.cluster_snapshot import ClusterSnapshot, PartitionMetadata, TopicMetadata
 from kafka_zk.clock import SimClock
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
@@ -24,6 +26,7 @@ from tests.unit.client.consumer.test_answers_of_brokers import FETCH, METADATA, 
 from tests.unit.client.range_reading.given import marker
 from tests.unit.client.scripted_broker import ScriptedBroker
 
+LED_BY_1 = ClusterSnapshot({}, topics={"t": TopicMetadata("t", partitions={0: PartitionMetadata("t", 0, 1, 0)})})
 SETTINGS = FetchSettings(1, 1 << 20, 500, 1 << 20, 500, True, 0, "", 100)
 
 
@@ -61,12 +64,26 @@ def fetcher_at(offset: int) -> tuple[Fetcher, SubscriptionState]:
     subscriptions.assign([T0])
     subscriptions.seek(T0, FetchPosition(offset))
     clock = SimClock()
-    return Fetcher(cast(Any, None), subscriptions, SETTINGS, FetchMetrics("c", clock), clock), subscriptions
+    network = SimpleNamespace(metadata=SimpleNamespace(snapshot=LED_BY_1))
+    return Fetcher(cast(Any, network), subscriptions, SETTINGS, FetchMetrics("c", clock), clock), subscriptions
 
 
-def take_out_of_range(fetcher: Fetcher, offset: int) -> None:
+def take_out_of_range(fetcher: Fetcher, offset: int, node_id: int = 1) -> None:
     answer = FetchAnswer(T0, ErrorCode.OFFSET_OUT_OF_RANGE, -1, -1, -1, -1, [], b"")
-    fetcher._take([answer], {T0: Wanted(NULL_UUID, offset, 1 << 20)}, 1)
+    fetcher._take([answer], {T0: Wanted(NULL_UUID, offset, 1 << 20)}, node_id)
+
+
+@pytest.mark.parametrize("is_preferred", [True, False])
+def test_a_follower_cannot_tell_that_an_offset_is_out_of_range(is_preferred: bool) -> None:
+    """Its log may begin later than the leader's. Also when the time to read from it ended while it was asked."""
+    fetcher, subscriptions = fetcher_at(5)
+    subscriptions.default_strategy = ResetStrategy.LATEST
+    state = subscriptions.of(T0)
+    state.preferred_replica = 2 if is_preferred else None
+    take_out_of_range(fetcher, 5, node_id=2)
+    assert (state.position, state.preferred_replica) == (FetchPosition(5), None), "the leader is asked"
+    take_out_of_range(fetcher, 5, node_id=1)
+    assert state.position is None
 
 
 def test_what_gives_no_record_is_passed_once_however_often_a_poll_fails() -> None:

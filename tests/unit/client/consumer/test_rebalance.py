@@ -23,7 +23,8 @@ from kafka_zk.client.network.backoff import ExponentialBackoff
 from kafka_zk.client.network.cluster_snapshot import Node
 from kafka_zk.client.network.metadata import ClusterMetadata, MetadataSettings
 from kafka_zk.clock import SimClock
-from kafka_zk.protocol.errors import ErrorCode, NotCoordinator, UnknownTopicOrPartition
+from kafka_zk.protocol.errors import ErrorCode, FencedInstanceId, NotCoordinator, UnknownTopicOrPartition
+from kafka_zk.protocol.messages.heartbeat import HeartbeatResponse
 from kafka_zk.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from kafka_zk.protocol.messages.metadata import (
     MetadataResponse,
@@ -239,6 +240,66 @@ def test_a_leader_whose_assignor_fails_says_so_and_joins_again() -> None:
         member.advance()
 
 
+class Losing(ConsumerRebalanceListener):
+    def __init__(self) -> None:
+        self.lost: list[TopicPartition] = []
+
+    def on_partitions_lost(self, partitions: Sequence[TopicPartition]) -> None:
+        self.lost += partitions
+
+
+@pytest.mark.parametrize("step", ["join", "heartbeat"])
+def test_a_cooperative_member_that_is_forgotten_while_it_joins_reads_nothing_on(step: str) -> None:
+    """What it had is another's by now."""
+    member = Member(CooperativeStickyAssignor())
+    member.rebalance.listener = listener = Losing()
+    member.advance()
+    member.be_given(1, T0)
+    member.advance()
+    member.rebalance._membership.request_rejoin("test")
+    member.advance()
+    if step == "join":
+        member.link.answer("JoinGroupRequest", JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+    else:
+        member.link.answer("JoinGroupRequest", JoinGroupResponse(generation_id=2, member_id="me", leader="other"))
+        member.link.asked.clear()
+        member.rebalance._on_beat(member.rebalance._membership.identity, ErrorCode.UNKNOWN_MEMBER_ID)
+    member.advance()
+    assert (listener.lost, member.subscriptions.assigned) == ([T0], [])
+    assert [name for name, _ in member.link.asked] == ["JoinGroupRequest"]
+
+
+def test_a_static_member_whose_name_another_took_reads_nothing_on() -> None:
+    member = Member(RangeAssignor(), replace(SETTINGS, group_instance_id="static"))
+    member.rebalance.listener = listener = Losing()
+    member.advance()
+    member.be_given(1, T0)
+    member.advance()
+    member.rebalance._on_beat(member.rebalance._membership.identity, ErrorCode.FENCED_INSTANCE_ID)
+    with pytest.raises(FencedInstanceId):
+        member.advance()
+    member.advance()
+    assert (listener.lost, member.subscriptions.assigned) == ([T0], [])
+    assert [name for name, _ in member.link.asked] == ["JoinGroupRequest"], "who polls on wants its name back"
+
+
+@pytest.mark.parametrize(
+    ("code", "beats"), [(ErrorCode.GROUP_AUTHORIZATION_FAILED, 2), (ErrorCode.FENCED_INSTANCE_ID, 1)]
+)
+def test_the_heart_goes_on_while_the_member_may_be_in_the_group(code: ErrorCode, beats: int) -> None:
+    """Who is refused once, and says nothing any more, would never hear that it was put out of the group."""
+    network, clock = Network(), SimClock()
+    link = CoordinatorLink(cast(Any, network), SETTINGS, clock, lambda: None)
+    link.coordinator = Node(77, Address("127.0.0.1", 1))
+    link.beat_as(identity := Identity(1, "me", "range"))
+    clock.advance(SETTINGS.heartbeat_interval_ms)
+    link._beat(clock.monotonic_ms())
+    link._beaten(identity, HeartbeatResponse(error_code=code))
+    clock.advance(SETTINGS.heartbeat_interval_ms)
+    link._beat(clock.monotonic_ms())
+    assert network.sent == ["HeartbeatRequest"] * beats
+
+
 def to_give_up(member: Member) -> None:
     """Bring it to the last commit of a generation."""
     member.advance()
@@ -290,3 +351,61 @@ def test_who_reads_a_pattern_joins_when_its_topics_are_known() -> None:
     member.advance()
     assert [name for name, _ in member.link.asked] == ["JoinGroupRequest"]
     assert member.rebalance._joined_topics == {"t"}
+
+
+def lead(member: Member, *topics_of_members: str, skip_assignment: bool = False) -> None:
+    """Answer its JoinGroup: it leads; the first topics are its own. Those of a member are parted by spaces."""
+    members = [
+        JoinGroupResponseMember(
+            member_id=f"member{index}" if index else "me",
+            metadata=encode_subscription(topics.split(), None, [], -1, None),
+        )
+        for index, topics in enumerate(topics_of_members)
+    ]
+    leads = JoinGroupResponse(
+        generation_id=1, member_id="me", leader="me", protocol_name="range", members=members,
+        skip_assignment=skip_assignment,
+    )  # fmt: skip
+    member.link.answer("JoinGroupRequest", leads)
+
+
+def test_a_leader_that_reads_a_pattern_does_not_wait_for_a_topic_that_was_deleted() -> None:
+    """Another member joined before it heard of that; an answer about all topics does not name the topic."""
+    member = Member(RangeAssignor())
+    member.subscriptions.unsubscribe()
+    member.subscriptions.subscribe_to(re.compile("t.*"))
+    member.rebalance.want_topics()
+    member.metadata.update(member.metadata.next_question(), TOPIC, 1)
+    member.advance()
+    lead(member, "t", "t t-deleted")
+    assert member.link.asked == [], "a topic that is not known yet may be a new one"
+    assert member.metadata.ms_until_update(now_ms=2) == 0
+    member.metadata.update(member.metadata.next_question(), TOPIC, 2)
+    member.advance()
+    assert [name for name, _ in member.link.asked] == ["SyncGroupRequest"]
+
+
+def with_partitions(topic: str, count: int) -> MetadataResponseTopic:
+    partitions = [MetadataResponsePartition(partition_index=number, leader_id=1) for number in range(count)]
+    return MetadataResponseTopic(name=topic, partitions=partitions)
+
+
+@pytest.mark.parametrize("grown", ["t", "of-another"])
+def test_a_static_leader_that_came_back_notices_that_a_topic_grows(grown: str) -> None:
+    """The coordinator has it share nothing out: what it leads, it learns from the members' subscriptions."""
+    counts = {"t": 1, "of-another": 1}
+    member = Member(RangeAssignor(), replace(SETTINGS, group_instance_id="static"))
+    member.metadata.update(member.metadata.next_question(), TOPIC, 1)
+    member.advance()
+    lead(member, "t", "of-another", skip_assignment=True)
+    member.link.answer("SyncGroupRequest", SyncGroupResponse(assignment=encode_assignment([T0])))
+    for now_ms in (2, 3):
+        member.advance()
+        assert member.link.asked == [], "all keep what they have"
+        topics = [with_partitions(topic, count) for topic, count in counts.items()]
+        question = member.metadata.next_question()
+        assert set(question.topics or ()) == set(counts)
+        member.metadata.update(question, MetadataResponse(brokers=TOPIC.brokers, topics=topics), now_ms)
+        member.advance()
+        counts[grown] += 1
+    assert [name for name, _ in member.link.asked] == ["JoinGroupRequest"]
