@@ -17,6 +17,7 @@ from kafka_zk.client.admin.offset_listing import ListedOffset, OffsetSpec
 from kafka_zk.protocol.errors import TopicAlreadyExists
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.spark.jobs import mirror
+from kafka_zk.spark.jobs.cluster import topic_names
 from kafka_zk.spark.jobs.file_replacement import replace_remote
 from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.ordered_copy import copy_batch
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def broker(zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurBroker]:
     folder = tmp_path_factory.mktemp("pipeline-refusals")
-    running = OurBroker(folder, fresh_chroot(zookeeper, "pipeline-refusals")).start()
+    soon = {"log.cleaner.backoff.ms": "100"}
+    running = OurBroker(folder, fresh_chroot(zookeeper, "pipeline-refusals"), overrides=soon).start()
     yield running
     running.stop()
 
@@ -153,6 +155,44 @@ def test_a_topic_that_is_made_anew_while_it_is_mirrored_leaves_nothing_in_the_ta
     with pytest.raises(StreamingQueryException, match=f"topic {topic} of the source was deleted and made anew"):
         job("mirror", **mirrored)
     assert [row["source_offset"] for row in spark.read.parquet(str(offsets)).collect()] == [0]
+
+
+def test_a_mirror_whose_pattern_means_its_own_target_is_refused_before_that_is_made(
+    job: RunJob, kafka: Librdkafka, broker: OurBroker, tmp_path: Path
+) -> None:
+    topic = kafka.topic()
+    write(kafka, topic, "a", "b")
+    with pytest.raises(StreamingQueryException, match=f"topic {topic}-mirrored is one that this job reads"):
+        job(
+            "mirror",
+            topics_pattern=f"{topic}.*",
+            target_bootstrap_server=broker.bootstrap,
+            rename={topic: f"{topic}-mirrored"},
+            create_topics=True,
+            checkpoint=str(tmp_path / "state"),
+            offsets_path=str(tmp_path / "offsets"),
+        )
+    assert f"{topic}-mirrored" not in topic_names({"bootstrap.servers": broker.bootstrap})
+
+
+def test_an_ingest_that_was_cut_off_sends_nothing_behind_the_newer_values_of_a_compacted_topic(
+    job: RunJob, kafka: Librdkafka, broker: OurBroker, tmp_path: Path
+) -> None:
+    """The cleaner took the first of two values of a key; sent again, it would be the last one."""
+    topic = kafka.topic(cleanup_policy="compact", min_cleanable_dirty_ratio=0, segment_bytes=600)
+    state = tmp_path / "state"
+    (tmp_path / "rows.csv").write_text("carrier,n\nUA,1\nAA,2\nUA,3\n")
+    given = {"path": str(tmp_path / "rows.csv"), "topic": topic, "key": "carrier", "checkpoint": str(state)}
+    job("ingest", **given)
+    kafka.write(topic, [Written(b"later" * 100, b"other")])
+    (state / "0.done").unlink()
+    log_file = broker.log_dir / f"{topic}-0" / f"{0:020}.log"
+    before = log_file.stat().st_ino
+    wait_until(lambda: log_file.stat().st_ino != before, "the cleaner was there")
+    with pytest.raises(JobError, match=f"offsets 0 to 2 of {topic}-0 are not all there any more"):
+        job("ingest", **given)
+    left = [b'{"carrier":"AA","n":"2"}', b'{"carrier":"UA","n":"3"}', b"later" * 100]
+    assert [message.value() for message in kafka.read(topic, 3)] == left
 
 
 def test_a_state_file_that_cannot_be_replaced_stays_as_it_was(

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from kafka_zk.spark.settings.declaration import JobDeclaration, Kind, Setting, SettingError, Settings
 from kafka_zk.spark.settings.jobs import JOBS
@@ -51,6 +51,16 @@ class _Parser(argparse.ArgumentParser):
         raise WrongUsage(f"{self.format_usage()}{self.prog}: {message}")
 
 
+class _JobParser(_Parser):
+    """Tells itself of what it does not know: with the job's usage, not the program's."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+
 def parse(arguments: Sequence[str]) -> Run | Packing:
     """Raises WrongUsage; prints the help and exits for --help."""
     parser = _parser()
@@ -90,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--package", metavar="FILE.tar.gz", help="pack what workers need, and run no job")
     parser.add_argument("--include", nargs="+", metavar="DISTRIBUTION", help="installed packages to pack, too")
-    jobs = parser.add_subparsers(dest="job", metavar="JOB", parser_class=_Parser)
+    jobs = parser.add_subparsers(dest="job", metavar="JOB", parser_class=_JobParser)
     for job in JOBS.values():
         one = jobs.add_parser(job.name, help=job.summary, description=job.summary, allow_abbrev=False)
         one.add_argument("--config", metavar="pipeline.toml", help="settings in a file; options win over it")

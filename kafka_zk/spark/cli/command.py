@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from kafka_zk.spark.cli.arguments import PROGRAM, Packing, Run, WrongUsage, parse
 from kafka_zk.spark.cli.failures import clear_sentence
-from kafka_zk.spark.cli.interruption import SCRATCH, end_on_interrupt
+from kafka_zk.spark.cli.interruption import SCRATCH, end_on_interrupt, leave_the_end_to_it
 from kafka_zk.spark.cli.package import PackageError, pack
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ def run() -> None:
     """Entry point of spark-submit."""
     with tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as scratch:
         end_on_interrupt(Path(scratch))
-        sys.exit(main(sys.argv[1:], Path(scratch)))
+        code = main(sys.argv[1:], Path(scratch))
+        leave_the_end_to_it()
+        sys.exit(code)
 
 
 def main(arguments: Sequence[str], scratch: Path) -> int:
@@ -73,6 +75,7 @@ def _run(wanted: Run, scratch: Path) -> int:
 
 
 def _explain(job: str, error: Exception) -> int:
+    leave_the_end_to_it()
     if os.environ.get("KAFKA_PIPELINE_TRACEBACK"):
         traceback.print_exception(error)
     print(f"{PROGRAM} {job}: {clear_sentence(str(error) or type(error).__name__)}", file=sys.stderr)

@@ -25,6 +25,7 @@ SCRATCH = "kafka-pipeline-"
 LINE = "kafka-pipeline.sh: interrupted; the same command goes on from here."
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 LIMIT_S = 5.0
+_begun = threading.Event()
 """What is not done by then stays undone: a line that nobody reads, files in a folder that cannot be deleted."""
 
 
@@ -40,9 +41,16 @@ def end_on_interrupt(scratch: Path) -> None:
     threading.Thread(target=_wait_and_end, args=(heard, scratch), name="interruption", daemon=True).start()
 
 
+def leave_the_end_to_it() -> None:
+    """Blocks for ever once a signal has come: what fails then fails of it, and line and code are the signal's."""
+    if _begun.is_set():
+        threading.Event().wait()
+
+
 def _wait_and_end(heard: set[signal.Signals], scratch: Path) -> None:
     """Blocks."""
     code = 128 + signal.sigwait(heard)
+    _begun.set()
     try:
         if not _is_on_cluster():
             for child in _children():

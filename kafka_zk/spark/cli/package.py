@@ -32,13 +32,14 @@ run()
 
 
 class PackageError(Exception):
-    """What must go in is not installed here."""
+    """What must go in is not installed here, or there is no place for the package."""
 
 
 def pack(target: Path, include: Sequence[str]) -> Path:
     """Write the archive. Raises PackageError, OSError."""
     root = Path(kafka_zk.__file__).resolve().parent
-    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.parent.is_dir():
+        raise PackageError(f"there is no folder {target.parent} for the package")
     unfinished = target.with_name(f".{target.name}.unfinished")
     with tarfile.open(unfinished, "w:gz", compresslevel=3) as archive:
         for name, file in [*_own_files(root), *_library_files([*LIBRARIES, *include])]:

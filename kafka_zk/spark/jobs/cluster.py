@@ -91,13 +91,17 @@ def ensure_topics(properties: Mapping[str, str], needed: Mapping[str, int], make
     there = partition_counts(properties, {**needed, **to_make})
     for name, count in sorted(needed.items()):
         if name not in there and not make:
-            raise JobError(f"topic {name} is not there; create it with {count} partitions, or say create-topics")
+            raise JobError(f"topic {name} is not there; create it with {_partitions(count)}, or say create-topics")
         if there.get(name, count) < count:
-            raise JobError(f"topic {name} has {there[name]} partitions, {count} are needed")
+            raise JobError(f"topic {name} has {_partitions(there[name])}, {count} are needed")
     missing = {name: count for name, count in sorted(to_make.items()) if name not in there}
     if make and missing:
         with AdminClient(properties) as admin:
             admin.create_topics([NewTopic(name, count, configs=make.configs) for name, count in missing.items()])
+
+
+def _partitions(count: int) -> str:
+    return f"{count} partition{'' if count == 1 else 's'}"
 
 
 def end_offsets(properties: Mapping[str, str], partitions: Iterable[TopicPartition]) -> Offsets:

@@ -1,4 +1,4 @@
-"""Where a transform's checkpoint writes to, and which topics it may not write to.
+"""Where a transform's checkpoint writes to, and which topics it and a mirror may not write to.
 
 Role        Acts, on the driver, before the query starts.
 Why         A checkpoint that goes on at another destination leaves out what came before. A topic that is read by the
@@ -33,7 +33,8 @@ def claim_destination(checkpoint: FileStore, destination: str) -> None:
         checkpoint.write(NOTE, destination)
 
 
-def refuse_own_source(read: Subscription, source: Mapping[str, str], target: Mapping[str, str], topic: str) -> None:
-    """Blocks. Raise JobError where a query would read what it writes."""
-    if read.matches(topic) and is_one_cluster(source, target):
-        raise JobError(f"topic {topic} is one that this transform reads: it would read what it writes for ever")
+def refuse_own_source(read: Subscription, source: Mapping[str, str], target: Mapping[str, str], *topics: str) -> None:
+    """Blocks. Raise JobError where a query would read what it writes to one of these topics."""
+    own = sorted(filter(read.matches, topics))
+    if own and is_one_cluster(source, target):
+        raise JobError(f"topic {own[0]} is one that this job reads: it would read what it writes for ever")

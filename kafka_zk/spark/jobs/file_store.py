@@ -17,12 +17,22 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+HIDDEN = ("_", ".")
+"""With these begin the names that Spark's readers pass over."""
 _SPECIAL = re.compile(r"[\\*?\[\]{}]")
 
 
 def as_plain_name(path: str) -> str:
     """A path for Spark's readers, which take some characters of it for a pattern."""
     return _SPECIAL.sub(r"\\\g<0>", path)
+
+
+def is_read_with(root: str, folder: str) -> bool:
+    """Whether who reads the data files below `root` reads those of `folder`, too; both are whole paths."""
+    root = root.rstrip("/")
+    if folder != root and not folder.startswith(f"{root}/"):
+        return False
+    return not any(part.startswith(HIDDEN) for part in folder.removeprefix(root).split("/"))
 
 
 class FileStore:
@@ -50,6 +60,14 @@ class FileStore:
         """Where it is on this machine; None on another file system."""
         at = self._fs.makeQualified(self._root).toUri()
         return Path(at.getPath()) if at.getScheme() == "file" else None
+
+    def reads_from(self, other: FileStore) -> bool:
+        """Whether what is written to the other one would be among these `data_files`."""
+        return is_read_with(self._whole_name(), other._whole_name())
+
+    def _whole_name(self) -> str:
+        folder = self.folder
+        return str(folder.resolve() if folder else self._fs.makeQualified(self._root).toString())
 
     def exists(self, name: str = "") -> bool:
         return bool(self._fs.exists(self._at(name) if name else self._root))
@@ -104,7 +122,7 @@ class FileStore:
             found = listing.next()
             path = self._name_of(found.getPath())
             parts = path.removeprefix(root).strip("/").split("/")
-            if not any(part.startswith(("_", ".")) for part in parts):
+            if not any(part.startswith(HIDDEN) for part in parts):
                 yield path, int(found.getLen())
 
     def _name_of(self, path: Any) -> str:

@@ -16,12 +16,14 @@ from __future__ import annotations
 import json
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka_zk.client.errors import KafkaException
+from kafka_zk.client.range_reading.range_reader import RangeReader
 from kafka_zk.client.range_writing.sequenced_writer import SequencedWriter
+from kafka_zk.config.tables.consumer import CONSUMER_KEYS
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.spark.jobs.cluster import (
@@ -34,7 +36,7 @@ from kafka_zk.spark.jobs.cluster import (
 )
 from kafka_zk.spark.jobs.copy_plan import check_topic_ids
 from kafka_zk.spark.jobs.file_store import FileStore, as_plain_name
-from kafka_zk.spark.jobs.ingest_plan import BATCH, DONE, PlannedBatch, plan
+from kafka_zk.spark.jobs.ingest_plan import BATCH, DONE, PlannedBatch, missing_offsets, plan
 from kafka_zk.spark.jobs.outcome import JobError, Outcome
 from kafka_zk.spark.jobs.progress import Progress
 from kafka_zk.spark.jobs.reading import FORMAT, client_options, read_topics
@@ -62,6 +64,7 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
 
 
 def _run_alone(session: SparkSession, settings: Settings, state: FileStore) -> Outcome:
+    refuse_own_notes([FileStore(session, path) for path in settings.texts("path")], state)
     topic, partitions = settings.text("topic"), settings.integer("create-partitions")
     properties = cluster_properties(settings.text("bootstrap-server"), settings.mapping("kafka"))
     ensure_topics(properties, {topic: partitions or 1}, MakeTopics() if partitions else None)
@@ -76,10 +79,13 @@ def _run_alone(session: SparkSession, settings: Settings, state: FileStore) -> O
             ends = {each.partition: offset for each, offset in topic_ends(properties, topic).items()}
             state.write(f"{batch.number}{BATCH}", replace(batch, ends=ends).encode())
         else:
-            sent = _sent(session, settings, sent_ranges(properties, topic, batch))
+            ranges = sent_ranges(properties, topic, batch)
+            sent = _sent(session, settings, ranges)
             rows = unsent(rows, sent, session.sparkContext.defaultParallelism)
             # What is sent is fixed before: a stage that reads from a shuffle begins anew beside its running tasks.
             rows = rows.localCheckpoint()
+            if not rows.isEmpty():
+                refuse_missing(properties, topic, ranges)
         count = _send(rows, settings)
         # Records are sent to a name, which another topic may have by now.
         _check_topic(state, properties, topic)
@@ -88,6 +94,16 @@ def _run_alone(session: SparkSession, settings: Settings, state: FileStore) -> O
         progress.show(sys.stderr)
     progress.end(sys.stderr)
     return Outcome(f"ingest: {progress.records:,} records in {progress.batches} batches to topic {topic}")
+
+
+def refuse_own_notes(read: Iterable[FileStore], state: FileStore) -> None:
+    """Raise JobError where the checkpoint's own files are among those that are read."""
+    for each in read:
+        if each.reads_from(state):
+            raise JobError(
+                f"the checkpoint {state.root} is in {each.root}, whose files are sent: its notes would be, too; "
+                "name another one, which may be in there if its name begins with an underscore"
+            )
 
 
 def _identity(state: FileStore, topic: str) -> str:
@@ -126,6 +142,20 @@ def sent_ranges(properties: dict[str, str], topic: str, batch: PlannedBatch) -> 
         except (BrokerError, KafkaException) as error:
             raise JobError(f"what a broken-off run left in topic {topic} cannot be told yet: {error}") from error
     return {index: batch.ends.get(index, 0) for index in ends}, ends
+
+
+def refuse_missing(properties: dict[str, str], topic: str, ranges: tuple[dict[int, int], dict[int, int]]) -> None:
+    """Blocks. Raise JobError where the cleaner took records: rows that were there would be sent behind newer ones."""
+    starts, ends = ranges
+    given = {name: value for name, value in properties.items() if name in CONSUMER_KEYS}
+    with RangeReader({**given, "isolation.level": "read_uncommitted"}) as reader:
+        for index, end in ends.items():
+            place, start = TopicPartition(topic, index), starts[index]
+            if start < end and (missing := missing_offsets(reader.headers(place, start, end), start, end)):
+                raise JobError(
+                    f"offsets {missing[0]} to {missing[1] - 1} of {place} are not all there any more: whether rows of "
+                    "a broken-off run stood there cannot be told; begin with another topic and another checkpoint"
+                )
 
 
 def _files(session: SparkSession, settings: Settings) -> dict[str, int]:

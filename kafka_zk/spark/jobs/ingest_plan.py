@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kafka_zk.record.batch import BatchHeader
 from kafka_zk.spark.jobs.outcome import JobError
 
 BATCH, DONE = ".batch", ".done"
@@ -53,3 +54,16 @@ def plan(noted: Mapping[str, str], there: Iterable[str], files_per_batch: int) -
     again = [batch for batch in begun if f"{batch.number}{DONE}" not in noted]
     groups = [fresh[start : start + files_per_batch] for start in range(0, len(fresh), files_per_batch)]
     return [*again, *(PlannedBatch(number + index, tuple(group)) for index, group in enumerate(groups))]
+
+
+def missing_offsets(headers: Iterable[BatchHeader], start: int, end: int) -> tuple[int, int] | None:
+    """Of a log's batches from `start` to before `end` the first offsets that the cleaner took records from: (first, end
+    exclusive). Of a batch that lost some, all of it."""
+    position = start
+    for header in headers:
+        if header.base_offset > position:
+            return position, header.base_offset
+        if not header.is_control and 0 <= header.record_count <= header.last_offset - header.base_offset:
+            return header.base_offset, header.next_offset
+        position = header.next_offset
+    return (position, end) if position < end else None

@@ -23,13 +23,15 @@ from kafka_zk.spark.jobs.cluster import (
     topic_ids,
 )
 from kafka_zk.spark.jobs.copy_plan import check_topic_ids
+from kafka_zk.spark.jobs.destination import refuse_own_source
 from kafka_zk.spark.jobs.file_store import FileStore
 from kafka_zk.spark.jobs.group_offsets import committer
 from kafka_zk.spark.jobs.ordered_copy import copy_batch
 from kafka_zk.spark.jobs.outcome import JobError, Outcome
-from kafka_zk.spark.jobs.reading import read_stream
+from kafka_zk.spark.jobs.reading import read_stream, source_options
 from kafka_zk.spark.jobs.sole_run import sole_run
 from kafka_zk.spark.jobs.streams import run_to_end, triggered
+from kafka_zk.spark.sources.subscription import read_subscription
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,6 +55,8 @@ def _run_alone(session: SparkSession, settings: Settings, checkpoint: str) -> Ou
     source = cluster_properties(settings.text("bootstrap-server"), settings.mapping("kafka"))
     target = cluster_properties(settings.text("target-bootstrap-server"), settings.mapping("target-kafka"))
     rename, offsets_path = settings.mapping("rename"), settings.text("offsets-path")
+    read = read_subscription(source_options(settings))
+    refuse_own_source(read, source, target, *(rename.get(topic, topic) for topic in settings.texts("topics")))
     state = FileStore(session, f"{checkpoint}/mirrored")
     claim_offsets_path(state, FileStore(session, offsets_path))
     make = MakeTopics(settings.mapping("topic-config")) if settings.flag("create-topics") else None
@@ -72,6 +76,8 @@ def _run_alone(session: SparkSession, settings: Settings, checkpoint: str) -> Ou
         counts = partition_counts(source, topics, known=topics)
         check_source(state, source, set(counts))
         needed = {rename.get(topic, topic): count for topic, count in counts.items()}
+        # What a pattern means is known by now.
+        refuse_own_source(read, source, target, *needed)
         ensure_topics(target, needed, make)
         check_target(state, target, set(needed))
         rows = copy_batch(

@@ -78,8 +78,8 @@ def copy_batch(
     noted = noted_of(notes, rename)
     ordered = _in_order(records.select("topic", "partition", "offset"), len(partitions))
     wanted = _as_runs(ordered.mapInArrow(_offsets, RUNS).collect())
-    places = planned(wanted, noted, target=target, rename=rename)
-    note = Note({each: place.sending for each, place in places.items()}, _ids(target, places))
+    places, ids = planned(wanted, noted, target=target, rename=rename)
+    note = Note({each: place.sending for each, place in places.items()}, ids)
     if note != noted:
         state.write(f"{name}.note-{number + 1}", note.encode())
     columns = ("topic", "partition", "offset", "key", "value", "headers", "timestamp")
@@ -90,7 +90,7 @@ def copy_batch(
     _check_all_sent(places, rows)
     if sent:
         # Records are sent to a name: of one that another topic has by now they are not all in one place.
-        check_topic_ids(note.topic_ids, _ids(target, places), "the target")
+        check_topic_ids(note.topic_ids, topic_ids(target, {place.topic for place in places.values()}), "the target")
         _check_none_came_late(target, renamed_partitions(places, rename), places)
     for each, place in places.items():
         known = (*place.sending.spans, *spans_of(place.sending, place.found))
@@ -107,10 +107,13 @@ def read_notes(state: FileStore, name: str) -> tuple[int, list[Note]]:
 
 def planned(
     wanted: Mapping[TopicPartition, Runs], noted: Note, *, target: Mapping[str, str], rename: Mapping[str, str]
-) -> dict[TopicPartition, Place]:
-    """Blocks. What is to be sent to each partition, after the target was asked what is there. Raises JobError."""
+) -> tuple[dict[TopicPartition, Place], dict[str, str]]:
+    """Blocks. What is to be sent to each partition, after the target was asked what is there, and the ids of the
+    topics that were asked. Raises JobError."""
     renamed = renamed_partitions(sorted({*wanted, *noted.partitions}), rename)
-    check_topic_ids(noted.topic_ids, topic_ids(target, {each.topic for each in renamed.values()}), "the target")
+    topics = {each.topic for each in renamed.values()}
+    before = topic_ids(target, topics)
+    check_topic_ids(noted.topic_ids, before, "the target")
     places: dict[TopicPartition, Place] = {}
     with SequencedWriter(target) as writer:
         try:
@@ -120,7 +123,10 @@ def planned(
                 places[each] = _place(writer, to, noted.partitions.get(each), wanted.get(each, ()), end, identity)
         except (BrokerError, KafkaException) as error:
             raise JobError(f"the target cannot be asked what it has of this copy: {error}") from error
-    return places
+    # Partitions are asked by name: what one topic had says nothing about another that has its name by now.
+    ids = topic_ids(target, topics)
+    check_topic_ids(before, ids, "the target")
+    return places, before | ids
 
 
 def _place(
@@ -288,10 +294,6 @@ def _as_runs(rows: list[Any]) -> dict[TopicPartition, Runs]:
     for row in rows:
         found.setdefault(TopicPartition(row[0], row[1]), []).append((row[2], row[3]))
     return {each: joined((), tuple(runs)) for each, runs in found.items()}
-
-
-def _ids(target: Mapping[str, str], places: Mapping[TopicPartition, Place]) -> dict[str, str]:
-    return topic_ids(target, {place.topic for place in places.values()})
 
 
 def _table(rows: list[Row]) -> pyarrow.RecordBatch:

@@ -203,8 +203,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a copy into two topics of one name is not told as done",
         file="kafka_zk/spark/jobs/ordered_copy.py",
-        old='        check_topic_ids(note.topic_ids, _ids(target, places), "the target")\n',
-        new="",
+        old="        check_topic_ids(note.topic_ids, topic_ids(target, {place.topic",
+        new="        check_topic_ids(note.topic_ids, note.topic_ids or topic_ids(target, {place.topic",
         tests="tests/unit/spark/test_ordered_copy.py -k is_made_anew_while",
     ),
     Mutant(

@@ -39,6 +39,9 @@ class State(dict[str, str]):
         self[name] = text
         self.on_write()
 
+    def reads_from(self, _: object) -> bool:
+        return False
+
     def names(self) -> list[str]:
         return sorted(self)
 
@@ -58,6 +61,7 @@ class Target:
         self.end = 0
         self.sequences: dict[int, tuple[int, int]] = {}
         self.identities = 0
+        self.before_identity: Callable[[], None] = lambda: None
         self.before_append: Callable[[], None] = lambda: None
         self.after_append: Callable[[], None] = lambda: None
 
@@ -104,6 +108,7 @@ class Target:
         self.start = self.end = 0
 
     def new_identity(self) -> ProducerIdentity:
+        self.before_identity()
         self.identities += 1
         return ProducerIdentity(self.identities, 0)
 
@@ -185,4 +190,4 @@ def target(monkeypatch: pytest.MonkeyPatch) -> Target:
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, target: Target) -> None:
     monkeypatch.setattr(ordered_copy, "SequencedWriter", target)
-    monkeypatch.setattr(ordered_copy, "topic_ids", lambda *_: {"u": target.topic_id})
+    monkeypatch.setattr(ordered_copy, "topic_ids", lambda _, names: dict.fromkeys(names, target.topic_id))

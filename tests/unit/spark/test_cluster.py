@@ -68,3 +68,19 @@ def test_it_is_not_waited_for_longer_than_a_request_may_take(monkeypatch: pytest
 def test_other_errors_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BrokerError):
         found(monkeypatch, Admin(ErrorCode.TOPIC_AUTHORIZATION_FAILED, ["t"]), 30_000)
+
+
+@pytest.mark.parametrize(
+    ("needed", "sentence"),
+    [
+        ({"new": 1}, "topic new is not there; create it with 1 partition, or say create-topics"),
+        ({"new": 2}, "topic new is not there; create it with 2 partitions, or say create-topics"),
+        ({"t": 3}, "topic t has 1 partition, 3 are needed"),
+    ],
+)
+def test_a_topic_that_is_missing_or_small_is_told_with_its_partitions(
+    monkeypatch: pytest.MonkeyPatch, needed: dict[str, int], sentence: str
+) -> None:
+    monkeypatch.setattr(cluster, "partition_counts", lambda *_: {"t": 1})
+    with pytest.raises(cluster.JobError, match=sentence):
+        cluster.ensure_topics({}, needed, None)

@@ -82,7 +82,7 @@ class World:
             left = after * 2
         self.target.before_append = self.target.after_append = effect
         if kind == "run":
-            self.state.on_write = effect
+            self.state.on_write = self.target.before_identity = effect
         under_way: list[Any] = []
         append = self.target.append
 
@@ -99,7 +99,7 @@ class World:
         except (Killed, JobError, KafkaException):
             pass
         finally:
-            self.target.before_append = self.target.after_append = lambda: None
+            self.at_ease()
             self.state.on_write = lambda: None
             self.target.__dict__.pop("append", None)
         if under_way:
@@ -124,10 +124,16 @@ class World:
                 self.is_other = True
 
         self.target.before_append = self.target.after_append = effect
+        if self.state:
+            # Before there is a note the new topic is as good as the old one.
+            self.target.before_identity = effect
         try:
             self.run()
         finally:
-            self.target.before_append = self.target.after_append = lambda: None
+            self.at_ease()
+
+    def at_ease(self) -> None:
+        self.target.before_identity = self.target.before_append = self.target.after_append = lambda: None
 
     def run(self) -> None:
         """To the end. It says so where the target is another topic than it was, or does not tell any more what came."""

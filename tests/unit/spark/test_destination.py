@@ -56,7 +56,7 @@ def test_a_topic_that_is_read_is_not_written_in_the_same_cluster(
 ) -> None:
     monkeypatch.setattr(destination, "is_one_cluster", lambda source, target: source == target)
     here, there = {"bootstrap.servers": "here:1"}, {"bootstrap.servers": "there:1"}
-    with pytest.raises(JobError, match="topic b is one that this transform reads"):
-        refuse_own_source(read, here, here, "b")
+    with pytest.raises(JobError, match="topic b is one that this job reads"):
+        refuse_own_source(read, here, here, "c", "b")
     refuse_own_source(read, here, here, "c")
     refuse_own_source(read, here, there, "b")

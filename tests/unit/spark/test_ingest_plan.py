@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_zk.spark.jobs.ingest_plan import PlannedBatch, plan
+from kafka_zk.record.batch import BatchHeader
+from kafka_zk.spark.jobs.ingest_plan import PlannedBatch, missing_offsets, plan
 from kafka_zk.spark.jobs.outcome import JobError
 
 
@@ -40,3 +41,18 @@ def test_a_batch_of_an_earlier_version_does_not_tell_its_files_apart():
 def test_a_note_that_cannot_be_read_is_named(text: str):
     with pytest.raises(JobError, match=r"0\.batch cannot be read"):
         plan({"0.batch": text}, [], 1)
+
+
+def batch(base: int, offsets: int, records: int, attributes: int = 0) -> BatchHeader:
+    return BatchHeader(base, 0, 0, 2, 0, attributes, offsets - 1, 0, 0, -1, -1, -1, records)
+
+
+def test_what_the_cleaner_took_is_missing():
+    whole = [batch(5, 3, 3), batch(8, 2, 2)]
+    assert missing_offsets(whole, 5, 10) is None
+    assert missing_offsets(whole, 3, 10) == (3, 5)
+    assert missing_offsets(whole, 5, 12) == (10, 12)
+    assert missing_offsets([batch(5, 3, 3), batch(9, 1, 1)], 5, 10) == (8, 9)
+    assert missing_offsets([batch(5, 3, 2), batch(8, 2, 2)], 5, 10) == (5, 8)
+    control = 1 << 5
+    assert missing_offsets([batch(5, 1, 0, control), batch(6, 1, 1)], 5, 7) is None

@@ -65,6 +65,24 @@ def test_a_signal_ends_the_job_and_its_jvm_with_one_line(tmp_path: Path, number:
         wait_until(lambda: not is_alive(jvm), "the JVM ends")
 
 
+def test_a_job_that_fails_because_its_jvm_was_ended_says_nothing_of_that(tmp_path: Path) -> None:
+    failing = """
+from kafka_zk.spark.cli.command import _explain
+failed = threading.Event()
+interruption.shutil.rmtree = lambda *_, **how: failed.wait(0.5)
+print("ready", flush=True)
+jvm.wait()
+code = _explain("archive", ConnectionRefusedError("[Errno 111] Connection refused"))
+failed.set()
+sys.exit(code)
+"""
+    with job(tmp_path / "scratch", FOR_EVER, failing) as (process, _):
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate()
+        assert (process.returncode, told) == (130, f"{LINE}\n")
+
+
 def test_who_read_the_line_may_have_ended(tmp_path: Path) -> None:
     with job(tmp_path / "scratch", FOR_EVER) as (process, jvm):
         assert process.stderr is not None

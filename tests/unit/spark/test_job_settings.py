@@ -124,6 +124,12 @@ def test_no_job_and_an_unknown_job_are_told_with_the_usage():
     assert "invalid choice: 'compress'" in refusal("compress")
 
 
+def test_a_wrong_option_of_a_job_is_told_with_the_usage_of_the_job():
+    told = refusal("archive", "--nothing", "x")
+    assert told.startswith("usage: kafka-pipeline.sh archive ")
+    assert told.endswith("kafka-pipeline.sh archive: unrecognized arguments: --nothing x")
+
+
 def test_packing_is_asked_for_without_a_job():
     assert parse(["--package", "x.tar.gz", "--include", "numpy"]) == Packing(Path("x.tar.gz"), ["numpy"])
     assert "ends in .tar.gz" in refusal("--package", "x.zip")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from kafka_zk.spark.jobs import mirror
 from kafka_zk.spark.jobs.outcome import JobError
 from kafka_zk.spark.jobs.sole_run import sole_run
+from kafka_zk.spark.settings.declaration import Settings
+from kafka_zk.spark.settings.jobs import MIRROR
 from tests.unit.spark.copied_topic import State
 from tests.unit.spark.local_store import LocalStore
 
@@ -55,6 +58,21 @@ def test_a_claim_that_was_cut_off_between_its_two_notes_goes_on() -> None:
     state = Folder()
     claim(state, Folder())
     claim(state, Folder())
+
+
+@pytest.mark.parametrize("rename", [{}, {"a": "b"}, {"a": "b", "b": "a"}])
+def test_a_mirror_onto_itself_is_refused_before_anything_is_noted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rename: dict[str, str]
+) -> None:
+    """It would copy its copies, in each run and without an end."""
+    monkeypatch.setattr(mirror, "FileStore", lambda _, path: SimpleNamespace(folder=Path(path)))
+    monkeypatch.chdir(tmp_path)
+    given = {"bootstrap-server": "b:1", "target-bootstrap-server": "b:1", "topics": "a,b", "rename": rename}
+    session: Any = None
+    settings = Settings(MIRROR, {**given, "checkpoint": "state", "offsets-path": "offsets"})
+    with pytest.raises(JobError, match=r"topic [ab] is one that this job reads"):
+        mirror.run(session, settings)
+    assert not (tmp_path / "offsets").exists()
 
 
 def test_a_target_topic_that_was_made_anew_between_two_batches_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from kafka_zk.client.range_writing.arrivals import LateRecords, ProducerIdentity
+from kafka_zk.client.range_writing.arrivals import Arrivals, LateRecords, ProducerIdentity
 from kafka_zk.client.range_writing.sequenced_writer import Overtaken
 from kafka_zk.spark.jobs.ordered_copy import SPANS
 from kafka_zk.spark.jobs.outcome import JobError
@@ -154,6 +156,24 @@ def test_a_target_that_is_made_anew_while_it_is_written_is_refused(target: Targe
     target.before_append = lambda: None
     with pytest.raises(JobError, match="topic u of the target was deleted and made anew"):
         copied(state, Frame(range(10)))
+
+
+def test_what_one_topic_had_says_nothing_of_the_next_of_its_name(target: Target) -> None:
+    state = State()
+    cut_off_after(target, 1)
+    with pytest.raises(Killed):
+        copied(state, Frame(range(10)))
+    arrived = target.arrived
+
+    def last_look(*asked: Any) -> Arrivals:
+        found = arrived(*asked)
+        target.make_anew()
+        return found
+
+    target.arrived = last_look  # type: ignore[method-assign]
+    with pytest.raises(JobError, match="topic u of the target was deleted and made anew"):
+        copied(state, Frame(range(10)))
+    assert not target.values
 
 
 def test_a_target_that_lost_what_it_would_have_to_tell_is_refused(target: Target) -> None:

@@ -40,3 +40,9 @@ def test_what_is_not_installed_cannot_be_packed_and_nothing_is_left(tmp_path: Pa
     with pytest.raises(PackageError, match="no-such-thing is not installed here"):
         pack(tmp_path / "workers.tar.gz", ["no-such-thing"])
     assert not (tmp_path / "workers.tar.gz").exists()
+
+
+def test_a_package_makes_no_folder_for_itself(tmp_path: Path):
+    with pytest.raises(PackageError, match=f"there is no folder {tmp_path / 'nothere'} for the package"):
+        pack(tmp_path / "nothere" / "workers.tar.gz", [])
+    assert not list(tmp_path.iterdir())

@@ -30,6 +30,7 @@ Offsets = dict[TopicPartition, int]
 REQUEST_TIMEOUT_MS = 30_000
 """As the client has it, where request.timeout.ms does not say."""
 RETRY_S = 0.2
+NOWHERE = StreamOffsets({})
 
 log = logging.getLogger(__name__)
 
@@ -75,10 +76,25 @@ class Planner:
         ids = {name: uuid_to_base64(topic.topic_id) for name, topic in described.items() if topic.topic_id != NULL_UUID}
         return sorted(each for each in there if wanted.has(each)), ids
 
+    def _partitions_since(self, since: StreamOffsets) -> tuple[list[TopicPartition], dict[str, str]]:
+        """Blocks. As `partitions`. A broker that has just started, or is slow, has not heard of all yet: those where
+        the query was are asked for as long as a request may take before they count as gone."""
+        deadline_s = self._deadline_s()
+        while True:
+            is_last = time.monotonic() >= deadline_s
+            found, ids = self.partitions()
+            known = filter(self._settings.subscription.has, since.without(since.replaced(ids)).offsets)
+            if is_last or set(found).issuperset(known):
+                return found, ids
+            time.sleep(RETRY_S)
+
+    def _deadline_s(self) -> float:
+        timeout_ms = int(self._settings.client.get("request.timeout.ms", REQUEST_TIMEOUT_MS))
+        return time.monotonic() + timeout_ms / 1000
+
     def _described(self, topics: Sequence[str]) -> Mapping[str, TopicDescription]:
         """Blocks. A broker that has just started knows no leaders yet: ask it for as long as a request may take."""
-        timeout_ms = int(self._settings.client.get("request.timeout.ms", REQUEST_TIMEOUT_MS))
-        deadline_s = time.monotonic() + timeout_ms / 1000
+        deadline_s = self._deadline_s()
         while True:
             try:
                 return self._client().describe_topics(topics)
@@ -100,16 +116,17 @@ class Planner:
 
     # --- offsets -----------------------------------------------------------------------------------------------------
 
-    def ends(self) -> StreamOffsets:
-        """Blocks. Where the logs end that the subscription means now, and of which topics they are. Raises SourceError.
+    def ends(self, since: StreamOffsets = NOWHERE) -> StreamOffsets:
+        """Blocks. Where the logs end that the subscription means now, and of which topics they are; `since` is where
+        the query was. Raises SourceError.
 
         A leader tells where its log ends, not of which topic: so the topics are looked at before and after.
         """
-        partitions, ids = self.partitions()
+        partitions, ids = self._partitions_since(since)
         while True:
             latest = self.latest(partitions)
             before = (partitions, ids)
-            partitions, ids = self.partitions()
+            partitions, ids = self._partitions_since(StreamOffsets(latest, ids))
             if (partitions, ids) == before:
                 return StreamOffsets(latest, ids)
 

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from kafka_zk.spark.sources.kafka.planner import Offsets, Planner
+from kafka_zk.spark.sources.kafka.planner import NOWHERE, Offsets, Planner
 from kafka_zk.spark.sources.kafka.reading import KafkaInputPartition, input_partitions, read_piece
 from kafka_zk.spark.sources.kafka.settings import ReadSettings
 from kafka_zk.spark.sources.ranges import limited
@@ -62,9 +62,10 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Where the next micro-batch ends; `start` itself while there is too little to read."""
-        found = self._ends()
+        since = decode(start)
+        found = self._ends(since)
         ends = dict(found.offsets)
-        begins = self._with_new_partitions(self._still_there(decode(start), found), ends)
+        begins = self._with_new_partitions(self._still_there(since, found), ends)
         if self._target is None and not isinstance(limit, ReadAllAvailable) and self._is_too_little(begins, ends):
             return start
         if isinstance(limit, ReadMaxRows):
@@ -112,8 +113,13 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         self._planner.close()
 
-    def _ends(self) -> StreamOffsets:
-        return self._planner.ends() if self._target is None else self._target
+    def _ends(self, since: StreamOffsets = NOWHERE) -> StreamOffsets:
+        if self._target is None:
+            return self._planner.ends(since)
+        if not self._target.offsets.keys() >= since.offsets.keys():
+            # It was looked up when nobody knew yet where the query was.
+            self._target = self._planner.ends(since)
+        return self._target
 
     def _still_there(self, starts: StreamOffsets, ends: StreamOffsets) -> Offsets:
         """Of where a query was what still means the same. Raises DataLossError for a topic that was made anew."""

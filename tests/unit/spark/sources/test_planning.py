@@ -34,19 +34,25 @@ class Cluster:
         self.ids: dict[str, UUID] = {}
         self.unready_count = 0
         """How often it does not know its leaders yet."""
+        self.unheard: dict[TopicPartition, int] = {}
+        """Partitions that it has not heard of yet, and for how many looks."""
+
+    @property
+    def heard(self) -> list[TopicPartition]:
+        return sorted(each for each in self.logs if not self.unheard.get(each))
 
     def list_topics(self, *, internal: bool) -> list[TopicListing]:
-        return [TopicListing(topic, NULL_UUID, False) for topic in sorted({each.topic for each in self.logs})]
+        return [TopicListing(topic, NULL_UUID, False) for topic in sorted({each.topic for each in self.heard})]
 
     def describe_topics(self, names: Sequence[str]) -> dict[str, TopicDescription]:
         if self.unready_count:
             self.unready_count -= 1
             raise LeaderNotAvailable
         found = {}
+        heard = self.heard
+        self.unheard = {each: count - 1 for each, count in self.unheard.items() if count}
         for name in names:
-            infos = [
-                TopicPartitionInfo(each.partition, 0, [0], [0]) for each in sorted(self.logs) if each.topic == name
-            ]
+            infos = [TopicPartitionInfo(each.partition, 0, [0], [0]) for each in heard if each.topic == name]
             if not infos:
                 raise UnknownTopicOrPartition
             found[name] = TopicDescription(name, self.ids.get(name, NULL_UUID), False, infos)
@@ -72,7 +78,8 @@ class Cluster:
 
 
 def given(**options: str) -> CaseInsensitiveDict:
-    return CaseInsensitiveDict({"kafka.bootstrap.servers": "b:1", "subscribe": "a", **options})
+    chosen = {} if "subscribePattern" in options else {"subscribe": "a"}
+    return CaseInsensitiveDict({"kafka.bootstrap.servers": "b:1", **chosen, **options})
 
 
 def plan(cluster: Cluster, **options: str) -> list[tuple[str, int, int]]:
@@ -190,6 +197,32 @@ def test_new_partitions_are_read_from_their_start() -> None:
     cluster.logs[A1] = (2, 3)
     with pytest.raises(DataLossError, match="The new partition a-1 starts at offset 2 instead of 0"):
         made.partitions({"a": {"0": 5}}, {"a": {"0": 5, "1": 3}})
+
+
+@pytest.mark.parametrize("unheard", [(A0, A1, B0), (A1,)])
+@pytest.mark.parametrize("once", [True, False])
+def test_what_a_broker_has_not_heard_of_yet_is_not_gone(
+    monkeypatch: pytest.MonkeyPatch, unheard: tuple[TopicPartition, ...], once: bool
+) -> None:
+    """It has just started. Spark notes the end of a batch before it is planned: a run would end there again and again,
+    or read all anew in the next batch."""
+    monkeypatch.setattr(kafka_planner, "RETRY_S", 0)
+    cluster = Cluster({A0: (0, 5), A1: (0, 7), B0: (0, 3)})
+    made = stream(cluster, subscribePattern="a|b")
+    cluster.unheard = dict.fromkeys(unheard, 3)
+    if once:
+        made.prepareForTriggerAvailableNow()
+    was = {"a": {"0": 5, "1": 6}, "b": {"0": 3}}
+    now = made.latestOffset(was, ReadAllAvailable())
+    assert now == {"a": {"0": 5, "1": 7}, "b": {"0": 3}}
+    assert pieces(made, was, now) == [(1, 6, 7)]
+
+
+def test_what_is_gone_is_waited_for_no_longer_than_a_request_and_what_is_not_read_any_more_not_at_all() -> None:
+    made = stream(Cluster({A0: (0, 5)}), **{"kafka.request.timeout.ms": "1"})
+    assert made.latestOffset({"a": {"0": 5, "1": 6}}, ReadAllAvailable()) == {"a": {"0": 5}}
+    made = stream(Cluster({A0: (0, 5), B0: (0, 3)}))
+    assert made.latestOffset({"a": {"0": 5}, "b": {"0": 3}}, ReadAllAvailable()) == {"a": {"0": 5}}
 
 
 def test_what_a_stream_has_lost_is_told() -> None:
