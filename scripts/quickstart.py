@@ -23,6 +23,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from quickstart_pipeline import DELAYS, PipelineDiffersError, Shown, run_pipeline
@@ -52,7 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--plot", type=Path, default=PLOT, help="where the picture of the delays goes (default: %(default)s)"
     )
     options = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signals: list[int] = []
+
+    def interrupt(number: int, _: object) -> None:
+        signals.append(number)
+        raise KeyboardInterrupt
+
+    # A SIGTERM ends it as Ctrl-C does.
+    signal.signal(signal.SIGTERM, interrupt)
     folder = Path(tempfile.mkdtemp(prefix="kafka_zk-quickstart-"))
     try:
         run(folder, options.plot.absolute())
@@ -61,13 +69,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         print("\nquickstart: interrupted; everything it started has been ended.", file=sys.stderr)
-        shutil.rmtree(folder, ignore_errors=True)
-        return 130
-    if options.keep:
+        leave(folder, keep=options.keep)
+        return 128 + (signals[0] if signals else signal.SIGINT)
+    leave(folder, keep=options.keep)
+    return 0
+
+
+def leave(folder: Path, *, keep: bool) -> None:
+    if keep:
         print(f"Data and logs are in {folder}.")
     else:
         shutil.rmtree(folder, ignore_errors=True)
-    return 0
 
 
 def run(folder: Path, plot: Path) -> None:
@@ -353,12 +365,16 @@ def process(folder: Path, name: str, script: str, *arguments: str) -> Iterator[s
     try:
         yield started
     finally:
-        started.terminate()
-        try:
-            started.wait(30)
-        except subprocess.TimeoutExpired:
-            started.kill()
-            started.wait()
+        end(started)
+
+
+def end(started: subprocess.Popen[Any]) -> None:
+    started.terminate()
+    try:
+        started.wait(30)
+    except subprocess.TimeoutExpired:
+        started.kill()
+        started.wait()
 
 
 def wait_until(started: subprocess.Popen[bytes], ready: Callable[[], bool], what: str, output: Path) -> None:
@@ -376,8 +392,13 @@ def run_script(script: str, *arguments: str) -> None:
     command = [str(SCRIPTS / script), *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as started:
         assert started.stdout is not None
-        for line in started.stdout:
-            print(f"  {line}", end="", flush=True)
+        try:
+            for line in started.stdout:
+                print(f"  {line}", end="", flush=True)
+        except BaseException:
+            # A SIGTERM has come to us alone.
+            end(started)
+            raise
     if started.returncode:
         raise QuickstartError(f"{script} failed with exit code {started.returncode}")
 

@@ -43,13 +43,19 @@ if command -v flock >/dev/null && ! flock -n 9; then
   flock 9
 fi
 
-if [ ! -x .venv/bin/python ]; then
+# Is there only while .venv is being made: where it was left behind, somebody interrupted that.
+half_made=.venv/half-made
+if [ ! -x .venv/bin/python ] || [ -e "$half_made" ]; then
   find_python
   say "making .venv with $("$python" -V 2>&1) ($(command -v "$python"))"
+  rm -rf .venv
+  mkdir .venv
+  touch "$half_made"
   "$python" -m venv .venv || {
     rm -rf .venv
     fail "this Python cannot make virtual environments (on Debian and Ubuntu: apt-get install python3-venv)"
   }
+  rm "$half_made"
 fi
 
 # What the environment was made from. Each set of extras is remembered by itself: tests and demos take turns.

@@ -161,9 +161,14 @@ def open_closed_streams() -> None:
 
 
 def forgive(*names: str) -> None:
-    """From now on what cannot be printed on these of `sys` is lost, and nobody fails of it: so Java prints."""
+    """From now on what cannot be printed on these of `sys` is lost, and nobody fails of it: so Java prints.
+
+    A terminal stays as it is: it always has room, and `input` edits lines on no other stream.
+    """
     for name in names:
         stream = getattr(sys, name)
+        if stream.isatty():
+            continue
         raw = _Forgiving(os.dup(stream.fileno()), "wb")
         forgiving = io.TextIOWrapper(
             raw if stream.write_through else io.BufferedWriter(raw),

@@ -2,12 +2,14 @@
 
 import sys
 
-from kafka_zk.tools.program import Main, run_program
+from kafka_zk.tools.program import Main, forgive, run_program
 
 
 def _load() -> Main:
     from kafka_zk.tools.verifiable.producer import work
 
+    # It prints in the sender's thread, too, where nobody hears of a reader that has gone.
+    forgive("stdout")
     return work
 
 

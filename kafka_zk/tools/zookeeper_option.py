@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import gevent
+
 from kafka_zk.tools.java_output import JavaError
 from kafka_zk.tools.options import Options
 from kafka_zk.zk.errors import ConnectionTimeout
@@ -16,6 +18,9 @@ CONNECTION_TIMEOUT_MS = 30_000
 @contextmanager
 def connected(options: Options) -> Iterator[ZkClient]:
     """Blocks until there is a session; it ends with the context. Raises JavaError where no ZooKeeper answers."""
+    # gevent would print a Ctrl-C that meets its loop, before it raises it where we wait.
+    hub = gevent.get_hub()
+    hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
     zk = ZkClient(options.text("zookeeper") or "", session_timeout_ms=CONNECTION_TIMEOUT_MS, create_chroot=False)
     try:
         zk.start()

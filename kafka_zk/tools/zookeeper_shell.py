@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
+from kafka_zk.tools.endings import run_as_program
 from kafka_zk.tools.shell.commands import COMMANDS, usage
 from kafka_zk.tools.shell.session import CommandError, Shell
 
@@ -24,6 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given:
         print(SCRIPT_USAGE)
         return 1
+    if given[0] in ("--help", "-h"):
+        print(SCRIPT_USAGE)
+        return 0
     connect, words = given[0], given[1:]
     if words[:1] == [TLS_OPTION]:
         print(f"{TLS_OPTION} is not supported yet: this shell speaks plaintext to ZooKeeper only", file=sys.stderr)
@@ -92,5 +96,10 @@ def _run(shell: Shell, words: Sequence[str]) -> int:
     return 0
 
 
+def run() -> int:
+    """`main` as a program."""
+    return run_as_program(main)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

@@ -30,9 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     daemon = bool(given) and given[0] == "-daemon"
     if daemon:
         del given[0]
-    if not given:
+    if not given or given[0] in ("--help", "-h"):
         print(USAGE)
-        return 1
+        return 0 if given else 1
     try:
         command = server_command(*given)
     except NotFoundOnThisMachineError as missing:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -95,7 +96,8 @@ def test_it_says_so_when_kafka_zk_is_nowhere(installed: Path):
     result = run(installed / "home" / "scripts" / "kafka-topics.sh", "--list", home=installed, FOUND="1")
     assert result.returncode == 1
     assert "kafka_zk was not found" in result.stderr
-    assert "setup.sh" in result.stderr
+    assert "scripts/setup.sh" in result.stderr
+    assert "pip install" not in result.stderr, "no index has such a distribution"
 
 
 @pytest.mark.parametrize(
@@ -127,3 +129,122 @@ def test_setup_names_the_python_that_is_missing(tmp_path: Path):
     )
     assert result.returncode == 1
     assert "Python 3.11 or newer is needed" in result.stderr
+
+
+PYTHON_THAT_IS_INTERRUPTED_ONCE = """#!/bin/sh
+[ "$2" = venv ] || exit 0
+mkdir -p .venv/bin
+cp "$0" .venv/bin/python
+if [ ! -e interrupted ]; then
+  touch interrupted .venv/half
+  kill -KILL $PPID
+fi
+"""
+
+
+def test_an_environment_that_was_interrupted_while_it_was_made_is_made_anew(tmp_path: Path):
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "kafka_zk").mkdir()
+    shutil.copy(SCRIPTS / "setup.sh", tmp_path / "scripts")
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "setup.py").write_text("")
+    python = tmp_path / "python"
+    python.write_text(PYTHON_THAT_IS_INTERRUPTED_ONCE)
+    python.chmod(0o755)
+
+    def set_up() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(tmp_path / "scripts" / "setup.sh")],
+            env={**os.environ, "PYTHON": str(python)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    assert set_up().returncode < 0
+    assert (tmp_path / ".venv" / "half").exists()
+    second = set_up()
+    assert second.returncode == 0, second.stderr
+    assert "making .venv" in second.stdout
+    assert not (tmp_path / ".venv" / "half").exists()
+    assert set_up().stdout == "setup: everything is in place (.venv)\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["--help"], 0), (["-h"], 0), (["--keep", "--nothing"], 2), (["--plot"], 2), (["nothing"], 2)],
+)
+def test_the_quickstart_shows_its_usage_before_it_installs_anything(tmp_path: Path, arguments: list[str], code: int):
+    shutil.copy(SCRIPTS / "quickstart.sh", tmp_path)
+    result = subprocess.run(
+        [str(tmp_path / "quickstart.sh"), *arguments], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert result.returncode == code
+    assert (result.stderr if code else result.stdout).splitlines()[3:4] == [
+        "  scripts/quickstart.sh [--keep] [--plot FILE]"
+    ]
+
+
+def test_the_quickstart_installs_and_hands_its_options_on(installed: Path):
+    scripts = installed / "home" / "scripts"
+    (scripts / "setup.sh").write_text("#!/bin/sh\necho setup: $@\n")
+    python = installed / "home" / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\nshift\necho "$@"\n')
+    python.chmod(0o755)
+    result = run(scripts / "quickstart.sh", "--keep", "--plot", "a b.png", home=installed)
+    assert result.stdout == "setup: embedded quickstart\n--keep --plot a b.png\n"
+
+
+QUICKSTART = """
+import sys, types
+told = sys.argv.pop()
+for name in ("confluent_kafka", "quickstart_pipeline", "tqdm"):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__getattr__ = lambda _: type("Anything", (Exception,), {})
+import quickstart
+def run(folder, plot):
+    print(folder, flush=True)
+    quickstart.run_script("endless.sh", told)
+quickstart.run = run
+sys.exit(quickstart.main())
+"""
+ENDLESS = """#!/bin/sh
+trap 'echo ended > "$1"; exit 143' TERM
+echo ready
+while :; do sleep 0.1; done
+"""
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_sigterm_ends_the_quickstart_with_what_it_runs_and_its_folder(tmp_path: Path, keeps: bool):
+    shutil.copy(SCRIPTS / "quickstart.py", tmp_path)
+    endless = tmp_path / "endless.sh"
+    endless.write_text(ENDLESS)
+    endless.chmod(0o755)
+    options = ["--keep"] if keeps else []
+    with subprocess.Popen(
+        [sys.executable, "-c", QUICKSTART, *options, str(tmp_path / "told")],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as quickstart:
+        assert quickstart.stdout is not None
+        folder = quickstart.stdout.readline().rstrip("\n")
+        while "ready" not in (line := quickstart.stdout.readline()):
+            assert line, "it has not started the script"
+        quickstart.terminate()
+        out, err = quickstart.communicate(timeout=60)
+    assert quickstart.returncode == 143, err
+    assert err == "\nquickstart: interrupted; everything it started has been ended.\n"
+    assert (tmp_path / "told").read_text() == "ended\n"
+    assert Path(folder).exists() == keeps
+    assert (f"Data and logs are in {folder}." in out) == keeps
+
+
+def test_the_help_of_the_tests_is_their_usage_alone():
+    result = subprocess.run([str(SCRIPTS / "test.sh"), "--help"], capture_output=True, text=True, check=False)
+    assert result.stderr.splitlines()[-1].startswith("--full adds")

@@ -39,6 +39,7 @@ def _measure(options: ConsumerPerfOptions, shutdown: Shutdown) -> None:
     if not options.hides_header:
         print(header(is_detailed=options.is_detailed), flush=True)
     show_warnings()
+    from kafka_zk.client.consumer.errors import WakeupException
     from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
 
     deserializers = dict.fromkeys(("key.deserializer", "value.deserializer"), "ByteArrayDeserializer")
@@ -49,6 +50,9 @@ def _measure(options: ConsumerPerfOptions, shutdown: Shutdown) -> None:
         run.consume()
         end_ms = _now_ms()
         metrics = consumer.metrics() if options.prints_metrics else None
+    except WakeupException:
+        # Only `leave` wakes it: the program ends, and nothing is told of a run that was cut short.
+        return
     finally:
         try:
             consumer.close()

@@ -24,7 +24,7 @@ from kafka_zk.tools.command_config import read_command_config
 from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_format import ratio
 from kafka_zk.tools.java_output import JavaError, show_warnings
-from kafka_zk.tools.program import Shutdown, run_here
+from kafka_zk.tools.program import Shutdown, nobody_reads, run_here
 from kafka_zk.tools.throughput import Throttle
 from kafka_zk.tools.verifiable.events import EventPrinter
 
@@ -112,7 +112,7 @@ class VerifiableProducer:
         try:
             self._tell("startup_complete")
             for number in itertools.count() if self._limit < 0 else range(self._limit):
-                if self._is_stopping:
+                if self._is_stopping or nobody_reads():
                     break
                 start_ms = _now_ms()
                 self._send(None if self._key_count is None else str(number % self._key_count), self._value_of(number))
