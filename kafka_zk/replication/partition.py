@@ -11,7 +11,7 @@ Source      Kafka 3.9 Partition.scala: makeLeader, makeFollower, appendRecordsTo
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -57,6 +57,8 @@ class PartitionSurroundings:
     on_isr_expanded: Callable[[], None]
     on_isr_shrunk: Callable[[], None]
     on_isr_update_failed: Callable[[], None]
+    leaderships: Iterator[int]
+    """A number for each leadership that begins on this broker."""
 
 
 class Partition:
@@ -88,7 +90,10 @@ class Partition:
         self.log: UnifiedLog | None = None
         self.is_leader = False
         self.leadership = 0
-        """Another number each time this broker begins to lead: before that, the log may have been cut."""
+        """Another number each time this broker begins to lead: before that, the log may have been cut.
+
+        No other partition has the same one, not even the next of that name.
+        """
         self.leader_id = NO_LEADER
         self.leader_epoch = NO_EPOCH
         self.partition_epoch = NO_EPOCH
@@ -176,7 +181,8 @@ class Partition:
         self.partition_epoch = state.partition_epoch
         self.leader_id = self.around.broker_id
         self.is_leader = True
-        self.leadership += is_new_leader
+        if is_new_leader:
+            self.leadership = next(self.around.leaderships)
 
     def become_follower(self, state: LeaderAndIsrPartitionState, log: UnifiedLog) -> bool:
         """Blocks. Follow `state.leader`; whether the leader epoch is new, so that the fetcher must start anew."""
@@ -313,8 +319,8 @@ class Partition:
         log.update_high_watermark(advanced)
         return True
 
-    def append_as_follower(self, records: Buffer) -> AppendInfo:
-        """Blocks. Append what the leader sent.
+    def append_as_follower(self, records: Buffer, leader_epoch: int) -> AppendInfo:
+        """Blocks. Append what the leader of that epoch sent; what is of a later one is left out.
 
         A log may begin where no batch does (DeleteRecords cuts at offsets): the first fetch then brings the whole batch
         around that offset. An empty log takes it by beginning at the batch, and hiding what is before its old start.
@@ -322,7 +328,7 @@ class Partition:
         log = self.log
         assert log is not None
         try:
-            return log.append_as_follower(records)
+            return log.append_as_follower(records, leader_epoch)
         except UnexpectedAppendOffset as error:
             start_offset = log.log_start_offset
             if log.log_end_offset != start_offset or not error.first_offset < start_offset <= error.last_offset:
@@ -335,7 +341,7 @@ class Partition:
                 start_offset,
             )
             log.truncate_fully_and_start_at(error.first_offset)
-            info = log.append_as_follower(records)
+            info = log.append_as_follower(records, leader_epoch)
             log.update_high_watermark(start_offset)
             log.increment_log_start_offset(start_offset)
             return info

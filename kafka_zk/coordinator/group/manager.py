@@ -3,7 +3,7 @@
 Role        Acts: loads and unloads partitions, removes what has expired, and knows every group in memory.
 Invariants  One greenlet does what blocks (loading, expiry, clean-up after deleted topics), one thing after the other.
             Memory and log change together: what leaves memory gets its tombstones in the same turn, and is put back
-            where they are refused.
+            where they are refused, but for offsets whose topic was deleted meanwhile.
             A group is in memory only while its partition is owned, or about to be.
 Source      Kafka 3.9 GroupMetadataManager.
 """
@@ -47,6 +47,16 @@ LONGEST_TOPIC_PART = 300
 log_lines = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
 
+class _Removal:
+    """Offsets of a group whose tombstones are on their way: those that come back if they are refused."""
+
+    __slots__ = ("group", "offsets")
+
+    def __init__(self, group: Group, offsets: Mapping[TopicPartition, Removed]) -> None:
+        self.group = group
+        self.offsets = dict(offsets)
+
+
 class GroupManager:
     """`groups` by id. `retention_ms` and `check_interval_ms` rule the expiry of offsets."""
 
@@ -76,6 +86,7 @@ class GroupManager:
         self._load_count = 0
         self._deleted: list[frozenset[TopicPartition]] = []
         """What was deleted while loads were to come or under way: a load takes in what it was when it was asked for."""
+        self._removals: set[_Removal] = set()
         self._unburied: list[tuple[Group, Collection[TopicPartition]]] = []
         self._tasks: deque[Callable[[], None]] = deque()
         self._has_task = Event()
@@ -232,12 +243,22 @@ class GroupManager:
         if self._load_count:
             self._deleted.append(gone)
         self._forget_offsets(self.groups.values(), gone)
+        self._let_none_return(gone)
 
     def _forget_offsets(self, groups: Iterable[Group], gone: frozenset[TopicPartition]) -> None:
         found = [(group, group.offsets.known_of(gone)) for group in groups] if gone else []
         removed = [(group, group.offsets.remove(known)) for group, known in found if known]
         if removed:
             self._later(lambda: self._bury(removed))
+
+    def _let_none_return(self, gone: frozenset[TopicPartition]) -> None:
+        """Of what is being removed: should its tombstones be refused, these have some of their own."""
+        for removal in self._removals:
+            going = [partition for partition in removal.offsets if partition in gone]
+            for partition in going:
+                del removal.offsets[partition]
+            if going:
+                self._later(partial(self._bury, [(removal.group, going)]))
 
     def _forget_loaded(self, offsets: Sequence[Loaded]) -> None:
         """Forget offsets of topics that were deleted before they were loaded, unless they changed since."""
@@ -303,19 +324,26 @@ class GroupManager:
         """Blocks. Write the tombstones of `removed` offsets, and of the group if nothing holds it any longer.
 
         NONE or why not all were written, in an operator's terms; and how many offsets were. What was not is put back,
-        unless the groups were unloaded meanwhile: then the log alone tells what is there.
+        unless its topic was deleted meanwhile, or the groups were unloaded: then the log alone tells what is there.
         """
         count = 0
         load = self._load_of(group)
-        for some in _batches(group, removed):
-            error = self._check_owned(group)
-            if error is ErrorCode.NONE:
-                error = self._write_tombstones(group, some)
-            if error is not ErrorCode.NONE:
-                if self._is_still_of(load, group):
-                    self._put_back(group, dict(list(removed.items())[count:]))
-                return error, count
-            count += len(some)
+        removal = _Removal(group, removed)
+        self._removals.add(removal)
+        try:
+            for some in _batches(group, removed):
+                error = self._check_owned(group)
+                if error is ErrorCode.NONE:
+                    error = self._write_tombstones(group, some)
+                if error is not ErrorCode.NONE:
+                    if self._is_still_of(load, group):
+                        self._put_back(group, removal.offsets)
+                    return error, count
+                count += len(some)
+                for partition in some:
+                    removal.offsets.pop(partition, None)
+        finally:
+            self._removals.discard(removal)
         return ErrorCode.NONE, count
 
     def _write_tombstones(self, group: Group, partitions: Sequence[TopicPartition]) -> ErrorCode:

@@ -25,15 +25,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="offsets whose tombstones are refused are put back",
         file="kafka_zk/coordinator/group/manager.py",
-        old="                self._put_back(group, dict(list(removed.items())[count:]))\n",
-        new="",
+        old="                        self._put_back(group, removal.offsets)\n",
+        new="                        pass\n",
         tests="tests/unit/coordinator/test_ends_of_groups.py -k next_look",
     ),
     Mutant(
         breaks="what some of several batches of tombstones took is not put back with the rest",
         file="kafka_zk/coordinator/group/manager.py",
-        old="dict(list(removed.items())[count:])",
-        new="removed",
+        old="                    removal.offsets.pop(partition, None)\n",
+        new="                    pass\n",
         tests="tests/unit/coordinator/test_ends_of_groups.py -k several_batches",
     ),
     Mutant(
@@ -91,5 +91,23 @@ MUTANTS: tuple[Mutant, ...] = (
         old="    group.answer_join(member, result, step)\n    keep_alive(member, step)\n",
         new="    group.answer_join(member, result, step)\n",
         tests="tests/unit/coordinator/test_static_members.py -k longer_than",
+    ),
+    Mutant(
+        breaks="a coordinator whose partition is stopped hears of it though its log cannot be deleted",
+        file="kafka_zk/replication/leadership.py",
+        old="""                    stopped.append(order)
+                    self._stop(order)
+""",
+        new="""                    self._stop(order)
+                    stopped.append(order)
+""",
+        tests="tests/unit/coordinator/test_failed_directory.py -k deletion_meets",
+    ),
+    Mutant(
+        breaks="offsets whose topic goes while their tombstones are on their way are not put back",
+        file="kafka_zk/coordinator/group/manager.py",
+        old="        self._let_none_return(gone)\n",
+        new="",
+        tests="tests/unit/coordinator/test_ends_of_groups.py -k whose_topic_goes",
     ),
 )

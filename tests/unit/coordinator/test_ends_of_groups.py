@@ -111,6 +111,31 @@ def test_offsets_of_a_deleted_topic_stay_away_though_their_tombstones_are_refuse
 
 
 @pytest.mark.parametrize("deletes", ["groups", "offsets"])
+def test_offsets_whose_topic_goes_while_their_tombstones_are_refused_stay_away(made: Coordinated, deletes: str) -> None:
+    """The next topic of the name would be read from them."""
+    assert made.commit(5) is ErrorCode.NONE
+    turn = made.coordinator._log._turns[0]
+    turn.take()
+    if deletes == "groups":
+        deletion = gevent.spawn(made.coordinator.delete_groups, [GROUP])
+    else:
+        deletion = gevent.spawn(made.coordinator.delete_offsets, GROUP, [TP])
+    wait(lambda: len(turn._waiting) == 1)
+    made.coordinator.handle_deleted_partitions([TP])
+    refuse_appends(made)
+    turn.leave()
+    assert deletion.get() in ({GROUP: ErrorCode.NOT_COORDINATOR}, (ErrorCode.NOT_COORDINATOR, {}))
+    assert made.fetch() == (ErrorCode.NONE, None)
+    wait(lambda: made.is_idle)
+    refuse_appends(made, refused=False)
+    made.broker.clock.advance(MINUTE_MS)
+    wait(lambda: made.is_idle)
+    assert made.records()[-1] == (offset_key(GROUP, TP), None)
+    load_again(made, epoch=1)
+    assert made.fetch() == (ErrorCode.NONE, None)
+
+
+@pytest.mark.parametrize("deletes", ["groups", "offsets"])
 @pytest.mark.parametrize("meanwhile", [None, 7])
 def test_of_several_batches_of_tombstones_only_what_was_written_is_gone(
     made: Coordinated, monkeypatch: pytest.MonkeyPatch, deletes: str, meanwhile: int | None

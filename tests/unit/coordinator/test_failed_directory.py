@@ -76,6 +76,26 @@ def test_a_load_that_meets_the_failure_ends_without_groups(made: Coordinated) ->
     assert made.coordinator.list_groups() == (ErrorCode.NONE, [])
 
 
+def test_a_partition_whose_deletion_meets_the_failure_is_nobodys(
+    made: Coordinated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By then it is not hosted any more, and none of those that go offline."""
+    member = made.member()
+    joining = made.coordinator.join_group(GROUP, JOIN)
+    log = made.broker.partition(OFFSETS).log
+    assert log is not None
+
+    def refuse(*_: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(log.log_dir.disk, "rename", refuse)
+    assert made.broker.stop_replica(OFFSETS) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert joining.value.error is ErrorCode.NOT_COORDINATOR
+    beat = made.coordinator.heartbeat(GROUP, member_id=member, group_instance_id=None, generation=1)
+    assert beat is ErrorCode.NOT_COORDINATOR
+    assert made.coordinator.list_groups() == (ErrorCode.NONE, [])
+
+
 def test_what_was_there_is_loaded_once_the_directory_is_back(tmp_path: Path) -> None:
     with closing(Coordinated(tmp_path)) as failing:
         failing.lead()

@@ -105,6 +105,19 @@ def test_what_waits_for_its_turn_is_refused_once_the_partition_was_led_by_others
         made.lead(epoch + 1)
 
 
+def test_what_waits_for_its_turn_is_not_for_the_next_topic_of_the_name(made: Coordinated) -> None:
+    """Its first leadership here is another than that of the deleted one."""
+
+    def make_anew() -> None:
+        made.broker.stop_replica(OFFSETS)
+        made.lead()
+
+    committed_now, deleted = while_two_wait(made, make_anew)
+    assert committed_now == {ErrorCode.NOT_COORDINATOR}
+    assert deleted == (ErrorCode.NOT_COORDINATOR, {})
+    assert made.broker.partition(OFFSETS).log.log_end_offset == 0
+
+
 def test_what_waits_for_its_turn_is_taken_by_a_leader_that_stayed(made: Coordinated) -> None:
     """A new epoch alone, as with other replicas, leaves the groups in memory as they are."""
     committed_now, deleted = while_two_wait(made, lambda: made.lead(epoch=1))
