@@ -1,7 +1,8 @@
 """Configurations that somebody changed in ZooKeeper reach those who follow them.
 
 Role        Acts: follows /config/changes. A notice only says where to look; what counts is read from there.
-Invariants  At start the overrides of every entity are applied once, after the listener stands: none can fall between.
+Invariants  At start the overrides of every entity are applied once, after the watch is set and before any change that
+            it tells: none can fall between, and none is undone by what was read before it.
 Source      DynamicConfigManager, ZkConfigManager, ConfigHandler.
 """
 
@@ -44,7 +45,10 @@ class ConfigChangeListener:
 
     def start(self) -> None:
         """Blocks. Apply what is there, then follow the changes."""
-        self._listener.start()
+        self._listener.start(before_following=self._apply_all)
+
+    def _apply_all(self) -> None:
+        """Blocks."""
         for path, overrides in entity_configs(self._zk, self._paths()).items():
             entity = tuple(entities_of(path))
             handler = self._handlers.get(entity[0][0])

@@ -129,7 +129,7 @@ class Parts:
             self._controller_channel,
             self.config,
             broker_id=self.broker_id,
-            broker_epoch=self._membership.broker_epoch,
+            broker_epoch=lambda: self._membership.broker_epoch,
         )
         # What this broker ordered as the controller goes with it: nobody would lead, or know who does, before another
         # one is elected.
@@ -353,6 +353,7 @@ class Parts:
         listener = ConfigChangeListener(self._zk, self._clock, handlers)
         listener.start()
         self.stops.add("config changes", listener.stop)
+        self._topic_configs.end_of_start({log.topic_partition.topic for log in self._log_manager.all_logs()})
 
     # --- news that concern several parts -----------------------------------------------------------------------------
 

@@ -3,19 +3,20 @@
 Role        Acts, through ZooKeeper: reads a topic's overrides when its first log is opened, takes over what changes.
 Invariants  What is known of a topic is what ZooKeeper held when its log was opened, and each change since. A topic
             that was deleted is unknown again: the next one of its name has configs of its own, which no change tells.
+            So nothing is kept of a topic that has no znode, though its log is still here.
 Source      ZkConfigRepository, LogManager.fetchLogConfig, TopicConfigHandler.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.protocol.errors import InvalidConfig
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.zk.entity_configs import entity_config, entity_configs
+from kafka_zk.zk.entity_configs import entity_configs, stored_config
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.topics import topic_names
 from kafka_zk.zk.znodes import entity_path
@@ -35,17 +36,27 @@ class TopicConfigs:
         paths = {entity_path(("topics", topic)): topic for topic in topic_names(self._zk)}
         self._overrides = {paths[path]: found for path, found in entity_configs(self._zk, paths).items()}
 
+    def end_of_start(self, with_logs: Set[str]) -> None:
+        """Keep of what was loaded only topics that have logs here.
+
+        A broker is not told of what is deleted before it is registered, unless it has a replica.
+        """
+        for topic in self._overrides.keys() - with_logs:
+            del self._overrides[topic]
+
     def config_of(self, topic: str) -> LogConfig:
         """Blocks where the topic is not known yet: it was created a moment ago. Raises InvalidConfig."""
         overrides = self._overrides.get(topic)
         if overrides is None:
             self._being_read.add(topic)
             try:
-                found = entity_config(self._zk, entity_path(("topics", topic)))
+                found = stored_config(self._zk, entity_path(("topics", topic)))
             finally:
                 self._being_read.discard(topic)
             # A change that was told while we read is the newer truth.
-            overrides = self._overrides.setdefault(topic, found)
+            overrides = self._overrides.get(topic, found.overrides)
+            if found.version is not None:
+                self._overrides[topic] = overrides
         return self._log_config(topic, overrides)
 
     def change(self, topic: str, overrides: Mapping[str, str]) -> tuple[LogConfig, LogConfig] | None:

@@ -25,7 +25,7 @@ from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.topics import topic_names
 
 RETRY_S = 1.0
-"""Until ZooKeeper is asked again, where it refused to answer."""
+"""Until ZooKeeper is asked again, after a look that failed."""
 
 log = logging.getLogger("kafka.server.KafkaServer")
 
@@ -43,7 +43,9 @@ class UnheardDeletions:
         self._greenlet: gevent.Greenlet[..., None] | None = None
 
     def start(self) -> None:
-        self._greenlet = spawn_for_life("UnheardDeletions", self._run)
+        self._greenlet = spawn_for_life(
+            "UnheardDeletions", self._run, on_error=lambda _: self._is_due.set(), pause_s=RETRY_S
+        )
 
     def stop(self) -> None:
         """Blocks."""

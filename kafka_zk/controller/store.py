@@ -169,19 +169,32 @@ class FencedStore:
             return not isinstance(result, NoNode)
 
     def delete_topics(self, topics: Sequence[str]) -> dict[str, ZkError]:
-        """Blocks. Remove what is below the topics, their overrides, the topics, then the wishes to delete them.
+        """Blocks. Remove what is below the topics, their overrides, then each topic with the wish to delete it.
 
         As many rounds as for one topic. Answers with those that could not be removed; their wishes stay.
-        Differs from Kafka, where the overrides go last: those of the next topic of the name, where it is quick.
+        Differs from Kafka, where the overrides and the wish go after the topic: they may be the next topic's of the
+        name by then, where it is quick, and a wish that a controller leaves behind would delete that.
         """
         failed: dict[str, ZkError] = {}
         roots, *below = self._levels({znodes.TopicZNode.path(topic): topic for topic in topics})
         for level in reversed(below):
             self._remove(level, failed)
         self._remove({znodes.ConfigEntityZNode.path(f"topics/{topic}"): topic for topic in topics}, failed)
-        self._remove(roots, failed)
-        self.remove_topic_deletions([topic for topic in topics if topic not in failed])
+        # What has no wish any more, or no znode, or one that may not be removed, goes apart.
+        apart = self._remove_with_wishes({path: topic for path, topic in roots.items() if topic not in failed})
+        self._remove(apart, failed)
+        self.remove_topic_deletions([topic for topic in apart.values() if topic not in failed])
         return failed
+
+    def _remove_with_wishes(self, topic_of: Mapping[str, str]) -> dict[str, str]:
+        """Blocks. Delete each topic and the wish for it as one; those where that cannot be."""
+        wishes = [Delete(znodes.DeleteTopicsTopicZNode.path(topic)) for topic in topic_of.values()]
+        done = self._multis([(Delete(path), wish) for path, wish in zip(topic_of, wishes, strict=True)])
+        return {
+            path: topic
+            for (path, topic), results in zip(topic_of.items(), done, strict=True)
+            if any(isinstance(result, ZkError) for result in results)
+        }
 
     def _remove(self, topic_of: Mapping[str, str], failed: dict[str, ZkError]) -> None:
         """Blocks. Delete those paths that are there, many at a time, of topics that have not `failed`."""
@@ -372,17 +385,21 @@ class FencedStore:
 
     def _many(self, operations: Sequence[Operation]) -> list[Any]:
         """Blocks. Perform each operation under the fence; one result each, a value or a ZkError."""
-        if not operations:
+        return [result for (result,) in self._multis([(operation,) for operation in operations])]
+
+    def _multis(self, batches: Sequence[tuple[Operation, ...]]) -> list[list[Any]]:
+        """Blocks. Perform each batch as one under the fence; one result an operation, a value or a ZkError."""
+        if not batches:
             return []
-        batches = [(self._fence, operation) for operation in operations]
-        results = []
-        for check, result in self._zk.multi_many(batches, generation=self._generation):
+        found = []
+        fenced = [(self._fence, *batch) for batch in batches]
+        for check, *results in self._zk.multi_many(fenced, generation=self._generation):
             if isinstance(check, BadVersion | NoNode):
                 raise ControllerMoved(
                     f"Controller epoch zkVersion check fails. Expected zkVersion = {self._fence.version}"
                 )
-            results.append(result)
-        return results
+            found.append(results)
+        return found
 
     def _one(self, operation: Operation, *, ignore: type[ZkError] | None = None) -> Any:
         """Blocks. One fenced write; None instead of the ignored error."""

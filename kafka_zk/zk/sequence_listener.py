@@ -3,7 +3,7 @@
 Role        Acts: one greenlet a listener. `handle` gets each notice's data, in order of the numbers.
 Invariants  A notice is handled by every listener that lives when it is written; after a restart all that are still
             there are handled again, which handlers must bear (they read the changed thing itself).
-            A notice that cannot be handled is logged and does not stop those behind it.
+            A notice that cannot be read, handled or removed is logged and does not stop those behind it.
 Source      ZkNodeChangeNotificationListener; notices live 15 minutes.
 """
 
@@ -26,7 +26,7 @@ from kafka_zk.zk.znodes import sequence_number
 log = logging.getLogger("kafka.common.ZkNodeChangeNotificationListener")
 
 RETRY_PAUSE_S = 1.0
-"""After an error that nobody expected."""
+"""After an error, until what it left is looked at again: the news must not wait for the next ones."""
 
 NOTICE_LIFETIME_MS = 15 * 60 * 1000
 
@@ -46,12 +46,15 @@ class SequenceListener:
         self._last_handled = -1
         self._greenlet: gevent.Greenlet[..., None] | None = None
 
-    def start(self) -> None:
-        """Blocks. Handle what is there, then whatever comes."""
+    def start(self, before_following: Callable[[], None] = lambda: None) -> None:
+        """Blocks. Handle what is there, then whatever comes.
+
+        `before_following`, which may block, comes in between: no notice is handled before it ends, and none is missed.
+        """
         self._zk.ensure_path(self._parent)
         self._zk.watch(self._parent, "children", self._dirty.set)
         self.process()
-        # What was about to be handled is looked at again: the news must not wait for the next ones.
+        before_following()
         self._greenlet = spawn_for_life(
             f"ZkNodeChangeNotificationListener {self._parent}",
             self._run,
@@ -75,6 +78,8 @@ class SequenceListener:
                 return
             except ZkError as error:
                 log.error("Error processing notification change for path = %s: %s", self._parent, error)
+                gevent.sleep(RETRY_PAUSE_S)
+                self._dirty.set()
 
     def process(self) -> None:
         """Blocks. Handle the notices that are new, in order, and delete those past their lifetime."""
@@ -99,7 +104,8 @@ class SequenceListener:
             # Another broker has purged it: 15 minutes old, and read by us or written before our start.
             return
         if isinstance(notice, ZkError):
-            raise notice
+            log.error("error while processing notification change for path = %s: %s", path, notice)
+            return
         try:
             self._handle(notice[0])
         except BrokerError as error:
@@ -120,6 +126,6 @@ class SequenceListener:
             old.append(path)
         if not old:
             return
-        for (outcome,) in self._zk.multi_many([[Delete(path)] for path in old]):
+        for path, (outcome,) in zip(old, self._zk.multi_many([[Delete(path)] for path in old]), strict=True):
             if isinstance(outcome, ZkError) and not isinstance(outcome, NoNode):
-                raise outcome
+                log.error("Error purging the change notification %s: %s", path, outcome)

@@ -100,6 +100,29 @@ def test_a_topic_that_is_made_anew_amid_its_deletion_keeps_its_overrides(cluster
     assert zookeeper.nodes["/config/topics/t"].data == config
 
 
+def test_a_topic_that_is_made_anew_is_not_deleted_by_the_next_controller(cluster):
+    zookeeper = cluster.zookeeper
+    apply = zookeeper.apply
+
+    def applied(session_id, operations):
+        results = apply(session_id, operations)
+        if Delete(TopicZNode.path("t"), -1) in operations:
+            zookeeper.apply = apply
+            # By somebody who looked for a wish to delete it before there was one.
+            cluster.create_topic("t", {0: [3]}, uuid.UUID(int=78))
+            cluster.members[1].zk.lose_session()
+        return results
+
+    cluster.create_topic("t", {0: [2]}, TOPIC_ID)
+    cluster.settle()
+    zookeeper.apply = applied
+    cluster.delete_topic("t")
+    cluster.settle()
+    assert cluster.controller.controller_epoch == 2
+    assert cluster.assignment("t") == {0: (3,)}
+    assert not cluster.exists("/admin/delete_topics/t")
+
+
 def test_a_deletion_waits_for_the_replica_that_is_down(cluster):
     cluster.create_topic("t", {0: [1, 3]})
     cluster.settle()

@@ -7,6 +7,7 @@ Source      KafkaServer.controlledShutdown; KAFKA-9189 (bounded even when nobody
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 import gevent
 
@@ -19,14 +20,19 @@ from kafka_zk.protocol.messages.controlled_shutdown import ControlledShutdownReq
 log = logging.getLogger("kafka.server.KafkaServer")
 
 
-def leave_cluster(controller: ControllerChannel, config: BrokerConfig, *, broker_id: int, broker_epoch: int) -> bool:
-    """Blocks. Ask the controller to move this broker's leaders; whether all of them are moved."""
+def leave_cluster(
+    controller: ControllerChannel, config: BrokerConfig, *, broker_id: int, broker_epoch: Callable[[], int]
+) -> bool:
+    """Blocks. Ask the controller to move this broker's leaders; whether all of them are moved.
+
+    `broker_epoch` is asked before each attempt: a new session in between brings another one.
+    """
     if not config.controlled_shutdown_enable:
         return True
     log.info("[KafkaServer id=%d] Starting controlled shutdown", broker_id)
     retries = config.controlled_shutdown_max_retries
     for attempt in range(1, retries + 1):
-        if _ask(controller, config, broker_id, broker_epoch):
+        if _ask(controller, config, broker_id, broker_epoch()):
             log.info("[KafkaServer id=%d] Controlled shutdown request returned successfully", broker_id)
             return True
         if attempt < retries:

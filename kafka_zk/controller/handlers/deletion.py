@@ -134,7 +134,7 @@ def _delete(term: Term, topics: list[str]) -> None:
 
 
 def _complete(term: Term, topics: Sequence[str]) -> None:
-    """Every replica is gone: remove the znodes, the deletion entries last, so that a new controller can go on.
+    """Every replica is gone: remove the znodes, the topic and its deletion entry last: a new controller can go on.
 
     A topic that nobody may remove stays queued, and holds up no other.
     """

@@ -136,8 +136,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="the notices that a start finds are read and purged in a few rounds",
         file="kafka_zk/zk/sequence_listener.py",
-        old="for (outcome,) in self._zk.multi_many([[Delete(path)] for path in old]):",
-        new="for (outcome,) in (self._zk.multi([Delete(path)]) for path in old):",
+        old="zip(old, self._zk.multi_many([[Delete(path)] for path in old]), strict=True)",
+        new="((path, self._zk.multi([Delete(path)])) for path in old)",
         tests="tests/unit/zk/test_sequence_listener.py -k few_rounds",
     ),
     Mutant(
@@ -153,5 +153,72 @@ MUTANTS: tuple[Mutant, ...] = (
         old="        roots, *below = self._levels(",
         new="        roots = {}\n        below = self._levels(",
         tests="tests/simulation/test_controller_topics.py -k made_anew_amid",
+    ),
+    Mutant(
+        breaks="the configs of a topic that is deleted while a broker starts are not those of the next of its name",
+        file="kafka_zk/broker/topic_configs.py",
+        old="            del self._overrides[topic]\n",
+        new="            continue\n",
+        tests="tests/unit/broker/test_topic_configs.py -k start_is_over",
+    ),
+    Mutant(
+        breaks="of a topic that is gone no configs are kept for the next of its name",
+        file="kafka_zk/broker/topic_configs.py",
+        old="            if found.version is not None:\n",
+        new="            if True:\n",
+        tests="tests/unit/broker/test_topic_configs.py -k without_a_znode",
+    ),
+    Mutant(
+        breaks="a change of a config that comes during a start is not undone by what was read before it",
+        file="kafka_zk/admin/config_changes.py",
+        old="        self._listener.start(before_following=self._apply_all)\n",
+        new="        self._listener.start()\n        self._apply_all()\n",
+        tests="tests/unit/admin/test_config_changes.py -k first_look",
+    ),
+    Mutant(
+        breaks="a notice that cannot be read stops none of those behind it",
+        file="kafka_zk/zk/sequence_listener.py",
+        old='            log.error("error while processing notification change for path = %s: %s", path, notice)\n'
+        "            return\n",
+        new="            raise notice\n",
+        tests="tests/unit/zk/test_sequence_listener.py -k cannot_be_read_stops",
+    ),
+    Mutant(
+        breaks="an old notice that cannot be removed stops none of those behind it",
+        file="kafka_zk/zk/sequence_listener.py",
+        old='                log.error("Error purging the change notification %s: %s", path, outcome)',
+        new="                raise outcome",
+        tests="tests/unit/zk/test_sequence_listener.py -k cannot_be_removed",
+    ),
+    Mutant(
+        breaks="notices that could not be read are asked for again without further news",
+        file="kafka_zk/zk/sequence_listener.py",
+        old="                gevent.sleep(RETRY_PAUSE_S)\n                self._dirty.set()\n",
+        new="",
+        tests="tests/unit/zk/test_sequence_listener.py -k asked_for_again",
+    ),
+    Mutant(
+        breaks="a look for unheard deletions that ends in a fault of ours is taken again",
+        file="kafka_zk/broker/unheard_deletions.py",
+        old="on_error=lambda _: self._is_due.set(), ",
+        new="",
+        tests="tests/unit/broker/test_unheard_deletions.py -k fault_of_ours",
+    ),
+    Mutant(
+        breaks="each attempt to leave the cluster in order names the present registration",
+        file="kafka_zk/broker/membership/controlled_shutdown.py",
+        old="    for attempt in range(1, retries + 1):\n"
+        "        if _ask(controller, config, broker_id, broker_epoch()):\n",
+        new="    epoch = broker_epoch()\n"
+        "    for attempt in range(1, retries + 1):\n"
+        "        if _ask(controller, config, broker_id, epoch):\n",
+        tests="tests/unit/broker/test_controlled_shutdown.py",
+    ),
+    Mutant(
+        breaks="a topic that is made anew amid a deletion is not deleted by the next controller",
+        file="kafka_zk/controller/store.py",
+        old="apart = self._remove_with_wishes({path: topic for path, topic in roots.items() if topic not in failed})",
+        new="apart = {path: topic for path, topic in roots.items() if topic not in failed}",
+        tests="tests/simulation/test_controller_topics.py -k by_the_next_controller",
     ),
 )

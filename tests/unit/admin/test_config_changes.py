@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
+from typing import Any
 
+import gevent
 import pytest
 
 from kafka_zk.admin.config_changes import ConfigChangeListener
 from kafka_zk.clock import SimClock
-from kafka_zk.zk.entity_configs import write_entity_config
-from kafka_zk.zk.znodes import ConfigChangeZNode
+from kafka_zk.zk.entity_configs import announce_config_change, write_entity_config
+from kafka_zk.zk.znodes import ConfigChangeZNode, ConfigEntityZNode
 
 from .given import Cluster
 
@@ -35,3 +38,35 @@ def test_no_secret_comes_into_the_log(path: str, plain: str, secret: str, caplog
     assert f'"{plain}": "4711"' in caplog.text
     assert f'"{secret}": "[hidden]"' in caplog.text
     assert "hunter2" not in caplog.text
+
+
+def test_a_change_that_is_told_while_the_first_look_is_taken_is_applied_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    zk = Cluster().zk
+    write_entity_config(zk, "topics/t", {"retention.ms": "1"})
+    read, left = zk.get_many, [{"retention.ms": "2"}]
+
+    def slow(paths: Iterable[str]) -> Any:
+        wanted = list(paths)
+        found = read(wanted)
+        if ConfigEntityZNode.path("topics/t") in wanted and left:
+            write_entity_config(zk, "topics/t", left.pop())
+            announce_config_change(zk, "topics/t")
+            let_others_run()
+        return found
+
+    monkeypatch.setattr(zk, "get_many", slow)
+    told: list[str] = []
+    listener = ConfigChangeListener(
+        zk, SimClock(), {"topics": lambda entity, overrides: told.append(overrides["retention.ms"])}
+    )
+    listener.start()
+    let_others_run()
+    listener.stop()
+    assert told == ["1", "2"]
+
+
+def let_others_run() -> None:
+    for _ in range(5):
+        gevent.sleep(0)

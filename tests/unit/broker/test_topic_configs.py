@@ -11,7 +11,7 @@ from kafka_zk.protocol.errors import InvalidConfig
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk.errors import MalformedZNode
 from kafka_zk.zk.session import ZkClient
-from kafka_zk.zk.znodes import ConfigEntityZNode
+from kafka_zk.zk.znodes import ConfigEntityZNode, TopicsZNode
 from tests.simulation.model_zookeeper import ModelZooKeeper
 
 BROKER = BrokerConfig.from_properties({"zookeeper.connect": "h:1", "log.retention.ms": "1"})
@@ -35,6 +35,9 @@ class Scene:
 
     def children(self, path: str) -> Any:
         return self._client.children(path)
+
+    def create(self, topic: str) -> None:
+        self._zookeeper.ensure(TopicsZNode.PATH + f"/{topic}")
 
     def store(self, topic: str, **overrides: str) -> None:
         data = ConfigEntityZNode.encode({name.replace("_", "."): value for name, value in overrides.items()})
@@ -80,6 +83,24 @@ def test_a_deleted_topic_is_read_anew(scene: Scene):
     scene.store("t", retention_ms="6")
     scene.configs.forget([TopicPartition("t", 0), TopicPartition("t", 1)])
     assert scene.retention_ms("t") == 6
+
+
+def test_a_topic_without_a_znode_is_read_again(scene: Scene):
+    # The log of a deleted topic may still be here, and be asked for its config.
+    assert scene.retention_ms("t") == 1
+    scene.store("t", retention_ms="5")
+    assert scene.retention_ms("t") == 5
+
+
+def test_only_topics_with_logs_are_known_when_the_start_is_over(scene: Scene):
+    for topic in ("here", "elsewhere"):
+        scene.create(topic)
+        scene.store(topic, retention_ms="5")
+    scene.configs.load()
+    for topic in ("here", "elsewhere"):
+        scene.store(topic, retention_ms="6")
+    scene.configs.end_of_start({"here"})
+    assert (scene.retention_ms("here"), scene.retention_ms("elsewhere")) == (5, 6)
 
 
 def test_a_change_of_a_topic_without_logs_here_is_not_kept(scene: Scene):

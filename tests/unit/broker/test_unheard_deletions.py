@@ -181,3 +181,17 @@ def test_a_zookeeper_that_cannot_be_read_says_nothing_and_is_asked_again(
     scene.meanwhile(refuse, monkeypatch)
     scene.hears_anew()
     assert (seen, scene.known()) == ([["kept", "t"]], ["kept"])
+
+
+def test_a_look_that_ends_in_a_fault_of_ours_is_taken_again(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unheard_deletions, "RETRY_S", 0)
+    scene.unheard.stop()
+    scene.unheard.start()
+
+    def fails() -> None:
+        raise ZeroDivisionError
+
+    scene.delete("t")
+    scene.meanwhile(fails, monkeypatch)
+    scene.hears_anew()
+    assert scene.known() == ["kept"]

@@ -1,8 +1,11 @@
 """Notices, many at a time."""
 
+import gevent
 import pytest
 
 from kafka_zk.clock import SimClock
+from kafka_zk.zk import sequence_listener
+from kafka_zk.zk.errors import NoAuth
 from kafka_zk.zk.sequence_listener import NOTICE_LIFETIME_MS, SequenceListener
 from tests.simulation.model_zookeeper import ModelZooKeeper
 
@@ -48,3 +51,37 @@ def test_a_notice_is_handled_once_and_what_cannot_be_handled_stops_no_other(zk):
     following.process()
     assert handled == [*(b"%d" % index for index in range(50)), b"late"]
     assert clock.wall_ms() > NOTICE_LIFETIME_MS
+
+
+def test_a_notice_that_cannot_be_read_stops_no_other(zk):
+    handled = []
+    zk.server.hidden.add(f"{PARENT}/config_change_0000000003")
+    listener(zk, handled).process()
+    assert handled == [b"%d" % index for index in range(50) if index != 3]
+
+
+def test_an_old_notice_that_cannot_be_removed_stops_no_other(zk):
+    kept = "config_change_0000000003"
+    zk.server.forbidden.add(f"{PARENT}/{kept}")
+    listener(zk, []).process()
+    assert zk.children(PARENT) == [kept]
+
+
+def test_what_could_not_be_read_is_asked_for_again_without_other_news(zk, monkeypatch):
+    monkeypatch.setattr(sequence_listener, "RETRY_PAUSE_S", 0)
+    handled, asked, children = [], [], zk.children
+
+    def refused_once(path):
+        asked.append(path)
+        if len(asked) == 1:
+            raise NoAuth(path)
+        return children(path)
+
+    following = listener(zk, handled)
+    following.start()
+    monkeypatch.setattr(zk, "children", refused_once)
+    zk.create(f"{PARENT}/config_change_", b"late", sequential=True)
+    for _ in range(10):
+        gevent.sleep(0)
+    following.stop()
+    assert handled[-1] == b"late"
