@@ -234,6 +234,9 @@ class LogManager:
         self._take_in(load)
         for path in load.deleted:
             self._retired.remove_later(path, data_dir.directory)
+        if not data_dir.knows_recovery_points:
+            # The next start knows some, and takes a gap behind them for a loss, also one that a cleaning left.
+            self._pools.for_each(self._logs_in(data_dir, with_future=True), _flush_if_it_works)
         known = data_dir.recovery_points
         has_lost = any(each.recovery_point < known.get(each.topic_partition, 0) for each in (*load.live, *load.future))
         if has_lost or not data_dir.knows_recovery_points:
@@ -485,16 +488,22 @@ class LogManager:
         """Blocks. The broker's configuration became another: its logs, their producers and the cleaner follow it."""
         self._config_changes += 1
         now = self._config
-        for each in [*self._logs.values(), *self._future_logs.values()]:
-            try:
-                each.apply_config(self._topic_config(each.topic_partition.topic))
-            except InvalidConfig as error:
-                log.error("%s", error)
-            each.producers.expiration_ms = now.producer_id_expiration_ms
+        for topic_partition in {**self._logs, **self._future_logs}:
+            # Looked up in its turn: a copy that was begun meanwhile has what the log had until now.
+            for logs in (self._logs, self._future_logs):
+                if topic_partition in logs:
+                    self._apply_broker_config(logs[topic_partition], now)
             gevent.sleep(0)
         self._retired.delay_ms = now.log_segment_delete_delay_ms
         if self._cleaner is not None:
             self._cleaner.reconfigure(now)
+
+    def _apply_broker_config(self, each: UnifiedLog, config: BrokerConfig) -> None:
+        try:
+            each.apply_config(self._topic_config(each.topic_partition.topic))
+        except InvalidConfig as error:
+            log.error("%s", error)
+        each.producers.expiration_ms = config.producer_id_expiration_ms
 
     def live_log_dirs(self) -> list[str]:
         return [str(data_dir.path) for data_dir in self._live()]
@@ -641,3 +650,9 @@ class LogManager:
     def _logs_in(self, data_dir: DataDir, *, with_future: bool) -> list[UnifiedLog]:
         every = [*self._logs.values(), *(self._future_logs.values() if with_future else ())]
         return [each for each in every if each.log_dir is data_dir.directory]
+
+
+def _flush_if_it_works(found: UnifiedLog) -> None:
+    """Blocks. A log whose directory fails is out of service by then."""
+    with suppress(KafkaStorageError):
+        found.flush()

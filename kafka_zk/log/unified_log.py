@@ -161,13 +161,13 @@ class UnifiedLog:
             self.flush()
         return info
 
-    def append_as_follower(self, records: Buffer) -> AppendInfo:
-        """Blocks. Append what the leader sent, as it is; a partial batch at the end is left out.
+    def append_as_follower(self, records: Buffer, up_to_epoch: int | None = None) -> AppendInfo:
+        """Blocks. Append what the leader sent, as it is; see `check_replicated` for what is left out.
 
         Raises CorruptMessage, UnknownServerError (offsets do not increase), UnexpectedAppendOffset,
         RecordListTooLarge, KafkaStorageError.
         """
-        batches = check_replicated(records, self.topic_partition)
+        batches = check_replicated(records, self.topic_partition, up_to_epoch)
         if not batches:
             return AppendInfo(-1, -1, -1, self.log_start_offset, -1)
         with self.turn:

@@ -100,15 +100,19 @@ def validate(records: Buffer, rules: ValidationRules, now_ms: int, origin: Origi
     return _check_records(view, header, rules, now_ms)
 
 
-def check_replicated(records: Buffer, topic_partition: TopicPartition) -> list[Batch]:
+def check_replicated(records: Buffer, topic_partition: TopicPartition, up_to_epoch: int | None = None) -> list[Batch]:
     """The whole batches of what a leader sent to a follower, of any magic; a partial one at the end is left out.
 
+    Left out is also all from the first batch of a later leader epoch than `up_to_epoch` on: a broker that leads no
+    more may write what its next leader has where a slow answer is still read from.
     Raises CorruptMessage for a wrong crc or impossible bytes, UnknownServerError when offsets do not increase.
-    Source: UnifiedLog.appendAsFollower.
+    Source: UnifiedLog.appendAsFollower; KAFKA-18723.
     """
     checked: list[Batch] = []
     last_offset = -1
     for batch in batches(records):
+        if up_to_epoch is not None and batch.header.partition_leader_epoch > up_to_epoch:
+            break
         check_crc(batch.buffer, batch.position, batch.header, topic_partition)
         if batch.header.last_offset <= last_offset:
             offsets = [each.header.base_offset for each in batches(records)]

@@ -79,7 +79,7 @@ LeadershipListener = Callable[[Sequence[Partition], Sequence[Partition]], None]
 """Called with the partitions that this broker leads now and did not before, and those that it follows anew."""
 
 StopListener = Callable[[Sequence[StopOrder]], None]
-"""Called with the partitions that were stopped without an error."""
+"""Called with the partitions that were stopped, also where their files stay because the directory failed."""
 
 NewLifeListener = Callable[[], None]
 """Called where the controller, or this broker, tells or hears for the first time, and topics are known from before."""
@@ -440,8 +440,9 @@ class Leadership:
             for order in orders:
                 try:
                     self._check_stop(order)
-                    self._stop(order)
+                    # Also if its log cannot be deleted: it is not hosted any more, and goes offline with nobody's word.
                     stopped.append(order)
+                    self._stop(order)
                     codes.append((order.topic_partition, ErrorCode.NONE))
                 except BrokerError as error:
                     codes.append((order.topic_partition, error.code))

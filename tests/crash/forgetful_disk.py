@@ -15,6 +15,7 @@ import enum
 import errno
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from gevent import GreenletExit
 from kafka_zk.log.files.disk import Disk
 
 T = TypeVar("T")
+_ID = re.compile(r"\.[0-9a-f]{32}")
 
 
 class PowerCut(GreenletExit):
@@ -100,8 +102,13 @@ class DirNode:
             kept = 0 if fate is Fate.LOST else chance.randint(0, kept)
         for step in self.pending[:kept]:
             _change(names, step)
-        left = {name: node.survive(fate, chance) for name, node in sorted(names.items())}
+        left = {name: node.survive(fate, chance) for name, node in sorted(names.items(), key=_without_ids)}
         return DirNode(left, dict(left))
+
+
+def _without_ids(item: tuple[str, object]) -> str:
+    """What to order names by. A directory to be deleted or moved has an id that no seed decides."""
+    return _ID.sub("", item[0])
 
 
 class ForgetfulDisk(Disk):

@@ -34,6 +34,12 @@ class MovingRun(Run):
     def _actions(self) -> dict[Callable[[], None], int]:
         return {**super()._actions(), self.begin_move: 6, self.copy_some: 16, self.call_off: 1}
 
+    def _start(self) -> None:
+        super()._start()
+        # A controller never lets a broker that was away lead in the same epoch. By that a copy is cut that reaches
+        # further than what a power cut has left of its log.
+        self.epoch += 1
+
     def _find_log(self) -> UnifiedLog | None:
         """A life with one directory is the plain one's: it is over here."""
         if self.disk.is_off:

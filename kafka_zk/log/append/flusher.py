@@ -87,8 +87,9 @@ class Flusher:
 
     def _sync_up_to(self, up_to: int, finished: list[LogSegment], snapshot: Path | None) -> None:
         log = self._log
-        # Who asked may have waited while the log was truncated.
-        up_to = min(up_to, log.log_end_offset)
+        # Who asked may have waited while the log was truncated. A roll may have left a gap before an append that a
+        # thread still writes: then the log ends behind it.
+        up_to = min(up_to, max(log.log_end_offset, log.active.base_offset))
         rolled, self._rolled = self._rolled, []
         before = log.recovery_point
         begun = log.segments.from_offset(before) if up_to > before else []

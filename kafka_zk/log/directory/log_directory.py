@@ -10,6 +10,7 @@ Source      LogDirFailureChannel, LocalLog.maybeHandleIOException.
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -98,11 +99,13 @@ class LogDirectory:
     def fail(self, message: str, error: OSError, *, trace: bool = True) -> KafkaStorageError:
         """Take the directory offline; the error that its users get, with its cause. Does not switch.
 
-        `trace`: tell where it happened, too, not only what.
+        `trace`: tell where it happened, too, not only what. Of a full disk that would say nothing more.
         """
         if not self.is_offline:
             self.is_offline = True
-            if trace:
+            if error.errno == errno.ENOSPC:
+                log.error("%s: %s. No space is left in %s: free some and start again.", message, error, self.path)
+            elif trace:
                 log.error("%s", message, exc_info=error)
             else:
                 log.error("%s: %s", message, error)

@@ -98,7 +98,7 @@ def read_small(path: str | Path) -> bytes:
 
 def short_write(written: int, wanted: int) -> OSError:
     """The error that stands for a write which the disk took only a part of."""
-    return OSError(errno.ENOSPC, f"short write: {written} of {wanted} bytes")
+    return OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}, only {written} of {wanted} bytes were written")
 
 
 class MachineDisk(Disk):

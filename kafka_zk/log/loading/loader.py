@@ -296,6 +296,8 @@ class LogLoader:
             return following.base_offset < end_offset
         if not self.knows_recovery_point or self.config.compact:
             return False
+        if following.base_offset <= self.recovery_point:
+            return False  # Looked at because of a split: what lay between was cleaned away, when the log was compacted.
         reached = following.base_offset
         with suppress(CorruptMessage):  # Told when its turn comes.
             reached = next((header.last_offset for _, header in following.file.headers(0)), reached)

@@ -9,6 +9,7 @@ Source      ProducerStateManager: takeSnapshot, truncateAndReload, loadFromSnaps
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Callable, Iterable
@@ -29,7 +30,7 @@ class ProducerJournal:
 
     `sync_later`, while it is set, is told of snapshots to be made durable instead of waiting for the disk.
     Between `begin_load` and `end_load` the directory is not looked into again, and a snapshot that would come out the
-    same is left as it is.
+    same is left as it is. One for which the disk has no room is left out.
     """
 
     def __init__(self, directory: Path, topic_partition: str, expiration_ms: int, disk: Disk = DISK) -> None:
@@ -66,7 +67,13 @@ class ProducerJournal:
             return None
         path, now = self.path(offset), durable and self.sync_later is None
         if not self._is_as_it_would_be(offset, path):
-            producer_snapshot.write(path, self.state.snapshot(), self._disk, durable=now)
+            try:
+                producer_snapshot.write(path, self.state.snapshot(), self._disk, durable=now)
+            except OSError as error:
+                if self._known is None or error.errno != errno.ENOSPC:
+                    raise
+                self._go_without(offset, path, error)
+                return None
         if durable and self.sync_later is not None:
             self.sync_later(path)
         if self._known is not None:
@@ -142,6 +149,12 @@ class ProducerJournal:
             elif not header.is_control:
                 state.update(header, header.base_offset)
         state.map_end_offset = header.next_offset
+
+    def _go_without(self, offset: int, path: Path, error: OSError) -> None:
+        """A load has no room for a snapshot, which would only save reading the log: one of before must not stay."""
+        log.warning("%s No room for producer snapshot %s, going on without it: %s", self._prefix, path, error)
+        self._disk.remove_if_exists(f"{path}.tmp")
+        self.delete(offset)
 
     def _is_as_it_would_be(self, offset: int, path: Path) -> bool:
         """Whether the file that stands there since before the load needs no other content."""

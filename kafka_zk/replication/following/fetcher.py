@@ -277,7 +277,7 @@ class Fetcher:
         records = data.records
         if records:
             assert isinstance(records, bytes | bytearray | memoryview), "decoded records are bytes"
-            info = followed.partition.append_as_follower(records)
+            info = followed.partition.append_as_follower(records, state.leader_epoch)
             if info.last_offset >= 0:
                 next_offset, last_epoch = info.last_offset + 1, log.latest_epoch
             self.measures.on_replicated(len(records), is_joining=followed.partition.is_joining)

@@ -75,9 +75,11 @@ def read(
 ) -> PartitionRead:
     """Slices of at most `max_bytes` from `wanted.fetch_offset` on; with `min_one` the first batch always, and whole.
 
+    Blocks when an index that a start has found turns out to be wrong; what is read is of one leader epoch all the same.
     Raises FencedLeaderEpoch, UnknownLeaderEpoch, NotLeaderOrFollower, OffsetOutOfRange, KafkaStorageError.
     """
     log = partition.log_for(wanted.current_leader_epoch, leader_only=params.leader_only)
+    leader_epoch = partition.leader_epoch
     if params.is_follower:
         partition.follower(params.replica_id, wanted.current_leader_epoch)
     # Taken before the read, so that an append in between cannot keep a follower from counting as caught up.
@@ -98,6 +100,11 @@ def read(
         answer.hold((), 0, () if committed_only else None)
         return answer
     result = log.read(offset, max_bytes=max_bytes, up_to=up_to, min_one=min_one)
+    if partition.leader_epoch != leader_epoch:
+        # It blocked, and what stands there now may be of another history than the reader's.
+        for piece in result.slices:
+            piece.release()
+        return read(partition, wanted, params, max_bytes=max_bytes, min_one=min_one)
     aborted = None
     if committed_only:
         try:

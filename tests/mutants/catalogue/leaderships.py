@@ -22,8 +22,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="who goes on leading in the next epoch acknowledges what it has",
         file="kafka_zk/replication/partition.py",
-        old="        self.leadership += is_new_leader\n",
-        new="        self.leadership += 1\n",
+        old="        if is_new_leader:\n            self.leadership",
+        new="        if True:\n            self.leadership",
         tests="tests/unit/replication/test_leaderships_end.py -k goes_on",
     ),
     Mutant(
@@ -96,5 +96,26 @@ MUTANTS: tuple[Mutant, ...] = (
         old="    if partition.log is not log or partition.leader_epoch != leader_epoch:\n",
         new="    if False:\n",
         tests="tests/unit/replication/test_leaderships_end.py -k look_up",
+    ),
+    Mutant(
+        breaks="a fetch that waits for an index is answered from no other epoch than its own",
+        file="kafka_zk/replication/serving/reading.py",
+        old="    if partition.leader_epoch != leader_epoch:\n",
+        new="    if False:\n",
+        tests="tests/unit/replication/test_fetches_overtaken.py -k mended",
+    ),
+    Mutant(
+        breaks="what waits to be appended to __consumer_offsets does not go into the next topic of that name",
+        file="kafka_zk/replication/partition.py",
+        old="next(self.around.leaderships)",
+        new="self.leadership + 1",
+        tests="tests/unit/coordinator/test_overtaking.py -k next_topic",
+    ),
+    Mutant(
+        breaks="a follower takes no records of a later epoch than it asked in",
+        file="kafka_zk/replication/following/fetcher.py",
+        old="append_as_follower(records, state.leader_epoch)",
+        new="append_as_follower(records, 1 << 30)",
+        tests="tests/unit/replication/test_following.py -k later_epoch",
     ),
 )

@@ -99,7 +99,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a flush that was asked for before a truncation leaves the recovery point below the log end",
         file="kafka_zk/log/append/flusher.py",
-        old="        up_to = min(up_to, log.log_end_offset)\n",
+        old="        up_to = min(up_to, max(log.log_end_offset, log.active.base_offset))\n",
         new="",
         tests="tests/unit/log/test_unified_log.py",
     ),

@@ -73,6 +73,16 @@ def test_a_missing_index_after_a_clean_stop_is_reason_enough(place: Place) -> No
     assert (base_offsets(log), content(log), log.log_end_offset) == (BASES, whole, END)
 
 
+def test_a_gap_below_the_recovery_point_is_no_loss_where_a_split_has_it_looked_at(place: Place) -> None:
+    behind = OFFSETS[-1] + 40
+    whole = batches_at([*OFFSETS, behind])
+    for base, batches in ((0, whole[:-1]), (behind, whole[-1:])):
+        (place.partition / names.offset_file_name(base, names.LOG)).write_bytes(b"".join(batches))
+    log = place.open(CONFIG, recovery_point=behind + 1)
+    assert content(log) == b"".join(whole)
+    assert base_offsets(log) == [*BASES, behind]
+
+
 def test_what_is_torn_off_behind_the_parts_goes_as_ever(place: Place) -> None:
     parts = batches_at(OFFSETS)
     given_segment(place, b"".join(parts)[:-3])

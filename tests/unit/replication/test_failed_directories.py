@@ -143,8 +143,8 @@ CASES: dict[str, tuple[str, str, Callable[[Failing], object]]] = {
     "retention": ("rename", ".deleted", lambda failing: failing.log.delete_old_segments(far_future(failing))),
     "flush": ("fsync", ".log", lambda failing: failing.log.flush()),
     "truncation": ("fsync", "a/t-0", lambda failing: failing.log.truncate_to(1)),
-    "append": ("pwrite", "t-0/", lambda failing: failing.leader.produce(1)),
-    "roll": ("open", "t-0/", lambda failing: failing.leader.produce(1, size_bytes=SEGMENT_BYTES // 2)),
+    "append": ("pwrite", "/t-0/", lambda failing: failing.leader.produce(1)),
+    "roll": ("open", "/t-0/", lambda failing: failing.leader.produce(1, size_bytes=SEGMENT_BYTES // 2)),
     "fetch": ("open", "0.log", Failing.read),
     "checkpoint": (
         "rename",

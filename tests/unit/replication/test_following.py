@@ -16,10 +16,11 @@ from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.api_table import API_TABLE
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record.walking import assign_offsets
 from kafka_zk.replication.following.follower_session import SessionRequest
 from kafka_zk.replication.partition import Partition
 
-from .broker import Broker, answered, fetch_request, offsets_in
+from .broker import Broker, answered, fetch_request, offsets_in, records
 
 LEADER, FOLLOWER = 1, 2
 APIS = {f"{api.name}Request": api for api in API_TABLE.values()}
@@ -216,6 +217,29 @@ def test_rule_35_an_answer_that_comes_after_the_next_epoch_is_dropped(pair: Pair
     assert end_of(pair.followed) == 0, "the records answer a question of epoch 0"
     pair.order(isr=(1,), epoch=5)
     eventually(pair, lambda: end_of(pair.followed) == 3)
+
+
+def test_a_follower_takes_no_records_of_a_later_epoch_than_it_asked_in(pair: Pair) -> None:
+    """A broker that leads no more cuts its log, and writes what the next leader has, while its answer is on its way."""
+    pair.order(isr=(1,))
+    eventually(pair, lambda: bool(pair.wires) and pair.wires[-1].is_waiting)
+    asked = pair.wires[-1]
+    asked.hold()
+    pair.leader.produce(3)
+    eventually(pair, lambda: asked.is_held)
+    pair.leader.update_metadata({"t": {0: FOLLOWER}}, alive=(1, 2), leader_epoch=1)
+    log = pair.led.log
+    assert log is not None and not pair.led.is_leader
+    log.truncate_to(0)
+    written_by_the_next = records(3)
+    assign_offsets(written_by_the_next, 0, 1)
+    log.append_as_follower(written_by_the_next)
+    asked.let_go()
+    eventually(pair, lambda: not asked.is_held)
+    assert end_of(pair.followed) == 0
+    pair.order(isr=(1,), epoch=2)
+    eventually(pair, lambda: end_of(pair.followed) == 3)
+    assert bytes_of(pair.follower) == bytes_of(pair.leader)
 
 
 def asked_by(pair: Pair, monkeypatch: pytest.MonkeyPatch, overtake: Callable[[Any], None]) -> list[SessionRequest]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kafka_zk.config.topic import LogConfig
+from kafka_zk.log.files import names
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.types import NULL_UUID
@@ -53,3 +56,20 @@ def test_a_start_knows_the_epochs_that_were_cleaned_away(tmp_path: Path) -> None
     found = started(tmp_path, topic_config(cleanup_policy="compact", **SMALL)).get_log(TP)
     assert found is not None
     assert [found.end_offset_for(epoch) for epoch in range(3)] == ends
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+def test_a_second_kill_costs_no_more_than_the_first_where_the_recovery_points_were_lost(
+    tmp_path: Path, policy: str
+) -> None:
+    manager, log = cleaned(tmp_path)
+    before = all_records(log)
+    killed(manager)
+    (tmp_path / names.RECOVERY_POINTS).unlink()
+    config = topic_config(cleanup_policy=policy, **SMALL)
+    for _ in range(2):
+        manager = started(tmp_path, config)
+        found = manager.get_log(TP)
+        assert found is not None
+        assert all_records(found) == before
+        killed(manager)
