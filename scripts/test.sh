@@ -15,7 +15,7 @@ for argument in "$@"; do
     --full) full=(--full) ;;
     style | unit | integration | interop | mutants) suites+=("$argument") ;;
     *)
-      sed -n 's/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed -n '2,7p' >&2
+      sed -n 's/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed -n '2,6p' >&2
       exit 2
       ;;
   esac
@@ -94,7 +94,8 @@ for name in "${suites[@]}"; do
       KAFKA_ZK_INTERPRETED=1 suite "${rooms[@]}" unit/test_compiled.py unit/test_hot_path.py
       ;;
     mutants)
-      options=(-n 2 "${second_try[@]}")
+      # Many wait for what the fault keeps from happening, so more than there are cores.
+      options=(-n 4 "${second_try[@]}")
       suite mutants
       ;;
     integration | interop)

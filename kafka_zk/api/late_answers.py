@@ -20,16 +20,22 @@ R = TypeVar("R")
 def when_settled(pending: Pending[T], act: Callable[[Pending[T]], object]) -> None:
     """Blocks as `act`, which raises nothing, where `pending` is settled already: its greenlet is that of who asks.
 
-    Else `act(pending)` is called in a greenlet of its own once it is.
+    Else `act(pending)` is called in a greenlet of its own, which works in turns, once it is.
     """
 
     def spawn(settled: Pending[T]) -> None:
-        gevent.spawn(act, settled)
+        gevent.spawn(_act_in_turns, act, settled)
 
     if pending.is_done:
         act(pending)
     else:
         pending.on_complete(spawn)
+
+
+def _act_in_turns(act: Callable[[Pending[T]], object], settled: Pending[T]) -> None:
+    """Blocks."""
+    with InTurns(large=True):
+        act(settled)
 
 
 def then_apart(pending: Pending[T], build: Callable[[T], R]) -> Pending[R]:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-import gevent
+from kafka_zk.giving_way import let_others_in
 
 T = TypeVar("T")
 
@@ -23,5 +23,5 @@ def in_turns(items: Iterable[T]) -> Iterator[T]:
     for item in items:
         yield item
         if time.monotonic() > until:
-            gevent.sleep(0)
+            let_others_in()
             until = time.monotonic() + SLICE_S

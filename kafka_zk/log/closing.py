@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import gevent
-
+from kafka_zk.giving_way import in_rounds
 from kafka_zk.log.directory.data_dir import DataDir
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.unified_log import UnifiedLog
@@ -18,7 +17,7 @@ from kafka_zk.log.unified_log import UnifiedLog
 MANY_LOGS = 50
 """From here on one sync of the file system is quicker than at least five a log."""
 
-LOGS_BETWEEN_SWITCHES = 16
+LOGS_A_ROUND = 16
 
 
 def close_all(logs: Sequence[UnifiedLog], data_dir: DataDir, pools: LogPools) -> None:
@@ -27,10 +26,8 @@ def close_all(logs: Sequence[UnifiedLog], data_dir: DataDir, pools: LogPools) ->
     if len(unflushed) < MANY_LOGS or not data_dir.can_sync_at_once():
         pools.for_each(logs, UnifiedLog.close)
         return
-    for number, each in enumerate(logs):
+    for each in in_rounds(logs, LOGS_A_ROUND):
         each.close_unsynced()
-        if number % LOGS_BETWEEN_SWITCHES == 0:
-            gevent.sleep(0)
     data_dir.sync_at_once()
     for each in unflushed:
         each.recovery_point = each.log_end_offset

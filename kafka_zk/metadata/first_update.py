@@ -14,6 +14,7 @@ from typing import TypeVar
 import gevent
 from gevent.event import Event
 
+from kafka_zk.giving_way import InTurns
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.types import TopicPartition
@@ -51,7 +52,9 @@ class FirstUpdate:
     def _answer_later(self, answer: Callable[[], T], later: Pending[T]) -> None:
         self.wait()
         try:
-            value = answer()
+            # They all wait for the same moment, and each may be told of every topic.
+            with InTurns(large=False):
+                value = answer()
         except Exception as error:
             # The dispatcher knows what becomes of it, as if the handler had raised it.
             later.fail(error)

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from socket import SHUT_RDWR
 from typing import Any
 
 import gevent
+from gevent import get_hub
 from gevent.lock import Semaphore
 from gevent.pool import Pool
 from gevent.pywsgi import WSGIHandler, WSGIServer
 
+from kafka_zk.giving_way import let_others_in
 from kafka_zk.metrics.registry import MetricsRegistry
 
 SLICE_NS = 1_000_000
@@ -92,9 +96,25 @@ class MetricsServer:
 
 
 class _Handler(WSGIHandler):
-    """Gives each request its time, and then the connection up."""
+    """Gives each request its time, and then the connection up.
+
+    The Timeout ends what waits for a page. It alone does not end what waits for the client: pywsgi catches it, and then
+    waits for the rest of a body, or for somebody to take the word of an error. So the socket ends, too.
+    """
+
+    def handle(self) -> None:
+        """Blocks. All requests of a connection."""
+        self._end: Any = get_hub().loop.timer(REQUEST_S, REQUEST_S)
+        self._pause = _slices()
+        try:
+            super().handle()
+        finally:
+            self._end.close()
 
     def handle_one_request(self) -> Any:
+        # Of many requests that came in one go none has to wait for the socket.
+        self._pause()
+        self._end.again(self._end_socket)
         timeout = gevent.Timeout.start_new(REQUEST_S)
         try:
             return super().handle_one_request()
@@ -104,6 +124,10 @@ class _Handler(WSGIHandler):
             return None
         finally:
             timeout.close()
+
+    def _end_socket(self) -> None:
+        with suppress(OSError):
+            self.socket.shutdown(SHUT_RDWR)
 
 
 class _Page:
@@ -135,7 +159,7 @@ def _slices() -> Callable[[], None]:
     def pause() -> None:
         nonlocal slice_ends_ns
         if time.monotonic_ns() >= slice_ends_ns:
-            gevent.sleep(0)
+            let_others_in()
             slice_ends_ns = time.monotonic_ns() + SLICE_NS
 
     return pause

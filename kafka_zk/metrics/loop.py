@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gevent
 
+from kafka_zk.giving_way import let_others_in
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.supervision import spawn_for_life
 
@@ -35,6 +36,6 @@ class MetricsLoop:
             for _ in range(GATHERS_A_FOLD):
                 gevent.sleep(self._interval_ms / GATHERS_A_FOLD / 1000)
                 while self._registry.gather_some():
-                    gevent.sleep(0)
+                    let_others_in()
             while self._registry.fold_some():
-                gevent.sleep(0)
+                let_others_in()

@@ -13,12 +13,14 @@ import logging
 import random
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING
 
 from gevent.pool import Group
 
 from kafka_zk.clock import Clock, Timer
 from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.giving_way import in_rounds
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.topic_metrics import BrokerTopicStats
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
 
 SESSION_EVICTION_MS = 120_000
 """How long a fetch session is safe from being pushed out: not configurable in Kafka either."""
+
+PARTITIONS_A_ROUND = 256
 
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
@@ -127,6 +131,7 @@ class ReplicaManager:
             on_isr_expanded=lambda: isr_meters[0].mark(1),
             on_isr_shrunk=lambda: isr_meters[1].mark(1),
             on_isr_update_failed=lambda: isr_meters[2].mark(1),
+            leaderships=count(1),
         )
         self.fetchers = FetcherManager(
             config=config,
@@ -219,7 +224,7 @@ class ReplicaManager:
         arm()
 
     def _shrink_isrs(self) -> None:
-        for partition in self.hosted:
+        for partition in in_rounds(self.hosted, PARTITIONS_A_ROUND):
             shrink_if_due(partition)
 
     def checkpoint_high_watermarks(self) -> None:
@@ -233,7 +238,8 @@ class ReplicaManager:
         return self.hosted.get(*topic_partition)
 
     def leadership_of(self, topic_partition: TopicPartition) -> int | None:
-        """Another number each time this broker begins to lead the partition; None where it does not."""
+        """Another number each time this broker begins to lead the partition, or the next of its name; None where it
+        does not lead."""
         partition = self.hosted.find(*topic_partition)
         return partition.leadership if partition is not None and partition.is_leader else None
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from kafka_zk import KAFKA_VERSION, __version__
+from kafka_zk import KAFKA_VERSION, __version__, garbage_collection
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.properties import apply_overrides, read_file
@@ -32,13 +32,6 @@ THREAD_SWITCH_INTERVAL_S = 0.0005
 
 FEWEST_DESCRIPTORS = 96
 """Segments of a few partitions, ZooKeeper, log files, another broker, and some clients."""
-
-GC_THRESHOLDS = (10_000, 20, 5)
-"""Requests leave no cycles, so what the collector finds is what happens to be alive. Python's own (700, 10, 10) would
-look at everything that came after the start during each LeaderAndIsr of some thousand partitions: 30 ms for 400,000
-objects. Now a young collection takes 0.5 ms at most, and all is looked at every million allocations that stay: a
-deleted partition does leave cycles, 4 KB of them, and these must not become a gigabyte.
-"""
 
 log = logging.getLogger("kafka.Kafka$")
 
@@ -134,7 +127,7 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
     hot_path = "pure" if str(dispatch.__file__).endswith(".py") else "compiled"
     log.info("Codec: %s, record walker: %s, hot path: %s", CODEC, WALKER, hot_path)
     sys.setswitchinterval(THREAD_SWITCH_INTERVAL_S)
-    _begin_garbage_collection()
+    garbage_collection.begin()
     limit = _raise_open_files_limit()
     needed = descriptors_needed(config)
     if limit < needed:
@@ -162,7 +155,7 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
         _log_failed_start(error, config.broker_id, needs_traceback=not isinstance(error, START_FAILURES))
         return 1
     # Nearly all that the start made stays for good, too.
-    gc.freeze()
+    garbage_collection.freeze()
     if port_file is not None:
         _write_port(port_file, server.port())
     gevent.spawn(_warn_of_stale_modules)
@@ -205,13 +198,6 @@ def _warn_of_stale_modules() -> None:
 
     for module in stale_modules():
         log.warning("%s was compiled before its source changed: the old code runs. scripts/setup.sh builds it", module)
-
-
-def _begin_garbage_collection() -> None:
-    """What was imported stays for good: no collection needs to look at it."""
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
-    gc.enable()
 
 
 def _raise_open_files_limit() -> int:

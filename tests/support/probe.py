@@ -45,15 +45,13 @@ class Probe:
 
 def main() -> None:
     bootstrap, pid = sys.argv[1:]
-    # Of the thread that the loop runs in: nanoseconds on a CPU, and what does not matter here.
-    worked = Path(f"/proc/{pid}/task/{pid}/schedstat")
     longest_s = 0.0
     with RawClient(bootstrap, client_id="probe") as client:
         while True:
-            began_s, began_ns = time.monotonic(), _first_number(worked)
+            began_s, began_ns = time.monotonic(), worked_ns(int(pid))
             client.send(API_VERSIONS_REQUEST, ApiVersionsRequest(), 3)
             waited_s = time.monotonic() - began_s
-            longest_s = max(longest_s, min(waited_s, (_first_number(worked) - began_ns) / 1e9))
+            longest_s = max(longest_s, min(waited_s, (worked_ns(int(pid)) - began_ns) / 1e9))
             if select.select([sys.stdin], [], [], EVERY_S)[0]:
                 if not sys.stdin.readline():
                     return
@@ -61,8 +59,9 @@ def main() -> None:
                 longest_s = 0.0
 
 
-def _first_number(file: Path) -> int:
-    return int(file.read_text().split()[0])
+def worked_ns(pid: int) -> int:
+    """For how long the thread that the loop of process `pid` runs in was on a CPU."""
+    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0])
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import gevent
 
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.late_answers import when_settled
+from kafka_zk.giving_way import InTurns, in_turns
 from kafka_zk.log.down_converter import Converted, Stored
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import BrokerError, UnsupportedCompressionType, UnsupportedVersion
@@ -75,7 +77,10 @@ def answer_old_fetcher(
             pending.complete(response)
 
     if isinstance(reads, Pending):
-        reads.on_complete(finish)
+        if ctx.gives_way:
+            when_settled(reads, finish)
+        else:
+            reads.on_complete(finish)
         pending.when_left(reads.leave)
     else:
         gevent.spawn(_convert_and_respond, ctx, to_convert, reads, respond, pending)
@@ -83,9 +88,10 @@ def answer_old_fetcher(
 
 
 def _unfit(ctx: RequestContext, wanted: Sequence[PartitionFetch], reads: Sequence[PartitionRead]) -> list[_ToConvert]:
-    """What must be converted; what cannot be is an error from now on."""
+    """Blocks in turns. What must be converted; what cannot be is an error from now on."""
     found: list[_ToConvert] = []
-    for asked, read in zip(wanted, reads, strict=True):
+    both = zip(wanted, reads, strict=True)
+    for asked, read in in_turns(both) if ctx.gives_way else both:
         if read.error is None:
             try:
                 if _must_convert(ctx, asked, read):
@@ -126,7 +132,8 @@ def _convert_and_respond(
     try:
         if not _convert_here(ctx, to_convert):
             _convert_elsewhere(ctx, to_convert)
-        response = respond(reads)
+        with InTurns(large=ctx.gives_way):
+            response = respond(reads)
     except BaseException as error:
         # The greenlet may be killed: slices hold segment files until they are released.
         release_all(reads)

@@ -13,6 +13,7 @@ from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.data.current_leaders import CurrentLeaders
 from kafka_zk.api.data.produced_records import NO_TRANSACTIONS, NoBatchAtAll, one_batch
+from kafka_zk.api.late_answers import then_apart
 from kafka_zk.api.registry import api
 from kafka_zk.giving_way import give_way
 from kafka_zk.log.unified_log import AppendInfo
@@ -42,6 +43,9 @@ from kafka_zk.replication.serving.append import AppendFailure, Entry
 
 ADMIN_CLIENT_ID: Final = "__admin_client"
 """Only this client may write to internal topics."""
+
+MANY: Final = 1_000
+"""From so many partitions on an answer that has to wait is made by a greenlet of its own."""
 
 LEADERS_FROM: Final = 10
 """From this version on an answer names the leaders of partitions that are led elsewhere."""
@@ -104,7 +108,7 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | P
             return None
         return _response(request, ctx, results, gives_way)
     assert isinstance(results, Pending)
-    return _later(request, ctx, results, refused)
+    return _later(request, ctx, results, refused, position)
 
 
 def _later(
@@ -112,15 +116,24 @@ def _later(
     ctx: RequestContext,
     results: Pending[list[Result]],
     refused: list[tuple[int, AppendFailure]] | None,
+    count: int,
 ) -> Pending[ProduceResponse]:
-    """The answer once all records are acknowledged. Apart, so that only a request that waits pays for the closure."""
+    """The answer once all records are acknowledged. Apart, so that only a request that waits pays for the closure.
+
+    Blocks where very many are settled already.
+    """
+    if count > MANY:
+        # Not by who acknowledges: that is a follower.
+        return then_apart(
+            results, lambda acknowledged: _response(request, ctx, _merged(acknowledged, refused), ctx.gives_way)
+        )
     answer = results.then(lambda acknowledged: _response(request, ctx, _merged(acknowledged, refused), False))
     answer.when_left(results.leave)
     return answer
 
 
 def _merged(results: list[Result], refused: list[tuple[int, AppendFailure]] | None) -> list[Result]:
-    """All results in the request's order."""
+    """Blocks in turns. All results in the request's order."""
     if refused is None:
         return results
     # Not by inserting: of many results that would move most of them again and again.
@@ -129,6 +142,7 @@ def _merged(results: list[Result], refused: list[tuple[int, AppendFailure]] | No
     refusals = iter(refused)
     next_refusal = next(refusals, None)
     for position in range(len(results) + len(refused)):
+        give_way()
         if next_refusal is not None and next_refusal[0] == position:
             merged.append(next_refusal[1])
             next_refusal = next(refusals, None)

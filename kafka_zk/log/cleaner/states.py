@@ -14,9 +14,8 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import gevent
-
 from kafka_zk.clock import Clock
+from kafka_zk.giving_way import in_rounds
 from kafka_zk.log.cleaner.checkpoints import CleanerCheckpoints
 from kafka_zk.log.cleaner.choosing import Dirt, OffsetsToClean, Reset, cleanable_bytes, dirt_of, filthiest
 from kafka_zk.log.cleaner.choosing import offsets_to_clean as decide_offsets
@@ -29,7 +28,9 @@ from kafka_zk.protocol.types import TopicPartition
 
 log_lines = logging.getLogger("kafka.log.LogCleanerManager")
 
-LOGS_BETWEEN_SWITCHES = 32
+LOGS_A_ROUND = 32
+NAMES_A_ROUND = 512
+"""Most logs of most brokers are not compacted: of these there is only their config to look at."""
 
 
 class LogToClean(NamedTuple):
@@ -65,13 +66,11 @@ class CleanerStates:
         """Blocks. The log that is most worth cleaning; None when none is. Raises CannotChoose."""
         now_ms = self.last_run_ms = self._clock.wall_ms()
         found: list[tuple[UnifiedLog, Dirt]] = []
-        for number, log in enumerate(self._at_hand(), 1):
+        for log in in_rounds(self._at_hand(), LOGS_A_ROUND):
             if not log.is_closed:
                 dirt = self._look_at(log, now_ms)
                 if dirt is not None:
                     found.append((log, dirt))
-            if number % LOGS_BETWEEN_SWITCHES == 0:
-                gevent.sleep(0)
         found = [(log, dirt) for log, dirt in found if dirt.total_bytes and self._is_free(log)]
         self.max_dirty_ratio = max((dirt.cleanable_ratio for _, dirt in found), default=0.0)
         self.max_compaction_delay_ms = max((dirt.compaction_delay_ms for _, dirt in found), default=0)
@@ -93,7 +92,7 @@ class CleanerStates:
                 pass
 
     def take_deletable(self) -> list[UnifiedLog]:
-        """All compacted logs that nobody has in hand: what is below their start goes, whatever else their policy is."""
+        """Blocks. Compacted logs in nobody's hands: what is below their start goes, whatever else the policy."""
         taken = [log for log in self._at_hand() if not log.is_closed]
         self._in_hand.update(taken)
         return taken
@@ -149,8 +148,11 @@ class CleanerStates:
         return total
 
     def _at_hand(self) -> list[UnifiedLog]:
+        """Blocks. Nobody has any of them in hand when this returns."""
         logs = list(self._logs.values())
-        return [log for log in logs if log.config.compact and log not in self._in_hand | self._uncleanable]
+        compacted = [log for log in in_rounds(logs, NAMES_A_ROUND) if log.config.compact]
+        not_at_hand = self._in_hand | self._uncleanable
+        return [log for log in compacted if log not in not_at_hand]
 
     def _look_at(self, log: UnifiedLog, now_ms: int) -> Dirt | None:
         """None for a log whose directory just failed. Raises CannotChoose."""

@@ -146,10 +146,14 @@ class DataDir:
             directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_at_once, self._lock)
 
     def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
-        directory, content = self.directory, encode_offsets(offsets)
+        directory = self.directory
+
+        def replace() -> None:
+            # The text is made in the thread, too: where there are thousands of partitions it takes milliseconds.
+            directory.disk.replace_file(self.path / name, encode_offsets(offsets))
+
         with directory.guard(f"Error while writing to checkpoint file {self.path / name}"):
-            pools = directory.pools
-            pools.run_to_end(pools.maintenance, directory.disk.replace_file, self.path / name, content)
+            directory.pools.run_to_end(directory.pools.maintenance, replace)
         self._on_disk[name] = offsets
 
     def _read(self, name: str) -> dict[TopicPartition, int] | None:

@@ -61,7 +61,7 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="a scrape that does not end is given up",
         file="kafka_zk/metrics/http.py",
         old="gevent.Timeout.start_new(REQUEST_S)",
-        new="gevent.Timeout.start_new(None)",
+        new="gevent.Timeout.start_new(None)\n        self._end.stop()",
         tests="tests/unit/metrics/test_metrics_port.py",
     ),
     Mutant(

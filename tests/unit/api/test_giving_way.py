@@ -17,26 +17,31 @@ import pytest
 from kafka_zk import giving_way
 from kafka_zk.api import dispatch
 from kafka_zk.api.all import load
+from kafka_zk.api.data import fetch, produce
 from kafka_zk.api.dispatch import LARGE_FRAME_BYTES, Dispatcher
 from kafka_zk.api.group.list_groups import list_groups
 from kafka_zk.api.late_answers import then_apart
 from kafka_zk.network.connection import Deferred
 from kafka_zk.network.errors import CloseConnection
 from kafka_zk.network.pending import Pending, completed
+from kafka_zk.network.transport import IN_MEMORY
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.header import decode_response_header, encode_request_header, response_header_is_flexible
 from kafka_zk.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafka_zk.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafka_zk.protocol.messages.list_groups import ListGroupsRequest
+from kafka_zk.protocol.messages.produce import PartitionProduceData, TopicProduceData
 from kafka_zk.protocol.value import list_fields
 from tests.support.worst_requests import worst_requests
-from tests.unit.replication.broker import Broker
+from tests.unit.replication.broker import Broker, produce_request, records
 
 pytestmark = pytest.mark.interpreted
 
 FRAME_BYTES = 4 * LARGE_FRAME_BYTES
 CALLS_A_TURN = 600
 """A tenth of a millisecond: 128 elements whose declaration says how they are coded, or some that are handled."""
+
+PATIENCE_MS = 60_000
 
 SERVED = tuple(api.name for api in load())
 
@@ -171,6 +176,64 @@ def test_a_fetch_answer_that_is_too_large_keeps_no_segment_open(
     assert file._holders == 0
 
 
+@pytest.mark.parametrize("version", [9, 11], ids=["of an old version", "of a new one"])
+def test_a_large_fetch_that_waited_is_answered_in_turns_and_not_by_who_ends_its_wait(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    served = next(api for api in broker.registry if api.name == "Fetch")
+    topics = [FetchTopic(topic="t", partitions=[FetchPartition(partition=0, partition_max_bytes=1 << 20)])]
+    topics.append(FetchTopic(topic="unknown", partitions=[FetchPartition(partition=index) for index in range(1000)]))
+    request = FetchRequest(max_wait_ms=60_000, min_bytes=1, max_bytes=1 << 20, session_epoch=-1, topics=topics)
+    frame = frame_of(served.key, version, served.request.encode(request, version))
+    assert len(frame) > LARGE_FRAME_BYTES
+    client: Any = Client()
+    turns = Turns(monkeypatch)
+    told_in: list[int] = []
+
+    def noted(*arguments: Any, tell: Callable[..., Any] = fetch._partition_data) -> Any:
+        told_in.append(turns.count)
+        return tell(*arguments)
+
+    monkeypatch.setattr(fetch, "_partition_data", noted)
+    answer = Dispatcher(broker.services, broker.registry).handle(frame, client)
+    assert isinstance(answer, Deferred)
+    broker.produce()
+    assert not told_in
+    parts = [part for part in answer.result(PATIENCE_MS) if not isinstance(part, IN_MEMORY)]
+    assert len(set(told_in)) == len(told_in) == 1001
+    for part in parts:
+        part.release()
+
+
+def test_a_produce_to_very_many_partitions_is_answered_in_turns_and_not_by_who_acknowledges_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = Broker(tmp_path)
+    broker.update_metadata({"t": {0: 1}})
+    broker.lead(replicas=(1, 2), isr=(1, 2))
+    served = next(api for api in broker.registry if api.name == "Produce")
+    request = produce_request(records(), acks=-1, timeout_ms=PATIENCE_MS)
+    unknown = [PartitionProduceData(index=index, records=records()) for index in range(produce.MANY)]
+    request.topic_data.append(TopicProduceData(name="unknown", partition_data=unknown))
+    client: Any = Client()
+    turns = Turns(monkeypatch)
+    told_in: list[int] = []
+
+    def noted(*arguments: Any, tell: Callable[..., Any] = produce._failed) -> Any:
+        told_in.append(turns.count)
+        return tell(*arguments)
+
+    monkeypatch.setattr(produce, "_failed", noted)
+    frame = frame_of(served.key, 9, served.request.encode(request, 9))
+    answer = Dispatcher(broker.services, broker.registry).handle(frame, client)
+    assert isinstance(answer, Deferred)
+    broker.fetch(1, replica=2)
+    assert not told_in
+    answer.result(PATIENCE_MS)
+    assert len(set(told_in)) == len(told_in) == produce.MANY
+    broker.close()
+
+
 def test_only_who_said_so_is_switched(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(monkeypatch)
     giving_way.give_way()
@@ -236,6 +299,18 @@ def test_cycles_are_collected_although_large_requests_follow_on_each_other_witho
                 assert not gc.isenabled()
         alive = sum(cycle() is not None for cycle in left)
     assert alive <= 1000
+    assert gc.isenabled()
+
+
+def test_what_comes_while_a_large_request_waits_is_looked_at_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(giving_way, "MOST_UNSEEN", 1000)
+    monkeypatch.setattr(giving_way, "TURN_NS", 0)
+    stays = []
+    with giving_way.InTurns(large=True):
+        for _ in range(50):
+            stays += [[] for _ in range(100)]
+            giving_way.give_way()
+            assert gc.get_count()[0] <= 1000
     assert gc.isenabled()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gevent
 import pytest
 
+from kafka_zk import giving_way
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.first_update import FirstUpdate
 from kafka_zk.network.pending import Pending
@@ -62,6 +63,17 @@ def test_an_answer_that_must_wait_leaves_its_place_to_others() -> None:
     cache.update(names_a_broker())
     assert early.result(PATIENCE_S * 1000) == "told"
     assert first.answer(lambda: "at once") == "at once"
+
+
+def test_an_answer_that_must_wait_is_made_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many clients wait for the same word of the controller, and each may ask for every topic."""
+    turns: list[str] = []
+    monkeypatch.setattr(giving_way, "TURN_NS", 0)
+    monkeypatch.setattr(giving_way._turn, "pause", lambda: turns.append("of others"))
+    early = FirstUpdate(MetadataCache(), wait_s=0.01).answer(lambda: list(giving_way.in_turns("abc")))
+    assert isinstance(early, Pending)
+    assert early.result(PATIENCE_S * 1000) == ["a", "b", "c"]
+    assert turns == ["of others"] * 3
 
 
 def test_an_answer_that_fails_later_fails_as_it_would_have_at_once() -> None:

@@ -12,9 +12,11 @@ from gevent import socket
 from kafka_zk.broker.parts import METRICS_DESCRIPTORS
 from kafka_zk.clock import SystemClock
 from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.giving_way import let_others_in
 from kafka_zk.log.segments.open_segments import connections_for
 from kafka_zk.metrics import MetricsRegistry, http
 from kafka_zk.metrics.http import MetricsServer
+from tests.support.looks_at_sockets import looks_at_sockets
 
 PATIENCE_S = 20
 
@@ -70,6 +72,19 @@ def test_unfinished_requests_take_eight_connections_and_end(
     assert scrape(server).startswith(b"HTTP/1.1 200")
 
 
+def test_a_scrape_that_is_given_up_waits_for_nothing_more(
+    server: MetricsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "REQUEST_S", 0.5)
+    clients = [connect(server) for _ in range(http.MAX_CONNECTIONS)]
+    for client in clients:
+        # A body that never comes, and an answer that nobody reads.
+        client.sendall(b"GET /metrics HTTP/1.1\r\nContent-Length: 10\r\n\r\n")
+    everybody_had_a_turn()
+    monkeypatch.undo()
+    assert scrape(server).startswith(b"HTTP/1.1 200"), "it came after them"
+
+
 def test_slow_readers_share_pages(server: MetricsServer, monkeypatch: pytest.MonkeyPatch) -> None:
     clients = [connect(server) for _ in range(http.MAX_CONNECTIONS - 1)]
     for client in clients:
@@ -82,6 +97,42 @@ def test_slow_readers_share_pages(server: MetricsServer, monkeypatch: pytest.Mon
     with gevent.Timeout(PATIENCE_S):
         while server._pages:
             gevent.sleep(0.001)
+
+
+def test_whoever_sends_a_request_to_the_broker_has_a_turn_after_each_slice_of_a_scrape(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http, "SLICE_NS", 0)
+    assert looks_at_sockets(http._slices())
+
+
+def test_requests_in_one_go_have_their_turns_like_others(
+    server: MetricsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "SLICE_NS", 0)
+    turns = 0
+    turns_seen: list[int] = []
+    answer = server._server.application
+
+    def noted(*arguments: Any) -> Any:
+        turns_seen.append(turns)
+        return answer(*arguments)
+
+    def take_turns() -> None:
+        nonlocal turns
+        while True:
+            let_others_in()
+            turns += 1
+
+    server._server.application = noted
+    other = gevent.spawn(take_turns)
+    with connect(server) as client:
+        client.sendall(b"GET /nothing HTTP/1.1\r\n\r\n" * 9 + b"GET /nothing HTTP/1.0\r\n\r\n")
+        while client.recv(1 << 20):
+            pass
+    other.kill()
+    assert len(turns_seen) == 10
+    assert len(set(turns_seen)) > 5
 
 
 def test_it_listens_on_loopback_unless_told_otherwise() -> None:
