@@ -15,6 +15,7 @@ from tests.mutants.catalogue import MUTANTS, Mutant
 PROJECT = Path(__file__).resolve().parents[2]
 TESTS_FAILED = 1
 """pytest's exit code for failed tests; others mean that nothing was proved."""
+PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants.impatience")
 FROM_SOURCES = {**os.environ, "KAFKA_ZK_INTERPRETED": "1"}
 """Faults are planted in sources; of what is compiled only the twins are built anew."""
 
@@ -51,7 +52,7 @@ def test_the_suite_catches(mutant: Mutant, copy: Path) -> None:
         if compiled:
             build(copy)
         run = subprocess.run(
-            [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *mutant.tests.split()],
+            [sys.executable, "-B", "-m", "pytest", *PYTEST, *mutant.tests.split()],
             cwd=copy,
             env=FROM_SOURCES,
             capture_output=True,
