@@ -16,6 +16,8 @@ from typing import Any, Final, TypeVar
 
 from gevent import get_hub, getcurrent
 
+from kafka_zk import garbage_collection
+
 T = TypeVar("T")
 
 TURN_NS: Final = 1_000_000
@@ -44,6 +46,7 @@ class _Turn:
 
 def let_others_in() -> None:
     """Blocks. Until every socket that is ready now was looked at: a callback of the loop would come before them."""
+    look_at_what_came()
     hub: Any = get_hub()
     with hub.loop.timer(0.0) as timer:
         hub.loop.update_now()
@@ -56,8 +59,6 @@ _turn: Final = _Turn()
 def give_way() -> None:
     """Blocks in a greenlet that is `InTurns`. Let everybody else have a turn, if ours has lasted long enough."""
     if _now() - _turn.began_ns >= TURN_NS and getcurrent() in _turn.taking:
-        if _turn.large_count:
-            _look_at_what_came()
         _turn.pause()
         _turn.began_ns = _now()
 
@@ -81,7 +82,7 @@ class InTurns:
         _turn.taking.add(self._greenlet)
         _turn.began_ns = _now()
         if self._large:
-            _look_at_what_came()
+            look_at_what_came()
             _turn.large_count += 1
             gc.disable()
 
@@ -94,11 +95,13 @@ class InTurns:
                 gc.enable()
 
 
-def _look_at_what_came() -> None:
-    """Free the cycles in what nobody has looked at. What stays is not looked at again, see garbage_collection.py."""
-    if gc.get_count()[0] > MOST_UNSEEN:
-        gc.collect(1)
-        gc.freeze()
+def look_at_what_came() -> None:
+    """Free cycles in place of the collector, which waits while a large request is under way. For who makes much then.
+
+    What stays is not looked at again, see garbage_collection.py.
+    """
+    if _turn.large_count and gc.get_count()[0] > MOST_UNSEEN:
+        gc.collect(garbage_collection.generation_due())
 
 
 def in_turns(items: Iterable[T]) -> Iterator[T]:

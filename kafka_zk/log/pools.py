@@ -16,6 +16,8 @@ from typing import TypeVar, cast
 import gevent
 from gevent.threadpool import ThreadPool
 
+from kafka_zk.giving_way import look_at_what_came
+
 log = logging.getLogger("kafka.log.LogManager")
 
 T = TypeVar("T")
@@ -108,6 +110,7 @@ class LogPools:
             for item in waiting:
                 try:
                     work(item)
+                    look_at_what_came()
                 except Exception as error:
                     errors.append(error)
                 if errors:

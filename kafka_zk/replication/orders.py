@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-import gevent
-
+from kafka_zk.giving_way import in_rounds
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 
@@ -34,10 +33,7 @@ class StopOrder(NamedTuple):
 
 def serving_others(orders: Sequence[T]) -> Iterator[T]:
     """Blocks now and then: `orders` one after another."""
-    for number, order in enumerate(orders, 1):
-        yield order
-        if number % ORDERS_IN_A_GO == 0:
-            gevent.sleep(0)
+    return in_rounds(orders, ORDERS_IN_A_GO)
 
 
 def asked_states(request: LeaderAndIsrRequest) -> Iterable[tuple[TopicPartition, UUID, LeaderAndIsrPartitionState]]:

@@ -32,6 +32,7 @@ from kafka_zk.coordinator.group.gone_topics import GoneTopics, Loaded
 from kafka_zk.coordinator.group.ownership import Load, Ownership
 from kafka_zk.coordinator.group.performer import Performer
 from kafka_zk.coordinator.group.store import OffsetsLog
+from kafka_zk.giving_way import let_others_in
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.supervision import caught, spawn_for_life
@@ -176,7 +177,7 @@ class GroupManager:
             replay = LogReplay()
             for batch in self._log.read(load.partition, lambda: self.ownership.is_current(load)):
                 replay.apply(batch)
-            groups, unknown = replay.groups(self._retention_ms, pause=lambda: gevent.sleep(0))
+            groups, unknown = replay.groups(self._retention_ms, pause=let_others_in)
             if not self.ownership.is_current(load):
                 log_lines.info("[GroupMetadataManager] The %s was overtaken", load)
                 return
