@@ -233,6 +233,7 @@ class Parts:
             on_log_dir_failure=self._report_log_dir_failure,
         )
         self._replica_manager.startup()
+        self._replica_manager.on_stop(lambda orders: self._topic_configs.stopped(orders, self._topics_with_logs))
         self._serves_replicas = True
         self.stops.add("replica manager", self._replica_manager.shutdown)
         unheard = UnheardDeletions(self._zk, self._metadata_cache, self._replica_manager.leadership.forget_deleted)
@@ -353,7 +354,10 @@ class Parts:
         listener = ConfigChangeListener(self._zk, self._clock, handlers)
         listener.start()
         self.stops.add("config changes", listener.stop)
-        self._topic_configs.end_of_start({log.topic_partition.topic for log in self._log_manager.all_logs()})
+        self._topic_configs.end_of_start(self._topics_with_logs())
+
+    def _topics_with_logs(self) -> set[str]:
+        return {log.topic_partition.topic for log in self._log_manager.all_logs()}
 
     # --- news that concern several parts -----------------------------------------------------------------------------
 

@@ -3,19 +3,21 @@
 Role        Acts, through ZooKeeper: reads a topic's overrides when its first log is opened, takes over what changes.
 Invariants  What is known of a topic is what ZooKeeper held when its log was opened, and each change since. A topic
             that was deleted is unknown again: the next one of its name has configs of its own, which no change tells.
-            So nothing is kept of a topic that has no znode, though its log is still here.
+            So nothing is kept of a topic that has no znode, though its log is still here; and since that of a topic
+            that is being deleted stands for a while, everything is forgotten once more when its last log has gone.
 Source      ZkConfigRepository, LogManager.fetchLogConfig, TopicConfigHandler.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.protocol.errors import InvalidConfig
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication.orders import StopOrder
 from kafka_zk.zk.entity_configs import entity_configs, stored_config
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.topics import topic_names
@@ -29,7 +31,7 @@ class TopicConfigs:
         self._zk = zk
         self._broker_config = broker_config
         self._overrides: dict[str, Mapping[str, str]] = {}
-        self._being_read: set[str] = set()
+        self._being_read: dict[str, object] = {}
 
     def load(self) -> None:
         """Blocks. Read the overrides of every topic at once: a start opens the logs of many."""
@@ -48,14 +50,17 @@ class TopicConfigs:
         """Blocks where the topic is not known yet: it was created a moment ago. Raises InvalidConfig."""
         overrides = self._overrides.get(topic)
         if overrides is None:
-            self._being_read.add(topic)
+            reading = self._being_read[topic] = object()
             try:
                 found = stored_config(self._zk, entity_path(("topics", topic)))
             finally:
-                self._being_read.discard(topic)
+                # Another one when somebody reads who came later, none when the topic was forgotten meanwhile.
+                is_latest = self._being_read.get(topic) is reading
+                if is_latest:
+                    del self._being_read[topic]
             # A change that was told while we read is the newer truth.
             overrides = self._overrides.get(topic, found.overrides)
-            if found.version is not None:
+            if found.version is not None and is_latest:
                 self._overrides[topic] = overrides
         return self._log_config(topic, overrides)
 
@@ -75,7 +80,19 @@ class TopicConfigs:
     def forget(self, deleted: Collection[TopicPartition]) -> None:
         """The topics of these partitions are gone."""
         for topic_partition in deleted:
-            self._overrides.pop(topic_partition.topic, None)
+            self._forget(topic_partition.topic)
+
+    def stopped(self, orders: Sequence[StopOrder], with_logs: Callable[[], Set[str]]) -> None:
+        """After each StopReplica: forget the deleted topics, but not those `with_logs` here. Does not switch."""
+        deleted = {order.topic_partition.topic for order in orders if order.delete}
+        known = deleted & (self._overrides.keys() | self._being_read.keys())
+        if known:
+            for topic in known - with_logs():
+                self._forget(topic)
+
+    def _forget(self, topic: str) -> None:
+        self._overrides.pop(topic, None)
+        self._being_read.pop(topic, None)
 
     def _log_config(self, topic: str, overrides: Mapping[str, str]) -> LogConfig:
         try:

@@ -489,21 +489,28 @@ class LogManager:
         self._config_changes += 1
         now = self._config
         for topic_partition in {**self._logs, **self._future_logs}:
-            # Looked up in its turn: a copy that was begun meanwhile has what the log had until now.
-            for logs in (self._logs, self._future_logs):
-                if topic_partition in logs:
-                    self._apply_broker_config(logs[topic_partition], now)
+            # One that was deleted meanwhile is not asked for: nothing may be known of its topic any more.
+            if topic_partition in self._logs or topic_partition in self._future_logs:
+                self._apply_broker_config(topic_partition, now)
             gevent.sleep(0)
         self._retired.delay_ms = now.log_segment_delete_delay_ms
         if self._cleaner is not None:
             self._cleaner.reconfigure(now)
 
-    def _apply_broker_config(self, each: UnifiedLog, config: BrokerConfig) -> None:
+    def _apply_broker_config(self, topic_partition: TopicPartition, config: BrokerConfig) -> None:
+        """Blocks."""
+        topic_config = None
         try:
-            each.apply_config(self._topic_config(each.topic_partition.topic))
+            topic_config = self._topic_config(topic_partition.topic)
         except InvalidConfig as error:
             log.error("%s", error)
-        each.producers.expiration_ms = config.producer_id_expiration_ms
+        # Looked up behind that: a copy that was begun meanwhile has what the log had until now, or took its place.
+        for logs in (self._logs, self._future_logs):
+            if topic_partition in logs:
+                each = logs[topic_partition]
+                if topic_config is not None:
+                    each.apply_config(topic_config)
+                each.producers.expiration_ms = config.producer_id_expiration_ms
 
     def live_log_dirs(self) -> list[str]:
         return [str(data_dir.path) for data_dir in self._live()]

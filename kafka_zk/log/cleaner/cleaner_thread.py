@@ -108,6 +108,7 @@ class CleanerThread:
         cleaning = Cleaning(
             log,
             chosen.offsets,
+            chosen.truncations,
             cleaner_id=self._number,
             settings=self._settings,
             helper=self._helper,

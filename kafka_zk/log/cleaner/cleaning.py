@@ -55,12 +55,16 @@ T = TypeVar("T")
 
 
 class Cleaning:
-    """`rest_after(bytes)` is called after each stretch; it blocks if there must be a rest."""
+    """`truncations`: those of the log when `offsets` were decided on.
+
+    `rest_after(bytes)` is called after each stretch; it blocks if there must be a rest.
+    """
 
     def __init__(
         self,
         log: UnifiedLog,
         offsets: OffsetsToClean,
+        truncations: int,
         *,
         cleaner_id: int,
         settings: CleanerSettings,
@@ -78,7 +82,7 @@ class Cleaning:
         self._name = str(log.topic_partition)
         self._began_ms = log.log_dir.clock.monotonic_ms()
         self._now_ms = log.log_dir.clock.wall_ms()
-        self._truncations = log.truncations
+        self._truncations = truncations
         self.stats = CleanerStats()
 
     def run(self) -> int:
@@ -87,7 +91,7 @@ class Cleaning:
         Raises CleaningAborted, SegmentOverflow (nothing changed since the last swap), KafkaStorageError, OSError, and
         what bad bytes raise: CorruptMessage, InvalidRecord, UnknownServerError.
         """
-        self._check()  # It may have been deleted since it was chosen.
+        self._check()  # It may have been deleted, or truncated, since it was chosen.
         log, clock = self._log, self._log.log_dir.clock
         log_lines.info("%s Beginning cleaning of log %s", self._prefix, self._name)
         segments = list(log.segments)

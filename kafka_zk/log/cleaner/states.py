@@ -2,9 +2,9 @@
 
 Role        Acts, on the loop: looks at the logs, decides by choosing.py, keeps the checkpoints right.
 Invariants  A log is in one cleaner's hands at a time, or in those of retention, so that nobody takes segments away
-            that somebody cleans; no cleaner has one that is copied elsewhere. One whose cleaning failed is left alone
-            until the next start; the others go on. A truncation that reaches below the checkpoint takes it back to the
-            active segment.
+            that somebody cleans; no cleaner has one that is copied elsewhere, or was truncated since it was looked at.
+            One whose cleaning failed is left alone until the next start; the others go on. A truncation that reaches
+            below the checkpoint takes it back to the active segment.
 Source      Kafka 3.9 LogCleanerManager; LogManager.maybeTruncateCleanerCheckpointToActiveSegmentBaseOffset.
 """
 
@@ -38,6 +38,8 @@ class LogToClean(NamedTuple):
 
     log: UnifiedLog
     offsets: OffsetsToClean
+    truncations: int
+    """Of the log when it was looked at: after another one the offsets say nothing."""
 
 
 class CannotChoose(Exception):
@@ -65,24 +67,25 @@ class CleanerStates:
     def take_filthiest(self) -> LogToClean | None:
         """Blocks. The log that is most worth cleaning; None when none is. Raises CannotChoose."""
         now_ms = self.last_run_ms = self._clock.wall_ms()
-        found: list[tuple[UnifiedLog, Dirt]] = []
+        found: list[tuple[LogToClean, Dirt]] = []
         for log in in_rounds(self._at_hand(), LOGS_A_ROUND):
             if not log.is_closed:
-                dirt = self._look_at(log, now_ms)
-                if dirt is not None:
-                    found.append((log, dirt))
-        found = [(log, dirt) for log, dirt in found if dirt.total_bytes and self._is_free(log)]
+                looked_at = self._look_at(log, now_ms)
+                if looked_at is not None:
+                    found.append(looked_at)
+        found = [(seen, dirt) for seen, dirt in found if dirt.total_bytes and self._is_free(seen)]
         self.max_dirty_ratio = max((dirt.cleanable_ratio for _, dirt in found), default=0.0)
         self.max_compaction_delay_ms = max((dirt.compaction_delay_ms for _, dirt in found), default=0)
         chosen = filthiest(found)
         if chosen is None:
             return None
-        log, dirt = chosen
-        self._in_hand.add(log)
-        return LogToClean(log, dirt.offsets)
+        seen, _ = chosen
+        self._in_hand.add(seen.log)
+        return seen
 
-    def _is_free(self, log: UnifiedLog) -> bool:
-        return log not in self._in_hand and not log.is_copied
+    def _is_free(self, seen: LogToClean) -> bool:
+        log = seen.log
+        return log not in self._in_hand and not log.is_copied and log.truncations == seen.truncations
 
     def pause(self, log: UnifiedLog) -> None:
         """Blocks until a swap of segments under way has ended; the cleaning that it belongs to is given up."""
@@ -154,9 +157,9 @@ class CleanerStates:
         not_at_hand = self._in_hand | self._uncleanable
         return [log for log in compacted if log not in not_at_hand]
 
-    def _look_at(self, log: UnifiedLog, now_ms: int) -> Dirt | None:
-        """None for a log whose directory just failed. Raises CannotChoose."""
-        checkpoint = self.checkpoints.get(log.topic_partition, log.log_dir)
+    def _look_at(self, log: UnifiedLog, now_ms: int) -> tuple[LogToClean, Dirt] | None:
+        """Blocks. None for a log whose directory just failed. Raises CannotChoose."""
+        truncations, checkpoint = log.truncations, self.checkpoints.get(log.topic_partition, log.log_dir)
         try:
             with log.log_dir.guard(f"Failed to calculate log cleaning stats for partition {log.topic_partition}"):
                 facts = facts_of(log)
@@ -168,7 +171,7 @@ class CleanerStates:
             return None
         except Exception as error:
             raise CannotChoose(log) from error
-        return dirt
+        return LogToClean(log, dirt.offsets, truncations), dirt
 
     def _tell_of_reset(
         self, log: UnifiedLog, offsets: OffsetsToClean, checkpoint: int | None, *, is_expected: bool

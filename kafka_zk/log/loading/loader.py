@@ -311,15 +311,7 @@ class LogLoader:
 
     def _recover(self, segment: LogSegment) -> int:
         """Check and rebuild one segment, and remember the producers at its end; the bytes that went."""
-        self.producers.state.clear(-1)
-        rebuild_producers(
-            self.producers,
-            self.segments,
-            log_start_offset=self.log_start_offset,
-            end_offset=segment.base_offset,
-            now_ms=self.now_ms,
-            after_clean_stop=False,
-        )
+        self._remember_producers_before(segment)
         lost_bytes = recover_segment(segment, self.producers, self.epochs, self.breathe)
         if lost_bytes:
             self.sync_later(segment.file.path)
@@ -328,6 +320,28 @@ class LogLoader:
         # There may be thousands to recover, and few descriptors.
         segment.close_if_idle()
         return lost_bytes
+
+    def _remember_producers_before(self, segment: LogSegment) -> None:
+        """Bring the producers to its start. Behind the segment that was recovered just now they stand there already.
+
+        A disk without room takes no snapshots: each segment would have all that lie before it read again.
+        """
+        state, start = self.producers.state, segment.base_offset
+        is_behind_last = self._recovered is not None and self._recovered[1] == state.map_end_offset == start
+        if is_behind_last and start > self.log_start_offset:
+            # As a snapshot at `start` would have them.
+            state.on_high_watermark(start)
+            state.remove_expired(self.now_ms, self.producers.expiration_ms)
+            return
+        state.clear(-1)
+        rebuild_producers(
+            self.producers,
+            self.segments,
+            log_start_offset=self.log_start_offset,
+            end_offset=start,
+            now_ms=self.now_ms,
+            after_clean_stop=False,
+        )
 
     def _splitting(self, step: Callable[[], None]) -> bool:
         """Whether `step` came to its end; else a segment was split, and it is to be taken again. Raises OSError."""

@@ -87,7 +87,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a log that is deleted before its cleaning begins takes no healthy directory offline",
         file="kafka_zk/log/cleaner/cleaning.py",
-        old="        self._check()  # It may have been deleted since it was chosen.\n",
+        old="        self._check()  # It may have been deleted, or truncated, since it was chosen.\n",
         new="",
         tests="tests/unit/log/cleaner/test_deletions_meet_cleanings.py -k not_looked_into",
     ),
@@ -108,8 +108,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a copy that begins while the broker's configuration changes follows it, too",
         file="kafka_zk/log/manager.py",
-        old="            for logs in (self._logs, self._future_logs):\n                if topic_partition in logs:\n",
-        new="            for logs in (self._logs,):\n                if topic_partition in logs:\n",
+        old="        for logs in (self._logs, self._future_logs):\n            if topic_partition in logs:\n",
+        new="        for logs in (self._logs,):\n            if topic_partition in logs:\n",
         tests="tests/unit/replication/test_moves_meet_configs.py",
     ),
     Mutant(
@@ -139,5 +139,35 @@ MUTANTS: tuple[Mutant, ...] = (
         old="            if error.errno == errno.ENOSPC:\n",
         new="            if not error.errno:\n",
         tests="tests/unit/log/test_full_disks.py -k sentence",
+    ),
+    Mutant(
+        breaks="a log that is truncated while others are looked at is not cleaned by what was seen before",
+        file="kafka_zk/log/cleaner/states.py",
+        old=" and not log.is_copied and log.truncations == seen.truncations\n",
+        new=" and not log.is_copied\n",
+        tests="tests/unit/log/cleaner/test_log_cleaner.py -k truncated_while_others",
+    ),
+    Mutant(
+        breaks="a cleaning uses no offsets from before a truncation",
+        file="kafka_zk/log/cleaner/cleaning.py",
+        old="        self._truncations = truncations\n",
+        new="        self._truncations = log.truncations\n",
+        tests="tests/unit/log/cleaner/test_log_cleaner.py -k before_its_cleaning",
+    ),
+    Mutant(
+        breaks="a log that is moved while its topic's overrides are read has the broker's new defaults",
+        file="kafka_zk/log/manager.py",
+        old="        try:\n            topic_config = self._topic_config(topic_partition.topic)\n",
+        new="        before = self._logs.get(topic_partition)\n        try:\n"
+        "            topic_config = self._topic_config(topic_partition.topic)\n"
+        "            if self._logs.get(topic_partition) is not before:\n                return\n",
+        tests="tests/unit/replication/test_moves_meet_configs.py -k move_that_ends",
+    ),
+    Mutant(
+        breaks="a start on a full disk reads no segment again for each one behind it",
+        file="kafka_zk/log/loading/loader.py",
+        old="        if is_behind_last and start > self.log_start_offset:\n",
+        new="        if False:\n",
+        tests="tests/unit/log/test_full_disks.py -k reads_no_segment_again",
     ),
 )

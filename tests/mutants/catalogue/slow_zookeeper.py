@@ -162,10 +162,24 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/broker/test_topic_configs.py -k start_is_over",
     ),
     Mutant(
+        breaks="configs that are read amid the deletion of their topic are not those of the next of its name",
+        file="kafka_zk/broker/topic_configs.py",
+        old="            for topic in known - with_logs():\n",
+        new="            for topic in ():\n",
+        tests="tests/unit/broker/test_topic_configs.py -k amid_a_deletion",
+    ),
+    Mutant(
+        breaks="configs that are read while the last log of a deleted topic goes are not kept",
+        file="kafka_zk/broker/topic_configs.py",
+        old="            if found.version is not None and is_latest:\n",
+        new="            if found.version is not None:\n",
+        tests="tests/unit/broker/test_topic_configs.py -k while_the_last_log",
+    ),
+    Mutant(
         breaks="of a topic that is gone no configs are kept for the next of its name",
         file="kafka_zk/broker/topic_configs.py",
-        old="            if found.version is not None:\n",
-        new="            if True:\n",
+        old="            if found.version is not None and is_latest:\n",
+        new="            if is_latest:\n",
         tests="tests/unit/broker/test_topic_configs.py -k without_a_znode",
     ),
     Mutant(

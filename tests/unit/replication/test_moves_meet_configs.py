@@ -1,4 +1,4 @@
-"""A move between log directories that begins while the broker's configuration changes."""
+"""A move between log directories that begins or ends while the broker's configuration changes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import TypeVar
 from uuid import UUID
 
 import gevent
+from gevent.event import Event
 from gevent.threadpool import ThreadPool
 
+from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.pools import LogPools
 from kafka_zk.protocol.types import TopicPartition
 from tests.unit.log.given import manager_on, topic_config
@@ -39,4 +41,49 @@ def test_a_copy_that_begins_while_the_defaults_change_follows_the_new_ones(tmp_p
     copy = manager.get_future_log(log.topic_partition)
     assert copy is not None
     assert (log.config.retention_ms, copy.config.retention_ms) == (5, 5)
+    manager.shutdown()
+
+
+def test_a_move_that_ends_while_the_defaults_change_leaves_the_new_ones(tmp_path: Path) -> None:
+    """ZooKeeper is asked for the topic's overrides meanwhile."""
+    folders, moved = (tmp_path / "one", tmp_path / "other"), TopicPartition("moved", 0)
+    manager = manager_on(*folders)
+    manager.startup()
+    log = manager.get_or_create_log(moved, topic_id=UUID(int=1), is_new=True)
+    target = next(folder for folder in folders if folder != log.log_dir.path)
+    copy = manager.create_future_log(moved, str(target))
+    is_asked, may_answer = Event(), Event()
+
+    def topic_config_of(topic: str) -> LogConfig:
+        is_asked.set()
+        assert may_answer.wait(60)
+        return topic_config(retention_ms=5)
+
+    manager._topic_config = topic_config_of
+    changing = gevent.spawn(manager.broker_config_changed, manager._config)
+    assert is_asked.wait(60)
+    assert manager.put_in_place(moved, lambda before, now: True, lambda log: None)
+    may_answer.set()
+    changing.get(timeout=60)
+    assert manager.get_log(moved) is copy
+    assert copy.config.retention_ms == 5
+    manager.shutdown()
+
+
+def test_a_log_that_is_deleted_while_the_defaults_change_is_not_asked_for(tmp_path: Path) -> None:
+    """What ZooKeeper still has of its topic would be kept for the next one of the name."""
+    manager, asked = manager_on(tmp_path / "one"), list[str]()
+    manager.startup()
+    for topic in ("first", "deleted"):
+        manager.get_or_create_log(TopicPartition(topic, 0), topic_id=UUID(int=1), is_new=True)
+
+    def topic_config_of(topic: str) -> LogConfig:
+        asked.append(topic)
+        if topic == "first":
+            manager.delete_log(TopicPartition("deleted", 0))
+        return topic_config()
+
+    manager._topic_config = topic_config_of
+    manager.broker_config_changed(manager._config)
+    assert asked == ["first"]
     manager.shutdown()

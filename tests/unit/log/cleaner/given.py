@@ -102,6 +102,7 @@ def cleaning_of(
     return Cleaning(
         log,
         dirt_of(facts_of(log), checkpoint, now_ms).offsets,
+        log.truncations,
         cleaner_id=0,
         settings=settings,
         helper=helper or HereAndNow(),

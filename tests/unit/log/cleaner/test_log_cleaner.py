@@ -13,13 +13,15 @@ import pytest
 from kafka_zk.clock import SimClock, SystemClock
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.append import rolling
+from kafka_zk.log.cleaner import states
+from kafka_zk.log.cleaner.cleaner_thread import CleanerThread
 from kafka_zk.log.files import names
 from kafka_zk.log.files.checkpoint import MalformedCheckpoint, encode_offsets, read_offsets
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
-from tests.unit.log.cleaner.given import interrupted
+from tests.unit.log.cleaner.given import HereAndNow, interrupted
 from tests.unit.log.given import all_records, manager_on, produced, topic_config
 
 TP = TopicPartition("compacted", 0)
@@ -340,18 +342,67 @@ def test_the_cleaner_takes_no_log_that_retention_is_at(tmp_path: Path) -> None:
     manager = manager_on(tmp_path / "data", configs=configs, clock=clock)
     manager.startup()
     assert manager._cleaner is not None
-    states = manager._cleaner._states
+    cleaner_states = manager._cleaner._states
     log = manager.get_or_create_log(TP, topic_id=NULL_UUID, is_new=True)
     given_updates(log)
     with log.turn:
         retaining = gevent.spawn(manager.clean_up_logs)
         eventually(lambda: log.turn._waiting, "retention is about to choose")
         manager.update_topic_config(TP.topic, COMPACT)
-        assert states.take_filthiest() is None
+        assert cleaner_states.take_filthiest() is None
     retaining.join()
-    taken = states.take_filthiest()
+    taken = cleaner_states.take_filthiest()
     assert taken is not None and taken.log is log
     manager.shutdown()
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> Iterator[LogManager]:
+    """With a dirty log, and a cleaner that does nothing by itself: by its clock no time passes."""
+    manager = manager_on(tmp_path / "data", configs={TP.topic: COMPACT}, clock=SimClock())
+    manager.startup()
+    given_updates(manager.get_or_create_log(TP, topic_id=NULL_UUID, is_new=True))
+    yield manager
+    manager.shutdown()
+
+
+def thread_of(manager: LogManager) -> CleanerThread:
+    assert manager._cleaner is not None
+    return manager._cleaner._threads[0]
+
+
+def truncate_and_grow(log: UnifiedLog) -> None:
+    """As a follower of a leader that was elected uncleanly: what comes behind offset 20 is not committed."""
+    log.truncate_to(20)
+    for number in range(20, 80):
+        log.append_as_leader(produced(f"new{number}", keys=[b"k%d" % (number % 3)]), leader_epoch=1)
+
+
+def test_a_log_that_is_truncated_while_others_are_looked_at_is_not_chosen(
+    idle: LogManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (log,) = idle.all_logs()
+
+    def in_rounds(logs: list[UnifiedLog], count: int) -> Iterator[UnifiedLog]:
+        yield from logs
+        if count == states.LOGS_A_ROUND:
+            truncate_and_grow(log)
+
+    monkeypatch.setattr(states, "in_rounds", in_rounds)
+    assert thread_of(idle)._states.take_filthiest() is None
+
+
+def test_a_log_that_is_truncated_before_its_cleaning_begins_keeps_what_is_committed(
+    idle: LogManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (log,), thread = idle.all_logs(), thread_of(idle)
+    monkeypatch.setattr(thread, "_helper", HereAndNow())
+    chosen = thread._states.take_filthiest()
+    assert chosen is not None
+    truncate_and_grow(log)
+    thread._clean(chosen)
+    log.truncate_to(20)
+    assert values(log) == {b"k0": b"v18", b"k1": b"v19", b"k2": b"v17"}
 
 
 def test_a_deleted_log_leaves_the_checkpoint(house: House) -> None:
