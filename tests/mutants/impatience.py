@@ -14,7 +14,7 @@ import gevent
 import pytest
 
 LIMIT_S = 15.0
-OF_SECONDS = ("tests/unit/", "tests/simulation/", "tests/crash/")
+OF_SECONDS = ("tests/unit/", "tests/simulation/", "tests/crash/", "tests/integration/network/")
 
 
 class StandsStill(BaseException):

@@ -214,8 +214,9 @@ class Fetcher:
             state.preferred_replica = None
             self._back_off([partition])
         elif code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            if self._network.metadata.snapshot.leader_of(partition) != node_id:
-                # It may lack what the leader has, who is asked next.
+            if state.preferred_replica == node_id or self._network.metadata.snapshot.leader_of(partition) != node_id:
+                # It may lack what the leader has, who is asked next. So may one that was asked as a follower and leads
+                # by now.
                 state.preferred_replica = None
             elif state.position is None or state.position.offset != want.fetch_offset:
                 log.debug("Discarding stale fetch response for partition %s", partition)

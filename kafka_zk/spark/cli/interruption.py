@@ -25,8 +25,8 @@ SCRATCH = "kafka-pipeline-"
 LINE = "kafka-pipeline.sh: interrupted; the same command goes on from here."
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 LIMIT_S = 5.0
-_begun = threading.Event()
 """What is not done by then stays undone: a line that nobody reads, files in a folder that cannot be deleted."""
+_begun = threading.Event()
 
 
 def end_on_interrupt(scratch: Path) -> None:

@@ -258,6 +258,20 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/client/consumer/test_rebalance.py -k another_took",
     ),
     Mutant(
+        breaks="a static member whose name another took does not take it back",
+        file="kafka_zk/client/consumer/group/membership.py",
+        old="frozenset({ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID})",
+        new="frozenset({ErrorCode.ILLEGAL_GENERATION})",
+        tests="tests/unit/client/consumer/test_rebalance.py -k another_took",
+    ),
+    Mutant(
+        breaks="a static member that hears while it joins that another took its name reads nothing on",
+        file="kafka_zk/client/consumer/group/membership.py",
+        old="        if code == ErrorCode.FENCED_INSTANCE_ID:\n",
+        new="        if code < ErrorCode.UNKNOWN_SERVER_ERROR:\n",
+        tests="tests/unit/client/consumer/test_rebalance.py -k another_took",
+    ),
+    Mutant(
         breaks="the heart goes on while the member may be in the group",
         file="kafka_zk/client/consumer/group/coordinator_link.py",
         old="        elif answer.error_code in _NOT_IN_THE_GROUP and",
@@ -267,9 +281,16 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a follower cannot tell that an offset is out of range",
         file="kafka_zk/client/consumer/fetcher.py",
-        old="            if self._network.metadata.snapshot.leader_of(partition) != node_id:\n",
-        new="            if state.preferred_replica == node_id:\n",
+        old="node_id or self._network.metadata.snapshot.leader_of(partition) != node_id:\n",
+        new="node_id:\n",
         tests="tests/unit/client/consumer/test_fetcher.py -k cannot_tell",
+    ),
+    Mutant(
+        breaks="a follower that leads by the time its answer is taken could not tell that an offset is out of range",
+        file="kafka_zk/client/consumer/fetcher.py",
+        old="            if state.preferred_replica == node_id or self",
+        new="            if self",
+        tests="tests/unit/client/consumer/test_fetcher.py -k could_not_tell",
     ),
     Mutant(
         breaks="a position in doubt is told when its leader was asked",

@@ -134,9 +134,37 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what a broker has not heard of yet is not gone from a stream",
         file="kafka_zk/spark/sources/kafka/planner.py",
-        old="            if is_last or set(found).issuperset(known):\n",
-        new="            if is_last or known:\n",
+        old="                if is_last or not missing:\n",
+        new="                if is_last or known:\n",
         tests="tests/unit/spark/sources/test_planning.py -k not_heard_of_yet",
+    ),
+    Mutant(
+        breaks="what a stream names and has read is there though a broker has not heard of it yet",
+        file="kafka_zk/spark/sources/kafka/planner.py",
+        old="                if is_last or not error.may_come(since.offsets):\n",
+        new="                if is_last or error.may_come(()) is False:\n",
+        tests="tests/unit/spark/sources/test_planning.py -k named_and_was_read",
+    ),
+    Mutant(
+        breaks="a topic of a pattern that one broker lists and another has not heard of is waited for",
+        file="kafka_zk/spark/sources/kafka/planner.py",
+        old="        return not is_named or any(",
+        new="        return is_named and any(",
+        tests="tests/unit/spark/sources/test_planning.py -k one_broker_lists",
+    ),
+    Mutant(
+        breaks="what is gone is waited for once while there is too little to read",
+        file="kafka_zk/spark/sources/kafka/planner.py",
+        old="                    self._gone |= missing\n",
+        new="",
+        tests="tests/unit/spark/sources/test_planning.py -k waited_for_once",
+    ),
+    Mutant(
+        breaks="what was available is looked up when it is known what a stream has read",
+        file="kafka_zk/spark/sources/kafka/stream_reader.py",
+        old="            self._target = NOWHERE\n",
+        new="            raise\n",
+        tests="tests/unit/spark/sources/test_planning.py -k named_and_was_read",
     ),
     Mutant(
         breaks="what was available is looked up again where a broker had not heard of all",
@@ -164,7 +192,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/spark/jobs/file_store.py",
         old='folder.startswith(f"{root}/")',
         new="folder.startswith(root)",
-        tests="tests/unit/spark/test_own_notes.py -k is_read",
+        tests="tests/unit/spark/test_own_notes.py -k hidden",
     ),
     Mutant(
         breaks="an ingest that was cut off sees that a batch of its topic lost records",

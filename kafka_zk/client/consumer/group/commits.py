@@ -130,7 +130,7 @@ class Commits:
             return _rebalancing()
         elif code in _FENCED:
             if identity == self._membership.identity and identity.has_generation:
-                self._membership.forget(f"encountered {code.name} from OffsetCommit response")
+                self._membership.forget(f"encountered {code.name} from OffsetCommit response", code)
                 self._link.beat_as(None)
             return CommitFailed()
         return error_class_for(code)()

@@ -3,6 +3,7 @@
 Role        Pure. Owned by the thread that calls the consumer; heartbeats only read `identity`.
 Invariants  Nothing is committed, and no heartbeat sent, under an identity that the coordinator has refused.
             A member that lost its identity owns nothing any more.
+            A static member whose name another took keeps its member id: joining without one would take the name back.
             An answer to a request of an earlier attempt changes nothing.
 Source      AbstractCoordinator (JoinGroupResponseHandler, SyncGroupResponseHandler, HeartbeatResponseHandler).
 """
@@ -53,6 +54,7 @@ class Outcome(Enum):
 
 _ELSEWHERE = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR, ErrorCode.NETWORK_EXCEPTION})
 _FORGOTTEN = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
+_KEEPS_MEMBER_ID = frozenset({ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID})
 
 
 class Membership:
@@ -102,7 +104,7 @@ class Membership:
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self.forget(f"encountered {code_of(code).name} from JoinGroup response")
             return Outcome.REJOIN_NOW
-        self._fail(f"rebalance failed due to {code_of(code).name}")
+        self._fail_by(code, f"rebalance failed due to {code_of(code).name}")
         return self._outcome(code, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REBALANCE_IN_PROGRESS)
 
     def on_synced(self, attempt: int, answer: SyncGroupResponse) -> Outcome:
@@ -114,9 +116,9 @@ class Membership:
             self.state = MemberState.STABLE
             return Outcome.PROCEED
         if code in _FORGOTTEN:
-            self.forget(f"encountered {code_of(code).name} from SyncGroup response")
+            self.forget(f"encountered {code_of(code).name} from SyncGroup response", code)
             return Outcome.REJOIN_NOW
-        self._fail(f"sync failed due to {code_of(code).name}")
+        self._fail_by(code, f"sync failed due to {code_of(code).name}")
         return self._outcome(code, ErrorCode.REBALANCE_IN_PROGRESS)
 
     def on_disconnected(self, attempt: int) -> None:
@@ -133,18 +135,18 @@ class Membership:
                 self.request_rejoin("group is already rebalancing")
             return Outcome.PROCEED
         if error_code in _FORGOTTEN:
-            self.forget(f"encountered {code_of(error_code).name} from heartbeat")
+            self.forget(f"encountered {code_of(error_code).name} from heartbeat", error_code)
             return Outcome.REJOIN_NOW
         if error_code in _ELSEWHERE:
             return Outcome.FIND_COORDINATOR
         if error_code == ErrorCode.FENCED_INSTANCE_ID:
-            # The program is told. Should it poll on, it must not read what is another's.
-            self.forget("encountered FENCED_INSTANCE_ID from heartbeat")
+            # The program is told. Should it poll on, it must not read what is another's, and is told again.
+            self.forget("encountered FENCED_INSTANCE_ID from heartbeat", error_code)
         return Outcome.FATAL
 
-    def forget(self, reason: str) -> None:
+    def forget(self, reason: str, error_code: int = ErrorCode.UNKNOWN_MEMBER_ID) -> None:
         """The coordinator does not know this member, or this generation, any more: what it owned is lost."""
-        member_id = self.identity.member_id if "ILLEGAL_GENERATION" in reason else NO_MEMBER
+        member_id = self.identity.member_id if error_code in _KEEPS_MEMBER_ID else NO_MEMBER
         self.identity = Identity(NO_GENERATION, member_id)
         self.state = MemberState.UNJOINED
         self.lost = True
@@ -157,6 +159,12 @@ class Membership:
         self.state = MemberState.UNJOINED
         self.rejoin_needed = True
         self.attempt += 1
+
+    def _fail_by(self, code: int, reason: str) -> None:
+        if code == ErrorCode.FENCED_INSTANCE_ID:
+            self.forget(reason, code)
+        else:
+            self._fail(reason)
 
     def _fail(self, reason: str) -> None:
         self.state = MemberState.UNJOINED

@@ -35,12 +35,29 @@ NOWHERE = StreamOffsets({})
 log = logging.getLogger(__name__)
 
 
+class NotThere(SourceError):
+    """A subscription names what the broker that was asked does not know: there is none, or it has just started."""
+
+    def __init__(self, message: str, topics: Collection[str] = (), partitions: Collection[TopicPartition] = ()) -> None:
+        """Without topics and partitions: brokers do not agree yet about what there is."""
+        super().__init__(message)
+        self._topics = topics
+        self._partitions = partitions
+
+    def may_come(self, seen: Collection[TopicPartition]) -> bool:
+        """Whether some of what is missing is among what was `seen` before, or about to be agreed about."""
+        is_named = bool(self._topics or self._partitions)
+        return not is_named or any(each.topic in self._topics or each in self._partitions for each in seen)
+
+
 class Planner:
     """Close it, or use it in a `with`. Connects on first use."""
 
     def __init__(self, settings: ReadSettings) -> None:
         self._settings = settings
         self._admin: AdminClient | None = None
+        self._gone: set[TopicPartition] = set()
+        """What was waited for in vain: a look that names it again does not wait again."""
 
     def __enter__(self) -> Planner:
         return self
@@ -55,7 +72,7 @@ class Planner:
 
     # --- partitions --------------------------------------------------------------------------------------------------
 
-    def partitions(self) -> tuple[list[TopicPartition], dict[str, str]]:
+    def _partitions(self) -> tuple[list[TopicPartition], dict[str, str]]:
         """Blocks. What the subscription means now, and the ids of those topics that have one. Raises SourceError."""
         wanted = self._settings.subscription
         try:
@@ -63,29 +80,38 @@ class Planner:
             described = self._described(topics)
         except UnknownTopicOrPartition:
             missing = sorted(set(topics) - self._existing())
-            raise SourceError(f"There is no topic {', '.join(missing) or wanted} in the cluster ({wanted}).") from None
+            named = () if wanted.pattern else missing
+            message = f"There is no topic {', '.join(missing) or wanted} in the cluster ({wanted})."
+            raise NotThere(message, topics=named) from None
         except (BrokerError, KafkaException) as error:
             raise self._failed("topics could not be described", error) from error
         there = [TopicPartition(name, each.partition) for name, topic in described.items() for each in topic.partitions]
         if wanted.assigned:
             missing_partitions = sorted(set(wanted.assigned) - set(there))
             if missing_partitions:
-                raise SourceError(
-                    f"There is no partition {', '.join(map(str, missing_partitions))} in the cluster ({wanted})."
-                )
+                message = f"There is no partition {', '.join(map(str, missing_partitions))} in the cluster ({wanted})."
+                raise NotThere(message, partitions=missing_partitions)
         ids = {name: uuid_to_base64(topic.topic_id) for name, topic in described.items() if topic.topic_id != NULL_UUID}
         return sorted(each for each in there if wanted.has(each)), ids
 
-    def _partitions_since(self, since: StreamOffsets) -> tuple[list[TopicPartition], dict[str, str]]:
-        """Blocks. As `partitions`. A broker that has just started, or is slow, has not heard of all yet: those where
-        the query was are asked for as long as a request may take before they count as gone."""
+    def partitions_since(self, since: StreamOffsets) -> tuple[list[TopicPartition], dict[str, str]]:
+        """Blocks. As `_partitions`. A broker that has just started, or is slow, has not heard of all yet: those where
+        the query was are asked for as long as a request may take before they count as gone. Raises SourceError."""
         deadline_s = self._deadline_s()
         while True:
             is_last = time.monotonic() >= deadline_s
-            found, ids = self.partitions()
-            known = filter(self._settings.subscription.has, since.without(since.replaced(ids)).offsets)
-            if is_last or set(found).issuperset(known):
-                return found, ids
+            try:
+                found, ids = self._partitions()
+            except NotThere as error:
+                if is_last or not error.may_come(since.offsets):
+                    raise
+            else:
+                known = set(filter(self._settings.subscription.has, since.without(since.replaced(ids)).offsets))
+                self._gone.difference_update(found)
+                missing = known - self._gone.union(found)
+                if is_last or not missing:
+                    self._gone |= missing
+                    return found, ids
             time.sleep(RETRY_S)
 
     def _deadline_s(self) -> float:
@@ -122,11 +148,11 @@ class Planner:
 
         A leader tells where its log ends, not of which topic: so the topics are looked at before and after.
         """
-        partitions, ids = self._partitions_since(since)
+        partitions, ids = self.partitions_since(since)
         while True:
             latest = self.latest(partitions)
             before = (partitions, ids)
-            partitions, ids = self._partitions_since(StreamOffsets(latest, ids))
+            partitions, ids = self.partitions_since(StreamOffsets(latest, ids))
             if (partitions, ids) == before:
                 return StreamOffsets(latest, ids)
 

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from kafka_zk.spark.sources.kafka.planner import NOWHERE, Offsets, Planner
+from kafka_zk.spark.sources.kafka.planner import NOWHERE, NotThere, Offsets, Planner
 from kafka_zk.spark.sources.kafka.reading import KafkaInputPartition, input_partitions, read_piece
 from kafka_zk.spark.sources.kafka.settings import ReadSettings
 from kafka_zk.spark.sources.ranges import limited
@@ -35,6 +35,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._settings = settings
         self._planner = Planner(settings)
         self._target: StreamOffsets | None = None
+        self._seen = NOWHERE
+        """What `latestOffset` found last."""
         self._last_trigger_s = time.monotonic()
 
     def __getstate__(self) -> ReadSettings:
@@ -63,7 +65,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Where the next micro-batch ends; `start` itself while there is too little to read."""
         since = decode(start)
-        found = self._ends(since)
+        self._seen = found = self._ends(since)
         ends = dict(found.offsets)
         begins = self._with_new_partitions(self._still_there(since, found), ends)
         if self._target is None and not isinstance(limit, ReadAllAvailable) and self._is_too_little(begins, ends):
@@ -75,10 +77,14 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """What is there now is all that the query reads."""
-        self._target = self._planner.ends()
+        try:
+            self._target = self._planner.ends()
+        except NotThere:
+            # A broker that has just started may lack what the query has read. It is looked up when that is known.
+            self._target = NOWHERE
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        return self._ends().encode()
+        return self._ends(self._seen).encode()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[KafkaInputPartition]:
         """The pieces of one micro-batch. Raises DataLossError, SourceError."""
@@ -86,7 +92,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if since == until:
             return []
         starts = self._still_there(since, until)
-        gone_since_planned = until.replaced(self._planner.partitions()[1])
+        gone_since_planned = until.replaced(self._planner.partitions_since(until)[1])
         for topic in gone_since_planned:
             self._planner.made_anew(topic)
         starts = {each: offset for each, offset in starts.items() if each.topic not in gone_since_planned}

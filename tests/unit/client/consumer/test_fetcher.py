@@ -86,6 +86,17 @@ def test_a_follower_cannot_tell_that_an_offset_is_out_of_range(is_preferred: boo
     assert state.position is None
 
 
+def test_a_follower_that_leads_by_the_time_its_answer_is_taken_could_not_tell_either() -> None:
+    fetcher, subscriptions = fetcher_at(5)
+    subscriptions.default_strategy = ResetStrategy.LATEST
+    state = subscriptions.of(T0)
+    state.preferred_replica = 1
+    take_out_of_range(fetcher, 5, node_id=1)
+    assert (state.position, state.preferred_replica) == (FetchPosition(5), None), "it is asked again, as the leader"
+    take_out_of_range(fetcher, 5, node_id=1)
+    assert state.position is None
+
+
 def test_what_gives_no_record_is_passed_once_however_often_a_poll_fails() -> None:
     """Else a partition that fails in every poll would keep another from getting past an aborted transaction."""
     fetcher, subscriptions = fetcher_at(5)

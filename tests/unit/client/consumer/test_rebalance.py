@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from kafka_zk.client.addresses import Address
+from kafka_zk.client.consumer.assignors import Assignor
 from kafka_zk.client.consumer.assignors.range import RangeAssignor
 from kafka_zk.client.consumer.assignors.sticky import CooperativeStickyAssignor
 from kafka_zk.client.consumer.group.coordinator_link import CoordinatorLink
@@ -269,18 +270,39 @@ def test_a_cooperative_member_that_is_forgotten_while_it_joins_reads_nothing_on(
     assert [name for name, _ in member.link.asked] == ["JoinGroupRequest"]
 
 
-def test_a_static_member_whose_name_another_took_reads_nothing_on() -> None:
-    member = Member(RangeAssignor(), replace(SETTINGS, group_instance_id="static"))
+@pytest.mark.parametrize("assignor", [RangeAssignor, CooperativeStickyAssignor])
+@pytest.mark.parametrize("step", ["join", "sync", "heartbeat"])
+def test_a_static_member_whose_name_another_took_reads_nothing_on(step: str, assignor: type[Assignor]) -> None:
+    member = Member(assignor(), replace(SETTINGS, group_instance_id="static"))
     member.rebalance.listener = listener = Losing()
     member.advance()
     member.be_given(1, T0)
     member.advance()
-    member.rebalance._on_beat(member.rebalance._membership.identity, ErrorCode.FENCED_INSTANCE_ID)
+    if step == "heartbeat":
+        member.rebalance._on_beat(member.rebalance._membership.identity, ErrorCode.FENCED_INSTANCE_ID)
+    else:
+        member.rebalance._membership.request_rejoin("test")
+        member.advance()
+        fenced = ErrorCode.FENCED_INSTANCE_ID
+        if step == "join":
+            member.link.answer("JoinGroupRequest", JoinGroupResponse(error_code=fenced))
+        else:
+            member.link.answer("JoinGroupRequest", JoinGroupResponse(generation_id=2, member_id="me", leader="other"))
+            member.link.answer("SyncGroupRequest", SyncGroupResponse(error_code=fenced))
+        member.clock.advance(1)
     with pytest.raises(FencedInstanceId):
         member.advance()
     member.advance()
-    assert (listener.lost, member.subscriptions.assigned) == ([T0], [])
-    assert [name for name, _ in member.link.asked] == ["JoinGroupRequest"], "who polls on wants its name back"
+    is_eager = assignor is RangeAssignor
+    given_up = [] if is_eager and step != "heartbeat" else [T0]
+    assert (listener.lost, member.subscriptions.assigned) == (given_up, []), "an eager one gave all up to join"
+    assert member.rebalance._membership.identity == Identity(-1, "me"), "to join without it would take the name back"
+    for _ in range(2):
+        member.link.answer("JoinGroupRequest", JoinGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
+        member.clock.advance(1)
+        with pytest.raises(FencedInstanceId):
+            member.advance()
+        member.advance()
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ class Cluster:
 
 
 def given(**options: str) -> CaseInsensitiveDict:
-    chosen = {} if "subscribePattern" in options else {"subscribe": "a"}
+    chosen = {} if options.keys() & {"subscribePattern", "assign"} else {"subscribe": "a"}
     return CaseInsensitiveDict({"kafka.bootstrap.servers": "b:1", **chosen, **options})
 
 
@@ -216,6 +216,73 @@ def test_what_a_broker_has_not_heard_of_yet_is_not_gone(
     now = made.latestOffset(was, ReadAllAvailable())
     assert now == {"a": {"0": 5, "1": 7}, "b": {"0": 3}}
     assert pieces(made, was, now) == [(1, 6, 7)]
+
+
+@pytest.mark.parametrize(
+    ("options", "unheard"),
+    [
+        ({"subscribe": "a,b"}, (B0,)),
+        ({"subscribe": "a,b"}, (A0, A1, B0)),
+        ({"assign": '{"a":[0,1],"b":[0]}'}, (A1,)),
+        ({"assign": '{"a":[0,1],"b":[0]}'}, (B0,)),
+    ],
+)
+@pytest.mark.parametrize("once", [True, False])
+def test_what_is_named_and_was_read_is_there_though_a_broker_has_not_heard_of_it_yet(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, str], unheard: tuple[TopicPartition, ...], once: bool
+) -> None:
+    monkeypatch.setattr(kafka_planner, "RETRY_S", 0)
+    cluster = Cluster({A0: (0, 5), A1: (0, 7), B0: (0, 3)})
+    made = stream(cluster, **options)
+    cluster.unheard = dict.fromkeys(unheard, 3)
+    if once:
+        made.prepareForTriggerAvailableNow()
+    was = {"a": {"0": 5, "1": 6}, "b": {"0": 3}}
+    now = {"a": {"0": 5, "1": 7}, "b": {"0": 3}}
+    assert made.latestOffset(was, ReadAllAvailable()) == now
+    cluster.unheard = dict.fromkeys(unheard, 3)
+    assert made.reportLatestOffset() == now
+    cluster.unheard = dict.fromkeys(unheard, 3)
+    assert pieces(made, was, now) == [(1, 6, 7)]
+    cluster.unheard = dict.fromkeys(unheard, 10**9)
+    impatient = stream(cluster, **options, **{"kafka.request.timeout.ms": "1"})
+    with pytest.raises(SourceError, match="There is no "):
+        impatient.latestOffset(was, ReadAllAvailable())
+
+
+def test_a_topic_of_a_pattern_that_one_broker_lists_and_another_has_not_heard_of_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Disagreeing(Cluster):
+        def list_topics(self, *, internal: bool) -> list[TopicListing]:
+            return [TopicListing(topic, NULL_UUID, False) for topic in ("a", "b")]
+
+    monkeypatch.setattr(kafka_planner, "RETRY_S", 0)
+    cluster = Disagreeing({A0: (0, 5), B0: (0, 3)})
+    made = stream(cluster, subscribePattern="a|b")
+    cluster.unheard = {B0: 3}
+    assert made.latestOffset({"a": {"0": 5}}, ReadAllAvailable()) == {"a": {"0": 5}, "b": {"0": 3}}
+
+
+def test_what_is_gone_is_waited_for_once_while_there_is_too_little_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the query was goes on naming it, until there is a next batch."""
+    waits: list[float] = []
+    monkeypatch.setattr(kafka_planner, "RETRY_S", 0.001)
+    monkeypatch.setattr(kafka_planner.time, "sleep", waits.append)
+    cluster = Cluster({A0: (0, 5)})
+    minimum = {"minOffsetsPerTrigger": "100", "maxTriggerDelay": "1h"}
+    made = stream(cluster, subscribePattern="a|b", **minimum, **{"kafka.request.timeout.ms": "1"})
+    start = {"a": {"0": 0}, "b": {"0": 3}}
+    assert made.latestOffset(start, ReadMinRows(100)) == start
+    assert waits
+    waits.clear()
+    assert made.latestOffset(start, ReadMinRows(100)) == start
+    assert not waits
+    cluster.logs[B0] = (0, 3)
+    made.latestOffset(start, ReadMinRows(100))
+    del cluster.logs[B0]
+    made.latestOffset(start, ReadMinRows(100))
+    assert waits, "it had come back"
 
 
 def test_what_is_gone_is_waited_for_no_longer_than_a_request_and_what_is_not_read_any_more_not_at_all() -> None:
