@@ -51,6 +51,7 @@ def _wait_and_end(heard: set[signal.Signals], scratch: Path) -> None:
     """Blocks."""
     code = 128 + signal.sigwait(heard)
     _begun.set()
+    stderr = _take_stderr()
     try:
         if not _is_on_cluster():
             for child in _children():
@@ -61,19 +62,32 @@ def _wait_and_end(heard: set[signal.Signals], scratch: Path) -> None:
         last.daemon = True
         with suppress(RuntimeError):  # There may be no more threads to be had.
             last.start()
-        _tell()
+        _tell(stderr)
         shutil.rmtree(scratch, ignore_errors=True)
     finally:
         os._exit(code)
 
 
-def _tell() -> None:
-    """Blocks while nobody reads. Nothing where there is no stderr, or whoever read it has ended."""
-    if sys.stderr is not None:
-        with suppress(OSError, ValueError):
+def _take_stderr() -> int | None:
+    """A descriptor of our own; None where there is no stderr. What the threads of PySpark print from now on is lost.
+
+    They see the JVM go, and the server that its workers tell their counters prints a traceback of that.
+    """
+    with suppress(OSError, ValueError, AttributeError):
+        shared = sys.stderr.fileno()
+        own = os.dup(shared)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), shared)
+        return own
+    return None
+
+
+def _tell(stderr: int | None) -> None:
+    """Blocks while nobody reads. Nothing where whoever read it has ended."""
+    if stderr is not None:
+        with suppress(OSError):
             # A progress line may stand on the terminal without its end; the main thread may be in the stream.
-            start = "\n" if sys.stderr.isatty() else ""
-            os.write(sys.stderr.fileno(), f"{start}{LINE}\n".encode())
+            start = "\n" if os.isatty(stderr) else ""
+            os.write(stderr, f"{start}{LINE}\n".encode())
 
 
 def _is_on_cluster() -> bool:

@@ -104,6 +104,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/spark/test_interruption.py -k because_its_jvm",
     ),
     Mutant(
+        breaks="what threads of PySpark print of the JVM's end does not come behind the job's last line",
+        file="kafka_zk/spark/cli/interruption.py",
+        old="        os.dup2(os.open(os.devnull, os.O_WRONLY), shared)\n",
+        new="",
+        tests="tests/unit/spark/test_interruption.py -k other_threads",
+    ),
+    Mutant(
         breaks="a job in the background of a script is not interrupted with it",
         file="kafka_zk/spark/cli/interruption.py",
         old=" for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN}",

@@ -83,6 +83,24 @@ sys.exit(code)
         assert (process.returncode, told) == (130, f"{LINE}\n")
 
 
+def test_what_other_threads_make_of_the_end_of_the_jvm_is_not_printed(tmp_path: Path) -> None:
+    printing = """
+told = threading.Event()
+def serve():
+    jvm.wait()
+    print("Exception occurred during processing of request", file=sys.stderr, flush=True)
+    told.set()
+threading.Thread(target=serve, daemon=True).start()
+interruption.shutil.rmtree = lambda *_, **how: told.wait()
+print("ready", flush=True)
+"""
+    with job(tmp_path / "scratch", FOR_EVER, printing) as (process, _):
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate()
+        assert (process.returncode, told) == (130, f"{LINE}\n")
+
+
 def test_who_read_the_line_may_have_ended(tmp_path: Path) -> None:
     with job(tmp_path / "scratch", FOR_EVER) as (process, jvm):
         assert process.stderr is not None
