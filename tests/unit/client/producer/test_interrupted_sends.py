@@ -87,9 +87,10 @@ def test_a_topic_that_was_denied_is_asked_for_again(broker: TakingBroker, produc
 class Answered:
     """Metadata whose question about a new topic is answered before who named it goes on."""
 
-    def __init__(self, metadata: ClusterMetadata, wakeup: Callable[[], None]) -> None:
+    def __init__(self, metadata: ClusterMetadata, wakeup: Callable[[], None], broker: TakingBroker) -> None:
         self._metadata = metadata
         self._wakeup = wakeup
+        self._broker = broker
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._metadata, name)
@@ -98,13 +99,15 @@ class Answered:
         is_new = self._metadata.add_topic(topic, now_ms)
         self._wakeup()
         wait_until(lambda: topic in self._metadata.snapshot.topic_errors, "the topic is refused")
+        # Who waits for a later answer hears another one.
+        self._broker.topic_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return is_new
 
 
 def test_a_refusal_that_comes_before_anybody_waits_for_it_is_told(broker: TakingBroker, produce: Produce) -> None:
     broker.topic_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     producer = produce(broker, max_block_ms=1000)
-    producer._metadata = cast(Any, Answered(producer._metadata, producer._client.wakeup))
+    producer._metadata = cast(Any, Answered(producer._metadata, producer._client.wakeup, broker))
     assert isinstance(producer.send("t", b"1").exception(0), TopicAuthorizationFailed)
 
 
