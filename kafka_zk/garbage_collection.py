@@ -50,7 +50,7 @@ class _Memory:
 
     @property
     def has_grown(self) -> bool:
-        """Large requests, while they are under way (giving_way.py), are no growth."""
+        """Beside a large request (giving_way.py) it takes twice as much: part of that goes with the request."""
         enough = max(GROWN_BYTES, self.size_bytes // 2) * (1 if gc.isenabled() else 2)
         return _resident_bytes() - self.size_bytes > enough
 
