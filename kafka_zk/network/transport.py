@@ -33,12 +33,13 @@ Before the next chunk the slice is checked again."""
 WINDOW_BYTES = 1024 * 1024
 """How far ahead bytes are read in, or looked for in memory: as much as one fetch usually takes of a partition."""
 
-COPIED_BYTES = 32 * 1024
-"""Up to here a slice is read and leaves together with what surrounds it: 4 us for a few KiB, while a sendfile between
-two sends takes 8 (at 64 KiB both do). The answer to a fetch at the end of many partitions is one send."""
+COPIED_BYTES = 80 * 1024
+"""Up to here a slice, so the usual answer of 64 KiB, is read and leaves in one send with what surrounds it. A sendfile
+between two sends copies nothing and is cheaper on its own, but wakes a waiting client twice, which costs more than the
+copy: docs/performance.md has both. The answer to a fetch at the end of many partitions is one send, too."""
 
 HELD_BYTES = 64 * 1024
-"""So much of small slices is held in memory for a client that may be slow."""
+"""So much of small slices, and one more, is held in memory for a client that may be slow."""
 
 LOOKED_FOR_BYTES = 128 * 1024
 """From here on a look into the page cache (3 us) costs little beside the sending. Shorter slices are believed."""

@@ -92,6 +92,16 @@ class Checkpointed(NamedTuple):
         (data_dir,) = self.broker.log_manager._dirs
         return gevent.spawn(self.broker.log_manager.checkpoints.write_recovery_points, data_dir)
 
+    def begin_to_cut(self, offset: int) -> gevent.Greenlet[..., bool]:
+        """A truncation that is over, or waits with a checkpoint of its own behind those under way."""
+        being_written = self.log.log_dir.being_checkpointed
+        before = len(being_written)
+        cut = gevent.spawn(self.log.truncate_to, offset)
+        with gevent.Timeout(PATIENCE_S):
+            while not cut.dead and len(being_written) == before:
+                gevent.sleep(0.001)
+        return cut
+
 
 @pytest.fixture
 def checkpointed(tmp_path: Path) -> Iterator[Checkpointed]:
@@ -111,8 +121,7 @@ def test_a_checkpoint_that_is_written_while_a_log_is_cut_promises_no_more_than_t
     disk.stops_at = names.RECOVERY_POINTS
     task = checkpointed.begin_to_write()
     disk.wait_until_reached()
-    cut = gevent.spawn(log.truncate_to, 5)
-    gevent.idle()
+    cut = checkpointed.begin_to_cut(5)
     disk.may_go_on.set()
     gevent.joinall([task, cut], raise_error=True)
     assert read_offsets(tmp_path / names.RECOVERY_POINTS)[TP] <= 5
@@ -139,8 +148,7 @@ def test_of_two_checkpoints_that_are_written_at_once_neither_stays_above_a_cut(
     disk.may_go_on.clear()
     disk.wait_until_reached()
     first.join()
-    cut = gevent.spawn(log.truncate_to, 30)
-    gevent.idle()
+    cut = checkpointed.begin_to_cut(30)
     disk.may_go_on.set()
     gevent.joinall([second, cut], raise_error=True)
     assert read_offsets(tmp_path / names.RECOVERY_POINTS)[TP] <= 30
