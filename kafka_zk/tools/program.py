@@ -5,7 +5,7 @@ Role        Acts. The tool's work runs in a thread of its own, as it may block a
 Invariants  No signal ever interrupts the work or the ending: Python runs handlers in the main thread, which owns no
             lock, writes to no socket and calls no client. So whatever the moment, a wakeup is whole.
             The ending (hooks, and what is still in the buffers of stdout and stderr) is done once. A second signal
-            waits for nothing.
+            waits for nothing, but `timeout` sends each signal twice within microseconds: that is one.
             A signal gives the exit code 128 + its number, as from Java; a signal ignored at the start stays ignored.
 Source      Java's Runtime.addShutdownHook, Exit.addShutdownHook.
 """
@@ -19,6 +19,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, cast
@@ -27,6 +28,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _DONE = 0
 _OVER = 255
 """Bytes in the pipe that no signal's number is."""
+ONE_SIGNAL_S = 0.3
+"""For so long after the first signal others are taken for the same one. Nobody presses Ctrl-C twice in that time."""
 
 
 class Shutdown:
@@ -120,13 +123,16 @@ def _supervised(main: Main, arguments: Sequence[str], signals: Sequence[signal.S
     return _exit_code(first, lambda: os.read(news, 1)[0], result)
 
 
-def _exit_code(first: int, next_news: Callable[[], int], result: Sequence[int]) -> int:
-    """Wait for the ending that `first` began; only a signal cuts it short."""
+def _exit_code(
+    first: int, next_news: Callable[[], int], result: Sequence[int], now_s: Callable[[], float] = time.monotonic
+) -> int:
+    """Blocks until the ending that `first` began is over; only a second signal cuts it short."""
+    one_signal_until_s = now_s() + ONE_SIGNAL_S if first != _DONE else 0.0
     while True:
         later = next_news()
         if later == _OVER:
             return result[0] if first == _DONE else 128 + first
-        if later != _DONE:
+        if later != _DONE and now_s() >= one_signal_until_s:
             return 128 + later
 
 

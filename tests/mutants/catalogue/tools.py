@@ -85,9 +85,16 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a second signal waits for nothing",
         file="kafka_zk/tools/program.py",
-        old="        if later != _DONE:\n            return 128 + later\n",
+        old="        if later != _DONE and now_s() >= one_signal_until_s:\n            return 128 + later\n",
         new="",
         tests="tests/unit/tools/test_program.py::test_the_code_tells_what_ended_the_program",
+    ),
+    Mutant(
+        breaks="a signal that `timeout` sends twice lets a consumer leave its group",
+        file="kafka_zk/tools/program.py",
+        old="        if later != _DONE and now_s() >= one_signal_until_s:\n",
+        new="        if later != _DONE:\n",
+        tests="tests/unit/tools/test_program.py -k code_tells",
     ),
     Mutant(
         breaks="a latency is kept of one record in every so many",

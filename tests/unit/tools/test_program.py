@@ -29,6 +29,7 @@ def load():
 {before}
 run_program(load)
 """
+ONE_SIGNAL_S = "from kafka_zk.tools import program\nprogram.ONE_SIGNAL_S = {}"
 TIMEOUT_S = 30
 
 
@@ -116,7 +117,7 @@ def test_no_signal_interrupts_a_hook_but_a_second_one_ends_the_program_at_once()
         say("ready")
         threading.Event().wait()
     """
-    with child(body) as process:
+    with child(body, before=ONE_SIGNAL_S.format(0)) as process:
         assert next_line(process) == "ready"
         process.send_signal(signal.SIGINT)
         assert next_line(process) == "in the hook"
@@ -212,18 +213,44 @@ DONE, OVER = 0, 255
 @pytest.mark.parametrize(
     ("news", "code"),
     [
-        ([DONE, OVER], 7),
-        ([signal.SIGINT, OVER], 130),
-        ([signal.SIGINT, DONE, OVER], 130),
-        ([signal.SIGTERM, DONE, OVER], 143),
-        ([signal.SIGINT, signal.SIGINT], 130),
-        ([signal.SIGINT, DONE, signal.SIGTERM], 143),
-        ([DONE, signal.SIGINT], 130),
+        ([(0, DONE), (0, OVER)], 7),
+        ([(0, signal.SIGINT), (0, OVER)], 130),
+        ([(0, signal.SIGINT), (0, DONE), (0, OVER)], 130),
+        ([(0, signal.SIGTERM), (0, DONE), (0, OVER)], 143),
+        ([(0, signal.SIGINT), (1, signal.SIGINT)], 130),
+        ([(0, signal.SIGINT), (0, DONE), (1, signal.SIGTERM)], 143),
+        ([(0, DONE), (0, signal.SIGINT)], 130),
+        ([(0, signal.SIGINT), (0.1, signal.SIGTERM), (0.2, signal.SIGTERM), (5, OVER)], 130),
+        ([(0, signal.SIGINT), (0.1, signal.SIGINT), (1, signal.SIGTERM)], 143),
     ],
 )
-def test_the_code_tells_what_ended_the_program(news: list[int], code: int) -> None:
-    first, *later = news
-    assert _exit_code(first, iter(later).__next__, [7]) == code
+def test_the_code_tells_what_ended_the_program(news: list[tuple[float, int]], code: int) -> None:
+    at = 0.0
+
+    def next_news() -> int:
+        nonlocal at
+        at, what = news.pop(0)
+        return what
+
+    assert _exit_code(next_news(), next_news, [7], lambda: at) == code
+
+
+def test_a_signal_that_comes_twice_at_once_as_from_timeout_lets_the_hooks_run() -> None:
+    body = """
+        def hook():
+            say("in the hook")
+            sys.stdin.readline()
+            say("done")
+        shutdown.add(hook)
+        say("ready")
+        threading.Event().wait()
+    """
+    with child(body, before=ONE_SIGNAL_S.format(3600)) as process:
+        assert next_line(process) == "ready"
+        process.send_signal(signal.SIGTERM)
+        assert next_line(process) == "in the hook"
+        process.send_signal(signal.SIGTERM)
+        assert end_of(process) == (143, "done\n", "")
 
 
 def test_hooks_run_once_in_their_order_and_none_is_taken_later() -> None:
