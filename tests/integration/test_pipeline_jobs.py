@@ -120,7 +120,7 @@ def test_a_broken_off_restore_goes_on_behind_what_is_there(
         begun = {TopicPartition(filled, index): Sending(0, identity, ((0, EACH),)) for index in range(PARTITIONS)}
         (tmp_path / "restore" / "restore.note-1").write_text(Note(begun).encode())
         sent = [Record(0, each.timestamp_ms or -1, each.key, each.value, each.headers) for each in RECORDS[:13]]
-        writer.append(TopicPartition(target, 1), identity, 0, sent)
+        writer.append(TopicPartition(target, 1), identity, 0, sent, behind=0)
     again = {"path": archive, "rename": {filled: target}, "checkpoint": str(tmp_path / "restore")}
     for _ in range(2):
         job("restore", **again)

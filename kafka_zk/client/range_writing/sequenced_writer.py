@@ -1,8 +1,9 @@
 """SequencedWriter: records appended under a producer id and sequences of the caller's.
 
 Role        Acts, in one thread: sockets of its own, nothing in the background.
-Invariants  One request a partition at a time, sent again with the same sequences until a leader answers: a leader that
-            has them does not append them again. acks is all.
+Invariants  One request a partition at a time. acks is all. One whose answer is lost is not sent again before the log
+            was asked for its sequences: a leader that has them does not append them again, but forgets a producer
+            whose records are older than producer.id.expiration.ms when it starts, and when it looks for such.
             A call that makes no progress for delivery.timeout.ms fails.
 Source      Kafka 3.9 ProducerAppendInfo.checkSequence; ListOffsetsRequest.DEBUGGING_REPLICA_ID.
 """
@@ -131,11 +132,18 @@ class SequencedWriter:
             return arrivals(reader.headers(partition, start, end), identity, start=start, end=end)
 
     def append(
-        self, partition: TopicPartition, identity: ProducerIdentity, sequence: int, records: Sequence[Record]
+        self,
+        partition: TopicPartition,
+        identity: ProducerIdentity,
+        sequence: int,
+        records: Sequence[Record],
+        *,
+        behind: int,
     ) -> list[tuple[int, int]]:
         """Blocks until all replicas in sync have them. Pairs (offset of the first, how many), in order.
 
-        The records' own offsets do not matter. Raises Overtaken, BrokerError, TimeoutException.
+        None of these records stands before offset `behind`. Their own offsets do not matter.
+        Raises Overtaken, BrokerError, TimeoutException, RangeError.
         """
         # Offsets of a batch that is sent count from 0.
         placed = [record._replace(offset=index) for index, record in enumerate(records)]
@@ -160,16 +168,23 @@ class SequencedWriter:
                     return found.error_code, (found.error_code, found.base_offset)
             return ErrorCode.UNKNOWN_SERVER_ERROR, (0, -1)
 
+        def look() -> tuple[int, int] | None:
+            first = self._found(partition, identity, sequence, behind)
+            return None if first is None else (ErrorCode.NONE, first)
+
+        request, response = PRODUCE_REQUEST, PRODUCE_RESPONSE
         try:
             code, base_offset = self._until_answered(
-                f"partition {partition}", self._leader(partition), PRODUCE_REQUEST, PRODUCE_RESPONSE, build, read
+                f"partition {partition}", self._leader(partition), request, response, build, read, look
             )
         except error_class_for(ErrorCode.MESSAGE_TOO_LARGE):
             if len(records) == 1:
                 raise
             half = len(records) // 2
-            first = self.append(partition, identity, sequence, records[:half])
-            return first + self.append(partition, identity, sequence + half, records[half:])
+            first = self.append(partition, identity, sequence, records[:half], behind=behind)
+            last_offset, last_count = first[-1]
+            more = self.append(partition, identity, sequence + half, records[half:], behind=last_offset + last_count)
+            return first + more
         except _OVERTAKEN as error:
             raise Overtaken(
                 f"Sequences {sequence} to {sequence + len(records) - 1} for partition {partition} are refused: {error}"
@@ -177,6 +192,22 @@ class SequencedWriter:
         if base_offset < 0:
             raise Overtaken(f"The leader of partition {partition} does not tell where sequence {sequence} is ({code}).")
         return [(base_offset, len(records))]
+
+    def _found(self, partition: TopicPartition, identity: ProducerIdentity, sequence: int, behind: int) -> int | None:
+        """Blocks. Where the batch of `sequence` stands that was sent with an unknown outcome; None when nowhere.
+
+        Raises Overtaken where that cannot be told, BrokerError, TimeoutException, RangeError.
+        """
+        found = self.arrived(partition, behind, self.decided_end(partition), identity)
+        for run in found.runs:
+            if run.sequence == sequence:
+                return run.offset
+        if found.count > sequence or found.missing is not None:
+            raise Overtaken(
+                f"Batches are missing behind offset {behind} of partition {partition}: whether sequence {sequence} "
+                "came, and where it is, cannot be told."
+            )
+        return None
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
@@ -217,8 +248,12 @@ class SequencedWriter:
         response: Message[Answer],
         build: Callable[[int], Request],
         read: Callable[[Answer], tuple[int, Result]],
+        look: Callable[[], Result | None] = lambda: None,
     ) -> Result:
-        """Blocks. Ask again while errors may pass. Raises BrokerError for one that does not, TimeoutException."""
+        """Blocks. Ask again while errors may pass. Raises BrokerError for one that does not, TimeoutException.
+
+        `look` is called before each further try: what it finds is the result, when the one before had its effect.
+        """
         deadline_ms = self._deadline_ms()
         trouble = "no broker is known to ask"
         while True:
@@ -244,6 +279,8 @@ class SequencedWriter:
                     f"{what}: nothing came of it in {self._settings.delivery_timeout_ms} ms: {trouble}"
                 )
             self._client.poll(RETRY_S)
+            if node_id is not None and (found := look()) is not None:
+                return found
 
     def _asked(
         self, node_id: int, request: Message[Request], response: Message[Answer], build: Callable[[int], Request]

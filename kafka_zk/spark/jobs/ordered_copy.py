@@ -205,7 +205,7 @@ class _PartitionCopy:
         self._sending = place.sending
         self._to = TopicPartition(place.topic, source.partition)
         # Another try of this task may have sent some since the driver looked.
-        end = writer.decided_end(self._to)
+        self._behind = end = writer.decided_end(self._to)
         since = arrived(writer, self._to, place.sending, place.looked_to, end)
         self._sequence = max(place.found.count, since.count)
         self._found = spans_of(place.sending, since)
@@ -227,8 +227,9 @@ class _PartitionCopy:
         found: list[tuple[int, int, int]] = [tuple(span) for span in self._found]  # type: ignore[misc]
         self._found = []
         for group in _in_groups(_records(rows.take(chosen)), self._writer.batch_bytes) if chosen else ():
-            runs = self._writer.append(self._to, self._sending.identity, self._sequence, group)
+            runs = self._writer.append(self._to, self._sending.identity, self._sequence, group, behind=self._behind)
             for offset, count in runs:
+                self._behind = offset + count
                 sources = part(self._sending.sent, self._sequence, count)
                 self._sequence += count
                 for source, length in sources:

@@ -208,4 +208,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="0 == header.record_count <= header.last_offset",
         tests="tests/unit/spark/test_ingest_plan.py -k cleaner_took",
     ),
+    Mutant(
+        breaks="a restarted leader, which has forgotten the producer of old records, is not sent them again",
+        file="kafka_zk/client/range_writing/sequenced_writer.py",
+        old="            if node_id is not None and (found := look()) is not None:\n                return found\n",
+        new="",
+        tests="tests/integration/test_sequenced_writer.py -k not_sent_again",
+    ),
+    Mutant(
+        breaks="a batch whose answer is lost is looked for behind those before it",
+        file="kafka_zk/spark/jobs/ordered_copy.py",
+        old="                self._behind = offset + count\n",
+        new="",
+        tests="tests/unit/spark/test_ordered_copy.py -k looked_for",
+    ),
 )

@@ -60,6 +60,8 @@ class Target:
         self.start = 0
         self.end = 0
         self.sequences: dict[int, tuple[int, int]] = {}
+        self.behinds: list[tuple[int, int]] = []
+        """Of each append: behind which offset it would be looked for, and where the log ended."""
         self.identities = 0
         self.before_identity: Callable[[], None] = lambda: None
         self.before_append: Callable[[], None] = lambda: None
@@ -122,9 +124,16 @@ class Target:
         return arrivals(heads, identity, start=start, end=end)
 
     def append(
-        self, partition: TopicPartition, identity: ProducerIdentity, sequence: int, records: Sequence[Record]
+        self,
+        partition: TopicPartition,
+        identity: ProducerIdentity,
+        sequence: int,
+        records: Sequence[Record],
+        *,
+        behind: int,
     ) -> list[tuple[int, int]]:
         self.before_append()
+        self.behinds.append((behind, self.end))
         # Of a producer that it knows nothing of a leader takes any sequence.
         epoch, following = self.sequences.get(identity.producer_id, (identity.epoch, sequence))
         if epoch > identity.epoch or sequence != (following if epoch == identity.epoch else 0):

@@ -86,9 +86,9 @@ class World:
         under_way: list[Any] = []
         append = self.target.append
 
-        def noted(*request: Any) -> list[tuple[int, int]]:
+        def noted(*request: Any, behind: int) -> list[tuple[int, int]]:
             under_way[:] = [request]
-            found = append(*request)
+            found = append(*request, behind=behind)
             under_way.clear()
             return found
 
@@ -104,7 +104,7 @@ class World:
             self.target.__dict__.pop("append", None)
         if under_way:
             with suppress(KafkaException):
-                self.target.append(*under_way[0])
+                self.target.append(*under_way[0], behind=0)
 
     def clean(self, numbers: set[int]) -> None:
         before = self.target.places

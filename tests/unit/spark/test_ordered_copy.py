@@ -8,6 +8,7 @@ import pytest
 
 from kafka_zk.client.range_writing.arrivals import Arrivals, LateRecords, ProducerIdentity
 from kafka_zk.client.range_writing.sequenced_writer import Overtaken
+from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.spark.jobs.ordered_copy import SPANS
 from kafka_zk.spark.jobs.outcome import JobError
 from tests.unit.spark.copied_topic import TARGET, Frame, Killed, State, Target, copied, target
@@ -97,7 +98,7 @@ def test_nothing_of_an_earlier_run_comes_behind_a_new_note(target: Target) -> No
         copied(state, Frame(range(10)))
     copied(state, Frame(range(5, 10)))
     with pytest.raises(Overtaken):
-        target.append(TARGET, ProducerIdentity(1, 0), 4, [])
+        target.append(TARGET, ProducerIdentity(1, 0), 4, [], behind=0)
 
 
 def test_what_came_from_an_earlier_run_behind_a_new_note_is_named(target: Target) -> None:
@@ -229,9 +230,21 @@ def test_a_checkpoint_of_an_earlier_version_is_refused(target: Target) -> None:
 def test_records_without_a_timestamp_are_copied(target: Target) -> None:
     seen: list[int] = []
     append = target.append
-    target.append = lambda *given: (seen.extend(each.timestamp for each in given[3]), append(*given))[1]  # type: ignore[method-assign]
+
+    def noted(partition: TopicPartition, *given: Any, behind: int) -> list[tuple[int, int]]:
+        seen.extend(each.timestamp for each in given[2])
+        return append(partition, *given, behind=behind)
+
+    target.append = noted  # type: ignore[method-assign]
     copied(State(), Frame(range(3)))
     assert seen == [-1, -1, -1]
+
+
+def test_a_batch_whose_answer_is_lost_is_looked_for_behind_all_that_was_sent_before(target: Target) -> None:
+    target.add(numbers(-1))
+    copied(State(), Frame(range(10)))
+    assert len(target.behinds) > 2
+    assert all(behind == end for behind, end in target.behinds)
 
 
 def test_the_table_has_five_columns() -> None:
