@@ -217,7 +217,6 @@ class LogSegment:
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
             self.offset_of_max_timestamp = last_offset
-        file.size_bytes = position + size_bytes
         if self.bytes_since_last_index_entry > self.index_interval_bytes and not self.is_being_mended:
             self.offset_index.append(last_offset, position)
             self.time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
@@ -225,6 +224,8 @@ class LogSegment:
             self.indexes_full = self.offset_index.is_full or self.time_index.is_full
         self.bytes_since_last_index_entry += size_bytes
         self._is_finished = False
+        # Last: what is taken back was never there.
+        file.size_bytes = position + size_bytes
 
     def appended_batches(self, headers: list[BatchHeader]) -> None:
         """Take in batches that were written behind the last one with one write. Raises OSError."""
@@ -353,6 +354,11 @@ class LogSegment:
         self.position_of(1 << 62)  # Looks at the last entry.
         if self.has_gone():
             return False
+        last, end = self.offset_index.lookup(1 << 62), self.base_offset
+        for _, header in self.file.headers(last.position):
+            end = header.next_offset
+        if last.position and last.offset >= end:
+            return False
         known = self.time_index.last
         return self._agrees(known, self.position_of(known.offset))
 
@@ -425,15 +431,27 @@ class LogSegment:
         Source: LogSegment.truncateTo.
         """
         found = self.position_of(offset)
+        before = self.size_bytes
+        self._cut(before if found is None else found.position, offset)
+        return before - self.size_bytes
+
+    def take_back(self, size_bytes: int, offset: int) -> None:
+        """Undo an append that was not taken in whole: the segment had `size_bytes` then, and ended before `offset`.
+
+        Looks at no entry, so it waits for nothing. Raises OSError.
+        """
+        self._cut(size_bytes, offset)
+        self.file.trim()
+
+    def _cut(self, size_bytes: int, offset: int) -> None:
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.transaction_index.truncate_to(offset)
         self.offset_index.file.make_room()
         self.time_index.file.make_room()
         self._is_finished = False
-        before = self.size_bytes
-        if found is not None:
-            self.file.truncate(found.position)
+        if size_bytes < self.size_bytes:
+            self.file.truncate(size_bytes)
         self._times_loaded = False
         self.first_timestamp = NO_TIMESTAMP
         self.indexes_full = False
@@ -442,7 +460,6 @@ class LogSegment:
             self.max_timestamp, self.offset_of_max_timestamp = NO_TIMESTAMP, NO_TIMESTAMP
             self._times_loaded = True
         self.bytes_since_last_index_entry = 0
-        return before - self.size_bytes
 
     def flush(self) -> None:
         """fsync everything; a pool thread may run it. Raises OSError."""

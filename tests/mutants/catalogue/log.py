@@ -425,4 +425,25 @@ MUTANTS: tuple[Mutant, ...] = (
         new="state.position = segment.offset_index.lookup(start).position",
         tests="tests/unit/log/cleaner/test_filtering.py",
     ),
+    Mutant(
+        breaks="a batch that could not be indexed leaves its offset to the next",
+        file="kafka_zk/log/append/writing.py",
+        old="            segment.take_back(position, log.log_end_offset)\n",
+        new="            pass\n",
+        tests="tests/unit/log/test_appends_that_fail_half_way.py -k indexed",
+    ),
+    Mutant(
+        breaks="what is not known of a producer any more is not answered from",
+        file="kafka_zk/log/append/writing.py",
+        old="        raise _failed(log, caused_by(lost, error)) from error\n",
+        new="        raise\n",
+        tests="tests/unit/log/test_appends_that_fail_half_way.py -k producer",
+    ),
+    Mutant(
+        breaks="an index whose last offset is not in the log is made again",
+        file="kafka_zk/log/segments/segment.py",
+        old="        if last.position and last.offset >= end:\n            return False\n",
+        new="",
+        tests="tests/unit/log/test_appends_that_fail_half_way.py -k made_again",
+    ),
 )
