@@ -1,6 +1,6 @@
 """What a comparison with Apache may leave out: each exception names the row of docs/compat.md that allows it.
 
-A row has a name where an exception needs one: an anchor, `<a id="name"></a>`, in its first cell.
+Such a row says "left out of comparisons" in its last cell. Its name is the anchor of its first: `<a id="name"></a>`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 COMPAT = Path(__file__).resolve().parents[2] / "docs" / "compat.md"
-_ANCHOR = re.compile(r'^\| <a id="([a-z0-9-]+)"></a>', re.MULTILINE)
+_ROW = re.compile(r'^\| <a id="([a-z0-9-]+)"></a>.* \| left out of comparisons\b', re.MULTILINE)
 
 
 class Allowed(NamedTuple):
@@ -21,15 +21,15 @@ class Allowed(NamedTuple):
 
 
 def rows() -> list[str]:
-    """The names of rows in docs/compat.md, in its order."""
-    return _ANCHOR.findall(COMPAT.read_text())
+    """The names of rows in docs/compat.md that a comparison may name, in its order."""
+    return _ROW.findall(COMPAT.read_text())
 
 
 _KNOWN = frozenset(rows())
 
 
 def allowed(row: str, *, by_chance: bool = False) -> Allowed:
-    """Raises LookupError where docs/compat.md has no such row."""
+    """Raises LookupError if docs/compat.md has no such row."""
     if row not in _KNOWN:
-        raise LookupError(f"docs/compat.md has no row called {row}")
+        raise LookupError(f"docs/compat.md has no row called {row} that is left out of comparisons")
     return Allowed(row, by_chance)

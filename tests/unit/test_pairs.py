@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from functools import cache
 from itertools import combinations_with_replacement
-from pathlib import Path
 
-TESTS = Path(__file__).parents[1]
+from tests.support.named_tests import TESTS, not_there
+
 PAGE = (TESTS / "pairs.md").read_text()
 ENTRIES = re.findall(r"^- (\w+) × (\w+): (.+)$", PAGE, re.MULTILINE)
 KINDS = re.findall(r"^## (\w+)$", PAGE, re.MULTILINE)
-
-
-@cache
-def functions_in(file: str) -> frozenset[str]:
-    tree = ast.parse((TESTS / file).read_text())
-    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
 def test_every_pair_has_one_entry() -> None:
@@ -25,9 +17,9 @@ def test_every_pair_has_one_entry() -> None:
 
 
 def test_every_test_that_is_named_exists() -> None:
-    named = re.findall(r"`([\w/]+\.py)::(\w+)`", PAGE)
+    named = [(module, f"test_{name}") for module, name in re.findall(r"`([\w/]+)\.py::(\w+)`", PAGE)]
     assert len(named) > len(KINDS)
-    assert not [(file, name) for file, name in named if f"test_{name}" not in functions_in(file)]
+    assert not_there(named) == []
 
 
 def test_what_says_nothing_of_a_test_says_why_in_a_sentence() -> None:
