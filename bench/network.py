@@ -24,7 +24,8 @@ def serve(pipe: Pipe) -> None:
     from gevent import get_hub
 
     from kafka_zk.config.endpoints import EndPoint
-    from kafka_zk.network.connection import Connection, Parts
+    from kafka_zk.network.connection import Connection
+    from kafka_zk.network.parts import Parts
     from kafka_zk.network.server import SocketServer
     from kafka_zk.network.settings import SocketServerSettings
 

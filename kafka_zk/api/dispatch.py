@@ -23,11 +23,12 @@ from kafka_zk.api.error_form import error_response
 from kafka_zk.api.late_answers import when_settled
 from kafka_zk.api.registry import PRODUCE_KEY, ApiRegistry, HandledApi
 from kafka_zk.giving_way import InTurns, give_way, take_apart
-from kafka_zk.network.connection import Connection, Deferred, Parts
+from kafka_zk.network.answer_queue import Deferred
+from kafka_zk.network.connection import Connection
 from kafka_zk.network.errors import CloseConnection
+from kafka_zk.network.parts import IN_MEMORY, Parts, part_size
 from kafka_zk.network.pending import Pending
 from kafka_zk.network.request_metrics import ApiTimes, RequestMetrics
-from kafka_zk.network.transport import IN_MEMORY, part_size
 from kafka_zk.protocol.errors import BrokerError, DecodeError, ErrorCode, InvalidRequest
 from kafka_zk.protocol.header import RequestHeader, decode_request_header, response_header_is_flexible
 from kafka_zk.protocol.messages.api_versions import API_VERSIONS_RESPONSE, ApiVersion, ApiVersionsResponse

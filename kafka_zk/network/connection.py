@@ -1,13 +1,11 @@
-"""One client's connection: one socket, one greenlet, requests in and answers out in order.
+"""One client's connection: one socket, one greenlet, requests in and answers out.
 
-Role        Reads frames into a borrowed buffer, gives each to the handler, and sends the answers in request order.
-            After REQUESTS_A_TURN requests or BYTES_A_TURN their answers leave together and everybody else gets a turn.
+Role        Acts. Reads frames into a borrowed buffer, gives each to the handler, and sends what its AnswerQueue hands
+            out; the queue knows the order of the answers and when the next request may start.
+            After REQUESTS_PER_TURN requests, or `turn_bytes`, the answers leave together and everybody else has a turn.
 Invariants  Only its own greenlet touches the socket; whoever completes a Pending merely wakes it.
             The memory of a frame belongs to its request until the handler has returned.
-            At most MAX_UNANSWERED requests wait for their answers. Behind an answer that is still to come only a
-            handler that allows it (see `Deferred`) lets the next request start: Kafka itself takes one at a time.
-            A client that does not read its answers is not read from either, nor is one whose answers are there but
-            must wait for another: behind UNSENT_BYTES of them no request starts.
+            A client that does not read its answers is not read from either.
             What was asked before a stream ended or turned into garbage is answered. Whatever still waits when the
             connection ends is told so (`Pending.leave`), and waits no longer.
 Source      Processor, KafkaChannel (mute states) and RequestChannel in Kafka 3.9; KIP-219.
@@ -18,26 +16,16 @@ from __future__ import annotations
 import logging
 import socket
 import time
-from collections import deque
 from typing import Final
 
+from kafka_zk.network.answer_queue import AnswerQueue, State
 from kafka_zk.network.errors import CloseConnection, EndOfStream, InvalidFrame, PeerClosed
 from kafka_zk.network.host import ConnectionHost
 from kafka_zk.network.parking import Parking
-from kafka_zk.network.pending import Pending
-from kafka_zk.network.transport import IN_MEMORY, Part, Transport
+from kafka_zk.network.transport import Transport
 
-REQUESTS_A_TURN: Final = 8
+REQUESTS_PER_TURN: Final = 8
 """Small ones: about a tenth of a millisecond. Each send costs as much as half a produce of one record."""
-
-BYTES_A_TURN = 64 * 1024
-"""Large ones: checking and writing them takes longer than the send that is saved. Not Final: tests make it smaller."""
-
-MAX_UNANSWERED: Final = 32
-
-UNSENT_BYTES = 1024 * 1024
-"""Of answers in memory, slices of segments not counted. The request that goes beyond is the last for now, so at most
-one answer more is kept. Not Final: tests make it smaller."""
 
 TCP_ESTABLISHED: Final = 1
 TCP_CLOSE: Final = 7
@@ -47,39 +35,22 @@ ANONYMOUS = "User:ANONYMOUS"
 
 log = logging.getLogger("kafka.network.SocketServer")
 
-Parts = list[Part]
-"""One answer as it goes out: its size prefix, then its bytes and file slices. Empty: the request has no answer."""
-
-
-class Deferred(Pending[Parts]):
-    """An answer that is still to come, as the connection sees it."""
-
-    __slots__ = ("lets_next_start",)
-
-    def __init__(self, *, lets_next_start: bool) -> None:
-        super().__init__()
-        self.lets_next_start = lets_next_start
-
 
 class Connection:
     """A client, as handlers see it, and the loop that serves it."""
 
     __slots__ = (
+        "_answers",
         "_closing",
-        "_dropped",
         "_has_ended",
         "_has_place",
-        "_held",
         "_host",
         "_index",
         "_is_mid_answer",
-        "_muted_until_ns",
-        "_out",
         "_parking",
         "_reader",
         "_socket",
         "_transport",
-        "_waiting",
         "client_host",
         "client_port",
         "client_software_name",
@@ -91,7 +62,6 @@ class Connection:
         "received_ns",
         "security_protocol",
         "sent_stamp",
-        "unsent_bytes",
     )
 
     def __init__(
@@ -102,15 +72,11 @@ class Connection:
         self._index = index
         self._parking: Parking | None = None
         self._transport: Transport | None = None
-        self._out: Parts = []
-        self._waiting: deque[Parts | Deferred] = deque()
-        self._held = False
+        self._answers = AnswerQueue(host.unsent_limit, self._wake)
         self._closing = False
-        self._dropped = False
         self._has_ended = False
         self._has_place = False
         self._is_mid_answer = False
-        self._muted_until_ns = 0
         self.client_host = client_host
         self.client_port = client_port
         self.listener_name = host.listener_name
@@ -120,14 +86,13 @@ class Connection:
         self.client_software_version = "unknown"
         self.received_ns = self.last_active_ns = time.monotonic_ns()
         self.sent_stamp: list[int] = [0, 0]
-        self.unsent_bytes = 0
         self.must_authenticate = host.security_protocol.startswith("SASL_")
 
     # --- what handlers may use -------------------------------------------------------------------------------------
 
     def mute(self, throttle_ms: int) -> None:
         """Take no further request for `throttle_ms`, once the answers at hand are out (KIP-219)."""
-        self._muted_until_ns = max(self._muted_until_ns, time.monotonic_ns() + throttle_ms * 1_000_000)
+        self._answers.mute(time.monotonic_ns() + throttle_ms * 1_000_000)
 
     def close(self) -> None:
         """End the connection as soon as its greenlet waits or has finished the request at hand."""
@@ -158,7 +123,7 @@ class Connection:
         """Find out whether the client has gone meanwhile. Told now and then: who waits for an answer, or for a handler,
         does not look at the socket, and bytes sent ahead would hide the end from who did."""
         parking = self._parking
-        if parking is None or not parking.has_unread or not (self._has_place or self._waiting):
+        if parking is None or not parking.has_unread or not (self._has_place or self._answers.waiting_count):
             return
         try:
             state = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
@@ -186,11 +151,16 @@ class Connection:
         return f"{local_host}:{local_port}-{self.client_host}:{self.client_port}-{self._index}"
 
     @property
+    def unsent_bytes(self) -> int:
+        """Of answers in memory that are there and have not left."""
+        return self._answers.unsent_bytes
+
+    @property
     def unanswered_count(self) -> int:
-        return len(self._waiting)
+        return self._answers.waiting_count
 
     def __repr__(self) -> str:
-        held = f"unanswered={len(self._waiting)} unsent={self.unsent_bytes}"
+        held = f"unanswered={self._answers.waiting_count} unsent={self._answers.unsent_bytes}"
         return f"{self.connection_id} listener={self.listener_name} {self.principal} {held}"
 
     # --- the loop --------------------------------------------------------------------------------------------------
@@ -208,7 +178,7 @@ class Connection:
                 self._wait_turn(may_hold_frames=self._serve_turn())
         except EndOfStream as end:
             log.debug("%s Connection with /%s closed: %s", self._host.log_prefix, self.client_host, end)
-            self._leave_answers(False)
+            self._answers.leave(False)
             self._send_last_answers()
         except PeerClosed as closed:
             log.debug("%s Connection with /%s closed: %s", self._host.log_prefix, self.client_host, closed)
@@ -238,13 +208,9 @@ class Connection:
         if self._may_take_next():
             frame = self._reader.next_frame()
             may_hold_frames = frame is not None and self._handle_frames(frame)
-        if self._waiting:
-            self._collect_ready()
-        while self._out:
+        # What got ready during a send that had to wait has woken nobody.
+        while self._collect():
             self._flush()
-            # What got ready during a send that had to wait has woken nobody.
-            if self._waiting:
-                self._collect_ready()
         return may_hold_frames
 
     def _handle_frames(self, frame: memoryview | None) -> bool:
@@ -252,18 +218,19 @@ class Connection:
         parking, requests = self._parking, self._host.requests
         assert parking is not None
         next_frame, handle = self._reader.next_frame, self._host.handler.handle
+        take = self._answers.take
         requests.enter(parking)
         self._has_place = True
-        left, bytes_left = REQUESTS_A_TURN, BYTES_A_TURN
+        left, bytes_left = REQUESTS_PER_TURN, self._host.turn_bytes
         try:
             while frame is not None:
                 bytes_left -= len(frame)
-                self._take(handle(frame, self))
+                may_wait = take(handle(frame, self))
                 left -= 1
                 if not left or bytes_left <= 0 or parking.ended or not self._has_place:
                     return True
-                if self._waiting or self._muted_until_ns or self.unsent_bytes >= UNSENT_BYTES:
-                    self._collect_ready()
+                if may_wait:
+                    self._collect()
                     if not self._may_take_next():
                         return True
                 frame = next_frame()
@@ -272,7 +239,7 @@ class Connection:
             if self._has_place:
                 self._has_place = False
                 requests.leave()
-            self._host.request_count += REQUESTS_A_TURN - left
+            self._host.request_count += REQUESTS_PER_TURN - left
 
     def _wait_turn(self, *, may_hold_frames: bool) -> None:
         """Blocks. Until there may be something to do, and the bytes that came are in the reader."""
@@ -295,64 +262,29 @@ class Connection:
 
     def _wait_until_allowed(self, parking: Parking) -> None:
         """Blocks. Until the next answer is ready, or the mute is over."""
-        if self._waiting:
-            if not _is_ready(self._waiting[0]):
-                parking.wait_woken()
-        else:
-            parking.wait_woken_for((self._muted_until_ns - time.monotonic_ns()) / 1e9)
+        answers = self._answers
+        if not answers.waiting_count:
+            parking.wait_woken_for((answers.muted_until_ns - time.monotonic_ns()) / 1e9)
+        elif not answers.next_is_ready:
+            parking.wait_woken()
 
     def _may_take_next(self) -> bool:
-        if self._muted_until_ns:
-            if time.monotonic_ns() < self._muted_until_ns:
-                return False
-            self._muted_until_ns = 0
-        return not self._held and len(self._waiting) < MAX_UNANSWERED and self.unsent_bytes < UNSENT_BYTES
+        return self._answers.state(time.monotonic_ns) is State.OPEN
 
-    def _take(self, answer: Parts | Deferred) -> None:
-        if type(answer) is list:
-            self.unsent_bytes += _bytes_in_memory(answer)
-            if self._waiting:
-                self._waiting.append(answer)
-            else:
-                self._out += answer
-            return
-        assert isinstance(answer, Deferred)
-        self._waiting.append(answer)
-        self._held = not answer.lets_next_start
-        answer.on_complete(self._answer_ready)
-
-    def _answer_ready(self, answer: Pending[Parts]) -> None:
-        if self._dropped:
-            _release(answer.value if answer.error is None else [])
-        elif self._parking is not None:
-            if answer.error is None:
-                self.unsent_bytes += _bytes_in_memory(answer.value)
+    def _wake(self) -> None:
+        if self._parking is not None:
             self._parking.wake()
 
-    def _collect_ready(self) -> None:
-        """Move the answers whose turn has come to the outgoing parts.
-
-        Blocks once the client's stream has ended: who makes its answers is told.
-        """
-        if self._has_ended:
+    def _collect(self) -> bool:
+        """Whether there is something to send. Blocks when the client's stream has ended: who makes answers is told."""
+        if self._has_ended and self._answers.waiting_count:
             self._has_ended = False
-            self._leave_answers(False)
-        waiting = self._waiting
-        while waiting and _is_ready(waiting[0]):
-            answer = waiting.popleft()
-            if isinstance(answer, Deferred):
-                if answer.error is not None:
-                    # Nothing may be answered in its stead.
-                    self._drop_answers()
-                self._out += answer.value
-            else:
-                self._out += answer
-        if not waiting:
-            self._held = False
+            self._answers.leave(False)
+        return self._answers.collect()
 
     def _flush(self) -> None:
         """Blocks. Send what is ready; its slices are released whatever happens."""
-        parts, self._out = self._out, []
+        parts = self._answers.hand_out()
         stamp, self.sent_stamp = self.sent_stamp, [0, 0]
         transport = self._transport
         assert transport is not None
@@ -366,8 +298,7 @@ class Connection:
             self._host.outgoing_bytes += sent_bytes
         finally:
             self._host.flush_count += 1
-            self.unsent_bytes -= _bytes_in_memory(parts)
-            _release(parts)
+            self._answers.sent(parts)
             stamp[1] = self.last_active_ns = time.monotonic_ns()
 
     def _send_last_answers(self) -> None:
@@ -375,12 +306,11 @@ class Connection:
         parking = self._parking
         assert parking is not None
         try:
-            while self._waiting or self._out:
-                self._collect_ready()
-                if self._out:
+            while not self._answers.is_empty:
+                if self._collect():
                     # Others may get ready meanwhile, and wake nobody.
                     self._flush()
-                elif self._waiting:
+                elif self._answers.waiting_count:
                     parking.wait_woken()
         except (PeerClosed, CloseConnection) as closed:
             log.debug("%s Last answers to /%s lost: %s", self._host.log_prefix, self.client_host, closed)
@@ -391,23 +321,6 @@ class Connection:
             self._has_place = False
             self._host.requests.leave()
 
-    def _leave_answers(self, gone: bool) -> None:
-        """Blocks. Tell who makes our answers that nobody asks for more, or reads them."""
-        for answer in list(self._waiting):
-            if isinstance(answer, Deferred):
-                answer.leave(gone)
-
-    def _drop_answers(self) -> None:
-        """Give up what waits. Whatever of it is completed later is released then."""
-        self._dropped = True
-        self._leave_answers(True)
-        for answer in self._waiting:
-            if not isinstance(answer, Deferred):
-                _release(answer)
-            elif answer.is_done and answer.error is None:
-                _release(answer.value)
-        self._waiting.clear()
-
     def _end(self) -> None:
         transport, self._transport = self._transport, None
         if transport is not None:
@@ -417,26 +330,5 @@ class Connection:
         self._reader.close()
         self.sent_stamp[0] = self.sent_stamp[1] = time.monotonic_ns()
         # Not kept: somebody may hold this connection as long as parts of its answers are there.
-        out, self._out = self._out, []
-        _release(out)
-        self._drop_answers()
-        self.unsent_bytes = 0
+        self._answers.close()
         self._host.connection_closed(self)
-
-
-def _is_ready(answer: Parts | Deferred) -> bool:
-    return type(answer) is list or answer.is_done  # type: ignore[union-attr]
-
-
-def _bytes_in_memory(parts: Parts) -> int:
-    size_bytes = 0
-    for part in parts:
-        if isinstance(part, IN_MEMORY):
-            size_bytes += len(part)
-    return size_bytes
-
-
-def _release(parts: Parts) -> None:
-    for part in parts:
-        if not isinstance(part, IN_MEMORY):
-            part.release()

@@ -6,12 +6,14 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from kafka_zk.network.answer_queue import Deferred
 from kafka_zk.network.parking import Parking, TurnTable
+from kafka_zk.network.parts import Parts
 from kafka_zk.network.request_channel import RequestChannel
 from kafka_zk.network.transport import Transport
 
 if TYPE_CHECKING:
-    from kafka_zk.network.connection import Connection, Deferred, Parts
+    from kafka_zk.network.connection import Connection
 
 
 class RequestHandler(Protocol):
@@ -50,6 +52,10 @@ class ConnectionHost(Protocol):
     listener_name: str
     security_protocol: str
     log_prefix: str
+    turn_bytes: int
+    """After so many bytes of requests everybody else has a turn."""
+    unsent_limit: int
+    """Behind so many bytes of answers that are not sent no request starts."""
     incoming_bytes: int
     outgoing_bytes: int
     request_count: int

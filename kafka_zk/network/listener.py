@@ -74,6 +74,8 @@ class Listener:
         self.reader_for = reader_for
         self.transport_for = transport_for
         self.log_prefix = log_prefix
+        self.turn_bytes = settings.turn_bytes
+        self.unsent_limit = settings.unsent_bytes
         self.connections: dict[Connection, greenlet] = {}
         # Plain totals; server_metrics makes rates of them.
         self.accepted_count = self.expired_count = self.request_count = self.flush_count = 0

@@ -28,11 +28,13 @@ from gevent import get_hub
 
 from kafka_zk.network.frames import FrameReader
 from kafka_zk.network.parking import Parking
-from kafka_zk.network.transport import IN_MEMORY
+from kafka_zk.network.parts import IN_MEMORY
 
 if TYPE_CHECKING:
-    from kafka_zk.network.connection import Connection, Deferred, Parts
+    from kafka_zk.network.answer_queue import Deferred
+    from kafka_zk.network.connection import Connection
     from kafka_zk.network.host import RequestHandler
+    from kafka_zk.network.parts import Parts
     from kafka_zk.network.pending import Pending
 
 COUNTED_BYTES = 64 * 1024

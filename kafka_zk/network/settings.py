@@ -36,6 +36,12 @@ class SocketServerSettings:
     max_connection_creation_rate_per_listener: Mapping[str, int] = field(default_factory=dict)
     quota_windows: int = 11
     quota_window_ms: int = 1000
+    turn_bytes: int = 64 * 1024
+    """Of large requests in one turn of a connection: checking and writing them takes longer than the send that is
+    saved."""
+    unsent_bytes: int = 1024 * 1024
+    """Of answers in memory, slices of segments not counted, behind which a connection takes no request. The one that
+    goes beyond is the last for now, so at most one answer more is kept."""
 
     @classmethod
     def of(cls, config: BrokerConfig, *, descriptors_for_connections: int = UNLIMITED) -> SocketServerSettings:

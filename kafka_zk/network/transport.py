@@ -18,13 +18,14 @@ import os
 import socket
 import time
 from collections.abc import Sequence
-from typing import Final, Protocol, TypeAlias
+from typing import Protocol
 
 from gevent.threadpool import ThreadPool
 
 from kafka_zk.network.errors import EndOfStream, PeerClosed
 from kafka_zk.network.page_cache import is_in_memory, read_from_memory, read_in
 from kafka_zk.network.parking import Parking
+from kafka_zk.network.parts import IN_MEMORY, FileSlice, Part
 
 CHUNK_BYTES = 256 * 1024
 """The most that leaves in one go: 20 to 50 us for the page cache's own pages, during which the loop serves nobody else.
@@ -50,37 +51,6 @@ minutes pass between two chunks."""
 
 TRUNCATED = "the log was truncated under a response"
 TOO_SHORT = "a log segment is shorter than the response promised"
-
-
-class FileSlice(Protocol):
-    """Bytes of a log segment, promised to a response. The log room makes them; `release` is called exactly once."""
-
-    @property
-    def fileno(self) -> int: ...
-    @property
-    def position(self) -> int: ...
-    @property
-    def size_bytes(self) -> int: ...
-    @property
-    def is_cold(self) -> bool:
-        """Whether the bytes may have left the page cache, so that reading them can wait for the disk."""
-        ...
-
-    @property
-    def is_intact(self) -> bool:
-        """False once the segment was truncated: other bytes may stand at this position by now."""
-        ...
-
-    def release(self) -> None: ...
-
-
-Part: TypeAlias = "bytes | bytearray | memoryview | FileSlice"
-IN_MEMORY: Final = (bytes, bytearray, memoryview)
-
-
-def part_size(part: Part) -> int:
-    """Bytes of a part on the wire."""
-    return len(part) if isinstance(part, IN_MEMORY) else part.size_bytes
 
 
 class Transport(Protocol):

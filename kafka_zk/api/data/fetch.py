@@ -18,8 +18,8 @@ from kafka_zk.api.data.old_fetchers import ZSTD_FROM, answer_old_fetcher
 from kafka_zk.api.late_answers import when_settled
 from kafka_zk.api.registry import api
 from kafka_zk.giving_way import in_turns
+from kafka_zk.network.parts import part_size
 from kafka_zk.network.pending import Pending
-from kafka_zk.network.transport import part_size
 from kafka_zk.protocol.errors import (
     BrokerError,
     ErrorCode,

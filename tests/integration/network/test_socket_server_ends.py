@@ -11,7 +11,9 @@ import pytest
 from gevent import socket as cooperative
 
 from kafka_zk.network import server as network_server
-from kafka_zk.network.connection import Connection, Deferred, Parts
+from kafka_zk.network.answer_queue import Deferred
+from kafka_zk.network.connection import Connection
+from kafka_zk.network.parts import Parts
 from kafka_zk.network.server import SocketServer
 from tests.integration.network.harness import TIMEOUT_S, Client, Script, answer, connect, framed, serving
 

@@ -12,8 +12,10 @@ import pytest
 from gevent import socket as cooperative
 
 from kafka_zk.config.endpoints import EndPoint
-from kafka_zk.network.connection import Connection, Deferred, Parts
+from kafka_zk.network.answer_queue import Deferred
+from kafka_zk.network.connection import Connection
 from kafka_zk.network.errors import NetworkError
+from kafka_zk.network.parts import Parts
 from kafka_zk.network.server import SocketServer
 from kafka_zk.network.settings import SocketServerSettings
 from tests.integration.network.harness import Client, Script, connect, serving

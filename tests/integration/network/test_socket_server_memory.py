@@ -275,7 +275,7 @@ def test_an_answer_that_is_ready_does_not_wait_for_the_memory_that_it_holds() ->
         client.send_raw(large[:1000])
         eventually(lambda: "1 wait" in repr(server.memory))
         client.send_raw(large[1000:2000])
-        (connection,) = [each for each in server.connections() if each._waiting]
+        (connection,) = [each for each in server.connections() if each.unanswered_count]
         # It has found these bytes, and no memory for the frame.
         eventually(lambda: connection._parking is not None and not connection._parking._wants_read)
         script.deferred[b"n1"].complete([framed(b"first")])
@@ -311,7 +311,7 @@ def test_a_connection_that_is_muted_leaves_the_line_for_memory() -> None:
         throttled.send(b"e" + bytes(50))
         eventually(lambda: "1 wait" in repr(server.memory))
         # The answer comes late, and is throttled.
-        (connection,) = [each for each in server.connections() if each._waiting and each.unanswered_count]
+        (connection,) = [each for each in server.connections() if each.unanswered_count]
         connection.mute(600_000)
         script.deferred[b"n"].complete([framed(b"late")])
         assert throttled.receive() == b"late"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 import gevent
-import pytest
 
-from kafka_zk.network import connection
-from kafka_zk.network.connection import REQUESTS_A_TURN, Connection, Deferred, Parts
+from kafka_zk.network.answer_queue import Deferred
+from kafka_zk.network.connection import REQUESTS_PER_TURN, Connection
+from kafka_zk.network.parts import Parts
 from tests.integration.network.harness import Script, answer, connect, serving
 
 
@@ -72,14 +72,13 @@ def test_a_connection_with_much_to_do_lets_others_in_after_a_turn() -> None:
         greedy.send(*[b"eg%d" % n for n in range(500)])
         modest.send(b"em")
         script.wait_handled(501)
-        assert script.handled.index(b"em") <= 3 * REQUESTS_A_TURN
+        assert script.handled.index(b"em") <= 3 * REQUESTS_PER_TURN
         assert [greedy.receive() for _ in range(500)] == [b"eg%d" % n for n in range(500)]
 
 
-def test_large_requests_end_a_turn_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "BYTES_A_TURN", 400)
+def test_large_requests_end_a_turn_by_their_bytes() -> None:
     script = Script()
-    with serving(script) as server:
+    with serving(script, turn_bytes=400) as server:
         greedy, other = connect(server), connect(server)
         assert greedy.ask(b"e") == other.ask(b"e") == b"e"
         script.handled.clear()

@@ -15,7 +15,7 @@ import pytest
 from gevent.threadpool import ThreadPool
 
 from kafka_zk.config.endpoints import EndPoint
-from kafka_zk.network.connection import REQUESTS_A_TURN
+from kafka_zk.network.connection import REQUESTS_PER_TURN
 from kafka_zk.network.page_cache import is_in_memory
 from kafka_zk.network.parking import Parking
 from kafka_zk.network.server import READ_POOL_THREADS, SocketServer
@@ -230,7 +230,7 @@ def test_a_slow_reader_holds_up_nobody_and_no_memory(segment: tuple[int, bytes])
         for n in range(300):
             assert quick.ask(b"e%d" % n) == b"e%d" % n
         assert resident_bytes() - before < 20_000_000
-        assert script.handled.count(b"s") <= REQUESTS_A_TURN, "who does not read its answers is not read from"
+        assert script.handled.count(b"s") <= REQUESTS_PER_TURN, "who does not read its answers is not read from"
         assert slow.receive() == segment[1]
 
 

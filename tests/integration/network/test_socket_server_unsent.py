@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from kafka_zk.clock import SimClock
 from kafka_zk.metrics import MetricsRegistry
-from kafka_zk.network import connection
 from kafka_zk.network.server_metrics import SocketServerMetrics
 from tests.integration.network.harness import Script, Slice, answer, connect, framed, serving
 from tests.integration.network.test_socket_server_ends import everybody_had_a_turn
@@ -18,15 +15,10 @@ UNSENT_BYTES = 2500
 MORE_THAN_SOCKETS_TAKE = b"y" * 3_000_000
 
 
-@pytest.fixture(autouse=True)
-def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "UNSENT_BYTES", UNSENT_BYTES)
-
-
 def test_behind_an_answer_that_is_still_to_come_only_so_much_is_made() -> None:
     script = Script()
     script.answers += [answer(LARGE) for _ in range(9)]
-    with serving(script) as server:
+    with serving(script, unsent_bytes=UNSENT_BYTES) as server:
         client = connect(server)
         client.send(b"n", *[b"s"] * 9)
         script.wait_handled(4)
@@ -38,7 +30,7 @@ def test_behind_an_answer_that_is_still_to_come_only_so_much_is_made() -> None:
 
 def test_a_late_answer_counts_once_it_is_there() -> None:
     script = Script()
-    with serving(script) as server:
+    with serving(script, unsent_bytes=UNSENT_BYTES) as server:
         client = connect(server)
         client.send(b"n1", b"n2")
         script.wait_handled(2)
@@ -53,7 +45,7 @@ def test_a_late_answer_counts_once_it_is_there() -> None:
 def test_a_turn_is_over_when_its_answers_are_large_and_their_bytes_are_shown() -> None:
     script = Script()
     script.answers += [answer(MORE_THAN_SOCKETS_TAKE) for _ in range(4)]
-    with serving(script, send_buffer_bytes=4096) as server:
+    with serving(script, send_buffer_bytes=4096, unsent_bytes=UNSENT_BYTES) as server:
         metrics = MetricsRegistry(SimClock())
         SocketServerMetrics(server, [], metrics)
         client = connect(server, receive_buffer_bytes=4096)
@@ -70,7 +62,7 @@ def test_a_turn_is_over_when_its_answers_are_large_and_their_bytes_are_shown() -
 def test_what_a_connection_kept_goes_with_it() -> None:
     script = Script()
     script.answers.append(answer(LARGE))
-    with serving(script) as server:
+    with serving(script, unsent_bytes=UNSENT_BYTES) as server:
         client = connect(server)
         client.send(b"n", b"s")
         script.wait_handled(2)
@@ -87,7 +79,7 @@ def test_slices_of_segments_take_no_memory() -> None:
     script = Script()
     head = framed(bytes(10_000))[:4]
     script.answers += [[head, Slice(-1, 0, 10_000)] for _ in range(3)]
-    with serving(script) as server:
+    with serving(script, unsent_bytes=UNSENT_BYTES) as server:
         client = connect(server)
         client.send(b"n", *[b"s"] * 3)
         script.wait_handled(4)

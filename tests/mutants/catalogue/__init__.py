@@ -6,6 +6,7 @@ A row is a promise that the suite can fail: it names the rule that the change br
 from __future__ import annotations
 
 from tests.mutants.catalogue import (
+    answer_queue,
     away_and_anew,
     client,
     clients,
@@ -39,6 +40,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *clients.MUTANTS,
     *network.MUTANTS,
     *connections.MUTANTS,
+    *answer_queue.MUTANTS,
     *spark.MUTANTS,
     *tools.MUTANTS,
     *jobs.MUTANTS,

@@ -104,8 +104,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="an answer that gets ready while others are being sent is sent, too",
         file="kafka_zk/network/connection.py",
-        old="        while self._out:\n            self._flush()\n",
-        new="        if self._out:\n            self._flush()\n",
+        old="        while self._collect():\n            self._flush()\n",
+        new="        if self._collect():\n            self._flush()\n",
         tests="tests/integration/network/test_socket_server_order.py -k forgotten",
     ),
     Mutant(

@@ -7,35 +7,13 @@ from tests.mutants.catalogue.mutant import Mutant
 ENDS = "tests/integration/network/test_socket_server_ends.py"
 LIMITS = "tests/integration/network/test_socket_server_limits.py"
 STARTS = "tests/unit/tools/test_server_start_files.py"
-UNSENT = "tests/integration/network/test_socket_server_unsent.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant(
-        breaks="a turn is over when its answers are large",
-        file="kafka_zk/network/connection.py",
-        old=" or self._muted_until_ns or self.unsent_bytes >= UNSENT_BYTES:",
-        new=" or self._muted_until_ns:",
-        tests=f"{UNSENT} -k turn",
-    ),
-    Mutant(
-        breaks="behind large answers that cannot be sent no request starts",
-        file="kafka_zk/network/connection.py",
-        old=" and self.unsent_bytes < UNSENT_BYTES",
-        new="",
-        tests=f"{UNSENT} -k only_so_much",
-    ),
-    Mutant(
-        breaks="a late answer that must wait for another counts, too",
-        file="kafka_zk/network/connection.py",
-        old="                self.unsent_bytes += _bytes_in_memory(answer.value)\n",
-        new="                pass\n",
-        tests=f"{UNSENT} -k late_answer",
-    ),
     Mutant(
         breaks="the hub does not wait for who has to read what a client that sends no more still gets",
         file="kafka_zk/network/connection.py",
         old="            self._has_ended = True\n            parking.wake()\n",
-        new="            self._leave_answers(False)\n",
+        new="            self._answers.leave(False)\n",
         tests=f"{ENDS} -k have_to_read",
     ),
     Mutant(

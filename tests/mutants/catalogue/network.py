@@ -67,9 +67,9 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a stop does not wait for a client that is throttled",
         file="kafka_zk/network/connection.py",
-        old="            parking.wait_woken_for((self._muted_until_ns - time.monotonic_ns()) / 1e9)\n",
+        old="            parking.wait_woken_for((answers.muted_until_ns - time.monotonic_ns()) / 1e9)\n",
         new="            import gevent\n\n"
-        "            gevent.sleep((self._muted_until_ns - time.monotonic_ns()) / 1e9)\n",
+        "            gevent.sleep((answers.muted_until_ns - time.monotonic_ns()) / 1e9)\n",
         tests="tests/integration/network/test_socket_server_limits.py -k is_throttled",
     ),
     Mutant(
@@ -116,8 +116,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="what waits for a client that has gone is given up",
-        file="kafka_zk/network/connection.py",
-        old="        self._leave_answers(True)\n",
+        file="kafka_zk/network/answer_queue.py",
+        old="        self.leave(True)\n",
         new="",
         tests=f"{ENDS} -k told",
     ),
@@ -131,15 +131,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what was asked before garbage is answered",
         file="kafka_zk/network/connection.py",
-        old="                elif self._waiting:\n                    parking.wait_woken()\n",
+        old="                elif self._answers.waiting_count:\n                    parking.wait_woken()\n",
         new="                else:\n                    return\n",
         tests=f"{ENDS} -k garbage",
     ),
     Mutant(
         breaks="an answer that gets ready while the last ones are being sent is sent, too",
         file="kafka_zk/network/connection.py",
-        old="                elif self._waiting:\n                    parking.wait_woken()\n",
-        new="                if self._waiting:\n                    parking.wait_woken()\n",
+        old="                elif self._answers.waiting_count:\n                    parking.wait_woken()\n",
+        new="                if self._answers.waiting_count:\n                    parking.wait_woken()\n",
         tests=ENDS,
     ),
     Mutant(

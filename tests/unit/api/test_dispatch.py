@@ -18,9 +18,11 @@ from kafka_zk.api.dispatch import Dispatcher
 from kafka_zk.api.registry import REGISTRY, ApiRegistry, api
 from kafka_zk.clock import SimClock
 from kafka_zk.metrics import MetricsRegistry
-from kafka_zk.network.connection import Connection, Deferred, Parts
+from kafka_zk.network.answer_queue import Deferred
+from kafka_zk.network.connection import Connection
 from kafka_zk.network.errors import CloseConnection
 from kafka_zk.network.frames import BufferPool
+from kafka_zk.network.parts import Parts
 from kafka_zk.network.pending import Pending
 from kafka_zk.network.request_metrics import RequestMetrics
 from kafka_zk.protocol.api_table import API_TABLE
@@ -55,6 +57,7 @@ class Host:
     max_request_bytes = 1000
     listener_name = "PLAINTEXT"
     security_protocol = "PLAINTEXT"
+    unsent_limit = 1 << 20
 
 
 @pytest.fixture

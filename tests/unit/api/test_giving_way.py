@@ -21,10 +21,10 @@ from kafka_zk.api.data import fetch, produce
 from kafka_zk.api.dispatch import LARGE_FRAME_BYTES, Dispatcher
 from kafka_zk.api.group.list_groups import list_groups
 from kafka_zk.api.late_answers import then_apart
-from kafka_zk.network.connection import Deferred
+from kafka_zk.network.answer_queue import Deferred
 from kafka_zk.network.errors import CloseConnection
+from kafka_zk.network.parts import IN_MEMORY
 from kafka_zk.network.pending import Pending, completed
-from kafka_zk.network.transport import IN_MEMORY
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.header import decode_response_header, encode_request_header, response_header_is_flexible
 from kafka_zk.protocol.messages.describe_groups import DescribeGroupsRequest

@@ -1,0 +1,59 @@
+"""What an answer is made of: bytes, and slices of log segments that never become bytes of ours.
+
+Role        Pure. The types that encoders make, that wait in an AnswerQueue, and that a Transport sends.
+Source      Send, ByteBufferSend and RecordsSend in Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol, TypeAlias
+
+
+class FileSlice(Protocol):
+    """Bytes of a log segment, promised to a response. The log room makes them; `release` is called exactly once."""
+
+    @property
+    def fileno(self) -> int: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def is_cold(self) -> bool:
+        """Whether the bytes may have left the page cache, so that reading them can wait for the disk."""
+        ...
+
+    @property
+    def is_intact(self) -> bool:
+        """False once the segment was truncated: other bytes may stand at this position by now."""
+        ...
+
+    def release(self) -> None: ...
+
+
+Part: TypeAlias = "bytes | bytearray | memoryview | FileSlice"
+Parts = list[Part]
+"""One answer as it goes out: its size prefix, then its bytes and file slices. Empty: the request has no answer."""
+
+IN_MEMORY: Final = (bytes, bytearray, memoryview)
+
+
+def part_size(part: Part) -> int:
+    """Bytes of a part on the wire."""
+    return len(part) if isinstance(part, IN_MEMORY) else part.size_bytes
+
+
+def bytes_in_memory(parts: Parts) -> int:
+    """Bytes of the parts that take memory: slices of segments do not."""
+    size_bytes = 0
+    for part in parts:
+        if isinstance(part, IN_MEMORY):
+            size_bytes += len(part)
+    return size_bytes
+
+
+def release(parts: Parts) -> None:
+    """Let the segments go whose slices these parts hold. Once for each answer."""
+    for part in parts:
+        if not isinstance(part, IN_MEMORY):
+            part.release()
