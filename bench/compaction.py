@@ -17,7 +17,6 @@ from pathlib import Path
 from kafka_zk.clock import SystemClock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig
-from kafka_zk.log.append import rolling
 from kafka_zk.log.cleaner.choosing import dirt_of
 from kafka_zk.log.cleaner.cleaning import Cleaning
 from kafka_zk.log.cleaner.segment_facts import facts_of
@@ -49,7 +48,7 @@ def filled(manager: LogManager, number: int, records: int, codec: Codec, wanted_
                 Record(offset, 1_700_000_000_000, b"key-%08d" % chance.randrange(KEYS), sample[at : at + 40] * 2)
             )
         log.append_as_leader(memoryview(build_batch(rows, codec=codec)), leader_epoch=0)
-    rolling.roll(log)
+    log.roll()
     log.update_high_watermark(log.log_end_offset)
     log.flush()
     return log

@@ -30,4 +30,4 @@ def close_all(logs: Sequence[UnifiedLog], data_dir: DataDir, pools: LogPools) ->
         each.close_unsynced()
     data_dir.sync_at_once()
     for each in unflushed:
-        each.recovery_point = each.log_end_offset
+        each.synced_at_close()

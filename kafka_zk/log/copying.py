@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from kafka_zk.log.append import rolling
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.protocol.types import TopicPartition
@@ -41,8 +40,7 @@ def append_copied(copy: UnifiedLog, data: bytes, end_offset: int) -> None:
     if not data and is_empty:
         copy.truncate_fully_and_start_at(end_offset)
     elif not data:
-        with copy.turn:
-            rolling.skip_to(copy, end_offset)
+        copy.skip_to(end_offset)
     else:
         first_offset = next(batches(data)).header.base_offset
         if first_offset < copy.log_end_offset and is_empty:

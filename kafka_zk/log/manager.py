@@ -42,8 +42,8 @@ from kafka_zk.log.loading.refusals import InvalidLogDirectory, second_directory
 from kafka_zk.log.loading.settling import choose, put_back
 from kafka_zk.log.periodic import Periodic
 from kafka_zk.log.pools import LogPools
-from kafka_zk.log.removal.replacement import CatchUp, replace
-from kafka_zk.log.removal.retired import RetiredLogs
+from kafka_zk.log.replacement import CatchUp, replace
+from kafka_zk.log.retired import RetiredLogs
 from kafka_zk.log.segments.open_segments import OpenSegments, raise_descriptor_limit, segments_for
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.metrics.conversions import ConversionCosts, ProduceConversions
@@ -630,9 +630,7 @@ class LogManager:
             of_dir = [each for each in logs.values() if each.log_dir is data_dir.directory]
             lost.append(",".join(str(each.topic_partition) for each in of_dir))
             for each in of_dir:
-                each.is_closed = True
-                for segment in each.segments:
-                    segment.close_files()
+                each.close_files()
                 del logs[each.topic_partition]
                 if logs is self._future_logs and each.topic_partition in self._logs:
                     self._logs[each.topic_partition].is_copied = False

@@ -1,53 +1,69 @@
 """UnifiedLog: one partition's log on this broker.
 
-Role        Acts, but owns no greenlet: whoever comes calls it. Decisions are in roll.py, retention.py,
-            producer_state.py, leader_epoch_cache.py and record/validation.py; look-ups in reading.py.
+Role        Acts, but owns no greenlet: whoever comes calls it. Alone knows and moves the offsets of a log (where it
+            starts and ends, high watermark, last stable offset, recovery point), its producers and leader epochs; its
+            files are the LocalLog's. Decisions are in segments/roll.py, segments/retention.py, state/producer_state.py,
+            state/leader_epoch_cache.py, local/truncation_plan.py and record/validation.py.
 Invariants  log_start_offset <= high_watermark <= log_end_offset. The log end offset moves only after the write.
+            No other module assigns these (tests/unit/log/test_offsets_have_one_owner.py).
             Validate, write, index, producer state, log end offset: one append ends before the next begins. Small
             writes go out on the loop without a switch; from 128 KiB on, and while the disk stalls, a thread writes, and
             the log's turn keeps every other append, truncation, deletion and close away meanwhile.
-            A write that fails is cut back, and its directory goes offline with all its logs.
-Source      UnifiedLog.append, LocalLog, ReplicaManager's use of them; KIP-101, KIP-320.
+            The recovery point passes an offset only after everything below it was synced.
+            Segments leave from the oldest on, and only what is below the high watermark.
+            An OSError of its files takes the directory offline, with all its logs. Whatever else ends an append, its
+            batch is taken back before the next one, which gets its offsets.
+Source      UnifiedLog in Kafka 3.9: append, roll, flush, truncateTo, truncateFullyAndStartAt, deleteOldSegments,
+            maybeIncrementLogStartOffset, close; KIP-101, KIP-320.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import NoReturn
 from uuid import UUID
 
 from kafka_zk.config.topic import LogConfig
-from kafka_zk.log.append import rolling
-from kafka_zk.log.append.append_info import AppendInfo
-from kafka_zk.log.append.checking import CHECK_POOLED_BYTES, LimitedRules, validate_in_thread
-from kafka_zk.log.append.flusher import Flusher
-from kafka_zk.log.append.rules import validation_rules
-from kafka_zk.log.append.writing import POOLED_BYTES, follow_producer, write
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names, partition_metadata
+from kafka_zk.log.files.transaction_index import AbortedTransaction
 from kafka_zk.log.loading.loader import LoadedLog
-from kafka_zk.log.loading.rebuild import epochs_of
-from kafka_zk.log.removal import expiry, truncation
-from kafka_zk.log.segments.reading import LogReader, ReadResult, TimestampOffset
-from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET
+from kafka_zk.log.loading.rebuild import epochs_of, rebuild_producers
+from kafka_zk.log.local.local_log import POOLED_BYTES, LocalLog
+from kafka_zk.log.local.truncation_plan import Step, What, restart_plan, truncation_plan
+from kafka_zk.log.produce.append_info import AppendInfo
+from kafka_zk.log.produce.checking import CHECK_POOLED_BYTES, LimitedRules, validate_in_thread
+from kafka_zk.log.produce.rules import validation_rules
+from kafka_zk.log.segments.reading import ReadResult, TimestampOffset
+from kafka_zk.log.segments.retention import Limits, Reason, deletable
+from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET, has_no_room_for, is_too_old, segment_life_ms
 from kafka_zk.log.segments.segment import UNKNOWN, LogSegment
 from kafka_zk.log.state.epoch_journal import EpochJournal
 from kafka_zk.log.state.leader_epoch_cache import EpochEnd, LeaderEpochCache
 from kafka_zk.log.state.producer_journal import ProducerJournal
 from kafka_zk.log.state.producer_state import ProducerEntry
-from kafka_zk.log.turn import Turn
 from kafka_zk.protocol.causes import caused_by
-from kafka_zk.protocol.errors import CorruptMessage, InconsistentTopicId, KafkaStorageError, OffsetOutOfRange
+from kafka_zk.protocol.errors import (
+    CorruptMessage,
+    InconsistentTopicId,
+    KafkaStorageError,
+    OffsetOutOfRange,
+    RecordListTooLarge,
+)
 from kafka_zk.protocol.types import NULL_UUID, Buffer, TopicPartition, uuid_to_base64
-from kafka_zk.record.batch import CODEC_MASK, Batch
+from kafka_zk.record.batch import CODEC_MASK, Batch, BatchHeader
 from kafka_zk.record.compression import TooMuchToDecompress
-from kafka_zk.record.control import marker_of
+from kafka_zk.record.control import EndTransactionMarker, marker_of
 from kafka_zk.record.produced import Origin, ValidatedBatch
 from kafka_zk.record.record import times_of
 from kafka_zk.record.validation import check_replicated, validate
 from kafka_zk.record.walking import assign_offsets
+
+log_lines = logging.getLogger("kafka.log.UnifiedLog")
 
 __all__ = ["AppendInfo", "UnifiedLog"]
 
@@ -72,15 +88,15 @@ class UnifiedLog:
         """`jitter_below(n)` draws a number below n for each new segment of a topic with segment.jitter.ms."""
         self.topic_partition = topic_partition
         self.topic_id = topic_id
-        self.directory = directory
         self.log_dir = log_dir
         self.config = config
+        self.local = LocalLog(directory, log_dir, loaded.segments, config, jitter_below)
         self.segments = loaded.segments
+        self.reader = self.local.reader
+        self.flusher = self.local.flusher
+        self.turn = self.local.turn
         self.producers = producers
         self.epochs = epochs
-        self.reader = LogReader(loaded.segments, log_dir.open_segments.track)
-        self.turn = Turn()
-        self.flusher = Flusher(self)
         self.log_start_offset = loaded.log_start_offset
         self.log_end_offset = loaded.log_end_offset
         self.recovery_point = loaded.recovery_point
@@ -93,9 +109,8 @@ class UnifiedLog:
         self.successor: UnifiedLog | None = None
         """The copy that took its place. What had been checked for this log is appended there."""
         self.truncations = 0
+        """How often it was cut: what was found out before may hold no more."""
         self.on_truncated: Callable[[UnifiedLog], None] | None = None
-        self.jitter_below = jitter_below
-        self.active = loaded.segments.active
         self._state = producers.state
         self._latest_epoch: int | None = None
         """The epoch that appends carry while nothing about epochs changes; None when that is not known."""
@@ -133,7 +148,7 @@ class UnifiedLog:
                 validated = validate_in_thread(self.log_dir.pools, records, rules, now_ms, origin)
         # What is written may be larger than what came: the topic's own codec is not the producer's.
         size = len(validated.records)
-        active = self.active
+        active = self.local.active
         if (
             self.turn.is_taken
             or size >= POOLED_BYTES
@@ -201,9 +216,14 @@ class UnifiedLog:
                     self._state.check_marker(header, marker, first_offset)
             else:
                 self._state.check(header, first_offset, origin)
-        write(self, segment, records, size, last_offset, max_timestamp)
+        position = segment.file.size_bytes
+        try:
+            self.local.write(segment, records, size, last_offset, max_timestamp)
+        except BaseException as error:
+            self._take_back(segment, position, error)
+            raise
         if has_producer:
-            follow_producer(self, segment, header, first_offset, marker)
+            self._follow_producer(segment, header, first_offset, marker)
         self._state.map_end_offset = self.log_end_offset = last_offset + 1
         return AppendInfo(first_offset, last_offset, validated.log_append_time_ms, self.log_start_offset, max_timestamp)
 
@@ -230,30 +250,151 @@ class UnifiedLog:
         size, last_offset = len(data), last.last_offset
         now_ms = self.log_dir.clock.wall_ms()
         segment = self._room_for(size, first.base_offset, last_offset, max_timestamp, now_ms)
-        write(self, segment, data, size, last_offset, max_timestamp, headers)
+        position = segment.file.size_bytes
+        try:
+            self.local.write(segment, data, size, last_offset, max_timestamp, headers)
+        except BaseException as error:
+            self._take_back(segment, position, error)
+            raise
         for batch in batches:
             if batch.header.has_producer_id:
                 marker = marker_of(batch) if batch.header.is_control else None
-                follow_producer(self, segment, batch.header, batch.header.base_offset, marker)
+                self._follow_producer(segment, batch.header, batch.header.base_offset, marker)
         self._state.map_end_offset = self.log_end_offset = last_offset + 1
         return AppendInfo(first.base_offset, last_offset, -1, self.log_start_offset, max_timestamp)
 
     def _as_appended_before(self, first_offset: int, last_offset: int, timestamp: int) -> AppendInfo:
         return AppendInfo(first_offset, last_offset, timestamp, self.log_start_offset, timestamp, is_duplicate=True)
 
+    def _take_back(self, segment: LogSegment, position: int, error: BaseException) -> None:
+        """Whatever ended an append, a kill included: nothing of its batch may stand where the next one is to be.
+
+        Raises KafkaStorageError where the disk has failed.
+        """
+        try:
+            if isinstance(error, OSError):
+                raise error
+            segment.take_back(position, self.log_end_offset)
+        except OSError as failure:
+            raise self._failed_write(failure) from failure
+
+    def _failed_write(self, error: OSError) -> KafkaStorageError:
+        where = f"{self.topic_partition} in dir {self.log_dir.path}"
+        return self.log_dir.fail(f"Error while appending records to {where}", error)
+
+    def _follow_producer(
+        self, segment: LogSegment, header: BatchHeader, first_offset: int, marker: EndTransactionMarker | None
+    ) -> None:
+        """Take in what was just written; an abort marker also goes to the segment's transaction index.
+
+        What is known of producers cannot be taken back. Raises KafkaStorageError whatever fails.
+        """
+        state = self._state
+        try:
+            if not header.is_control:
+                state.update(header, first_offset)
+            elif marker is not None:
+                completed = state.update_marker(header, marker, first_offset + header.last_offset_delta)
+                if completed is not None:
+                    if completed.is_aborted:
+                        entry = AbortedTransaction(
+                            completed.producer_id,
+                            completed.first_offset,
+                            completed.last_offset,
+                            state.last_stable_offset_after(completed),
+                        )
+                        with self.log_dir.guard(f"Error while writing the transaction index of {self.topic_partition}"):
+                            segment.transaction_index.append(entry)
+                    state.complete(completed)
+        except KafkaStorageError:
+            raise
+        except Exception as error:
+            # The batch stands there: only a start can tell what that means for its producer.
+            lost = OSError(f"The state of producer {header.producer_id} is lost: {error!r}")
+            raise self._failed_write(caused_by(lost, error)) from error
+
     # Rolling
 
     def _room_for(self, size: int, first_offset: int, last_offset: int, max_timestamp: int, now_ms: int) -> LogSegment:
         """The segment that the append goes to: the active one, or a new one. Raises RecordListTooLarge."""
-        segment = self.active
+        segment = self.local.active
         if (
             segment.file.size_bytes + size > self.segment_bytes
             or max_timestamp > segment.roll_after_timestamp
             or segment.indexes_full
             or last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
         ):
-            return rolling.roll_if_due(self, size, first_offset, last_offset, max_timestamp, now_ms)
+            return self._roll_if_due(size, first_offset, last_offset, max_timestamp, now_ms)
         return segment
+
+    def _roll_if_due(
+        self, size: int, first_offset: int, last_offset: int, max_timestamp: int, now_ms: int
+    ) -> LogSegment:
+        """As `_room_for`, which has seen that a roll may be due. Raises RecordListTooLarge, KafkaStorageError."""
+        if size > self.segment_bytes:
+            raise RecordListTooLarge(
+                f"Message batch size is {size} bytes in append to partition {self.topic_partition}, "
+                f"which exceeds the maximum configured segment size of {self.segment_bytes}."
+            )
+        segment, config = self.local.active, self.config
+        life_ms = segment_life_ms(
+            segment_ms=config.segment_ms, max_compaction_lag_ms=config.max_compaction_lag_ms, compact=config.compact
+        )
+        with self.log_dir.guard(f"Error while rolling log segment for {self.topic_partition}"):
+            self.log_dir.open_segments.track(segment)
+            segment.load_times()
+            no_room = has_no_room_for(
+                size_bytes=segment.size_bytes,
+                append_bytes=size,
+                segment_bytes=self.segment_bytes,
+                base_offset=segment.base_offset,
+                last_offset=last_offset,
+                indexes_full=segment.indexes_full,
+            )
+            too_old = is_too_old(
+                size_bytes=segment.size_bytes,
+                first_timestamp=segment.first_timestamp,
+                append_timestamp=max_timestamp,
+                created_ms=segment.created_ms,
+                now_ms=now_ms,
+                segment_ms=life_ms,
+                jitter_ms=segment.jitter_ms,
+            )
+            if no_room or too_old:
+                return self.roll(first_offset)
+        if segment.size_bytes and segment.first_timestamp >= 0:
+            segment.roll_after_timestamp = segment.first_timestamp + life_ms - segment.jitter_ms
+        return segment
+
+    def roll(self, expected_next_offset: int = 0) -> LogSegment:
+        """Begin a new active segment at the log end offset, or behind it if the next append begins there.
+
+        What came before is complete and trimmed, its producers are in a snapshot at the new base, and a thread syncs it
+        soon. The caller has the turn or does not switch. Raises OSError.
+        Source: LocalLog.roll, UnifiedLog.roll.
+        """
+        base_offset = max(expected_next_offset, self.log_end_offset)
+        old = self.local.active
+        if old.base_offset == base_offset:
+            assert old.size_bytes == 0, f"a second segment at {base_offset} of {self.topic_partition}"
+            self.local.remove([old], self.producers.path)
+        else:
+            old.become_inactive()
+            self._state.map_end_offset = base_offset
+            snapshot = self.producers.take_snapshot(durable=False)
+            self.flusher.note_rolled(old)
+            self.flusher.in_background(self._flush_rolled, base_offset, snapshot, not _reaches(old, base_offset))
+        self.local.begin_segment(base_offset)
+        log_lines.info("%s Rolled new log segment at offset %d.", self.prefix, base_offset)
+        return self.local.active
+
+    def skip_to(self, offset: int) -> None:
+        """Blocks. Go on at `offset`, behind the end: in the log that this one is a copy of, what stood in between was
+        cleaned away. Raises KafkaStorageError."""
+        with self.turn, self.log_dir.guard(f"Error while rolling log segment for {self.topic_partition}"):
+            self.refuse_if_closed()
+            self.roll(offset)
+            self.log_end_offset = offset
 
     # Reading
 
@@ -347,7 +488,27 @@ class UnifiedLog:
 
     def increment_log_start_offset(self, offset: int) -> bool:
         """Let the log begin at `offset`; whether it did not already. Raises OffsetOutOfRange, KafkaStorageError."""
-        return truncation.increment_log_start_offset(self, offset)
+        if offset > self.high_watermark:
+            raise OffsetOutOfRange(
+                f"Cannot increment the log start offset to {offset} of partition {self.topic_partition} "
+                f"since it is larger than the high watermark {self.high_watermark}"
+            )
+        if offset <= self.log_start_offset:
+            return False
+        where = f"{self.topic_partition} to {offset} in dir {self.log_dir.path}"
+        with self.log_dir.guard(f"Exception while increasing log start offset for {where}"):
+            self.refuse_if_closed()
+            self._start_at(offset)
+        log_lines.info("%s Incremented log start offset to %d", self.prefix, offset)
+        return True
+
+    def _start_at(self, offset: int) -> None:
+        """The log starts later: what stood before says nothing about epochs and producers any more. Raises OSError."""
+        self.log_start_offset = offset
+        self.epochs.truncate_from_start(offset)
+        self.forget_latest_epoch()
+        self.producers.on_log_start(offset)
+        self.update_last_stable_offset()
 
     # Leader epochs
 
@@ -393,12 +554,12 @@ class UnifiedLog:
             self.epochs.clear()
         self._latest_epoch = None
 
-    # Changing
+    # Cutting
 
     def truncate_to(self, offset: int) -> bool:
         """Blocks. Drop everything from `offset` on, whole batches only; whether something went. KafkaStorageError."""
         with self.turn:
-            is_shorter = truncation.truncate_to(self, offset)
+            is_shorter = self._truncate_to(offset)
         if is_shorter and self.on_truncated is not None:
             self.on_truncated(self)
         return is_shorter
@@ -406,13 +567,168 @@ class UnifiedLog:
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Blocks. Drop everything and go on at `offset`. Raises KafkaStorageError."""
         with self.turn:
-            truncation.truncate_fully_and_start_at(self, offset)
+            self._restart_at(offset)
         if self.on_truncated is not None:
             self.on_truncated(self)
 
+    def _truncate_to(self, offset: int) -> bool:
+        if offset < 0:
+            raise ValueError(f"Cannot truncate partition {self.topic_partition} to a negative offset ({offset}).")
+        with self.log_dir.guard(f"Error while truncating log to offset {offset} for {self.topic_partition}"):
+            self.refuse_if_closed()
+            if offset >= self.log_end_offset:
+                # A leader may have won the end of the log with another epoch: what we know of that goes in any case.
+                self.epochs.truncate_from_end(offset)
+                self.forget_latest_epoch()
+                return False
+            self.flusher.wait()
+            log_lines.info("%s Truncating to offset %d", self.prefix, offset)
+            if offset < self.segments.first.base_offset:
+                self._restart_at(offset)
+            else:
+                bases = [segment.base_offset for segment in self.segments]
+                self._carry_out(truncation_plan(bases, self.producers.snapshot_offsets(), offset))
+        return True
+
+    def _restart_at(self, offset: int) -> None:
+        with self.log_dir.guard(f"Error while truncating the entire log for {self.topic_partition}"):
+            self.refuse_if_closed()
+            self.flusher.wait()
+            log_lines.info("%s Truncate and start at offset %d", self.prefix, offset)
+            self._carry_out(restart_plan([segment.base_offset for segment in self.segments], offset))
+
+    def _carry_out(self, plan: Sequence[Step]) -> None:
+        """Blocks. Cut the log as planned, by who has its turn. Raises OSError, KafkaStorageError."""
+        self._forget_the_end()
+        gone: list[LogSegment] = []
+        for what, at in plan:
+            if what is What.REMOVE_SEGMENT:
+                segment = self.segments.at(at)
+                assert segment is not None, f"no segment at {at} of {self.topic_partition}"
+                gone.append(segment)
+                continue
+            self.local.remove(gone, self.producers.path)
+            gone = []
+            if what is What.REMOVE_SNAPSHOT:
+                self.producers.delete(at)
+            elif what is What.SYNC_NAMES:
+                self.local.sync_names()
+                self.refuse_if_closed()
+            elif what is What.CUT_SEGMENT:
+                self.local.cut_active(at)
+            elif what is What.BEGIN_SEGMENT:
+                self.local.begin_segment(at)
+            elif what is What.CUT_EPOCHS:
+                self.epochs.truncate_from_end(at)
+                self.forget_latest_epoch()
+            elif what is What.CLEAR_EPOCHS:
+                self.epochs.clear()
+                self.forget_latest_epoch()
+            elif what is What.CLEAR_PRODUCERS:
+                self.producers.restart_at(at)
+            elif what is What.END:
+                self._end_at(at, min(at, self.log_start_offset))
+            elif what is What.RESTART:
+                self._end_at(at, at)
+                self.update_high_watermark(at)
+            elif what is What.REBUILD_PRODUCERS:
+                self._rebuild_producers()
+            elif what is What.SYNC_CUT:
+                self._complete([self.local.active], None)
+            else:
+                assert what is What.LOWER_CHECKPOINT, what
+                self.log_dir.recovery_point_lowered(self.topic_partition, self.recovery_point)
+
+    def _end_at(self, offset: int, start_offset: int) -> None:
+        self.log_end_offset = offset
+        self.log_start_offset = start_offset
+        self.recovery_point = min(offset, self.recovery_point)
+        # Once more: a flush that began while the files went would take the recovery point back up, and who read while
+        # names were synced has remembered where the log ended.
+        self._forget_the_end()
+
+    def _forget_the_end(self) -> None:
+        self.truncations += 1
+        self.reader.forget_positions()
+
+    def _rebuild_producers(self) -> None:
+        rebuild_producers(
+            self.producers,
+            self.segments,
+            log_start_offset=self.log_start_offset,
+            end_offset=self.log_end_offset,
+            now_ms=self.log_dir.clock.wall_ms(),
+            after_clean_stop=False,
+        )
+        self.update_high_watermark(self.high_watermark)
+        self.update_last_stable_offset()
+
+    # Retention
+
     def delete_old_segments(self, now_ms: int) -> int:
-        """Blocks. Let go what retention does not keep; how many segments went. Raises KafkaStorageError."""
-        return expiry.delete_old_segments(self, now_ms)
+        """Blocks. Let go what retention does not keep; how many segments went. Raises KafkaStorageError.
+
+        Takes the turn twice, to choose and to remove: nobody waits for it while what goes is still being synced.
+        """
+        reasons = tuple(Reason) if self.config.delete else (Reason.LOG_START,)
+        return sum(self._delete_for(reason, now_ms) for reason in reasons)
+
+    def _delete_for(self, reason: Reason, now_ms: int) -> int:
+        where = f"{self.topic_partition} in dir {self.log_dir.path}"
+        with self.log_dir.guard(f"Error while deleting segments for {where}"):
+            with self.turn:
+                chosen = self._choose_deletable(reason, now_ms)
+                truncations = self.truncations
+            if not chosen:
+                return 0
+            self.flusher.wait()
+            with self.turn:
+                self.refuse_if_closed()
+                # What was cut meanwhile is judged anew the next time.
+                return self._remove_oldest(chosen) if self.truncations == truncations else 0
+
+    def _choose_deletable(self, reason: Reason, now_ms: int) -> list[LogSegment]:
+        """The segments that are to go, the oldest of the log; there is another one behind them then."""
+        self.refuse_if_closed()
+        limits = Limits(
+            log_start_offset=self.log_start_offset,
+            high_watermark=self.high_watermark,
+            log_end_offset=self.log_end_offset,
+            retention_bytes=self.config.retention_bytes,
+            retention_ms=self.config.retention_ms,
+            now_ms=now_ms,
+        )
+        segments = list(self.segments)
+        chosen = segments[: deletable(segments, reason, limits)]
+        if chosen:
+            log_lines.info(
+                "%s Deleting segments due to %s: %s",
+                self.prefix,
+                reason.value.format_map(limits._asdict()),
+                ", ".join(f"baseOffset={segment.base_offset} size={segment.size_bytes}" for segment in chosen),
+            )
+            if len(chosen) == len(segments):
+                self.roll()
+        return chosen
+
+    def _remove_oldest(self, chosen: list[LogSegment]) -> int:
+        """Blocks if they are synced once more just now. Remove what is still there of `chosen`; how many went.
+
+        The cleaner may have replaced some meanwhile: then the next time will do for those.
+        """
+        if self.flusher.is_syncing(chosen):
+            self.flusher.wait()
+        pairs = takewhile(lambda pair: pair[0] is pair[1], zip(chosen, list(self.segments)[:-1], strict=False))
+        gone = [segment for segment, _ in pairs]
+        if not gone:
+            return 0
+        self.local.remove(gone, self.producers.path)
+        first_offset = self.segments.first.base_offset
+        if first_offset > self.log_start_offset:
+            self._start_at(first_offset)
+        return len(gone)
+
+    # Onto the disk
 
     def flush(self) -> None:
         """Blocks. Sync everything up to the log end offset, in its successor if it has one. Raises KafkaStorageError.
@@ -420,13 +736,113 @@ class UnifiedLog:
         Who has just appended to a log that was replaced since wants that batch on the disk, wherever it is now.
         """
         if self.successor is None:
-            self.flusher.flush(self.log_end_offset)
+            self.flush_up_to(self.log_end_offset)
         else:
             self.successor.flush()
 
+    def flush_up_to(self, offset: int) -> None:
+        """Blocks. Sync every segment that holds offsets from the recovery point to `offset`. KafkaStorageError."""
+        with self.flusher.turn:
+            if self.successor is not None:
+                # All of it was synced before the successor took its place.
+                return
+            self.refuse_if_closed()
+            # The log may be truncated while a thread syncs it: that lowers the recovery point, which then must stay.
+            if offset > self.recovery_point or self.flusher.has_rolled:
+                self._sync_up_to(offset, [], None)
+
+    def complete(self) -> None:
+        """Blocks. Sync all that is not on the disk yet, for a log that takes another's place. KafkaStorageError."""
+        self._complete([], None)
+
+    def _complete(self, finished: Sequence[LogSegment], snapshot: Path | None) -> None:
+        """Blocks. `finished` were completed just now; `snapshot` was taken just now. Raises KafkaStorageError."""
+        with self.flusher.turn:
+            self._sync_up_to(self.log_end_offset, finished, snapshot)
+
+    def _flush_rolled(self, up_to: int, snapshot: Path | None, is_gap: bool) -> None:
+        """Blocks. Sync all up to `up_to`, with the snapshot that a roll took there.
+
+        `is_gap`: no record stands before `up_to`. Then the checkpoint is told at once: recovery takes such a place
+        for a loss, unless it is below the recovery point.
+        """
+        try:
+            if snapshot is not None and snapshot.exists():
+                with self.log_dir.guard(f"Error while flushing producer state snapshot {snapshot}"):
+                    self.flusher.sync_beside(self.log_dir.disk.sync_path, snapshot)
+            self.flush_up_to(up_to)
+            if is_gap:
+                self.log_dir.write_recovery_points()
+        except KafkaStorageError:
+            return  # The directory is offline by now and has said so.
+
+    def _sync_up_to(self, up_to: int, finished: Iterable[LogSegment], snapshot: Path | None) -> None:
+        """Blocks. By who has the flusher's turn: sync, then move the recovery point. Raises KafkaStorageError."""
+        # Who asked may have waited while the log was truncated. A roll may have left a gap before an append that a
+        # thread still writes: then the log ends behind it.
+        up_to = min(up_to, max(self.log_end_offset, self.local.active.base_offset))
+        before, generation = self.recovery_point, self.truncations
+        begun = self.segments.from_offset(before) if up_to > before else []
+        begun = [each for each in begun if each.base_offset < up_to]
+        with self.log_dir.guard(f"Error while flushing log for {self.topic_partition} in dir {self.log_dir.path}"):
+            self.flusher.sync([*begun, *finished])
+            new_names = any(segment.base_offset >= before for segment in begun)
+            if snapshot is not None:
+                new_names = True
+                self.flusher.sync_beside(self.log_dir.disk.sync_path, snapshot)
+            if not self.epochs.is_synced:
+                new_names = True
+                self.flusher.sync_beside(self.epochs.sync)
+            if new_names:
+                self.local.sync_names()
+        if self.truncations == generation and up_to > self.recovery_point:
+            self.recovery_point = up_to
+        self.last_flush_ms = self.log_dir.clock.monotonic_ms()
+
+    # The end of its service
+
+    def close(self) -> None:
+        """Blocks. Complete and close all files; a snapshot keeps the producers. Raises KafkaStorageError.
+
+        They are completed before they are synced: the next start believes the lengths and last entries of indexes when
+        the directory is marked clean, and a zero for the largest timestamp would let retention delete the segment.
+        """
+        with self.turn:
+            self._close(self._complete)
+
+    def close_unsynced(self) -> None:
+        """Blocks. Complete and close all files; the caller syncs them, then says so. Raises KafkaStorageError."""
+        with self.turn:
+            self._close(lambda finished, snapshot: None)
+
+    def synced_at_close(self) -> None:
+        """All files were synced since `close_unsynced`."""
+        self.recovery_point = self.log_end_offset
+
+    def _close(self, sync: Callable[[Sequence[LogSegment], Path | None], None]) -> None:
+        if self.is_closed:
+            return
+        self.flusher.wait()
+        self.is_closed = True
+        if self.log_dir.is_offline:
+            self.local.close_files()
+            return
+        with self.log_dir.guard(f"Error while closing {self.topic_partition} in dir {self.log_dir.path}"):
+            finished = self.local.finish()
+            self._state.map_end_offset = self.log_end_offset
+            sync(finished, self.producers.take_snapshot(durable=False))
+            self.local.close()
+
+    def close_files(self) -> None:
+        """Close all files as they are: the log was deleted, or its directory has failed."""
+        self.is_closed = True
+        self.local.close_files()
+
+    # What is known of it
+
     def apply_config(self, config: LogConfig) -> None:
         """From now on follow `config`."""
-        self.config = config
+        self.config = self.local.config = config
         self._rules: LimitedRules | None = None
         self.segment_bytes = config.segment_bytes
         self._flush_messages = config.flush_messages
@@ -462,23 +878,21 @@ class UnifiedLog:
     def remove_expired_producers(self, now_ms: int) -> None:
         self._state.remove_expired(now_ms, self.producers.expiration_ms)
 
-    def close(self) -> None:
-        """Blocks. Complete and close all files; a snapshot keeps the producers. Raises KafkaStorageError."""
-        with self.turn:
-            expiry.close(self)
-
-    def close_unsynced(self) -> None:
-        """Blocks. Complete and close all files; the caller syncs them. Raises KafkaStorageError."""
-        with self.turn:
-            expiry.close_unsynced(self)
-
     def renamed_to(self, directory: Path) -> None:
         """The partition's directory now has this name."""
-        self.directory = directory
+        self.local.renamed_to(directory)
         self.producers.directory = directory
         self.epochs.moved_to(directory)
-        for segment in self.segments:
-            segment.moved_to(directory)
+
+    @property
+    def directory(self) -> Path:
+        """Where its files are."""
+        return self.local.directory
+
+    @property
+    def active(self) -> LogSegment:
+        """The segment that appends go to."""
+        return self.local.active
 
     @property
     def producer_id_count(self) -> int:
@@ -508,3 +922,11 @@ class UnifiedLog:
             f"{self.topic_partition} start={self.log_start_offset} lso={self.last_stable_offset} "
             f"hw={self.high_watermark} leo={self.log_end_offset} segments={len(self.segments)}"
         )
+
+
+def _reaches(old: LogSegment, base_offset: int) -> bool:
+    """Whether the next segment begins where `old` ends. A leader's log was once cleaned, or a batch was cut in two."""
+    try:
+        return old.next_offset() == base_offset
+    except CorruptMessage:
+        return False

@@ -45,7 +45,7 @@ from kafka_zk.replication.unheard import is_of_another_topic, unheard
 
 if TYPE_CHECKING:
     from kafka_zk.log.manager import LogManager
-    from kafka_zk.log.removal.replacement import CatchUp
+    from kafka_zk.log.replacement import CatchUp
     from kafka_zk.log.unified_log import UnifiedLog
 
 EPOCH_DURING_DELETE = -2

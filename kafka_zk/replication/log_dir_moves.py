@@ -28,7 +28,7 @@ from kafka_zk.replication.partition import Partition
 
 if TYPE_CHECKING:
     from kafka_zk.log.manager import LogManager
-    from kafka_zk.log.removal.replacement import CatchUp
+    from kafka_zk.log.replacement import CatchUp
     from kafka_zk.log.unified_log import UnifiedLog
 
 CHUNK_BYTES = 1024 * 1024

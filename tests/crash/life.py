@@ -191,9 +191,7 @@ class Life:
         assert self.manager is not None
         self.greenlets.end()
         for each in [*self.manager.all_logs(), *self.manager.future_logs()]:
-            each.is_closed = True
-            for segment in each.segments:
-                segment.close_files()
+            each.close_files()
         self.manager.release()
 
     def _log_dir_failed(self, path: str) -> None:

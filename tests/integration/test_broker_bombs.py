@@ -29,7 +29,7 @@ HELD_BYTES = 400 * MEGABYTE
 """More than a batch may hold: 256 MiB."""
 CLAIMED_BYTES = 4 << 40
 BOUND_BYTES = 900 * MEGABYTE
-"""Twice what the threads may hold (log/append/checking.py: 320 MiB), the requests, and what the allocator keeps."""
+"""Twice what the threads may hold (log/produce/checking.py: 320 MiB), the requests, and what the allocator keeps."""
 LENGTH_AT = 8
 MESSAGE_CRC_AT, MESSAGE_CRC_FROM, VALUE_SIZE_AT = 12, 16, 30
 

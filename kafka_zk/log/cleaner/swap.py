@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafka_zk.log.directory.deletion import mark_deleted, unlink_later
 from kafka_zk.log.files import names
-from kafka_zk.log.removal.deletion import mark_deleted, unlink_later
 from kafka_zk.log.segments.segment import LogSegment
 
 if TYPE_CHECKING:

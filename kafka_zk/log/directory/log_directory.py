@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from kafka_zk.clock import Clock
-from kafka_zk.log.append.rules import ConversionBegins
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.pools import LogPools
+from kafka_zk.log.produce.rules import ConversionBegins
 from kafka_zk.log.segments.mending import IndexMender
 from kafka_zk.log.segments.open_segments import OpenSegments
 from kafka_zk.protocol.causes import caused_by

@@ -93,9 +93,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="the recovery point passes the gap before an append that a thread still writes",
-        file="kafka_zk/log/append/flusher.py",
-        old="        up_to = min(up_to, max(log.log_end_offset, log.active.base_offset))\n",
-        new="        up_to = min(up_to, log.log_end_offset)\n",
+        file="kafka_zk/log/unified_log.py",
+        old="        up_to = min(up_to, max(self.log_end_offset, self.local.active.base_offset))\n",
+        new="        up_to = min(up_to, self.log_end_offset)\n",
         tests="tests/unit/log/test_appends_behind_gaps.py",
     ),
     Mutant(

@@ -58,10 +58,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="who reads while a log is cut remembers nothing of its old end",
-        file="kafka_zk/log/removal/truncation.py",
-        old="        # Who read while names were synced has remembered where the log ended.\n"
-        "        log.reader.forget_positions()\n",
-        new="",
+        file="kafka_zk/log/unified_log.py",
+        old="        # names were synced has remembered where the log ended.\n        self._forget_the_end()\n",
+        new="        # names were synced has remembered where the log ended.\n        self.truncations += 1\n",
         tests="tests/unit/log/test_what_meets_a_truncation.py -k old_end",
     ),
     Mutant(
@@ -80,9 +79,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="flush.ms opens nothing of a log that went meanwhile",
-        file="kafka_zk/log/append/flusher.py",
-        old="            self._log.refuse_if_closed()\n",
-        new="",
+        file="kafka_zk/log/unified_log.py",
+        old="                return\n            self.refuse_if_closed()\n            # The log may be truncated while",
+        new="                return\n            # The log may be truncated while",
         tests="tests/unit/log/test_manager.py -k went_while_another",
     ),
     Mutant(

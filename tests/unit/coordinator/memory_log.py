@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
-from kafka_zk.log.append.append_info import AppendInfo
+from kafka_zk.log.produce.append_info import AppendInfo
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import BrokerError, NotEnoughReplicas, NotLeaderOrFollower
 from kafka_zk.protocol.types import TopicPartition

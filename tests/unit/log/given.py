@@ -106,9 +106,7 @@ class Place:
     def crash(self, log: UnifiedLog) -> None:
         """Let go of the files as they are: nothing is completed, trimmed or synced."""
         log.flusher.wait()
-        log.is_closed = True
-        for segment in log.segments:
-            segment.close_files()
+        log.close_files()
 
 
 class WatchedDisk(Disk):

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import gevent
 
-from kafka_zk.log.append.writing import POOLED_BYTES
 from kafka_zk.log.files.disk import MachineDisk
+from kafka_zk.log.local.local_log import POOLED_BYTES
 from kafka_zk.protocol.types import Buffer
 from kafka_zk.record.walking import assign_offsets
 from tests.unit.log.given import TP, killed, manager_on, produced, topic_config, values

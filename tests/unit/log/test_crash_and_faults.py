@@ -11,9 +11,9 @@ from pathlib import Path
 import gevent
 import pytest
 
-from kafka_zk.log.append.writing import POOLED_BYTES
 from kafka_zk.log.files import names
 from kafka_zk.log.files.disk import Disk
+from kafka_zk.log.local.local_log import POOLED_BYTES
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError, OutOfOrderSequenceNumber
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker

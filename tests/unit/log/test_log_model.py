@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from kafka_zk.log.append import rolling
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record.batch import batches
 from kafka_zk.record.compression import Codec
@@ -151,7 +150,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule()
     def roll(self) -> None:
         if self.log.active.size_bytes:
-            rolling.roll(self.log)
+            self.log.roll()
 
     @rule()
     def new_leader(self) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -14,15 +15,16 @@ import gevent
 import pytest
 
 from kafka_zk.clock import SimClock
-from kafka_zk.log.append.flusher import Flusher
 from kafka_zk.log.directory.data_dir import DirectoryInUse
 from kafka_zk.log.files import clean_shutdown, names
 from kafka_zk.log.files.checkpoint import read_offsets
 from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.meta_properties import MetaProperties
 from kafka_zk.log.loading.refusals import InvalidLogDirectory
+from kafka_zk.log.local.flusher import Flusher
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.pools import SYNC_THREADS
+from kafka_zk.log.segments.segment import LogSegment
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.protocol.errors import InconsistentTopicId, KafkaStorageError
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
@@ -252,20 +254,20 @@ def test_flush_ms_opens_nothing_of_a_log_that_went_while_another_was_flushed(
     create(manager, A, B)
     append(manager, A, "1")
     append(manager, B, "1")
-    first, flush = manager.get_log(A), Flusher.flush
+    first, sync = manager.get_log(A), Flusher.sync
     assert first is not None
     clock.advance(5_000)
 
-    def flush_slowly(self: Flusher, up_to: int) -> None:
+    def sync_slowly(self: Flusher, segments: Iterable[LogSegment]) -> None:
         if self is first.flusher:
             manager.delete_log(B)
             clock.advance(2 * MINUTE)
             with gevent.Timeout(30):
                 while any("-delete" in path.name for path in tmp_path.iterdir()):
                     gevent.sleep(0.001)
-        flush(self, up_to)
+        sync(self, segments)
 
-    monkeypatch.setattr(Flusher, "flush", flush_slowly)
+    monkeypatch.setattr(Flusher, "sync", sync_slowly)
     manager.flush_due_logs()
     assert len(manager.live_log_dirs()) == 1
     assert manager.get_log(A) is not None

@@ -10,12 +10,11 @@ from uuid import UUID
 import pytest
 
 from kafka_zk.config.topic import LogConfig
-from kafka_zk.log.append import rolling
-from kafka_zk.log.append.flusher import Flusher
 from kafka_zk.log.files import clean_shutdown, names
 from kafka_zk.log.files.checkpoint import MalformedCheckpoint, read_offsets
 from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.leader_epoch_file import decode_epochs
+from kafka_zk.log.local.flusher import Flusher
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
@@ -50,9 +49,7 @@ class Machine:
         """Everything stays as it is, synced or not."""
         for log in self.manager.all_logs():
             log.flusher.wait()
-            log.is_closed = True
-            for segment in log.segments:
-                segment.close_files()
+            log.close_files()
         self.manager.release()
 
     def lose_power(self) -> None:
@@ -141,7 +138,7 @@ def test_the_epochs_below_the_recovery_point_are_on_the_disk(machine: Machine) -
 def test_epochs_that_a_killed_process_left_are_synced_before_the_recovery_point_passes_them(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Flusher, "flush_soon", lambda *rolled, is_gap: None)
+    monkeypatch.setattr(Flusher, "in_background", lambda *task: None)
     log = machine.start()
     fill(log, 6)
     log.flush()
@@ -176,7 +173,7 @@ def test_room_of_an_index_that_came_back_behind_a_clean_marker_is_no_entry(place
 def test_what_a_cleaning_removes_records_for_is_synced_before_they_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Flusher, "flush_soon", lambda *rolled, is_gap: None)
+    monkeypatch.setattr(Flusher, "in_background", lambda *task: None)
     disk = WatchedDisk()
     place = Place(tmp_path, disk=disk, pools=InlinePools(random.Random(0)))
     log = place.open(topic_config(segment_bytes=400, index_interval_bytes=100, cleanup_policy="compact"))
@@ -196,7 +193,7 @@ def test_the_cleaner_removes_nothing_for_the_sake_of_what_is_in_memory_only(tmp_
     log.append_as_leader(produced("old"), leader_epoch=0)
     log.flush()
     log.append_as_leader(produced("new", producer_id=1, epoch=0, sequence=0, transactional=True), leader_epoch=0)
-    rolling.roll(log)
+    log.roll()
     log.flush()
     marker = build_marker(EndTransactionMarker(ControlType.COMMIT, 0), producer_id=1, producer_epoch=0, timestamp_ms=T0)
     log.append_as_leader(memoryview(marker), leader_epoch=0, origin=Origin.COORDINATOR)

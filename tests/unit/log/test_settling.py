@@ -60,9 +60,7 @@ def left_by(manager: LogManager) -> None:
     """The process dies."""
     for log in [*manager.all_logs(), *manager.future_logs()]:
         log.flusher.wait()
-        log.is_closed = True
-        for segment in log.segments:
-            segment.close_files()
+        log.close_files()
     manager.release()
 
 

@@ -11,11 +11,11 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from kafka_zk.log.append.checking import INLINE_BYTES, POOLED_LIMIT_BYTES
-from kafka_zk.log.append.writing import POOLED_BYTES
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names
 from kafka_zk.log.files.segment_file import SegmentFile
+from kafka_zk.log.local.local_log import POOLED_BYTES
+from kafka_zk.log.produce.checking import INLINE_BYTES, POOLED_LIMIT_BYTES
 from kafka_zk.log.segments.open_segments import FEW_SEGMENTS
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import (
@@ -262,7 +262,7 @@ def test_a_flush_asked_for_before_a_truncation_vouches_for_nothing_behind_the_en
     asked_for = log.log_end_offset
     log.truncate_to(0)
     append(log, "d")
-    log.flusher.flush(asked_for)
+    log.flush_up_to(asked_for)
     assert log.recovery_point == log.log_end_offset == 1
 
 

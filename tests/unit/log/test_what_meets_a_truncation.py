@@ -10,7 +10,6 @@ from typing import NamedTuple
 import gevent
 import pytest
 
-from kafka_zk.log.append import rolling
 from kafka_zk.log.copying import read_bytes
 from kafka_zk.log.files import names
 from kafka_zk.log.files.checkpoint import read_offsets
@@ -62,7 +61,7 @@ def test_who_reads_while_a_log_is_cut_remembers_nothing_of_its_old_end(tmp_path:
     disk = SlowDisk()
     log = Place(tmp_path, disk=disk).open(topic_config(segment_bytes=1 << 20))
     fill(log, 20, 0, "x")
-    rolling.roll(log)
+    log.roll()
     fill(log, 25, 0, "x")
     log.flush()
     disk.stops_at = "directories"

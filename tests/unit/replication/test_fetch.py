@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kafka_zk.log.append import rolling
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import NULL_UUID
@@ -85,7 +84,7 @@ def test_the_aborted_transactions_of_what_was_read_are_known_though_its_segment_
     log.append_as_leader(produced("aborted", producer_id=1, epoch=0, sequence=0, transactional=True), leader_epoch=0)
     marker = build_marker(abort, producer_id=1, producer_epoch=0, timestamp_ms=T0)
     log.append_as_leader(memoryview(marker), leader_epoch=0, origin=Origin.COORDINATOR)
-    rolling.roll(log)
+    log.roll()
     log.append_as_leader(produced("later"), leader_epoch=0)
     log.update_high_watermark(log.log_end_offset)
     log.flush()

@@ -10,8 +10,8 @@ from uuid import UUID
 import gevent
 import pytest
 
-from kafka_zk.log.append.writing import POOLED_BYTES
 from kafka_zk.log.files.disk import DISK
+from kafka_zk.log.local.local_log import POOLED_BYTES
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode, InvalidConfig, StaleBrokerEpoch, StaleControllerEpoch
 from kafka_zk.protocol.messages.alter_partition import (

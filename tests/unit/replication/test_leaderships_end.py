@@ -12,7 +12,7 @@ import gevent
 import pytest
 
 from kafka_zk.log import unified_log
-from kafka_zk.log.append.checking import CHECK_POOLED_BYTES
+from kafka_zk.log.produce.checking import CHECK_POOLED_BYTES
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.protocol.errors import ErrorCode, NotLeaderOrFollower
 from kafka_zk.record import Codec, Record, build_batch

@@ -14,14 +14,13 @@ import pytest
 from gevent.event import Event
 
 from kafka_zk.log import manager
-from kafka_zk.log.append import rolling
 from kafka_zk.log.cleaner.cleaning import Cleaning
 from kafka_zk.log.cleaner.errors import CleaningAborted
 from kafka_zk.log.cleaner.states import CleanerStates
 from kafka_zk.log.copying import append_copied, read_bytes
 from kafka_zk.log.files import names
 from kafka_zk.log.files.disk import DISK, Disk
-from kafka_zk.log.removal.replacement import CatchUp
+from kafka_zk.log.replacement import CatchUp
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import LogDirNotFound, OffsetOutOfRange
 from kafka_zk.protocol.types import TopicPartition
@@ -465,7 +464,7 @@ def test_a_log_that_ends_behind_its_last_batch_is_moved_with_its_end(
     moving.lead()
     if has_records:
         moving.produce(9)
-    rolling.skip_to(log_of(moving), 40)
+    log_of(moving).skip_to(40)
     log_of(moving).update_high_watermark(40)
     assert move(moving, tmp_path / "b") == 0
     wait_for_move(moving, tmp_path / "b")

@@ -12,8 +12,8 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from kafka_zk.log.append.flusher import Flusher
 from kafka_zk.log.files.disk import MachineDisk
+from kafka_zk.log.local.flusher import Flusher
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record import Record, build_batch
 from kafka_zk.replication.log_dir_moves import UNLIMITED

@@ -10,7 +10,6 @@ import pytest
 from kafka_zk.clock import SimClock
 from kafka_zk.coordinator.lag import record_counts
 from kafka_zk.coordinator.lag.record_counts import RecordCounts
-from kafka_zk.log.append import rolling
 from kafka_zk.log.files import header_walk
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record.compression import Codec
@@ -80,7 +79,7 @@ class Life:
 
     def roll(self) -> None:
         if self.log.active.size_bytes:
-            rolling.roll(self.log)
+            self.log.roll()
 
     def clean(self) -> None:
         self.checkpoint = clean(self.log, self.checkpoint)

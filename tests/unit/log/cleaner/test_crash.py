@@ -6,7 +6,6 @@ import random
 import shutil
 from pathlib import Path
 
-from kafka_zk.log.append import rolling
 from kafka_zk.log.files import names
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
@@ -40,7 +39,7 @@ def given_log(place: Place) -> UnifiedLog:
             kind = ControlType.COMMIT if number > 20 else ControlType.ABORT
             marker = build_marker(EndTransactionMarker(kind, 0), producer_id=1, producer_epoch=0, timestamp_ms=T0)
             log.append_as_leader(memoryview(marker), leader_epoch=0, origin=Origin.COORDINATOR)
-    rolling.roll(log)
+    log.roll()
     log.update_high_watermark(log.log_end_offset)
     log.flush()
     return log

@@ -9,9 +9,9 @@ import gevent
 import pytest
 
 from kafka_zk.log.cleaner.errors import CleaningAborted
+from kafka_zk.log.directory.deletion import delete_tree
 from kafka_zk.log.files.disk import MachineDisk
-from kafka_zk.log.removal.deletion import delete_tree
-from kafka_zk.log.removal.retired import RetiredLogs
+from kafka_zk.log.retired import RetiredLogs
 from tests.unit.log.cleaner.given import clean, cleaning_of
 from tests.unit.log.cleaner.test_crash import given_log
 from tests.unit.log.given import Place

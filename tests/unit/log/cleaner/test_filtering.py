@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from kafka_zk.log.append import rolling
 from kafka_zk.log.cleaner.splitting import split_segment
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record.batch import batches
@@ -22,7 +21,7 @@ CONFIG = topic_config(cleanup_policy="compact", delete_retention_ms=DELETE_RETEN
 
 
 def close_segment(log: UnifiedLog) -> None:
-    rolling.roll(log)
+    log.roll()
     log.update_high_watermark(log.log_end_offset)
 
 
@@ -161,7 +160,7 @@ def test_segments_with_offsets_out_of_reach_are_split(place: Place) -> None:
         segment.file.write(batch)
         segment.file.size_bytes += len(batch)
     log.log_end_offset = far + 2
-    rolling.roll(log)
+    log.roll()
     log.update_high_watermark(far + 2)
     before = read_slices(log, 0)
     split_segment(log)

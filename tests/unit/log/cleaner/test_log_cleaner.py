@@ -12,7 +12,6 @@ import pytest
 
 from kafka_zk.clock import SimClock, SystemClock
 from kafka_zk.config.topic import LogConfig
-from kafka_zk.log.append import rolling
 from kafka_zk.log.cleaner import states
 from kafka_zk.log.cleaner.cleaner_thread import CleanerThread
 from kafka_zk.log.files import names
@@ -80,7 +79,7 @@ def given_updates(log: UnifiedLog, count: int = 60, *, key_count: int = 3) -> No
     """So many records over so few keys, in several segments, all of them below the high watermark."""
     for number in range(count):
         log.append_as_leader(produced(f"v{number}", keys=[b"k%d" % (number % key_count)]), leader_epoch=0)
-    rolling.roll(log)
+    log.roll()
     log.update_high_watermark(log.log_end_offset)
 
 
@@ -121,7 +120,7 @@ def test_bad_bytes_make_one_partition_uncleanable_until_the_next_start(
     data[-1] ^= 0x55
     path.write_bytes(data)
     with caplog.at_level(logging.WARNING, "kafka.log.LogCleaner"):
-        rolling.roll(bad)
+        bad.roll()
         bad.update_high_watermark(bad.log_end_offset)
         eventually(lambda: house.gauge("uncleanable-partitions-count") == [1], "it gave up on the bad one")
     assert f"Marking its partition ({TP}) as uncleanable" in caplog.text

@@ -10,7 +10,6 @@ import gevent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_zk.log.append import rolling
 from kafka_zk.log.cleaner.choosing import dirt_of
 from kafka_zk.log.cleaner.segment_facts import facts_of
 from kafka_zk.log.cleaner.settings import CleanerSettings
@@ -97,7 +96,7 @@ class World:
 
     def roll(self) -> None:
         if self.log.active.size_bytes:
-            rolling.roll(self.log)
+            self.log.roll()
 
     def tidy(self, later_ms: int) -> None:
         self.place.clock.advance(later_ms)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from kafka_zk.log.removal.retired import RetiredLogs
+from kafka_zk.log.retired import RetiredLogs
 from kafka_zk.log.unified_log import UnifiedLog
 
 log_lines = logging.getLogger("kafka.log.LogManager")
@@ -43,7 +43,7 @@ def replace(
         with now.turn:
             _know_the_same(before, now)
             # With what was copied in the turn: the log that goes may have had it on the disk for good.
-            now.flusher.complete([], None)
+            now.complete()
             now.flusher.wait()
             now.refuse_if_closed()
             before.refuse_if_closed()

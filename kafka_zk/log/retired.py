@@ -13,9 +13,9 @@ import uuid
 from pathlib import Path
 
 from kafka_zk.clock import Clock
+from kafka_zk.log.directory.deletion import delete_tree
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.files.names import DirKind, marked_dir_name
-from kafka_zk.log.removal.deletion import delete_tree
 from kafka_zk.log.unified_log import UnifiedLog
 
 log = logging.getLogger("kafka.log.LogManager")
@@ -44,9 +44,7 @@ class RetiredLogs:
             directory.disk.rename(retired.directory, target)
             directory.pools.sync_soon(directory.path, directory.disk.sync_path)
         retired.renamed_to(target)
-        retired.is_closed = True
-        for segment in retired.segments:
-            segment.close_files()
+        retired.close_files()
         if kind is DirKind.STRAY:
             log.warning("Log for partition %s is set aside as %s", retired.topic_partition, target)
             return

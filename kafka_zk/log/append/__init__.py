@@ -1,1 +1,0 @@
-"""How a log grows: check, place, write, roll, sync."""

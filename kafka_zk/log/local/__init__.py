@@ -1,0 +1,1 @@
+"""The files of one log: segments, their writing, rolling, cutting, removing and syncing."""

@@ -1,0 +1,89 @@
+"""Flusher: gets the files of one log onto the disk, always in a thread.
+
+Invariants  One flush of a log runs at a time; who asks meanwhile waits for its `turn`. A segment under fsync is marked:
+            writes to it go to a thread, and nobody closes its files.
+Source      LocalLog.flush, UnifiedLog.roll's scheduled flush.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import gevent
+
+from kafka_zk.log.directory.log_directory import LogDirectory
+from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.log.segments.segment_list import Segments
+from kafka_zk.log.turn import Turn
+
+
+class Flusher:
+    """`sync`, `sync_beside` and `sync_names` are for who has the turn."""
+
+    __slots__ = ("_at_work", "_background", "_log_dir", "_rolled", "_segments", "turn")
+
+    def __init__(self, segments: Segments, log_dir: LogDirectory) -> None:
+        self._segments = segments
+        self._log_dir = log_dir
+        self.turn = Turn()
+        self._background: list[gevent.Greenlet[..., None]] = []
+        self._at_work: list[LogSegment] = []
+        """What the flush under way syncs, or has synced."""
+        self._rolled: list[LogSegment] = []
+
+    @property
+    def has_rolled(self) -> bool:
+        """Whether a segment was completed by a roll and not synced since, even if all its records were before."""
+        return bool(self._rolled)
+
+    def note_rolled(self, segment: LogSegment) -> None:
+        """`segment` was completed: the next sync includes it."""
+        self._rolled.append(segment)
+
+    def sync(self, segments: Iterable[LogSegment]) -> None:
+        """Blocks. Sync `segments` and those that were rolled, oldest first. Raises OSError."""
+        rolled, self._rolled = self._rolled, []
+        chosen = {*segments, *rolled}
+        self._at_work = [each for each in self._segments if each in chosen]
+        try:
+            for segment in self._at_work:
+                self._sync(segment)
+        finally:
+            self._at_work = []
+
+    def sync_beside(self, function: Callable[..., None], *arguments: object) -> None:
+        """Blocks. Have a thread sync what belongs to the log beside its segments. Raises what `function` raises."""
+        pools = self._log_dir.pools
+        pools.run_to_end(pools.sync, function, *arguments)
+
+    def sync_names(self, directory: Path) -> None:
+        """Blocks. Sync which files are in `directory`. Raises OSError."""
+        self.sync_beside(self._log_dir.disk.sync_path, directory)
+
+    def in_background(self, task: Callable[..., None], *arguments: object) -> None:
+        """Have `task` run in a greenlet of its own, which `wait` waits for. It raises nothing."""
+        self._background = [greenlet for greenlet in self._background if not greenlet.dead]
+        self._background.append(gevent.spawn(task, *arguments))
+
+    def wait(self) -> None:
+        """Blocks. Until no flush is under way."""
+        gevent.joinall(list(self._background))
+        with self.turn:
+            self._background = [greenlet for greenlet in self._background if not greenlet.dead]
+
+    def is_syncing(self, segments: Sequence[LogSegment]) -> bool:
+        """Whether a flush under way syncs one of these: then nobody may close or rename it."""
+        return any(segment in self._at_work for segment in segments)
+
+    def _sync(self, segment: LogSegment) -> None:
+        log_dir = self._log_dir
+        began_ms = log_dir.clock.monotonic_ms()
+        segment.is_flushing = True
+        segment.file.retain()
+        try:
+            self.sync_beside(segment.flush)
+        finally:
+            segment.file.release()
+            segment.is_flushing = False
+        log_dir.flushed(log_dir.clock.monotonic_ms() - began_ms)
