@@ -6,12 +6,7 @@ Source      LocalLog.read; Partition.appendRecordsToFollowerOrFutureReplica.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
-
 from kafka_zk.log.unified_log import UnifiedLog
-from kafka_zk.protocol.errors import KafkaStorageError
-from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import batches
 
 
@@ -46,18 +41,3 @@ def append_copied(copy: UnifiedLog, data: bytes, end_offset: int) -> None:
         if first_offset < copy.log_end_offset and is_empty:
             copy.truncate_fully_and_start_at(first_offset)
         copy.append_as_follower(bytearray(data))
-
-
-def resume_copies(logs: Mapping[TopicPartition, UnifiedLog], copies: Mapping[TopicPartition, UnifiedLog]) -> None:
-    """Blocks. At a start: nothing is cleaned of a log that has a copy, and a copy of a compacted log begins anew.
-
-    The log may have been cleaned while the copy's directory was offline: the copy could keep what a tombstone deleted.
-    """
-    for topic_partition, copy in list(copies.items()):
-        log = logs.get(topic_partition)
-        if log is None:
-            continue
-        log.is_copied = True
-        if log.config.compact and copy.log_end_offset > copy.log_start_offset:
-            with suppress(KafkaStorageError):  # Its directory is offline by now, and the copy gone with it.
-                copy.truncate_fully_and_start_at(log.log_start_offset)

@@ -27,7 +27,6 @@ from kafka_zk.log import log_metrics
 from kafka_zk.log.checkpoints import Checkpoints, for_each_dir
 from kafka_zk.log.cleaner.log_cleaner import LogCleaner
 from kafka_zk.log.closing import close_all
-from kafka_zk.log.copying import resume_copies
 from kafka_zk.log.directory.data_dir import DataDir, DirectoryInUse
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.down_converter import DownConverter
@@ -35,20 +34,21 @@ from kafka_zk.log.files import clean_shutdown, meta_properties
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.files.meta_properties import MetaProperties
 from kafka_zk.log.files.names import DirKind
+from kafka_zk.log.future_logs import FutureLogs
 from kafka_zk.log.helper.process import Helper, HelperProcess
 from kafka_zk.log.loading.directory_load import DirectoryLoad, LoadStopped
 from kafka_zk.log.loading.opening import LogOpener
 from kafka_zk.log.loading.refusals import InvalidLogDirectory, second_directory
 from kafka_zk.log.loading.settling import choose, put_back
 from kafka_zk.log.periodic import Periodic
+from kafka_zk.log.placed_logs import PlacedLogs
 from kafka_zk.log.pools import LogPools
-from kafka_zk.log.replacement import CatchUp, replace
 from kafka_zk.log.retired import RetiredLogs
 from kafka_zk.log.segments.open_segments import OpenSegments, raise_descriptor_limit, segments_for
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.metrics.conversions import ConversionCosts, ProduceConversions
 from kafka_zk.metrics.registry import MetricsRegistry
-from kafka_zk.protocol.errors import InvalidConfig, KafkaStorageError, LogDirNotFound
+from kafka_zk.protocol.errors import InvalidConfig, KafkaStorageError
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 
 log = logging.getLogger("kafka.log.LogManager")
@@ -82,18 +82,25 @@ class LogManager:
         self._produce_conversions = ProduceConversions(metrics)
         self._open_segments = OpenSegments(limit=1)
         self._note_flush_ms = log_metrics.flush_timer(metrics)
-        self.checkpoints = Checkpoints(clock, self._logs_in)
         self._dirs = [DataDir(self._directory(Path(path), disk)) for path in config.log_dirs]
+        self._placed = placed = PlacedLogs(self._dirs)
+        self._logs, self._future_logs = placed.current, placed.future
+        self.checkpoints = Checkpoints(clock, placed.in_dir)
         for data_dir in self._dirs:
             data_dir.directory.write_recovery_points = partial(self.checkpoints.write_recovery_points, data_dir)
         self._opener = LogOpener(config, topic_config, clock, self._pools, chance or random.Random())
         self._topic_config = topic_config
         self._config_changes = 0
-        self._logs: dict[TopicPartition, UnifiedLog] = {}
-        self._future_logs: dict[TopicPartition, UnifiedLog] = {}
-        self._preferred: dict[TopicPartition, DataDir] = {}
         self._put_back: set[TopicPartition] = set()
         self._retired = RetiredLogs(clock, config.log_segment_delete_delay_ms)
+        self.future = FutureLogs(
+            placed,
+            self._retired,
+            make=partial(self._make, is_future=True),
+            add=self._add,
+            checkpoint_now=self._checkpoint_now,
+            cleaner=lambda: self._cleaner,
+        )
         self._tasks = Periodic(clock)
         self._is_locked = False
         self._metrics = metrics
@@ -130,7 +137,7 @@ class LogManager:
 
     def write_identities(self, *, broker_id: int, cluster_id: str) -> None:
         """Put meta.properties into every live directory that does not say the same. Raises KafkaStorageError."""
-        for data_dir in self._live():
+        for data_dir in self._placed.live_dirs():
             with data_dir.directory.guard(f"Error while writing {data_dir.meta_path}"):
                 data_dir.write_identity(broker_id=broker_id, cluster_id=cluster_id, now_ms=self._clock.wall_ms())
 
@@ -154,10 +161,10 @@ class LogManager:
         started_ms = self._clock.monotonic_ms()
         log.info("Loading logs from log dirs ArrayBuffer(%s)", ", ".join(self.live_log_dirs()))
         self._load_all()
-        if not self._live():
+        if not self._placed.live_dirs():
             raise KafkaStorageError(f"Shutdown broker because all log dirs in {self._dir_list()} have failed")
-        self._drop_copies_of_earlier_topics()
-        resume_copies(self._logs, self._future_logs)
+        self.future.drop_those_of_earlier_topics()
+        self.future.resume_at_start()
         self._say_what_was_loaded(self._clock.monotonic_ms() - started_ms)
         self._start_tasks()
         if self._cleaner is not None:
@@ -170,7 +177,7 @@ class LogManager:
         if self._cleaner is not None:
             self._cleaner.stop()
         self.down_converter.stop()
-        workers = [gevent.spawn(self._close_directory, data_dir) for data_dir in self._live()]
+        workers = [gevent.spawn(self._close_directory, data_dir) for data_dir in self._placed.live_dirs()]
         gevent.joinall(workers, raise_error=True)
         self._pools.drain()
         self.release()
@@ -183,7 +190,9 @@ class LogManager:
         self._is_locked = False
 
     def _say_what_was_loaded(self, took_ms: int) -> None:
-        unclean = [data_dir for data_dir in self._live() if data_dir.had_logs and not data_dir.had_clean_stop]
+        unclean = [
+            data_dir for data_dir in self._placed.live_dirs() if data_dir.had_logs and not data_dir.had_clean_stop
+        ]
         dirs = ", ".join(str(data_dir.path) for data_dir in unclean)
         count = len(self._logs) + len(self._future_logs)
         log.info(
@@ -192,7 +201,7 @@ class LogManager:
 
     def _load_all(self) -> None:
         """Blocks. Every live directory at the same time; one that fails meanwhile leaves the others alone."""
-        loads = [load for data_dir in self._live() if (load := self._look(data_dir)) is not None]
+        loads = [load for data_dir in self._placed.live_dirs() if (load := self._look(data_dir)) is not None]
         if len(loads) == len(self._dirs):
             put_back(loads, self._topic_config)
         shown = list(loads)
@@ -236,7 +245,7 @@ class LogManager:
             self._retired.remove_later(path, data_dir.directory)
         if not data_dir.knows_recovery_points:
             # The next start knows some, and takes a gap behind them for a loss, also one that a cleaning left.
-            self._pools.for_each(self._logs_in(data_dir, with_future=True), _flush_if_it_works)
+            self._pools.for_each(self._placed.in_dir(data_dir, with_future=True), _flush_if_it_works)
         known = data_dir.recovery_points
         has_lost = any(each.recovery_point < known.get(each.topic_partition, 0) for each in (*load.live, *load.future))
         if has_lost or not data_dir.knows_recovery_points:
@@ -257,12 +266,12 @@ class LogManager:
                 chosen = choose(other, each)
                 if chosen is None:
                     # Told in the order of log.dirs, whichever was loaded first.
-                    first, second = sorted((other, each), key=lambda log: self._dirs.index(self._dir_of(log)))
+                    first, second = sorted((other, each), key=lambda log: self._dirs.index(self._placed.dir_of(log)))
                     raise second_directory(each.topic_partition, first.directory, second.directory)
                 logs[each.topic_partition], gone = chosen.kept, chosen.other
                 log.warning("%s was moved between log directories: going on without %s", each, gone.directory)
-                self._dir_of(gone).log_count -= 1
-                self._dir_of(gone).recovery_points.pop(each.topic_partition, None)
+                self._placed.dir_of(gone).log_count -= 1
+                self._placed.dir_of(gone).recovery_points.pop(each.topic_partition, None)
                 with suppress(KafkaStorageError):  # Its directory has failed: that is said.
                     self._retired.retire(gone, DirKind.DELETED if chosen.is_covered else DirKind.STRAY)
         for each in load.live:
@@ -277,7 +286,7 @@ class LogManager:
         if not data_dir.is_loaded:
             return
         try:
-            close_all(self._logs_in(data_dir, with_future=True), data_dir, self._pools)
+            close_all(self._placed.in_dir(data_dir, with_future=True), data_dir, self._pools)
             self.checkpoints.write_recovery_points(data_dir)
             self.checkpoints.write_log_start_offsets(data_dir)
             self.checkpoints.write_high_watermarks(data_dir)
@@ -296,13 +305,13 @@ class LogManager:
         every(
             "kafka-recovery-point-checkpoint",
             config.log_flush_offset_checkpoint_interval_ms,
-            lambda: for_each_dir(self._live(), self.checkpoints.write_recovery_points),
+            lambda: for_each_dir(self._placed.live_dirs(), self.checkpoints.write_recovery_points),
             first_after_ms=first,
         )
         every(
             "kafka-log-start-offset-checkpoint",
             config.log_flush_start_offset_checkpoint_interval_ms,
-            lambda: for_each_dir(self._live(), self.checkpoints.write_log_start_offsets),
+            lambda: for_each_dir(self._placed.live_dirs(), self.checkpoints.write_log_start_offsets),
             first_after_ms=first,
         )
         interval_ms = config.producer_id_expiration_check_interval_ms
@@ -361,7 +370,7 @@ class LogManager:
         """Blocks. The log's directory gets the name of `kind`. Raises KafkaStorageError."""
         found = self._logs.pop(topic_partition)
         self._put_back.discard(topic_partition)
-        data_dir = self._dir_of(found)
+        data_dir = self._placed.dir_of(found)
         data_dir.log_count -= 1
         data_dir.recovery_points.pop(topic_partition, None)
         if self._cleaner is not None:
@@ -369,103 +378,11 @@ class LogManager:
         if topic_partition in self._future_logs:
             # Where its directory fails, which is told, the log goes all the same.
             with suppress(KafkaStorageError):
-                self.drop_future_log(topic_partition)
+                self.future.drop(topic_partition)
             # Before the log goes: a copy without a log would be taken for it by the next start.
             self._pools.drain()
         self._retired.retire(found, kind)
         self.checkpoints.soon(data_dir, partial(self._checkpoint_now, data_dir))
-
-    # Moves to another directory
-
-    def prefer(self, topic_partition: TopicPartition, path: str) -> None:
-        """Have the partition made in this directory, if it is made. Raises LogDirNotFound, KafkaStorageError."""
-        data_dir = self._live_dir(path)
-        if not self._is_in(data_dir, topic_partition):
-            self._preferred[topic_partition] = data_dir
-
-    def future_logs(self) -> list[UnifiedLog]:
-        """Every copy that shall take the place of a partition's log."""
-        return list(self._future_logs.values())
-
-    def get_future_log(self, topic_partition: TopicPartition) -> UnifiedLog | None:
-        return self._future_logs.get(topic_partition)
-
-    def create_future_log(self, topic_partition: TopicPartition, path: str) -> UnifiedLog:
-        """Blocks. An empty log that shall take the partition's place. Raises LogDirNotFound, KafkaStorageError."""
-        data_dir, current = self._live_dir(path), self._logs[topic_partition]
-        data_dir.log_count += 1
-        try:
-            if self._cleaner is not None:
-                self._cleaner.pause(current)
-            created = self._make(data_dir, topic_partition, current.topic_id or NULL_UUID, is_future=True)
-        except BaseException:
-            data_dir.log_count -= 1
-            current.is_copied = False
-            raise
-        self._future_logs[topic_partition] = created
-        # Deleted and made anew it lies where there is most room, not where it was once sent.
-        self._preferred.pop(topic_partition, None)
-        created.apply_config(current.config)
-        if self._logs.get(topic_partition) is not current:
-            self.drop_future_log(topic_partition)
-            raise KafkaStorageError(f"{topic_partition} was deleted")
-        return created
-
-    def _drop_copies_of_earlier_topics(self) -> None:
-        """Blocks. The topic was deleted and made anew while the directory of its copy was offline."""
-        for topic_partition, copy in list(self._future_logs.items()):
-            log = self._logs.get(topic_partition)
-            if log is not None and None not in (log.topic_id, copy.topic_id) and log.topic_id != copy.topic_id:
-                with suppress(KafkaStorageError):
-                    self.drop_future_log(topic_partition)
-
-    def drop_future_log(self, topic_partition: TopicPartition) -> None:
-        """Blocks. Nothing shall take the partition's place any more. Raises KafkaStorageError."""
-        found = self._future_logs.pop(topic_partition, None)
-        if found is not None:
-            self._dir_of(found).log_count -= 1
-            if topic_partition in self._logs:
-                self._logs[topic_partition].is_copied = False
-            self._retired.retire(found)
-
-    def put_in_place(
-        self, topic_partition: TopicPartition, catch_up: CatchUp, tell: Callable[[UnifiedLog], None]
-    ) -> bool:
-        """Blocks. Let the future log take the place of the partition's; whether it does.
-
-        `catch_up` brings it what came last, while nothing else comes. `tell` is given the log that is in service from
-        then on, and must not switch: whoever waits for the turn of the old one finds that closed.
-        Raises KafkaStorageError.
-        """
-        before, now = self._logs.get(topic_partition), self._future_logs.get(topic_partition)
-        if before is None or now is None:
-            return False
-        before_dir, now_dir = self._dir_of(before), self._dir_of(now)
-
-        def known() -> None:
-            self._future_logs.pop(topic_partition, None)
-            self._add(now)
-            tell(now)
-
-        def is_wanted() -> bool:
-            return self._logs.get(topic_partition) is before and self._future_logs.get(topic_partition) is now
-
-        if not replace(before, now, self._retired, catch_up, is_wanted, known):
-            return False
-        before_dir.log_count -= 1
-        before_dir.recovery_points.pop(topic_partition, None)
-        if self._cleaner is not None:
-            self._cleaner.moved(before, now)
-        for data_dir in (now_dir, before_dir):
-            self._checkpoint_now(data_dir)
-        return True
-
-    def _live_dir(self, path: str) -> DataDir:
-        for data_dir in self._dirs:
-            if str(data_dir.path) == path:
-                data_dir.directory.check_online()
-                return data_dir
-        raise LogDirNotFound(f"Log dir {path} is not found in the config.")
 
     def do_at_once(self, items: Iterable[T], work: Callable[[T], None]) -> None:
         """Blocks. Do `work`, which waits for the disk, for many items at the same time; see LogPools.for_each."""
@@ -473,7 +390,7 @@ class LogManager:
 
     def wait_for_syncs(self) -> None:
         """Blocks. Until what was noted so far (new partitions, leader epochs, topic ids) is on the disk for good."""
-        for_each_dir(self._live(), DataDir.sync_names)
+        for_each_dir(self._placed.live_dirs(), DataDir.sync_names)
         self._pools.drain()
 
     def update_topic_config(self, topic: str, config: LogConfig) -> None:
@@ -513,19 +430,19 @@ class LogManager:
                 each.producers.expiration_ms = config.producer_id_expiration_ms
 
     def live_log_dirs(self) -> list[str]:
-        return [str(data_dir.path) for data_dir in self._live()]
+        return [str(data_dir.path) for data_dir in self._placed.live_dirs()]
 
     def logs_by_directory(self) -> list[tuple[LogDirectory, list[UnifiedLog]]]:
         """Every directory, the offline ones too, with its logs, those being moved among them."""
-        return [(data_dir.directory, self._logs_in(data_dir, with_future=True)) for data_dir in self._dirs]
+        return [(data_dir.directory, self._placed.in_dir(data_dir, with_future=True)) for data_dir in self._dirs]
 
     def offline_log_dirs(self) -> list[str]:
         return [str(data_dir.path) for data_dir in self._dirs if data_dir.directory.is_offline]
 
     def _create(self, topic_partition: TopicPartition, topic_id: UUID) -> UnifiedLog:
         """Blocks. In the live directory with the fewest partitions; the next one when it fails."""
-        preferred = self._preferred.pop(topic_partition, None)
-        for data_dir in sorted(self._live(), key=lambda each: (each is not preferred, each.log_count)):
+        preferred = self._placed.preferred.pop(topic_partition, None)
+        for data_dir in sorted(self._placed.live_dirs(), key=lambda each: (each is not preferred, each.log_count)):
             config_changes = self._config_changes
             data_dir.log_count += 1
             try:
@@ -554,12 +471,8 @@ class LogManager:
         """Blocks. A log of which nothing is known in `data_dir`, whatever had its name before. KafkaStorageError."""
         if self._cleaner is not None:
             self._cleaner.forget(topic_partition, data_dir.directory)
-        data_dir.forget(topic_partition, lambda each: self._is_in(data_dir, each))
+        data_dir.forget(topic_partition, lambda each: self._placed.is_in(data_dir, each))
         return self._opener.create(data_dir, topic_partition, topic_id, is_future=is_future)
-
-    def _is_in(self, data_dir: DataDir, topic_partition: TopicPartition) -> bool:
-        logs = (self._logs.get(topic_partition), self._future_logs.get(topic_partition))
-        return any(each is not None and each.log_dir is data_dir.directory for each in logs)
 
     def _add(self, added: UnifiedLog) -> None:
         self._logs[added.topic_partition] = added
@@ -596,7 +509,7 @@ class LogManager:
 
     def write_high_watermarks(self) -> None:
         """Blocks. Replace every directory's checkpoint."""
-        for_each_dir(self._live(), self.checkpoints.write_high_watermarks)
+        for_each_dir(self._placed.live_dirs(), self.checkpoints.write_high_watermarks)
 
     def _checkpoint_now(self, data_dir: DataDir) -> None:
         """Blocks. Partitions came or went."""
@@ -645,16 +558,6 @@ class LogManager:
 
     def _dir_list(self) -> str:
         return ", ".join(self._config.log_dirs)
-
-    def _live(self) -> list[DataDir]:
-        return [data_dir for data_dir in self._dirs if not data_dir.directory.is_offline]
-
-    def _dir_of(self, each: UnifiedLog) -> DataDir:
-        return next(data_dir for data_dir in self._dirs if data_dir.directory is each.log_dir)
-
-    def _logs_in(self, data_dir: DataDir, *, with_future: bool) -> list[UnifiedLog]:
-        every = [*self._logs.values(), *(self._future_logs.values() if with_future else ())]
-        return [each for each in every if each.log_dir is data_dir.directory]
 
 
 def _flush_if_it_works(found: UnifiedLog) -> None:

@@ -27,6 +27,7 @@ from typing import NoReturn
 from uuid import UUID
 
 from kafka_zk.config.topic import LogConfig
+from kafka_zk.log import retention
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names, partition_metadata
@@ -39,7 +40,6 @@ from kafka_zk.log.produce.append_info import AppendInfo
 from kafka_zk.log.produce.checking import CHECK_POOLED_BYTES, LimitedRules, validate_in_thread
 from kafka_zk.log.produce.rules import validation_rules
 from kafka_zk.log.segments.reading import ReadResult, TimestampOffset
-from kafka_zk.log.segments.retention import Limits, Reason, deletable
 from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET, has_no_room_for, is_too_old, segment_life_ms
 from kafka_zk.log.segments.segment import UNKNOWN, LogSegment
 from kafka_zk.log.state.epoch_journal import EpochJournal
@@ -666,55 +666,14 @@ class UnifiedLog:
     # Retention
 
     def delete_old_segments(self, now_ms: int) -> int:
-        """Blocks. Let go what retention does not keep; how many segments went. Raises KafkaStorageError.
+        """Blocks. Let go what retention does not keep; how many segments went. Raises KafkaStorageError."""
+        return retention.delete_old_segments(self, now_ms)
 
-        Takes the turn twice, to choose and to remove: nobody waits for it while what goes is still being synced.
-        """
-        reasons = tuple(Reason) if self.config.delete else (Reason.LOG_START,)
-        return sum(self._delete_for(reason, now_ms) for reason in reasons)
-
-    def _delete_for(self, reason: Reason, now_ms: int) -> int:
-        where = f"{self.topic_partition} in dir {self.log_dir.path}"
-        with self.log_dir.guard(f"Error while deleting segments for {where}"):
-            with self.turn:
-                chosen = self._choose_deletable(reason, now_ms)
-                truncations = self.truncations
-            if not chosen:
-                return 0
-            self.flusher.wait()
-            with self.turn:
-                self.refuse_if_closed()
-                # What was cut meanwhile is judged anew the next time.
-                return self._remove_oldest(chosen) if self.truncations == truncations else 0
-
-    def _choose_deletable(self, reason: Reason, now_ms: int) -> list[LogSegment]:
-        """The segments that are to go, the oldest of the log; there is another one behind them then."""
-        self.refuse_if_closed()
-        limits = Limits(
-            log_start_offset=self.log_start_offset,
-            high_watermark=self.high_watermark,
-            log_end_offset=self.log_end_offset,
-            retention_bytes=self.config.retention_bytes,
-            retention_ms=self.config.retention_ms,
-            now_ms=now_ms,
-        )
-        segments = list(self.segments)
-        chosen = segments[: deletable(segments, reason, limits)]
-        if chosen:
-            log_lines.info(
-                "%s Deleting segments due to %s: %s",
-                self.prefix,
-                reason.value.format_map(limits._asdict()),
-                ", ".join(f"baseOffset={segment.base_offset} size={segment.size_bytes}" for segment in chosen),
-            )
-            if len(chosen) == len(segments):
-                self.roll()
-        return chosen
-
-    def _remove_oldest(self, chosen: list[LogSegment]) -> int:
+    def remove_oldest(self, chosen: list[LogSegment]) -> int:
         """Blocks if they are synced once more just now. Remove what is still there of `chosen`; how many went.
 
-        The cleaner may have replaced some meanwhile: then the next time will do for those.
+        They were the oldest, and not the active one; the caller has the turn. The cleaner may have replaced some
+        meanwhile: then the next time will do for those. Raises OSError.
         """
         if self.flusher.is_syncing(chosen):
             self.flusher.wait()

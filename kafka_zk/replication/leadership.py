@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 from gevent.lock import Semaphore
@@ -45,8 +45,10 @@ from kafka_zk.replication.unheard import is_of_another_topic, unheard
 
 if TYPE_CHECKING:
     from kafka_zk.log.manager import LogManager
-    from kafka_zk.log.replacement import CatchUp
     from kafka_zk.log.unified_log import UnifiedLog
+
+CatchUp: TypeAlias = "Callable[[UnifiedLog, UnifiedLog], bool]"
+"""Blocks. Append to a copy, the second, what it lacks of a log that stands still; False where their histories part."""
 
 EPOCH_DURING_DELETE = -2
 """The leader epoch in a StopReplica for a topic that is being deleted: it stands above every other."""
@@ -132,11 +134,11 @@ class Leadership:
     # --- moves between log directories ---------------------------------------------------------------------------
 
     def put_in_place(self, topic_partition: TopicPartition, catch_up: CatchUp) -> bool:
-        """Blocks. Have a partition go on with its copy in another directory; whether it does. See LogManager.
+        """Blocks. Have a partition go on with its copy in another directory; whether it does. Raises KafkaStorageError.
 
-        Raises KafkaStorageError.
+        `catch_up` brings the copy what came last, while nothing else comes.
         """
-        future = self._log_manager.get_future_log(topic_partition)
+        future = self._log_manager.future.get(topic_partition)
         if future is not None:
             # It may take as long as a GiB takes, and orders do not wait for it. What comes meanwhile is little.
             future.flush()
@@ -146,7 +148,11 @@ class Leadership:
                 return False
             self._fetchers.forget([topic_partition])
             try:
-                return self._log_manager.put_in_place(topic_partition, catch_up, partition.use_log)
+                with self._log_manager.future.swap(topic_partition) as swap:
+                    if swap is None or not catch_up(swap.before, swap.now) or not swap.finish():
+                        return False
+                    partition.use_log(swap.now)
+                return True
             finally:
                 is_online = partition.log is not None
                 if is_online and not partition.is_leader and self._metadata_cache.is_alive(partition.leader_id):
@@ -480,4 +486,4 @@ class Leadership:
             self._log_manager.delete_log(topic_partition)
         else:
             # The directory of its log may be offline, that of its copy not.
-            self._log_manager.drop_future_log(topic_partition)
+            self._log_manager.future.drop(topic_partition)

@@ -28,8 +28,8 @@ from kafka_zk.replication.partition import Partition
 
 if TYPE_CHECKING:
     from kafka_zk.log.manager import LogManager
-    from kafka_zk.log.replacement import CatchUp
     from kafka_zk.log.unified_log import UnifiedLog
+    from kafka_zk.replication.leadership import CatchUp
 
 CHUNK_BYTES = 1024 * 1024
 """Copied at a time; less under a throttle of less a second."""
@@ -77,7 +77,7 @@ class LogDirMoves:
     @property
     def max_lag_records(self) -> int:
         """How far the copy is behind that is furthest behind."""
-        lags = (self._lag_records(future) for future in self._log_manager.future_logs())
+        lags = (self._lag_records(future) for future in self._log_manager.future.all())
         return max(lags, default=0)
 
     def _lag_records(self, future: UnifiedLog) -> int:
@@ -96,25 +96,25 @@ class LogDirMoves:
         if len(marked_dir_name(topic_partition, DirKind.FUTURE, NULL_UUID)) > MAX_NAME_LENGTH:
             raise InvalidTopicException("The topic name is too long.")
         with self._asking:
-            self._log_manager.prefer(topic_partition, path)
+            self._log_manager.future.prefer(topic_partition, path)
             self._begin(self._hosted.get(*topic_partition), path)
 
     def _begin(self, partition: Partition, path: str) -> None:
         """Blocks."""
         topic_partition = partition.topic_partition
-        future = self._log_manager.get_future_log(topic_partition)
+        future = self._log_manager.future.get(topic_partition)
         if future is not None and str(future.log_dir.path) != path:
-            self._log_manager.drop_future_log(topic_partition)
+            self._log_manager.future.drop(topic_partition)
             future = None
         log = partition.log
         if future is not None or log is None or str(log.log_dir.path) == path:
             return
-        self._log_manager.create_future_log(topic_partition, path)
+        self._log_manager.future.create(topic_partition, path)
         self.resume()
 
     def resume(self) -> None:
         """Go on with every copy whose partition is here. Does not switch."""
-        for future in self._log_manager.future_logs():
+        for future in self._log_manager.future.all():
             if future not in self._running and self._hosted.find(*future.topic_partition) is not None:
                 self._running[future] = gevent.spawn(self._run, future)
 
@@ -145,7 +145,7 @@ class LogDirMoves:
     def _is_wanted(self, future: UnifiedLog) -> bool:
         return (
             not self._stopped.is_set()
-            and self._log_manager.get_future_log(future.topic_partition) is future
+            and self._log_manager.future.get(future.topic_partition) is future
             and self._hosted.find(*future.topic_partition) is not None
         )
 

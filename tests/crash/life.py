@@ -190,7 +190,7 @@ class Life:
     def _leave(self) -> None:
         assert self.manager is not None
         self.greenlets.end()
-        for each in [*self.manager.all_logs(), *self.manager.future_logs()]:
+        for each in [*self.manager.all_logs(), *self.manager.future.all()]:
             each.close_files()
         self.manager.release()
 

@@ -10,6 +10,8 @@ from typing import Any
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.replication.leadership import CatchUp
 from kafka_zk.replication.log_dir_moves import UNLIMITED, LogDirMoves
 from tests.crash.brokers import moving_broker_on
 from tests.crash.forgetful_disk import PowerCut
@@ -52,28 +54,32 @@ class MovingRun(Run):
         self._moves = LogDirMoves(
             hosted=hosted,
             log_manager=self._manager,
-            put_in_place=lambda tp, catch_up: self._manager.put_in_place(tp, catch_up, self._now_in_service),
+            put_in_place=self._put_in_place,
             count_at_once=1,
             bytes_per_second=lambda: UNLIMITED,
         )
         return found
 
-    def _now_in_service(self, log: UnifiedLog) -> None:
-        self._say(f"moved to {log.log_dir.path.name}")
-        self.log = log
+    def _put_in_place(self, topic_partition: TopicPartition, catch_up: CatchUp) -> bool:
+        with self._manager.future.swap(topic_partition) as swap:
+            if swap is None or not catch_up(swap.before, swap.now) or not swap.finish():
+                return False
+            self._say(f"moved to {swap.now.log_dir.path.name}")
+            self.log = swap.now
+        return True
 
     def begin_move(self) -> None:
-        if self._manager.get_future_log(TP) is None and not self._manager.offline_log_dirs():
+        if self._manager.future.get(TP) is None and not self._manager.offline_log_dirs():
             (target,) = (name for name in NAMES if name != self._log.log_dir.path.name)
             self._say(f"copy to {target}")
-            self._manager.create_future_log(TP, str(self.folder / target))
+            self._manager.future.create(TP, str(self.folder / target))
 
     def copy_some(self) -> None:
-        copy = self._manager.get_future_log(TP)
+        copy = self._manager.future.get(TP)
         if copy is not None:
             self._say(f"copy from {copy.log_end_offset} on")
             self._moves._copy_some(copy)
 
     def call_off(self) -> None:
         self._say("no copy any more")
-        self._manager.drop_future_log(TP)
+        self._manager.future.drop(TP)

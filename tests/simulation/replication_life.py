@@ -218,7 +218,7 @@ class Life:
             return False
         if any(partition.leader_epoch != controller.leader_epoch for partition in partitions if partition):
             return False
-        if any(list(member.broker.log_manager.future_logs()) for member in self.cluster.members.values()):
+        if any(list(member.broker.log_manager.future.all()) for member in self.cluster.members.values()):
             return False
         logs = self.logs()
         ends = {log.log_end_offset for log in logs}

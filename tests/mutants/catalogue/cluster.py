@@ -152,10 +152,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="retention waits for a sync without the log's turn",
-        file="kafka_zk/log/unified_log.py",
-        old="            self.flusher.wait()\n            with self.turn:\n                self.refuse_if_closed()\n",
-        new="            with self.turn:\n                self.flusher.wait()\n"
-        "                self.refuse_if_closed()\n",
+        file="kafka_zk/log/retention.py",
+        old="        log.flusher.wait()\n        with log.turn:\n            log.refuse_if_closed()\n",
+        new="        with log.turn:\n            log.flusher.wait()\n            log.refuse_if_closed()\n",
         tests="tests/unit/replication/test_orders_wait_for_nobody.py -k append",
     ),
     Mutant(
@@ -594,7 +593,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="a replica that is moved knows the epochs that have no records yet",
-        file="kafka_zk/log/replacement.py",
+        file="kafka_zk/log/future_logs.py",
         old="if entry.epoch > now.latest_epoch:",
         new="if entry.epoch > now.latest_epoch and False:",
         tests="tests/unit/replication/test_log_dir_moves.py",
@@ -625,7 +624,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a topic that is deleted leaves no copy in another log directory",
         file="kafka_zk/log/manager.py",
-        old="                self.drop_future_log(topic_partition)\n            # Before",
+        old="                self.future.drop(topic_partition)\n            # Before",
         new="                pass\n            # Before",
         tests="tests/unit/replication/test_log_dir_moves.py",
     ),

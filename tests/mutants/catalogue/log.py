@@ -7,15 +7,15 @@ from tests.mutants.catalogue.mutant import Mutant
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="the new name of a copy is on the disk for good before the log gives its name away",
-        file="kafka_zk/log/replacement.py",
+        file="kafka_zk/log/future_logs.py",
         old="        directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_path, directory.path)\n",
         new="",
         tests="tests/unit/replication/test_log_dir_moves.py -k for_good",
     ),
     Mutant(
         breaks="a partition that was deleted while its copy took its place stays deleted",
-        file="kafka_zk/log/replacement.py",
-        old="            if not is_wanted():\n",
+        file="kafka_zk/log/future_logs.py",
+        old="            if not self._is_wanted():\n",
         new="            if False:\n",
         tests="tests/unit/log/test_settling.py -k stays_deleted",
     ),

@@ -52,7 +52,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a deletion takes the copy of a log whose directory is offline",
         file="kafka_zk/replication/leadership.py",
-        old="            self._log_manager.drop_future_log(topic_partition)\n",
+        old="            self._log_manager.future.drop(topic_partition)\n",
         new="            pass\n",
         tests="tests/unit/replication/test_moves_meet_failures.py -k directory_is_offline",
     ),

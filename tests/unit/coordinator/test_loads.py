@@ -168,7 +168,7 @@ def move(made: Coordinated, folder: Path) -> None:
     asked = AlterReplicaLogDir(path=str(folder), topics=[AlterReplicaLogDirTopic(name=OFFSETS, partitions=[0])])
     answer = made.broker.call(AlterReplicaLogDirsRequest(dirs=[asked]), 2)
     assert answer.results[0].partitions[0].error_code == ErrorCode.NONE
-    wait(lambda: log_of(made).log_dir.path == folder and not made.broker.log_manager.future_logs())
+    wait(lambda: log_of(made).log_dir.path == folder and not made.broker.log_manager.future.all())
     made.broker.clock.advance(1)
 
 

@@ -102,7 +102,7 @@ def test_what_was_cleaned_of_a_topic_in_one_directory_says_nothing_of_its_next_i
     (second / names.CLEANER_OFFSETS).write_bytes(encode_offsets({A: 9}))
     manager = started(first, second)
     manager.delete_log(A)
-    manager.prefer(A, str(second))
+    manager.future.prefer(A, str(second))
     assert made(manager, 2).directory.parent == second
     cleaner = manager._cleaner
     assert cleaner is not None

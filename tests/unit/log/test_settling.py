@@ -58,7 +58,7 @@ def catch_up(log: UnifiedLog, copy: UnifiedLog) -> bool:
 
 def left_by(manager: LogManager) -> None:
     """The process dies."""
-    for log in [*manager.all_logs(), *manager.future_logs()]:
+    for log in [*manager.all_logs(), *manager.future.all()]:
         log.flusher.wait()
         log.close_files()
     manager.release()
@@ -103,12 +103,13 @@ def test_a_power_cut_at_any_step_of_the_end_of_a_move_loses_nothing_that_was_syn
         fill(log, COUNT)
         log.flush()
         manager.wait_for_syncs()
-        manager.create_future_log(TP, str(second if place == first else first))
+        manager.future.create(TP, str(second if place == first else first))
         manager.wait_for_syncs()
         disk.arm(random.Random(cut_at), cut_at=cut_at)
         is_cut = False
         try:
-            assert manager.put_in_place(TP, catch_up, lambda now: None)
+            with manager.future.swap(TP) as swap:
+                assert swap is not None and catch_up(swap.before, swap.now) and swap.finish()
         except PowerCut:
             is_cut = True
         disk.is_off = True
@@ -127,7 +128,7 @@ def cut_off(folder: Path, *, copied: int, kept: int = COUNT) -> tuple[Path, Path
     log = made(manager)
     place = log.log_dir.path
     fill(log, copied)
-    copy = manager.create_future_log(TP, str(second if place == first else first))
+    copy = manager.future.create(TP, str(second if place == first else first))
     catch_up(log, copy)
     fill(log, kept - copied)
     manager.shutdown()
@@ -203,7 +204,7 @@ def test_a_partition_that_is_deleted_while_its_copy_takes_its_place_stays_delete
     manager = started(first, second)
     log = made(manager)
     fill(log, COUNT)
-    copy = manager.create_future_log(TP, str(second if log.log_dir.path == first else first))
+    copy = manager.future.create(TP, str(second if log.log_dir.path == first else first))
     deleted: list[gevent.Greenlet[..., None]] = []
     sync = copy.log_dir.disk.sync_path
 
@@ -217,11 +218,10 @@ def test_a_partition_that_is_deleted_while_its_copy_takes_its_place_stays_delete
             sync(path)
 
     copy.log_dir.disk = Deletes()
-    told: list[UnifiedLog] = []
-    with suppress(KafkaStorageError):
-        assert not manager.put_in_place(TP, catch_up, told.append)
+    with suppress(KafkaStorageError), manager.future.swap(TP) as swap:
+        assert swap is not None and catch_up(swap.before, swap.now) and not swap.finish()
     gevent.joinall(deleted, raise_error=True)
-    assert deleted and not told
+    assert deleted
     assert manager.get_log(TP) is None
     assert all(name.endswith("delete") for name in directories_of(first, second))
     manager.shutdown()
@@ -233,7 +233,7 @@ def test_a_copy_goes_for_good_before_its_log_is_deleted(tmp_path: Path) -> None:
     manager = started(first, second, disk=disk)
     log = made(manager)
     fill(log, 3)
-    copy = manager.create_future_log(TP, str(second if log.log_dir.path == first else first))
+    copy = manager.future.create(TP, str(second if log.log_dir.path == first else first))
     catch_up(log, copy)
     manager.wait_for_syncs()
     renamed: list[bool] = []

@@ -67,17 +67,17 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
 
 def wait_for_move(broker: Broker, folder: Path) -> None:
     def is_there() -> bool:
-        return log_of(broker).log_dir.path == folder and not broker.log_manager.future_logs()
+        return log_of(broker).log_dir.path == folder and not broker.log_manager.future.all()
 
     wait_until(is_there, f"t-0 is in {folder}")
 
 
 def wait_for_a_part(broker: Broker) -> UnifiedLog:
     def some() -> bool:
-        return any(future.log_end_offset for future in broker.log_manager.future_logs())
+        return any(future.log_end_offset for future in broker.log_manager.future.all())
 
     wait_until(some, "some of it is copied")
-    return broker.log_manager.future_logs()[0]
+    return broker.log_manager.future.all()[0]
 
 
 def read_all(broker: Broker) -> list[int]:

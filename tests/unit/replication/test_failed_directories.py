@@ -123,7 +123,7 @@ class Failing(Pair):
             now.truncate_fully_and_start_at(before.log_end_offset)
             return True
 
-        self.follower.log_manager.create_future_log(T, str(self.second))
+        self.follower.log_manager.future.create(T, str(self.second))
         self.follower.manager.leadership.put_in_place(T, unite)
 
 

@@ -20,13 +20,13 @@ from kafka_zk.log.cleaner.states import CleanerStates
 from kafka_zk.log.copying import append_copied, read_bytes
 from kafka_zk.log.files import names
 from kafka_zk.log.files.disk import DISK, Disk
-from kafka_zk.log.replacement import CatchUp
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import LogDirNotFound, OffsetOutOfRange
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record import Codec
 from kafka_zk.record.batch import batches
 from kafka_zk.replication import log_dir_moves
+from kafka_zk.replication.leadership import CatchUp
 from kafka_zk.replication.log_dir_moves import UNLIMITED
 from tests.unit.log.cleaner.given import clean, cleaning_of, interrupted
 from tests.unit.log.given import all_records
@@ -212,7 +212,7 @@ def test_a_copy_of_a_compacted_log_begins_anew_after_a_start(tmp_path: Path) -> 
     before.close()
     again = made_in(tmp_path, cleanup_policy="compact", delete_retention_ms="0")
     try:
-        (copy,) = again.log_manager.future_logs()
+        (copy,) = again.log_manager.future.all()
         assert copy.log_end_offset == 0
         again.lead(partition_epoch=1, epoch=1)
         with pytest.raises(CleaningAborted):
@@ -288,7 +288,7 @@ def test_a_move_begins_when_the_swap_of_a_cleaning_has_ended(tmp_path: Path) -> 
         wait_until(disk.is_swapping.is_set, "segments are being replaced")
         moving = gevent.spawn(move, broker, tmp_path / "b")
         wait_until(lambda: log.is_copied and log.turn._waiting, "the move waits")
-        assert not broker.log_manager.future_logs()
+        assert not broker.log_manager.future.all()
         throttle(broker, LITTLE)
         disk.may_go_on.set()
         assert moving.get(timeout=PATIENCE_S) == 0
@@ -368,7 +368,7 @@ def test_a_copy_is_not_cut_to_a_log_that_was_just_made(tmp_path: Path, monkeypat
     again = made_in(tmp_path)
     try:
         again.lead(partition_epoch=1, epoch=1)
-        (copy,) = again.log_manager.future_logs()
+        (copy,) = again.log_manager.future.all()
         wait_until(lambda: copy not in again.manager.moves._running, "the move is given up")
         assert (log_of(again).log_end_offset, copy.log_end_offset) == (0, end_offset)
     finally:
@@ -403,7 +403,7 @@ def test_a_move_is_called_off_by_naming_the_directory_it_is_in(moving: Broker, t
     begin_move(moving, tmp_path / "b")
     wait_for_a_part(moving)
     assert move(moving, tmp_path / "a") == 0
-    assert moving.log_manager.future_logs() == []
+    assert moving.log_manager.future.all() == []
     assert log_of(moving).log_dir.path == tmp_path / "a"
     assert all(name.endswith("-delete") for name in names_in(tmp_path / "b"))
 
@@ -508,7 +508,7 @@ def test_a_topic_that_is_deleted_leaves_no_copy(moving: Broker, tmp_path: Path) 
     begin_move(moving, tmp_path / "b")
     wait_for_a_part(moving)
     assert moving.stop_replica() == 0
-    assert moving.log_manager.future_logs() == []
+    assert moving.log_manager.future.all() == []
     assert all(name.endswith("-delete") for folder in "ab" for name in names_in(tmp_path / folder))
 
 
@@ -524,10 +524,10 @@ def test_what_cannot_be_moved(moving: Broker, tmp_path: Path) -> None:
     assert move(moving, tmp_path / "nowhere") == 57
     assert move(moving, tmp_path / "b", topic="unknown") == 3
     assert move(moving, tmp_path / "b", topic="t" * 249) == 17
-    moving.log_manager._live_dir(str(tmp_path / "b")).directory.fail("a test", OSError("gone"))
+    moving.log_manager._placed.live_dir_at(str(tmp_path / "b")).directory.fail("a test", OSError("gone"))
     assert move(moving, tmp_path / "b") == 56
     with pytest.raises(LogDirNotFound):
-        moving.log_manager.prefer(TP, "b")
+        moving.log_manager.future.prefer(TP, "b")
 
 
 def test_a_directory_that_fails_takes_only_the_copy_with_it(moving: Broker, tmp_path: Path) -> None:
@@ -537,7 +537,7 @@ def test_a_directory_that_fails_takes_only_the_copy_with_it(moving: Broker, tmp_
     gevent.sleep(0.05)
     moving.produce(1)
     assert read_all(moving) == list(range(28))
-    assert moving.log_manager.future_logs() == []
+    assert moving.log_manager.future.all() == []
 
 
 def described(broker: Broker) -> list[tuple[str, bool, int]]:

@@ -36,9 +36,9 @@ def test_a_copy_that_begins_while_the_defaults_change_follows_the_new_ones(tmp_p
     target = next(folder for folder in folders if folder != log.log_dir.path)
     configs.update(dict.fromkeys(configs, topic_config(retention_ms=5)))
     changing = gevent.spawn(manager.broker_config_changed, manager._config)
-    moving = gevent.spawn(manager.create_future_log, log.topic_partition, str(target))
+    moving = gevent.spawn(manager.future.create, log.topic_partition, str(target))
     gevent.joinall([changing, moving], raise_error=True)
-    copy = manager.get_future_log(log.topic_partition)
+    copy = manager.future.get(log.topic_partition)
     assert copy is not None
     assert (log.config.retention_ms, copy.config.retention_ms) == (5, 5)
     manager.shutdown()
@@ -51,7 +51,7 @@ def test_a_move_that_ends_while_the_defaults_change_leaves_the_new_ones(tmp_path
     manager.startup()
     log = manager.get_or_create_log(moved, topic_id=UUID(int=1), is_new=True)
     target = next(folder for folder in folders if folder != log.log_dir.path)
-    copy = manager.create_future_log(moved, str(target))
+    copy = manager.future.create(moved, str(target))
     is_asked, may_answer = Event(), Event()
 
     def topic_config_of(topic: str) -> LogConfig:
@@ -62,7 +62,8 @@ def test_a_move_that_ends_while_the_defaults_change_leaves_the_new_ones(tmp_path
     manager._topic_config = topic_config_of
     changing = gevent.spawn(manager.broker_config_changed, manager._config)
     assert is_asked.wait(60)
-    assert manager.put_in_place(moved, lambda before, now: True, lambda log: None)
+    with manager.future.swap(moved) as swap:
+        assert swap is not None and swap.finish()
     may_answer.set()
     changing.get(timeout=60)
     assert manager.get_log(moved) is copy

@@ -64,9 +64,9 @@ def left_behind(folder: Path) -> None:
     """A copy in b of a topic that was deleted while b had failed."""
     broker = made_in(folder)
     begin_move_of_the_old_topic(broker, folder / "b")
-    broker.log_manager.future_logs()[0].log_dir.fail("planted", BROKEN)
+    broker.log_manager.future.all()[0].log_dir.fail("planted", BROKEN)
     gevent.sleep(0.01)
-    assert not broker.log_manager.future_logs()
+    assert not broker.log_manager.future.all()
     assert broker.stop_replica() == 0
     broker.close()
 
@@ -82,7 +82,7 @@ def restarted(tmp_path: Path) -> Iterator[Broker]:
 def test_a_copy_of_a_deleted_topic_never_takes_the_place_of_the_next_one(tmp_path: Path) -> None:
     broker = made_in(tmp_path)
     begin_move_of_the_old_topic(broker, tmp_path / "b")
-    broker.log_manager.future_logs()[0].log_dir.fail("planted", BROKEN)
+    broker.log_manager.future.all()[0].log_dir.fail("planted", BROKEN)
     gevent.sleep(0.01)
     assert broker.stop_replica() == 0
     assert lead(broker, NEW) == 0
@@ -91,7 +91,7 @@ def test_a_copy_of_a_deleted_topic_never_takes_the_place_of_the_next_one(tmp_pat
     broker.close()
     broker = made_in(tmp_path)
     try:
-        assert not broker.log_manager.future_logs()
+        assert not broker.log_manager.future.all()
         assert lead(broker, NEW, is_new=False) == 0
         gevent.sleep(0.2)
         log = log_of(broker)
@@ -149,9 +149,9 @@ def test_a_log_whose_copy_was_lost_at_the_end_of_the_move_is_free_for_the_cleane
     monkeypatch.setattr(Flusher, "wait", wait_for_its_flush)
     assert move(broker, tmp_path / "b") == 0
     assert waits.wait(30)
-    broker.log_manager.future_logs()[0].log_dir.fail("planted", BROKEN)
+    broker.log_manager.future.all()[0].log_dir.fail("planted", BROKEN)
     goes_on.set()
-    wait_until(lambda: not broker.log_manager.future_logs(), "the copy is forgotten")
+    wait_until(lambda: not broker.log_manager.future.all(), "the copy is forgotten")
     wait_until(lambda: not broker.manager.moves._running, "the move has ended")
     assert log_of(broker) is log
     assert not log.is_copied
@@ -190,7 +190,7 @@ def test_a_deletion_takes_the_copy_of_a_log_whose_directory_is_offline(
     monkeypatch.setattr(Broker, "manager", SimpleNamespace(handle_log_dir_failure=lambda _: None), raising=False)
     broker = made_in(tmp_path)
     broker.stop_replica()
-    assert not broker.log_manager.future_logs()
+    assert not broker.log_manager.future.all()
     throttle(broker, UNLIMITED)
     assert lead(broker, NEW) == 0
     for epoch in (1, 2):

@@ -136,7 +136,7 @@ def test_an_order_does_not_wait_for_the_sync_of_a_copy(slow: tuple[Broker, Faili
         broker.lead("u")
     disk.may_fail = True
     with gevent.Timeout(WAIT_S):
-        while broker.log_manager.future_logs():
+        while broker.log_manager.future.all():
             gevent.sleep(0.001)
     log = broker.partition().log
     assert log is not None

@@ -1,0 +1,67 @@
+"""Retention carried out: which of a log's segments go, and their going.
+
+Role        Acts, through the log: takes its turn, and never moves its offsets itself. The decision is in
+            segments/retention.py.
+Invariants  Segments leave from the oldest on, and only what is below the high watermark. When all would go, an empty
+            one is rolled first: a log is never without a segment.
+            Nobody waits for the turn while what goes is still being synced.
+Source      UnifiedLog.deleteOldSegments, deleteSegments in Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from kafka_zk.log.segments.retention import Limits, Reason, deletable
+from kafka_zk.log.segments.segment import LogSegment
+
+if TYPE_CHECKING:
+    from kafka_zk.log.unified_log import UnifiedLog
+
+log_lines = logging.getLogger("kafka.log.UnifiedLog")
+
+
+def delete_old_segments(log: UnifiedLog, now_ms: int) -> int:
+    """Blocks. Delete what retention does not keep; how many segments went. Raises KafkaStorageError."""
+    reasons = tuple(Reason) if log.config.delete else (Reason.LOG_START,)
+    return sum(_delete_for(log, reason, now_ms) for reason in reasons)
+
+
+def _delete_for(log: UnifiedLog, reason: Reason, now_ms: int) -> int:
+    with log.log_dir.guard(f"Error while deleting segments for {log.topic_partition} in dir {log.log_dir.path}"):
+        with log.turn:
+            chosen = _choose(log, reason, now_ms)
+            truncations = log.truncations
+        if not chosen:
+            return 0
+        log.flusher.wait()
+        with log.turn:
+            log.refuse_if_closed()
+            # What was cut meanwhile is judged anew the next time.
+            return log.remove_oldest(chosen) if log.truncations == truncations else 0
+
+
+def _choose(log: UnifiedLog, reason: Reason, now_ms: int) -> list[LogSegment]:
+    """The segments that are to go, the oldest of the log; there is another one behind them then."""
+    log.refuse_if_closed()
+    limits = Limits(
+        log_start_offset=log.log_start_offset,
+        high_watermark=log.high_watermark,
+        log_end_offset=log.log_end_offset,
+        retention_bytes=log.config.retention_bytes,
+        retention_ms=log.config.retention_ms,
+        now_ms=now_ms,
+    )
+    segments = list(log.segments)
+    chosen = segments[: deletable(segments, reason, limits)]
+    if chosen:
+        log_lines.info(
+            "%s Deleting segments due to %s: %s",
+            log.prefix,
+            reason.value.format_map(limits._asdict()),
+            ", ".join(f"baseOffset={segment.base_offset} size={segment.size_bytes}" for segment in chosen),
+        )
+        if len(chosen) == len(segments):
+            log.roll()
+    return chosen
