@@ -15,6 +15,7 @@ from kafka_zk.api.request_context import RequestContext
 if TYPE_CHECKING:
     from kafka_zk.admin.configs import ConfigAdmin
     from kafka_zk.admin.topics import TopicAdmin
+    from kafka_zk.api.registry import Charge
     from kafka_zk.clock import Clock
     from kafka_zk.config.broker import BrokerConfig
     from kafka_zk.controller.loop import KafkaController
@@ -50,7 +51,9 @@ class Authentication(Protocol):
 class Quotas(Protocol):
     """How long a client has to wait because it used more than its share."""
 
-    def throttle_ms(self, ctx: RequestContext, request: Any, response: Any, size_bytes: int, local_ns: int) -> int:
+    def throttle_ms(
+        self, charge: Charge, ctx: RequestContext, request: Any, response: Any, size_bytes: int, local_ns: int
+    ) -> int:
         """Record one request that took `local_ns` in its handler; 0 for no delay (KIP-219)."""
         ...
 

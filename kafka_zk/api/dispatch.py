@@ -21,7 +21,7 @@ from kafka_zk.api.context import RequestContext, Services
 from kafka_zk.api.error_counts import error_tally
 from kafka_zk.api.error_form import error_response
 from kafka_zk.api.late_answers import when_settled
-from kafka_zk.api.registry import PRODUCE_KEY, ApiRegistry, HandledApi
+from kafka_zk.api.registry import ApiRegistry, Charge, HandledApi
 from kafka_zk.giving_way import InTurns, give_way, take_apart
 from kafka_zk.network.answer_queue import Deferred
 from kafka_zk.network.connection import Connection
@@ -36,16 +36,12 @@ from kafka_zk.protocol.value import list_fields
 from kafka_zk.protocol.wire import TooLargeToWrite
 
 API_VERSIONS_KEY: Final = 18
-FETCH_KEY: Final = 1
-ADD_PARTITIONS_TO_TXN_KEY: Final = 24
 
 LARGE_FRAME_BYTES: Final = 16 * 1024
 """From this size on a request is served in turns: a millisecond's work, at worst."""
 
 MAX_ANSWER_BYTES: Final = 32 * 1024 * 1024
 """Of one answer, slices of segments not counted."""
-
-HOT_KEYS: Final = frozenset((PRODUCE_KEY, FETCH_KEY))
 
 log = logging.getLogger("kafka.server.KafkaApis")
 
@@ -64,6 +60,7 @@ class Route:
     __slots__ = (
         "api",
         "api_version",
+        "charge",
         "count_errors",
         "count_errors_in_turns",
         "decode",
@@ -87,15 +84,16 @@ class Route:
         self.encode = api.response.encoder(api_version)
         self.decode_in_turns = api.request.turns_decoder(api_version)
         self.encode_in_turns = api.response.turns_encoder(api_version)
-        tally = error_tally(api.response, api_version)
+        tally = error_tally(api.errors, api.response, api_version)
         self.count_errors = tally.count
         self.count_errors_in_turns = tally.count_in_turns
-        self.gives_way = api.key not in HOT_KEYS
+        self.gives_way = api.gives_way
+        self.charge = api.charge
         self.flexible_header = response_header_is_flexible(api.key, api_version)
-        self.sends_slices = api.key == FETCH_KEY
+        self.sends_slices = api.sends_slices
         self.tells_throttle = any(field.name == "throttle_time_ms" for field in api.response.struct.fields)
         self.times = times
-        self.variant_of = _VARIANTS.get(api.key)
+        self.variant_of = api.variant_of
 
 
 class Exchange:
@@ -210,7 +208,7 @@ class Dispatcher:
         throttle_ms = 0
         quotas = self._services.quotas
         if quotas is not None:
-            throttle_ms = quotas.throttle_ms(ctx, request, response, timing[1], timing[4] - timing[3])
+            throttle_ms = quotas.throttle_ms(route.charge, ctx, request, response, timing[1], timing[4] - timing[3])
             if throttle_ms > 0:
                 connection.mute(throttle_ms)
                 if response is not None and route.tells_throttle:
@@ -251,7 +249,7 @@ class Dispatcher:
     def _defer(self, exchange: Exchange, pending: Pending[Any]) -> Deferred:
         """Blocks where a large answer is ready already."""
         deferred = Deferred(lets_next_start=exchange.route.api.lets_next_start)
-        if exchange.route.api.key == PRODUCE_KEY:
+        if exchange.route.charge is Charge.PRODUCED:
             _forget_records(exchange.request)
 
         is_large = exchange.timing[1] >= LARGE_FRAME_BYTES
@@ -334,8 +332,9 @@ def _failure(route: Route, request: Any, ctx: RequestContext, error: Exception, 
     """
     if not isinstance(error, BrokerError):
         log.error("Unexpected error handling request %s %r", route.api.name, ctx, exc_info=error)
+    api = route.api
     response = error_response(
-        route.api.request, route.api.response, request, route.api_version, error, give_way if in_turns else None
+        api.errors, api.request, api.response, request, route.api_version, error, give_way if in_turns else None
     )
     if response is None:
         raise CloseConnection(
@@ -405,17 +404,3 @@ def _forget_records(request: Any) -> None:
     for topic in request.topic_data:
         for partition in topic.partition_data:
             partition.records = None
-
-
-def _fetch_variant(request: Any) -> str:
-    is_follower = request.replica_id >= 0 or request.replica_state.replica_id >= 0
-    return "FetchFollower" if is_follower else "FetchConsumer"
-
-
-def _add_partitions_variant(request: Any) -> str:
-    transactions = request.transactions
-    only_verifies = bool(transactions) and all(transaction.verify_only for transaction in transactions)
-    return "AddPartitionsToTxnVerification" if only_verifies else ""
-
-
-_VARIANTS = {FETCH_KEY: _fetch_variant, ADD_PARTITIONS_TO_TXN_KEY: _add_partitions_variant}

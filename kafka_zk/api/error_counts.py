@@ -11,23 +11,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_zk.api.error_form import CODE_FIELDS
+from kafka_zk.api.error_form import CODE_FIELDS, Form
 from kafka_zk.protocol.coding import Tally
 from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.schema import Array, Struct
 
-# Fetch, DescribeLogDirs and ElectLeaders have their own code only in later versions; Kafka counts it in all.
-_TOP_CODE_ALWAYS = (1, 35, 43)
 
-# Single deleted ACLs, and the summary above the users of DescribeUserScramCredentials, are not counted.
-_UNCOUNTED = {31: "filter_results.matching_acls", 50: "error_code"}
-
-
-def error_tally(response: Message[Any], api_version: int) -> Tally:
+def error_tally(form: Form, response: Message[Any], api_version: int) -> Tally:
     """What counts the error codes in the answers of one version."""
-    skipped = _UNCOUNTED.get(response.api_key or 0, "")
-    always = response.api_key in _TOP_CODE_ALWAYS
-    return _tally_of(response.struct, api_version, skipped, always=always) or Tally(response.value_class, (), ())
+    found = _tally_of(response.struct, api_version, form.uncounted, always=form.code_counts_always)
+    return found or Tally(response.value_class, (), ())
 
 
 def _tally_of(struct: Struct, api_version: int, skipped: str, *, always: bool = False) -> Tally | None:

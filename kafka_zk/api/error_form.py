@@ -1,8 +1,9 @@
 """The response to a request that failed as a whole: every element of the request carries the code.
 
 Role        Pure. Driven by the declarations: fields called error_code and error_message are filled wherever they exist
-            in the version at hand, and FORMS says which array of the response answers which array of the request.
-Invariants  An API without a row has nothing to repeat: the code stands at its top. A golden test compares the bytes of
+            in the version at hand, and the Form, which stands with the handler (`@api(..., errors=Form(...))`), says
+            which array of the response answers which array of the request.
+Invariants  An API without a form has nothing to repeat: the code stands at its top. A golden test compares the bytes of
             every API and version with Kafka's own.
 Source      getErrorResponse of each request class in org.apache.kafka.common.requests, ApiError.fromThrowable.
 """
@@ -14,7 +15,6 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
-from kafka_zk.api.registry import PRODUCE_KEY
 from kafka_zk.api.walk import IN_WORDS
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_code_for, message_of
 from kafka_zk.protocol.message import Message
@@ -52,96 +52,35 @@ class Each:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How one API fails. `copied` and `constants` are about the response's own fields."""
+    """How one API fails. `copied` and `constants` are about the response's own fields.
+
+    `may_be_silent`: whether a request that asks for no acknowledgement gets no answer, not even of its failure.
+    For the counts of error codes: `uncounted` is a field, or a field of an array's elements ("array.field"), whose code
+    Kafka does not count; `code_counts_always`: it counts the code at the top also in versions that do not have it.
+    """
 
     each: tuple[Each, ...] = ()
     text: Text = Text.NONE
     copied: tuple[str, ...] = ()
     constants: Mapping[str, Any] = field(default_factory=dict)
     versioned_constants: tuple[tuple[str, Versions, Any], ...] = ()
+    may_be_silent: bool = False
+    uncounted: str = ""
+    code_counts_always: bool = False
 
 
-def _topics(*inner: Each) -> tuple[Each, ...]:
+NO_FORM = Form()
+
+
+def each_topic(*inner: Each) -> tuple[Each, ...]:
+    """Topics are answered one by one, and what `inner` says of each."""
     return (Each("topics", "topics", inner=inner),)
 
 
-_PARTITIONS = Each("partitions", "partitions")
-_TOKEN_TIMES = {"issue_timestamp_ms": -1, "expiry_timestamp_ms": -1, "max_timestamp_ms": -1}
-_UP_TO_1 = Versions.parse("0-1")
-_UP_TO_3 = Versions.parse("0-3")
+PARTITIONS = Each("partitions", "partitions")
+TOKEN_TIMES = {"issue_timestamp_ms": -1, "expiry_timestamp_ms": -1, "max_timestamp_ms": -1}
 
-FORMS: Mapping[int, Form] = {
-    0: Form(
-        (
-            Each(
-                "topic_data",
-                "responses",
-                inner=(Each("partition_data", "partition_responses", constants={"base_offset": -1}),),
-            ),
-        ),
-        Text.OWN,
-    ),
-    1: Form(
-        (
-            Each(
-                "topics",
-                "responses",
-                inner=(
-                    Each(
-                        "partitions",
-                        "partitions",
-                        same_names=False,
-                        copied={"partition_index": "partition"},
-                        constants={"high_watermark": -1},
-                    ),
-                ),
-                versions=Versions.parse("0-12"),
-            ),
-        ),
-        copied=("session_id",),
-    ),
-    2: Form(_topics(Each("partitions", "partitions", same_names=False, copied={"partition_index": "partition_index"}))),
-    3: Form((Each("topics", "topics"),)),
-    4: Form(
-        (
-            Each("ungrouped_partition_states", "partition_errors"),
-            Each("topic_states.partition_states", "partition_errors"),
-            Each("topic_states", "topics", inner=(Each("partition_states", "partition_errors"),)),
-        )
-    ),
-    5: Form(
-        (
-            Each("ungrouped_partitions", "partition_errors"),
-            Each("topics.partition_indexes", "partition_errors", key="partition_index", copied={"topic_name": "name"}),
-            Each("topic_states.partition_states", "partition_errors"),
-        )
-    ),
-    8: Form(_topics(_PARTITIONS)),
-    9: Form(
-        (
-            Each(
-                "topics",
-                "topics",
-                inner=(
-                    Each("partition_indexes", "partitions", key="partition_index", constants={"committed_offset": -1}),
-                ),
-                versions=_UP_TO_1,
-            ),
-            Each("groups", "groups", copied={"group_id": "group_id"}),
-        )
-    ),
-    10: Form(
-        (Each("coordinator_keys", "coordinators", key="key", constants={"node_id": -1, "port": -1}),),
-        Text.STANDARD,
-        versioned_constants=(("node_id", _UP_TO_3, -1), ("port", _UP_TO_3, -1)),
-    ),
-    11: Form(versioned_constants=(("protocol_name", Versions.parse("7+"), None),)),
-    15: Form((Each("groups", "groups", key="group_id"),)),
-    19: Form((Each("topics", "topics", same_names=False, copied={"name": "name"}),), Text.OWN),
-    20: Form((Each("topic_names", "responses", key="name"), Each("topics", "responses"))),
-    21: Form(_topics(Each("partitions", "partitions", constants={"low_watermark": -1}))),
-    22: Form(constants={"producer_id": -1, "producer_epoch": -1}),
-    23: Form(_topics(Each("partitions", "partitions", same_names=False, copied={"partition": "partition"}))),
+UNSERVED: Mapping[int, Form] = {
     24: Form(
         (
             Each(
@@ -166,82 +105,27 @@ FORMS: Mapping[int, Form] = {
             ),
         )
     ),
-    28: Form(_topics(_PARTITIONS)),
+    28: Form(each_topic(PARTITIONS)),
     29: Form(text=Text.OWN),
     30: Form((Each("creations", "results"),), Text.OWN),
-    31: Form((Each("filters", "filter_results"),), Text.OWN),
-    32: Form(
-        (
-            Each(
-                "resources",
-                "results",
-                same_names=False,
-                copied={"resource_type": "resource_type", "resource_name": "resource_name"},
-            ),
-        ),
-        Text.STANDARD,
-    ),
-    33: Form((Each("resources", "responses"),), Text.OWN),
-    34: Form(
-        (
-            Each(
-                "dirs.topics",
-                "results",
-                copied={"topic_name": "name"},
-                inner=(Each("partitions", "partitions", key="partition_index"),),
-            ),
-        )
-    ),
+    31: Form((Each("filters", "filter_results"),), Text.OWN, uncounted="filter_results.matching_acls"),
     36: Form(text=Text.OWN),
-    37: Form((Each("topics", "results"),), Text.OWN),
     38: Form(
-        constants={"principal_type": "User", "principal_name": "ANONYMOUS", **_TOKEN_TIMES},
+        constants={"principal_type": "User", "principal_name": "ANONYMOUS", **TOKEN_TIMES},
         versioned_constants=(
             ("token_requester_principal_type", Versions.parse("3+"), "User"),
             ("token_requester_principal_name", Versions.parse("3+"), "ANONYMOUS"),
         ),
     ),
-    42: Form((Each("groups_names", "results", key="group_id"),)),
-    43: Form(
-        (
-            Each(
-                "topic_partitions",
-                "replica_election_results",
-                inner=(Each("partitions", "partition_result", key="partition_id"),),
-            ),
-        ),
-        Text.OWN,
-    ),
-    44: Form((Each("resources", "responses"),), Text.OWN),
-    45: Form((Each("topics", "responses", inner=(_PARTITIONS,)),), Text.OWN),
-    46: Form(
-        _topics(Each("partition_indexes", "partitions", key="partition_index")),
-        Text.OWN,
-    ),
-    48: Form(text=Text.OWN, constants={"entries": None}),
-    49: Form((Each("entries", "entries", inner=(Each("entity", "entity"),)),), Text.STANDARD),
-    # Kafka leaves the user names of the results empty.
-    50: Form((Each("users", "results", same_names=False),), Text.OWN),
-    51: Form(
-        (
-            Each("deletions", "results", copied={"user": "name"}),
-            Each("upsertions", "results", copied={"user": "name"}),
-        ),
-        Text.OWN,
-    ),
-    57: Form(text=Text.OWN),
-    60: Form(text=Text.OWN),
-    61: Form(_topics(Each("partition_indexes", "partitions", key="partition_index"))),
     65: Form((Each("transactional_ids", "transaction_states", key="transactional_id"),)),
-    69: Form((Each("group_ids", "groups", key="group_id"),)),
 }
-
-_NO_FORM = Form()
+"""By API key: how the APIs fail that have no handler yet, which will say it themselves."""
 
 CODE_FIELDS = ("error_code", "partition_error_code")
 
 
 def error_response(
+    form: Form,
     request_message: Message[Any],
     response_message: Message[Any],
     request: Any,
@@ -253,10 +137,8 @@ def error_response(
 
     Blocks as `give_way` does, which is called between elements.
     """
-    key = response_message.api_key
-    if key == PRODUCE_KEY and request.acks == 0:
+    if form.may_be_silent and request.acks == 0:
         return None
-    form = FORMS.get(key, _NO_FORM) if key is not None else _NO_FORM
     code = error_code_for(error)
     filler = _Filler(api_version, int(code), form.text, _text(form.text, code, error), give_way)
     response = filler.new(response_message.struct, form.constants)

@@ -1,6 +1,7 @@
 """Which handler serves which API: the one list that dispatch, ApiVersions and the docs read.
 
-Role        A handler module decorates its function with `@api(REQUEST, RESPONSE)` and needs no other entry anywhere.
+Role        A handler module decorates its function with `@api(REQUEST, RESPONSE, ...)`, where all that is special about
+            the API stands: how it fails, what it is charged for, whether it is served in turns.
 Invariants  One handler a key. The versions served are those of the declarations.
 Source      The match in KafkaApis.handle, ApiVersionsResponse.collectApis in Kafka 3.9.
 """
@@ -9,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kafka_zk.api.error_form import NO_FORM, Form
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.message import Message
 
@@ -23,22 +26,38 @@ R = TypeVar("R")
 Handler = Callable[[Q, "RequestContext"], "R | Pending[Any] | None"]
 """Returns the response, a Pending of it, or None where the request gets no answer (a produce with acks=0)."""
 
-PRODUCE_KEY = 0
+
+class Charge(Enum):
+    """What a request counts against the quotas of its client, besides the time that it takes."""
+
+    TIME = auto()  # nothing more
+    PRODUCED = auto()  # its bytes
+    FETCHED = auto()  # the bytes of its answer: the handler counts all, before it answers
+    MUTATIONS = auto()  # the partitions that it makes or deletes: the handler counts them
+    EXEMPT = auto()  # nothing at all, not its time either: brokers ask each other
 
 
 @dataclass(frozen=True, slots=True)
 class HandledApi:
     """One API that this broker serves.
 
+    `gives_way`: however small, it is served in turns, as its answer may be large.
     `lets_next_start`: while an answer of this API is still to come, later requests of the same connection may be
     handled (their answers wait behind it). Kafka never does that; it is safe only where nothing a client can observe
     depends on the answer, that is for a produce whose records are in the log already.
+    `sends_slices`: its answers may hold slices of segments.
+    `variant_of(request)`: a second name under which its metrics count, "" for none.
     """
 
     request: Message[Any]
     response: Message[Any]
     handler: Handler[Any, Any]
-    lets_next_start: bool
+    errors: Form = NO_FORM
+    charge: Charge = Charge.TIME
+    gives_way: bool = True
+    lets_next_start: bool = False
+    sends_slices: bool = False
+    variant_of: Callable[[Any], str] | None = None
 
     @property
     def key(self) -> int:
@@ -56,12 +75,12 @@ class ApiRegistry:
     def __init__(self) -> None:
         self._apis: dict[int, HandledApi] = {}
 
-    def add(self, request: Message[Any], response: Message[Any], handler: Handler[Any, Any]) -> None:
+    def add(self, served: HandledApi) -> None:
         """Serve one more API. A second handler for a key, or messages that do not belong together, are our bug."""
-        key = request.api_key
+        key, request, response = served.request.api_key, served.request, served.response
         assert key is not None and response.api_key == key, f"{request} and {response} are not one API"
         assert key not in self._apis, f"{request.name} has a handler already: {self._apis[key].handler}"
-        self._apis[key] = HandledApi(request, response, handler, lets_next_start=key == PRODUCE_KEY)
+        self._apis[key] = served
 
     def get(self, key: int) -> HandledApi | None:
         return self._apis.get(key)
@@ -79,12 +98,24 @@ REGISTRY = ApiRegistry()
 
 
 def api(
-    request: Message[Q], response: Message[R], *, registry: ApiRegistry = REGISTRY
+    request: Message[Q],
+    response: Message[R],
+    *,
+    errors: Form = NO_FORM,
+    charge: Charge = Charge.TIME,
+    gives_way: bool = True,
+    lets_next_start: bool = False,
+    sends_slices: bool = False,
+    variant_of: Callable[[Q], str] | None = None,
+    registry: ApiRegistry = REGISTRY,
 ) -> Callable[[Handler[Q, R]], Handler[Q, R]]:
-    """Register the decorated function as the handler of an API."""
+    """Register the decorated function as the handler of an API; see HandledApi."""
 
     def register(handler: Handler[Q, R]) -> Handler[Q, R]:
-        registry.add(request, response, handler)
+        served = HandledApi(
+            request, response, handler, errors, charge, gives_way, lets_next_start, sends_slices, variant_of
+        )
+        registry.add(served)
         return handler
 
     return register

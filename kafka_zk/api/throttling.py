@@ -1,7 +1,7 @@
 """What each request counts against the quotas of its client, and how long the client waits (KIP-219).
 
-Role        Between dispatch and the quotas: knows which API is charged for what. Is there only while somebody has a
-            quota; without one a request pays for a look at `services.quotas`.
+Role        Between dispatch and the quotas; what an API is charged for stands with its handler (`Charge`). There only
+            while somebody has a quota: without one a request pays for a look at `services.quotas`.
 Invariants  An answer leaves at once and tells its wait; then its connection takes no further request for that long.
             Produce without acknowledgement waits for its bytes, never for its time. What brokers ask each other does
             not wait.
@@ -13,18 +13,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafka_zk.api.registry import Charge
 from kafka_zk.api.request_context import RequestContext
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.security.quotas.manager import PERCENT_PER_NS, QuotaManagers
 from kafka_zk.security.quotas.mutations import MutationQuota, Unbounded
 from kafka_zk.security.quotas.overrides import QuotaKind
-
-PRODUCE_KEY, FETCH_KEY = 0, 1
-MUTATION_KEYS = frozenset((19, 20, 37))
-"""CreateTopics, DeleteTopics, CreatePartitions."""
-
-EXEMPT_KEYS = frozenset((4, 5, 6, 7, 27, 56))
-"""LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown, WriteTxnMarkers, AlterPartition."""
 
 MAX_FETCH_BYTES = 2**31 - 1
 
@@ -37,24 +31,25 @@ class Throttling:
     def __init__(self, managers: QuotaManagers) -> None:
         self._managers = managers
 
-    def throttle_ms(self, ctx: RequestContext, request: Any, response: Any, size_bytes: int, local_ns: int) -> int:
+    def throttle_ms(
+        self, charge: Charge, ctx: RequestContext, request: Any, response: Any, size_bytes: int, local_ns: int
+    ) -> int:
         """Count an answered request of `size_bytes` whose handler took `local_ns`; 0 for no wait.
 
         `response` is None where there is no answer. What its handler has charged already it tells itself.
         """
-        key = ctx.api_key
-        if key == FETCH_KEY:
+        if charge is Charge.FETCHED:
             return int(response.throttle_time_ms)
         percent = local_ns * PERCENT_PER_NS
-        if key in EXEMPT_KEYS and response.error_code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+        if charge is Charge.EXEMPT and response.error_code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             self._managers.record_exempt(percent)
             return 0
         own_kind, own_ms = None, 0
-        if key == PRODUCE_KEY:
+        if charge is Charge.PRODUCED:
             own_kind, own_ms = QuotaKind.PRODUCE, self._record(ctx, QuotaKind.PRODUCE, size_bytes)
             if request.acks == 0:
                 return self._longest(ctx, own_kind, own_ms, 0)
-        elif key in MUTATION_KEYS:
+        elif charge is Charge.MUTATIONS:
             own_kind, own_ms = QuotaKind.CONTROLLER_MUTATION, response.throttle_time_ms
         return self._longest(ctx, own_kind, own_ms, self._record(ctx, QuotaKind.REQUEST, percent))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from kafka_zk.admin.client_quotas import alter_client_quotas
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.own_words import own_words
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_item
@@ -23,8 +24,10 @@ from kafka_zk.protocol.messages.alter_client_quotas import (
     ResponseEntryData,
 )
 
+ERRORS = Form((Each("entries", "entries", inner=(Each("entity", "entity"),)),), Text.STANDARD)
 
-@api(ALTER_CLIENT_QUOTAS_REQUEST, ALTER_CLIENT_QUOTAS_RESPONSE)
+
+@api(ALTER_CLIENT_QUOTAS_REQUEST, ALTER_CLIENT_QUOTAS_RESPONSE, errors=ERRORS)
 def alter(request: AlterClientQuotasRequest, ctx: RequestContext) -> AlterClientQuotasResponse:
     """Blocks."""
     authorize(ctx, Operation.ALTER_CONFIGS, ResourceType.CLUSTER)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from kafka_zk.admin.config_rules import Change, Operation
 from kafka_zk.api.admin.altered_resources import Resource, alter_all
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.messages.alter_configs import (
@@ -19,7 +20,7 @@ from kafka_zk.protocol.messages.alter_configs import (
 )
 
 
-@api(ALTER_CONFIGS_REQUEST, ALTER_CONFIGS_RESPONSE)
+@api(ALTER_CONFIGS_REQUEST, ALTER_CONFIGS_RESPONSE, errors=Form((Each("resources", "responses"),), Text.OWN))
 def alter_configs(request: AlterConfigsRequest, ctx: RequestContext) -> AlterConfigsResponse:
     """Blocks."""
     resources: list[Resource] = [

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.cluster.asking_the_controller import ask, known_and_unknown
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import PARTITIONS, Each, Form, Text
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_item
 from kafka_zk.controller.decisions.reassignment import planned_assignment
@@ -32,7 +33,11 @@ MOST_REPLICAS = 10_000
 """More than any cluster has brokers: of a longer list this much is enough to refuse it."""
 
 
-@api(ALTER_PARTITION_REASSIGNMENTS_REQUEST, ALTER_PARTITION_REASSIGNMENTS_RESPONSE)
+@api(
+    ALTER_PARTITION_REASSIGNMENTS_REQUEST,
+    ALTER_PARTITION_REASSIGNMENTS_RESPONSE,
+    errors=Form((Each("topics", "responses", inner=(PARTITIONS,)),), Text.OWN),
+)
 def alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, ctx: RequestContext
 ) -> AlterPartitionReassignmentsResponse | Pending[AlterPartitionReassignmentsResponse]:

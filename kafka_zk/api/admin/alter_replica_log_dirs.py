@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.registry import api
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, NotLeaderOrFollower, error_code_for
@@ -21,8 +22,19 @@ from kafka_zk.protocol.messages.alter_replica_log_dirs import (
 )
 from kafka_zk.protocol.types import TopicPartition
 
+ERRORS = Form(
+    (
+        Each(
+            "dirs.topics",
+            "results",
+            copied={"topic_name": "name"},
+            inner=(Each("partitions", "partitions", key="partition_index"),),
+        ),
+    )
+)
 
-@api(ALTER_REPLICA_LOG_DIRS_REQUEST, ALTER_REPLICA_LOG_DIRS_RESPONSE)
+
+@api(ALTER_REPLICA_LOG_DIRS_REQUEST, ALTER_REPLICA_LOG_DIRS_RESPONSE, errors=ERRORS)
 def alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, ctx: RequestContext) -> AlterReplicaLogDirsResponse:
     """Blocks. Of two directories for one partition the last one counts."""
     may = ctx.may(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)

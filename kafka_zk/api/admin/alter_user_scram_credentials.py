@@ -8,6 +8,7 @@ from __future__ import annotations
 from kafka_zk.admin.scram_credentials import Deletion, Upsertion, alter_credentials
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
 from kafka_zk.giving_way import in_turns, let_go
 from kafka_zk.protocol.errors import BrokerError, NotController
@@ -19,8 +20,16 @@ from kafka_zk.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
 )
 
+ERRORS = Form(
+    (
+        Each("deletions", "results", copied={"user": "name"}),
+        Each("upsertions", "results", copied={"user": "name"}),
+    ),
+    Text.OWN,
+)
 
-@api(ALTER_USER_SCRAM_CREDENTIALS_REQUEST, ALTER_USER_SCRAM_CREDENTIALS_RESPONSE)
+
+@api(ALTER_USER_SCRAM_CREDENTIALS_REQUEST, ALTER_USER_SCRAM_CREDENTIALS_RESPONSE, errors=ERRORS)
 def alter(request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> AlterUserScramCredentialsResponse:
     """Blocks."""
     if not ctx.services.controller.is_active:

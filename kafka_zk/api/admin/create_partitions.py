@@ -9,8 +9,9 @@ from collections import Counter
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.own_words import own_words
-from kafka_zk.api.registry import api
+from kafka_zk.api.registry import Charge, api
 from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.api.walk import per_item
 from kafka_zk.giving_way import in_turns
@@ -30,7 +31,12 @@ STRICT_FROM = 3
 """From this version on clients understand THROTTLING_QUOTA_EXCEEDED."""
 
 
-@api(CREATE_PARTITIONS_REQUEST, CREATE_PARTITIONS_RESPONSE)
+@api(
+    CREATE_PARTITIONS_REQUEST,
+    CREATE_PARTITIONS_RESPONSE,
+    errors=Form((Each("topics", "results"),), Text.OWN),
+    charge=Charge.MUTATIONS,
+)
 def create_partitions(
     request: CreatePartitionsRequest, ctx: RequestContext
 ) -> CreatePartitionsResponse | Pending[CreatePartitionsResponse]:

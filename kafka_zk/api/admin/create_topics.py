@@ -12,8 +12,9 @@ from kafka_zk.admin.topic_rules import CLUSTER_METADATA_TOPIC
 from kafka_zk.admin.topics import CreatedTopic, NewTopic
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.own_words import own_words
-from kafka_zk.api.registry import api
+from kafka_zk.api.registry import Charge, api
 from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.api.walk import per_item
 from kafka_zk.giving_way import in_turns
@@ -39,7 +40,10 @@ STRICT_FROM = 6
 """From this version on clients understand THROTTLING_QUOTA_EXCEEDED."""
 
 
-@api(CREATE_TOPICS_REQUEST, CREATE_TOPICS_RESPONSE)
+ERRORS = Form((Each("topics", "topics", same_names=False, copied={"name": "name"}),), Text.OWN)
+
+
+@api(CREATE_TOPICS_REQUEST, CREATE_TOPICS_RESPONSE, errors=ERRORS, charge=Charge.MUTATIONS)
 def create_topics(
     request: CreateTopicsRequest, ctx: RequestContext
 ) -> CreateTopicsResponse | Pending[CreateTopicsResponse]:

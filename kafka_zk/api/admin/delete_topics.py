@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
-from kafka_zk.api.registry import api
+from kafka_zk.api.error_form import Each, Form
+from kafka_zk.api.registry import Charge, api
 from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.api.walk import per_item
 from kafka_zk.giving_way import in_turns
@@ -40,7 +41,10 @@ STRICT_FROM = 5
 """From this version on clients understand THROTTLING_QUOTA_EXCEEDED."""
 
 
-@api(DELETE_TOPICS_REQUEST, DELETE_TOPICS_RESPONSE)
+ERRORS = Form((Each("topic_names", "responses", key="name"), Each("topics", "responses")))
+
+
+@api(DELETE_TOPICS_REQUEST, DELETE_TOPICS_RESPONSE, errors=ERRORS, charge=Charge.MUTATIONS)
 def delete_topics(
     request: DeleteTopicsRequest, ctx: RequestContext
 ) -> DeleteTopicsResponse | Pending[DeleteTopicsResponse]:

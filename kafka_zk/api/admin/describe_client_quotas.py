@@ -9,6 +9,7 @@ from kafka_zk.admin.client_quotas import describe_client_quotas
 from kafka_zk.admin.quota_entities import ANYTHING, Anything, QuotaFilter, names_of
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Form, Text
 from kafka_zk.api.registry import api
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import BrokerError
@@ -26,7 +27,11 @@ from kafka_zk.protocol.messages.describe_client_quotas import (
 EXACT, DEFAULT, SPECIFIED = range(3)
 
 
-@api(DESCRIBE_CLIENT_QUOTAS_REQUEST, DESCRIBE_CLIENT_QUOTAS_RESPONSE)
+@api(
+    DESCRIBE_CLIENT_QUOTAS_REQUEST,
+    DESCRIBE_CLIENT_QUOTAS_RESPONSE,
+    errors=Form(text=Text.OWN, constants={"entries": None}),
+)
 def describe(request: DescribeClientQuotasRequest, ctx: RequestContext) -> DescribeClientQuotasResponse:
     """Blocks."""
     authorize(ctx, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER)

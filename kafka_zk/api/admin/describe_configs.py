@@ -11,6 +11,7 @@ from kafka_zk.admin.configs import ConfigResourceType
 from kafka_zk.api.admin.config_authorization import authorize_configs
 from kafka_zk.api.authorization import Operation
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_distinct
 from kafka_zk.config.describe import ConfigEntry, ConfigSource
@@ -34,7 +35,20 @@ UNKNOWN_TYPE = 0
 """Of a log level: Kafka declares none."""
 
 
-@api(DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE)
+ERRORS = Form(
+    (
+        Each(
+            "resources",
+            "results",
+            same_names=False,
+            copied={"resource_type": "resource_type", "resource_name": "resource_name"},
+        ),
+    ),
+    Text.STANDARD,
+)
+
+
+@api(DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE, errors=ERRORS)
 def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> DescribeConfigsResponse:
     """Blocks. Each distinct resource is looked up once, however often it is named."""
     if any(resource.resource_type not in _TYPES for resource in in_turns(request.resources)):

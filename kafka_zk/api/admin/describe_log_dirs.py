@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Form
 from kafka_zk.api.registry import api
 from kafka_zk.giving_way import in_turns
 from kafka_zk.log.directory.log_directory import LogDirectory
@@ -33,7 +34,7 @@ NO_LAG_KNOWN = -1
 log_lines = logging.getLogger("kafka.server.ReplicaManager")
 
 
-@api(DESCRIBE_LOG_DIRS_REQUEST, DESCRIBE_LOG_DIRS_RESPONSE)
+@api(DESCRIBE_LOG_DIRS_REQUEST, DESCRIBE_LOG_DIRS_RESPONSE, errors=Form(code_counts_always=True))
 def describe_log_dirs(request: DescribeLogDirsRequest, ctx: RequestContext) -> DescribeLogDirsResponse:
     """Blocks."""
     authorize(ctx, Operation.DESCRIBE, ResourceType.CLUSTER)

@@ -11,6 +11,7 @@ from operator import attrgetter
 from kafka_zk.admin.topic_rules import check_name
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form, each_topic
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_partition
 from kafka_zk.protocol.errors import (
@@ -30,8 +31,10 @@ from kafka_zk.protocol.messages.describe_producers import (
     TopicResponse,
 )
 
+ERRORS = Form(each_topic(Each("partition_indexes", "partitions", key="partition_index")))
 
-@api(DESCRIBE_PRODUCERS_REQUEST, DESCRIBE_PRODUCERS_RESPONSE)
+
+@api(DESCRIBE_PRODUCERS_REQUEST, DESCRIBE_PRODUCERS_RESPONSE, errors=ERRORS)
 def describe_producers(request: DescribeProducersRequest, ctx: RequestContext) -> DescribeProducersResponse:
     hosted = ctx.services.replica_manager.hosted
     fault_of = lru_cache(1)(lambda name: _fault_of(name, ctx))

@@ -10,6 +10,7 @@ from typing import Final
 from kafka_zk.admin.scram_credentials import describe_everybody, describe_users
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import IN_WORDS
 from kafka_zk.protocol.errors import BrokerError
@@ -23,8 +24,10 @@ from kafka_zk.protocol.messages.describe_user_scram_credentials import (
 )
 from kafka_zk.security.scram import Mechanism
 
+ERRORS = Form((Each("users", "results", same_names=False),), Text.OWN, uncounted="error_code")
 
-@api(DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST, DESCRIBE_USER_SCRAM_CREDENTIALS_RESPONSE)
+
+@api(DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST, DESCRIBE_USER_SCRAM_CREDENTIALS_RESPONSE, errors=ERRORS)
 def describe(request: DescribeUserScramCredentialsRequest, ctx: RequestContext) -> DescribeUserScramCredentialsResponse:
     """Blocks."""
     authorize(ctx, Operation.DESCRIBE, ResourceType.CLUSTER)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.cluster.asking_the_controller import MANY
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.late_answers import then_apart
 from kafka_zk.api.registry import api
 from kafka_zk.controller.events import ElectionType, ReplicaLeaderElection
@@ -42,7 +43,20 @@ Refused = dict[str, dict[int, PartitionResult]]
 """By topic and partition, in words only where they are few."""
 
 
-@api(ELECT_LEADERS_REQUEST, ELECT_LEADERS_RESPONSE)
+ERRORS = Form(
+    (
+        Each(
+            "topic_partitions",
+            "replica_election_results",
+            inner=(Each("partitions", "partition_result", key="partition_id"),),
+        ),
+    ),
+    Text.OWN,
+    code_counts_always=True,
+)
+
+
+@api(ELECT_LEADERS_REQUEST, ELECT_LEADERS_RESPONSE, errors=ERRORS)
 def elect_leaders(
     request: ElectLeadersRequest, ctx: RequestContext
 ) -> ElectLeadersResponse | Pending[ElectLeadersResponse]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from kafka_zk.admin.config_rules import Change
 from kafka_zk.api.admin.altered_resources import Resource, alter_all
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.messages.incremental_alter_configs import (
@@ -19,7 +20,11 @@ from kafka_zk.protocol.messages.incremental_alter_configs import (
 )
 
 
-@api(INCREMENTAL_ALTER_CONFIGS_REQUEST, INCREMENTAL_ALTER_CONFIGS_RESPONSE)
+@api(
+    INCREMENTAL_ALTER_CONFIGS_REQUEST,
+    INCREMENTAL_ALTER_CONFIGS_RESPONSE,
+    errors=Form((Each("resources", "responses"),), Text.OWN),
+)
 def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, ctx: RequestContext
 ) -> IncrementalAlterConfigsResponse:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.cluster.asking_the_controller import ask, known_and_unknown
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form, Text, each_topic
 from kafka_zk.api.registry import api
 from kafka_zk.controller.decisions.assignment import ReplicaAssignment
 from kafka_zk.controller.events import ListPartitionReassignments
@@ -23,8 +24,13 @@ from kafka_zk.protocol.messages.list_partition_reassignments import (
 )
 from kafka_zk.protocol.types import TopicPartition
 
+ERRORS = Form(
+    each_topic(Each("partition_indexes", "partitions", key="partition_index")),
+    Text.OWN,
+)
 
-@api(LIST_PARTITION_REASSIGNMENTS_REQUEST, LIST_PARTITION_REASSIGNMENTS_RESPONSE)
+
+@api(LIST_PARTITION_REASSIGNMENTS_REQUEST, LIST_PARTITION_REASSIGNMENTS_RESPONSE, errors=ERRORS)
 def list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, ctx: RequestContext
 ) -> Pending[ListPartitionReassignmentsResponse]:

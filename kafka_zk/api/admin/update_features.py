@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Form, Text
 from kafka_zk.api.registry import api
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import ErrorCode, message_of
@@ -26,7 +27,7 @@ TYPES_FROM = 1
 LOWEST_LEVEL = 1
 
 
-@api(UPDATE_FEATURES_REQUEST, UPDATE_FEATURES_RESPONSE)
+@api(UPDATE_FEATURES_REQUEST, UPDATE_FEATURES_RESPONSE, errors=Form(text=Text.OWN))
 def update_features(request: UpdateFeaturesRequest, ctx: RequestContext) -> UpdateFeaturesResponse:
     if not ctx.may(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
         return _refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)

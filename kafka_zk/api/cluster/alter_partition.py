@@ -9,7 +9,7 @@ from __future__ import annotations
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.cluster.asking_the_controller import ask
 from kafka_zk.api.context import RequestContext
-from kafka_zk.api.registry import api
+from kafka_zk.api.registry import Charge, api
 from kafka_zk.controller.events import AlterPartitionReceived
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.messages.alter_partition import (
@@ -20,7 +20,7 @@ from kafka_zk.protocol.messages.alter_partition import (
 )
 
 
-@api(ALTER_PARTITION_REQUEST, ALTER_PARTITION_RESPONSE)
+@api(ALTER_PARTITION_REQUEST, ALTER_PARTITION_RESPONSE, charge=Charge.EXEMPT)
 def alter_partition(request: AlterPartitionRequest, ctx: RequestContext) -> Pending[AlterPartitionResponse]:
     """Blocks while the controller's queue is full."""
     authorize(ctx, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.cluster.asking_the_controller import ask
 from kafka_zk.api.context import RequestContext
-from kafka_zk.api.registry import api
+from kafka_zk.api.registry import Charge, api
 from kafka_zk.controller.events import ControlledShutdown
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.messages.controlled_shutdown import (
@@ -21,7 +21,7 @@ from kafka_zk.protocol.messages.controlled_shutdown import (
 from kafka_zk.protocol.types import TopicPartition
 
 
-@api(CONTROLLED_SHUTDOWN_REQUEST, CONTROLLED_SHUTDOWN_RESPONSE)
+@api(CONTROLLED_SHUTDOWN_REQUEST, CONTROLLED_SHUTDOWN_RESPONSE, charge=Charge.EXEMPT)
 def controlled_shutdown(request: ControlledShutdownRequest, ctx: RequestContext) -> Pending[ControlledShutdownResponse]:
     """Blocks while the controller's queue is full."""
     authorize(ctx, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)

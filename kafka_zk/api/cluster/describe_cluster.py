@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from kafka_zk.api.authorization import CLUSTER_NAME, NOT_REQUESTED, Operation, ResourceType, authorized_operations
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Form, Text
 from kafka_zk.api.registry import api
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode
@@ -22,7 +23,7 @@ BROKERS, CONTROLLERS = 1, 2
 """Endpoint types; a broker can describe brokers only."""
 
 
-@api(DESCRIBE_CLUSTER_REQUEST, DESCRIBE_CLUSTER_RESPONSE)
+@api(DESCRIBE_CLUSTER_REQUEST, DESCRIBE_CLUSTER_RESPONSE, errors=Form(text=Text.OWN))
 def describe_cluster(
     request: DescribeClusterRequest, ctx: RequestContext
 ) -> DescribeClusterResponse | Pending[DescribeClusterResponse]:

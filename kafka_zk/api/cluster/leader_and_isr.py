@@ -9,7 +9,8 @@ from uuid import UUID
 
 from kafka_zk.api.cluster.orders import check_order
 from kafka_zk.api.context import RequestContext
-from kafka_zk.api.registry import api
+from kafka_zk.api.error_form import Each, Form
+from kafka_zk.api.registry import Charge, api
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.leader_and_isr import (
     LEADER_AND_ISR_REQUEST,
@@ -25,7 +26,16 @@ TOPIC_IDS_FROM = 5
 """From this version on the answer groups partitions by topic id."""
 
 
-@api(LEADER_AND_ISR_REQUEST, LEADER_AND_ISR_RESPONSE)
+ERRORS = Form(
+    (
+        Each("ungrouped_partition_states", "partition_errors"),
+        Each("topic_states.partition_states", "partition_errors"),
+        Each("topic_states", "topics", inner=(Each("partition_states", "partition_errors"),)),
+    )
+)
+
+
+@api(LEADER_AND_ISR_REQUEST, LEADER_AND_ISR_RESPONSE, errors=ERRORS, charge=Charge.EXEMPT)
 def leader_and_isr(request: LeaderAndIsrRequest, ctx: RequestContext) -> LeaderAndIsrResponse:
     """Blocks while logs are made. Its own order at a time with the controller's other requests."""
     check_order(ctx, request.broker_epoch)

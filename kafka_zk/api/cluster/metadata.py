@@ -17,6 +17,7 @@ from kafka_zk.api.authorization import (
     authorized_operations,
 )
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.registry import api
 from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.giving_way import in_turns
@@ -49,7 +50,7 @@ TOPIC_IDS_FROM = 12
 """From this version on topics may be asked for by id; v10 and v11 have the field, and refuse it."""
 
 
-@api(METADATA_REQUEST, METADATA_RESPONSE)
+@api(METADATA_REQUEST, METADATA_RESPONSE, errors=Form((Each("topics", "topics"),)))
 def metadata(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse | Pending[MetadataResponse]:
     """Blocks where a topic has to be created."""
     if request.topics is not None:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from kafka_zk.api.cluster.orders import check_order
 from kafka_zk.api.context import RequestContext
-from kafka_zk.api.registry import api
+from kafka_zk.api.error_form import Each, Form
+from kafka_zk.api.registry import Charge, api
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import StaleBrokerEpoch, StaleControllerEpoch
 from kafka_zk.protocol.messages.stop_replica import (
@@ -23,8 +24,16 @@ from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.replication.leadership import NO_EPOCH
 from kafka_zk.replication.orders import StopOrder
 
+ERRORS = Form(
+    (
+        Each("ungrouped_partitions", "partition_errors"),
+        Each("topics.partition_indexes", "partition_errors", key="partition_index", copied={"topic_name": "name"}),
+        Each("topic_states.partition_states", "partition_errors"),
+    )
+)
 
-@api(STOP_REPLICA_REQUEST, STOP_REPLICA_RESPONSE)
+
+@api(STOP_REPLICA_REQUEST, STOP_REPLICA_RESPONSE, errors=ERRORS, charge=Charge.EXEMPT)
 def stop_replica(request: StopReplicaRequest, ctx: RequestContext) -> StopReplicaResponse:
     """Blocks while fetchers stop and logs are renamed."""
     try:

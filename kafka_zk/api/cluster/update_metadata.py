@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kafka_zk.api.cluster.orders import check_order
 from kafka_zk.api.context import RequestContext
-from kafka_zk.api.registry import api
+from kafka_zk.api.registry import Charge, api
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.update_metadata import (
     UPDATE_METADATA_REQUEST,
@@ -17,7 +17,7 @@ from kafka_zk.protocol.messages.update_metadata import (
 )
 
 
-@api(UPDATE_METADATA_REQUEST, UPDATE_METADATA_RESPONSE)
+@api(UPDATE_METADATA_REQUEST, UPDATE_METADATA_RESPONSE, charge=Charge.EXEMPT)
 def update_metadata(request: UpdateMetadataRequest, ctx: RequestContext) -> UpdateMetadataResponse:
     """Blocks while another order is carried out. Those who wait on the cache are told before the answer leaves."""
     check_order(ctx, request.broker_epoch)

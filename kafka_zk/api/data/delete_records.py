@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form, each_topic
 from kafka_zk.api.late_answers import then_apart
 from kafka_zk.api.registry import api
 from kafka_zk.giving_way import in_turns
@@ -27,7 +28,10 @@ MANY = 1_000
 """From so many partitions on the answer is made by a greenlet of its own."""
 
 
-@api(DELETE_RECORDS_REQUEST, DELETE_RECORDS_RESPONSE)
+ERRORS = Form(each_topic(Each("partitions", "partitions", constants={"low_watermark": -1})))
+
+
+@api(DELETE_RECORDS_REQUEST, DELETE_RECORDS_RESPONSE, errors=ERRORS)
 def delete_records(request: DeleteRecordsRequest, ctx: RequestContext) -> Pending[DeleteRecordsResponse]:
     """Blocks in turns while it looks at what is asked for."""
     cache = ctx.services.metadata_cache

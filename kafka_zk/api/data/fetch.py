@@ -15,8 +15,9 @@ from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.data.current_leaders import CurrentLeaders
 from kafka_zk.api.data.old_fetchers import ZSTD_FROM, answer_old_fetcher
+from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.late_answers import when_settled
-from kafka_zk.api.registry import api
+from kafka_zk.api.registry import Charge, api
 from kafka_zk.giving_way import in_turns
 from kafka_zk.network.parts import part_size
 from kafka_zk.network.pending import Pending
@@ -40,6 +41,7 @@ from kafka_zk.protocol.messages.fetch import (
     PartitionData,
     SnapshotId,
 )
+from kafka_zk.protocol.schema import Versions
 from kafka_zk.protocol.types import NULL_UUID
 from kafka_zk.replication.serving.fetch_context import TOPIC_IDS_FROM, FetchContext, open_context
 from kafka_zk.replication.serving.fetch_session import PartitionKey
@@ -74,7 +76,42 @@ NO_SNAPSHOT = SnapshotId()
 Answered = tuple[PartitionFetch, PartitionRead]
 
 
-@api(FETCH_REQUEST, FETCH_RESPONSE)
+def _variant(request: FetchRequest) -> str:
+    is_follower = request.replica_id >= 0 or request.replica_state.replica_id >= 0
+    return "FetchFollower" if is_follower else "FetchConsumer"
+
+
+ERRORS = Form(
+    (
+        Each(
+            "topics",
+            "responses",
+            inner=(
+                Each(
+                    "partitions",
+                    "partitions",
+                    same_names=False,
+                    copied={"partition_index": "partition"},
+                    constants={"high_watermark": -1},
+                ),
+            ),
+            versions=Versions.parse("0-12"),
+        ),
+    ),
+    copied=("session_id",),
+    code_counts_always=True,
+)
+
+
+@api(
+    FETCH_REQUEST,
+    FETCH_RESPONSE,
+    errors=ERRORS,
+    charge=Charge.FETCHED,
+    gives_way=False,
+    sends_slices=True,
+    variant_of=_variant,
+)
 def fetch(request: FetchRequest, ctx: RequestContext) -> FetchResponse | Pending[FetchResponse]:
     """Answers at once, or a Pending while there is less than min_bytes."""
     services = ctx.services

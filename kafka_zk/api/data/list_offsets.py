@@ -9,6 +9,7 @@ from collections import Counter
 
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form, each_topic
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_partition
 from kafka_zk.giving_way import in_turns
@@ -43,7 +44,12 @@ _FROM = {SpecialTimestamp.MAX_TIMESTAMP: 7, SpecialTimestamp.EARLIEST_LOCAL: 8, 
 """Since which version a special time may be asked for; -1 and -2 always."""
 
 
-@api(LIST_OFFSETS_REQUEST, LIST_OFFSETS_RESPONSE)
+ERRORS = Form(
+    each_topic(Each("partitions", "partitions", same_names=False, copied={"partition_index": "partition_index"}))
+)
+
+
+@api(LIST_OFFSETS_REQUEST, LIST_OFFSETS_RESPONSE, errors=ERRORS)
 def list_offsets(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffsetsResponse:
     """Blocks while logs are searched."""
     asked_times = Counter(

@@ -9,6 +9,7 @@ from operator import attrgetter
 
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form, each_topic
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_partition
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
@@ -24,8 +25,10 @@ from kafka_zk.protocol.messages.offset_for_leader_epoch import (
 )
 from kafka_zk.replication.serving.reading import end_offset_for_epoch
 
+ERRORS = Form(each_topic(Each("partitions", "partitions", same_names=False, copied={"partition": "partition"})))
 
-@api(OFFSET_FOR_LEADER_EPOCH_REQUEST, OFFSET_FOR_LEADER_EPOCH_RESPONSE)
+
+@api(OFFSET_FOR_LEADER_EPOCH_REQUEST, OFFSET_FOR_LEADER_EPOCH_RESPONSE, errors=ERRORS)
 def offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, ctx: RequestContext) -> OffsetForLeaderEpochResponse:
     hosted = ctx.services.replica_manager.hosted
     is_broker = ctx.services.authorizer is None or ctx.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)

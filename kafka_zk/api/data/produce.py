@@ -13,8 +13,9 @@ from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
 from kafka_zk.api.data.current_leaders import CurrentLeaders
 from kafka_zk.api.data.produced_records import NO_TRANSACTIONS, NoBatchAtAll, one_batch
+from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.late_answers import then_apart
-from kafka_zk.api.registry import api
+from kafka_zk.api.registry import Charge, api
 from kafka_zk.giving_way import give_way
 from kafka_zk.log.unified_log import AppendInfo
 from kafka_zk.network.errors import CloseConnection
@@ -58,7 +59,20 @@ _NO_LEADER: Final = LeaderIdAndEpoch()
 _NO_ENDPOINTS: Final[list[NodeEndpoint]] = []
 
 
-@api(PRODUCE_REQUEST, PRODUCE_RESPONSE)
+ERRORS = Form(
+    (
+        Each(
+            "topic_data",
+            "responses",
+            inner=(Each("partition_data", "partition_responses", constants={"base_offset": -1}),),
+        ),
+    ),
+    Text.OWN,
+    may_be_silent=True,
+)
+
+
+@api(PRODUCE_REQUEST, PRODUCE_RESPONSE, errors=ERRORS, charge=Charge.PRODUCED, gives_way=False, lets_next_start=True)
 def produce(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | Pending[ProduceResponse] | None:
     """Blocks while records are written. With acks=0 there is no answer; an error then closes the connection."""
     services = ctx.services

@@ -6,6 +6,7 @@ Source      KafkaApis.handleConsumerGroupDescribe (its branch without the new co
 from __future__ import annotations
 
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.registry import api
 from kafka_zk.protocol.errors import UnsupportedVersion
 from kafka_zk.protocol.messages.consumer_group_describe import (
@@ -16,7 +17,11 @@ from kafka_zk.protocol.messages.consumer_group_describe import (
 )
 
 
-@api(CONSUMER_GROUP_DESCRIBE_REQUEST, CONSUMER_GROUP_DESCRIBE_RESPONSE)
+@api(
+    CONSUMER_GROUP_DESCRIBE_REQUEST,
+    CONSUMER_GROUP_DESCRIBE_RESPONSE,
+    errors=Form((Each("group_ids", "groups", key="group_id"),)),
+)
 def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, ctx: RequestContext
 ) -> ConsumerGroupDescribeResponse:

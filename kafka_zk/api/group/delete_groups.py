@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.registry import api
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import ErrorCode
@@ -18,8 +19,10 @@ from kafka_zk.protocol.messages.delete_groups import (
     DeleteGroupsResponse,
 )
 
+ERRORS = Form((Each("groups_names", "results", key="group_id"),))
 
-@api(DELETE_GROUPS_REQUEST, DELETE_GROUPS_RESPONSE)
+
+@api(DELETE_GROUPS_REQUEST, DELETE_GROUPS_RESPONSE, errors=ERRORS)
 def delete_groups(request: DeleteGroupsRequest, ctx: RequestContext) -> DeleteGroupsResponse:
     """Blocks while tombstones are written. A group that is named twice is answered once."""
     wanted = list(dict.fromkeys(in_turns(request.groups_names)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kafka_zk.api.authorization import NOT_REQUESTED, Operation, ResourceType, authorize, authorized_operations
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_distinct
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
@@ -20,8 +21,10 @@ from kafka_zk.protocol.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 
+ERRORS = Form((Each("groups", "groups", key="group_id"),))
 
-@api(DESCRIBE_GROUPS_REQUEST, DESCRIBE_GROUPS_RESPONSE)
+
+@api(DESCRIBE_GROUPS_REQUEST, DESCRIBE_GROUPS_RESPONSE, errors=ERRORS)
 def describe_groups(request: DescribeGroupsRequest, ctx: RequestContext) -> DescribeGroupsResponse:
     """Blocks in turns."""
 

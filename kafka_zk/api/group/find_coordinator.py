@@ -14,6 +14,7 @@ from typing import NamedTuple
 from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
 from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.api.walk import per_distinct
@@ -33,6 +34,7 @@ from kafka_zk.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from kafka_zk.protocol.schema import Versions
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 SEVERAL_KEYS_FROM = 4
@@ -54,7 +56,14 @@ class _Found(NamedTuple):
     error: BrokerError | None
 
 
-@api(FIND_COORDINATOR_REQUEST, FIND_COORDINATOR_RESPONSE)
+ERRORS = Form(
+    (Each("coordinator_keys", "coordinators", key="key", constants={"node_id": -1, "port": -1}),),
+    Text.STANDARD,
+    versioned_constants=(("node_id", Versions.parse("0-3"), -1), ("port", Versions.parse("0-3"), -1)),
+)
+
+
+@api(FIND_COORDINATOR_REQUEST, FIND_COORDINATOR_RESPONSE, errors=ERRORS)
 def find_coordinator(request: FindCoordinatorRequest, ctx: RequestContext) -> FindCoordinatorResponse:
     """Blocks while __consumer_offsets is created."""
     if ctx.api_version < SEVERAL_KEYS_FROM:

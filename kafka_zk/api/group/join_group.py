@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Form
 from kafka_zk.api.registry import api
 from kafka_zk.coordinator.group.decisions.actions import JoinResult
 from kafka_zk.coordinator.group.decisions.joining import Join
@@ -20,6 +21,7 @@ from kafka_zk.protocol.messages.join_group import (
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
+from kafka_zk.protocol.schema import Versions
 
 REBALANCE_TIMEOUT_FROM = 1
 MEMBER_ID_REQUIRED_FROM = 4
@@ -29,7 +31,10 @@ MAX_PROTOCOLS = 1_000
 """Of one member. Clients name one to three; a group looks through those of all its members again and again."""
 
 
-@api(JOIN_GROUP_REQUEST, JOIN_GROUP_RESPONSE)
+ERRORS = Form(versioned_constants=(("protocol_name", Versions.parse("7+"), None),))
+
+
+@api(JOIN_GROUP_REQUEST, JOIN_GROUP_RESPONSE, errors=ERRORS)
 def join_group(request: JoinGroupRequest, ctx: RequestContext) -> Pending[JoinGroupResponse]:
     authorize(ctx, Operation.READ, ResourceType.GROUP, request.group_id)
     if len(request.protocols) > MAX_PROTOCOLS:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import PARTITIONS, Form, each_topic
 from kafka_zk.api.group import zookeeper_offsets
 from kafka_zk.api.group.refusals import Lines, answered, sort_out
 from kafka_zk.api.registry import api
@@ -32,7 +33,7 @@ NO_TIMESTAMP = -1
 Accepted = dict[TopicPartition, OffsetCommitRequestPartition]
 
 
-@api(OFFSET_COMMIT_REQUEST, OFFSET_COMMIT_RESPONSE)
+@api(OFFSET_COMMIT_REQUEST, OFFSET_COMMIT_RESPONSE, errors=Form(each_topic(PARTITIONS)))
 def offset_commit(
     request: OffsetCommitRequest, ctx: RequestContext
 ) -> OffsetCommitResponse | Pending[OffsetCommitResponse]:

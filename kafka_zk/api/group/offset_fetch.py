@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from kafka_zk.api.authorization import Operation, ResourceType
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.group import zookeeper_offsets
 from kafka_zk.api.registry import api
 from kafka_zk.api.walk import per_distinct
@@ -32,6 +33,7 @@ from kafka_zk.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from kafka_zk.protocol.schema import Versions
 from kafka_zk.protocol.types import TopicPartition
 
 GROUP_ERROR_FROM = 2
@@ -60,7 +62,20 @@ class _Answer(NamedTuple):
     topics: list[tuple[str, list[Any]]]
 
 
-@api(OFFSET_FETCH_REQUEST, OFFSET_FETCH_RESPONSE)
+ERRORS = Form(
+    (
+        Each(
+            "topics",
+            "topics",
+            inner=(Each("partition_indexes", "partitions", key="partition_index", constants={"committed_offset": -1}),),
+            versions=Versions.parse("0-1"),
+        ),
+        Each("groups", "groups", copied={"group_id": "group_id"}),
+    )
+)
+
+
+@api(OFFSET_FETCH_REQUEST, OFFSET_FETCH_RESPONSE, errors=ERRORS)
 def offset_fetch(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetchResponse:
     """Blocks in turns, in version 0 also for ZooKeeper. Groups that ask for the same get one answer, as often."""
 

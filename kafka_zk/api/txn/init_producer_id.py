@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.context import RequestContext
+from kafka_zk.api.error_form import Form
 from kafka_zk.api.registry import api
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRequest, TransactionalIdAuthorizationFailed
 from kafka_zk.protocol.messages.init_producer_id import (
@@ -22,7 +23,11 @@ NONE = -1
 FIRST_EPOCH = 0
 
 
-@api(INIT_PRODUCER_ID_REQUEST, INIT_PRODUCER_ID_RESPONSE)
+@api(
+    INIT_PRODUCER_ID_REQUEST,
+    INIT_PRODUCER_ID_RESPONSE,
+    errors=Form(constants={"producer_id": -1, "producer_epoch": -1}),
+)
 def init_producer_id(request: InitProducerIdRequest, ctx: RequestContext) -> InitProducerIdResponse:
     try:
         return InitProducerIdResponse(

@@ -36,7 +36,7 @@ def test_a_second_handler_for_a_key_is_refused() -> None:
 
 def test_request_and_response_must_belong_together() -> None:
     with pytest.raises(AssertionError, match="not one API"):
-        ApiRegistry().add(HEARTBEAT_REQUEST, DELETE_RECORDS_RESPONSE, lambda request, ctx: None)
+        api(HEARTBEAT_REQUEST, DELETE_RECORDS_RESPONSE, registry=ApiRegistry())(lambda request, ctx: None)
 
 
 def test_the_list_of_apis_is_ascending_whatever_the_order_of_imports() -> None:

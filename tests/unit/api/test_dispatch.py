@@ -7,14 +7,16 @@ import random
 import socket
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import kafka_zk.api.cluster.api_versions  # noqa: F401  # registers itself
+from kafka_zk.api.all import load
 from kafka_zk.api.context import RequestContext, Services
 from kafka_zk.api.dispatch import Dispatcher
+from kafka_zk.api.error_form import NO_FORM, UNSERVED
 from kafka_zk.api.registry import REGISTRY, ApiRegistry, api
 from kafka_zk.clock import SimClock
 from kafka_zk.metrics import MetricsRegistry
@@ -71,7 +73,9 @@ def given(
     handler: Callable[[Any, RequestContext], Any], key: int = HEARTBEAT, **services: Any
 ) -> tuple[Dispatcher, MetricsRegistry]:
     registry = ApiRegistry()
-    api(API_TABLE[key].request, API_TABLE[key].response, registry=registry)(handler)
+    served = load().get(key)
+    assert served is not None
+    registry.add(replace(served, handler=handler))
     if key != 18:
         api(API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE, registry=registry)(handler)
     metrics = MetricsRegistry(SimClock())
@@ -222,7 +226,7 @@ def test_an_unanswered_produce_lets_the_next_request_start_and_drops_its_records
 
 def test_a_quota_puts_its_delay_into_the_answer(connection: Connection) -> None:
     class Quota:
-        def throttle_ms(self, ctx: RequestContext, request: Any, response: Any, size: int, local_ns: int) -> int:
+        def throttle_ms(self, *asked: Any) -> int:
             return 250
 
     dispatcher, _ = given(lambda request, ctx: HeartbeatResponse(), quotas=Quota())
@@ -232,7 +236,7 @@ def test_a_quota_puts_its_delay_into_the_answer(connection: Connection) -> None:
 
 def test_a_bug_in_a_late_answer_ends_its_connection_and_spares_whoever_settled(connection: Connection) -> None:
     class Quota:
-        def throttle_ms(self, ctx: RequestContext, request: Any, response: Any, size: int, local_ns: int) -> int:
+        def throttle_ms(self, *asked: Any) -> int:
             raise RuntimeError("a bug in the quotas")
 
     pending: Pending[HeartbeatResponse] = Pending()
@@ -252,7 +256,9 @@ def test_damaged_requests_are_answered_or_end_their_connection_and_nothing_else(
 
     registry = ApiRegistry()
     for known in API_TABLE.values():
-        api(known.request, known.response, registry=registry)(refuse)
+        served = load().get(known.key)
+        forms = UNSERVED.get(known.key, NO_FORM) if served is None else served.errors
+        api(known.request, known.response, errors=forms, registry=registry)(refuse)
     dispatcher = Dispatcher(Services(), registry)
     outcomes = {"answered": 0, "closed": 0}
     for line in GOLDEN_REQUESTS.read_text().splitlines():

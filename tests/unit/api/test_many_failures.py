@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from kafka_zk.api.error_form import error_response
+from kafka_zk.api.all import load
+from kafka_zk.api.error_form import Form, error_response
 from kafka_zk.api.group.join_group import MAX_PROTOCOLS, join_group
 from kafka_zk.api.walk import IN_WORDS, per_distinct, per_item
 from kafka_zk.protocol.errors import BrokerError, InvalidRequest
+from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE_REQUEST,
     CONSUMER_GROUP_DESCRIBE_RESPONSE,
@@ -48,6 +50,12 @@ def test_equal_failures_are_one_answer_in_words_and_one_without() -> None:
     assert len({id(answer) for answer in answers}) == 2
 
 
+def errors_of(request: Message[Any]) -> Form:
+    served = load().get(request.api_key or 0)
+    assert served is not None
+    return served.errors
+
+
 def test_what_succeeds_is_done_once_however_often_it_is_asked_for() -> None:
     done: list[str] = []
 
@@ -63,7 +71,7 @@ def test_what_succeeds_is_done_once_however_often_it_is_asked_for() -> None:
 def test_a_request_that_fails_as_a_whole_repeats_equal_elements_as_one() -> None:
     request = ConsumerGroupDescribeRequest(group_ids=["g"] * MANY)
     messages = CONSUMER_GROUP_DESCRIBE_REQUEST, CONSUMER_GROUP_DESCRIBE_RESPONSE
-    response = error_response(*messages, request, 0, InvalidRequest())
+    response = error_response(errors_of(messages[0]), *messages, request, 0, InvalidRequest())
     assert len(response.groups) == MANY
     assert len({id(group) for group in response.groups}) <= 2
 
@@ -71,7 +79,8 @@ def test_a_request_that_fails_as_a_whole_repeats_equal_elements_as_one() -> None
 def test_a_request_that_fails_as_a_whole_says_why_for_its_first_elements() -> None:
     resources = [DescribeConfigsResource(resource_type=2, resource_name=str(number)) for number in range(MANY)]
     request = DescribeConfigsRequest(resources=resources)
-    response = error_response(DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE, request, 4, InvalidRequest("no"))
+    messages = DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
+    response = error_response(errors_of(messages[0]), *messages, request, 4, InvalidRequest("no"))
     assert [result.resource_name for result in response.results] == [str(number) for number in range(MANY)]
     assert response.results[0].error_message
     assert not response.results[-1].error_message
