@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kafka_zk.client.errors import DisconnectException, KafkaException
 from kafka_zk.protocol.api_table import API_TABLE
-from kafka_zk.tools.command_config import client_properties
+from kafka_zk.tools.command_config import api_timeout_ms, client_properties
 from kafka_zk.tools.endings import exit_code_of, run_as_program, tell_as_thrown
 from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_output import JavaError, show_warnings, stack_trace
@@ -58,7 +58,7 @@ def _run(arguments: list[str]) -> None:
     options.check_help_or_version(without_arguments=ABOUT, help_text=ABOUT)
     options.require("bootstrap-server")
     properties = client_properties(options)
-    show_warnings()
+    show_warnings(api_timeout_ms(properties))
     from kafka_zk.client.admin.admin_client import AdminClient
 
     try:

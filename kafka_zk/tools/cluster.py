@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_zk.tools.argparse4j import INTEGER, Argument, ArgumentParser
-from kafka_zk.tools.command_config import read_command_config
+from kafka_zk.tools.command_config import api_timeout_ms, read_command_config
 from kafka_zk.tools.endings import exit_code_of, run_as_program
 from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_output import execution_error, show_warnings
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(command: str, values: Mapping[str, Any]) -> None:
     servers = values["bootstrap-server"] or values["bootstrap-controller"]
     properties = {**read_command_config(values["config"]), "bootstrap.servers": servers}
-    show_warnings()
+    show_warnings(api_timeout_ms(properties))
     from kafka_zk.client.admin.admin_client import AdminClient
 
     with AdminClient(properties) as admin:

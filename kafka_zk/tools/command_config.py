@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
+
 from kafka_zk.config.properties import read_file
 from kafka_zk.tools.java_output import JavaError
 from kafka_zk.tools.options import Options
@@ -16,6 +19,17 @@ def client_properties(options: Options) -> dict[str, str]:
         **read_command_config(options.text("command-config")),
         "bootstrap.servers": options.text("bootstrap-server") or "",
     }
+
+
+API_TIMEOUT_MS = 60_000
+"""The default of default.api.timeout.ms."""
+
+
+def api_timeout_ms(properties: Mapping[str, str]) -> int:
+    """How long an admin client tries to reach somebody; the client itself refuses what is no number."""
+    with suppress(KeyError, ValueError):
+        return int(properties["default.api.timeout.ms"])
+    return API_TIMEOUT_MS
 
 
 def read_command_config(path: str | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from kafka_zk.protocol.errors import InvalidConfig
-from kafka_zk.tools.command_config import client_properties
+from kafka_zk.tools.command_config import API_TIMEOUT_MS, client_properties
 from kafka_zk.tools.endings import exit_code_of, run_as_program
 from kafka_zk.tools.java_output import JavaError, illegal_argument, show_warnings, stack_trace
 from kafka_zk.tools.kafka_configs.options import OPTIONS, Entities, check
@@ -26,7 +26,7 @@ _SENTENCES = ("java.lang.IllegalArgumentException", "java.lang.NumberFormatExcep
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
-    show_warnings()
+    show_warnings(API_TIMEOUT_MS)
 
     def tell(error: Exception) -> None:
         if _is_told_shortly(error):

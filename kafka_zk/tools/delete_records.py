@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools import java_json
-from kafka_zk.tools.command_config import client_properties
+from kafka_zk.tools.command_config import api_timeout_ms, client_properties
 from kafka_zk.tools.endings import exit_code_of, run_as_program
 from kafka_zk.tools.java_files import read_file
 from kafka_zk.tools.java_output import JavaError, awaited, partition_order, show_warnings
@@ -34,7 +34,7 @@ def _run(arguments: Sequence[str]) -> None:
     options.check_help_or_version(without_arguments=ABOUT, help_text=ABOUT)
     options.require("bootstrap-server", "offset-json-file")
     properties = client_properties(options)
-    show_warnings()
+    show_warnings(api_timeout_ms(properties))
     from kafka_zk.client.admin.admin_client import AdminClient
 
     with AdminClient(properties) as admin:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_zk.config.metadata_version import FEATURE_NAME, find_version, supported_by_tools, version_of_level
 from kafka_zk.config.values import java_trim
 from kafka_zk.tools.argparse4j import Argument, ArgumentParser, Kind
-from kafka_zk.tools.command_config import read_command_config
+from kafka_zk.tools.command_config import api_timeout_ms, read_command_config
 from kafka_zk.tools.endings import exit_code_of, run_as_program
 from kafka_zk.tools.failures import FAILURES, Refused
 from kafka_zk.tools.java_output import execution_error, show_warnings, utf16_order
@@ -57,7 +57,7 @@ def _tell(error: Exception) -> None:
 def _run(command: str, values: Mapping[str, Any]) -> None:
     servers = values["bootstrap-controller" if values["bootstrap-server"] is None else "bootstrap-server"]
     properties = {**read_command_config(values["command-config"]), "bootstrap.servers": servers}
-    show_warnings()
+    show_warnings(api_timeout_ms(properties))
     from kafka_zk.client.admin.admin_client import AdminClient
 
     with AdminClient(properties) as admin:

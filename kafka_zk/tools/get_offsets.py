@@ -14,7 +14,7 @@ from kafka_zk.client.errors import KafkaException
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.tools.bootstrap_option import check_bootstrap_servers
-from kafka_zk.tools.command_config import read_command_config
+from kafka_zk.tools.command_config import api_timeout_ms, read_command_config
 from kafka_zk.tools.endings import exit_code_of, run_as_program, tell_with_trace
 from kafka_zk.tools.failures import Refused
 from kafka_zk.tools.java_output import JavaError, execution_error, show_warnings, stack_trace
@@ -70,7 +70,7 @@ def _run(arguments: list[str]) -> None:
     time_ms = _time_ms(options.text("time"))
     wanted = _filter(options)
     properties = _properties(options)
-    show_warnings()
+    show_warnings(api_timeout_ms(properties))
     from kafka_zk.client.admin.admin_client import AdminClient
 
     with AdminClient(properties) as admin:

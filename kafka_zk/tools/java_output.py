@@ -91,19 +91,45 @@ def print_log_line(level: str, text: str, logger: str) -> None:
 
 
 class _Warnings(logging.Handler):
-    """Log lines on the present stderr, in the tools' log4j form."""
+    """Log lines on the present stderr, in the tools' log4j form.
+
+    On a terminal one plain sentence says that nothing answers at an address; Apache's tools repeat a line of their log
+    each second for a minute, and so do ours where a program reads them.
+    """
+
+    def __init__(self, tried_for_ms: int | None) -> None:
+        super().__init__(logging.WARNING)
+        self.tried_for_ms = tried_for_ms
+        self._told: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
+        address = getattr(record, "unreachable", None)
+        if address is not None and sys.stderr.isatty():
+            self._tell_once(address.lstrip("/"))
+            return
         print_log_line("WARN" if record.levelno < logging.ERROR else "ERROR", record.getMessage(), record.name)
         if record.exc_info is not None and record.exc_info[1] is not None:
             print(stack_trace(record.exc_info[1]), end="", file=sys.stderr)
 
+    def _tell_once(self, address: str) -> None:
+        if address in self._told:
+            return
+        self._told.add(address)
+        how_long = "" if self.tried_for_ms is None else f" for {self.tried_for_ms // 1000} s"
+        print(f"Nothing answers at {address}: is a broker running there? Trying again{how_long}.", file=sys.stderr)
 
-def show_warnings() -> None:
-    """Print warnings of the clients as Apache's tools do; below WARN they say nothing."""
+
+def show_warnings(tried_for_ms: int | None = None) -> None:
+    """Print warnings of the clients as Apache's tools do; below WARN they say nothing.
+
+    `tried_for_ms`: how long a client that reaches nobody tries; None where it does for as long as it is wanted.
+    """
     logger = logging.getLogger()
-    if not any(isinstance(handler, _Warnings) for handler in logger.handlers):
-        logger.addHandler(_Warnings(logging.WARNING))
+    for handler in logger.handlers:
+        if isinstance(handler, _Warnings):
+            handler.tried_for_ms = tried_for_ms
+            return
+    logger.addHandler(_Warnings(tried_for_ms))
 
 
 def hash_order(names: Iterable[str], capacity: int = SMALLEST_TABLE) -> list[str]:

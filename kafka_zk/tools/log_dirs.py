@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_zk.client.errors import java_name
-from kafka_zk.tools.command_config import read_command_config
+from kafka_zk.tools.command_config import api_timeout_ms, read_command_config
 from kafka_zk.tools.endings import exit_code_of, run_as_program
 from kafka_zk.tools.failures import FAILURES, Refused
 from kafka_zk.tools.java_output import (
@@ -46,7 +46,7 @@ def _run(arguments: list[str]) -> None:
     options.check_help_or_version(without_arguments=ABOUT, help_text=ABOUT)
     options.require("bootstrap-server", "describe")
     properties = _properties(options)
-    show_warnings()
+    show_warnings(api_timeout_ms(properties))
     from kafka_zk.client.admin.admin_client import AdminClient
 
     with AdminClient(properties) as admin:

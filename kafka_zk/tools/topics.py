@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from kafka_zk.tools.command_config import client_properties
+from kafka_zk.tools.command_config import api_timeout_ms, client_properties
 from kafka_zk.tools.endings import exit_code_of, run_as_program
 from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_output import log_error, show_warnings, stack_trace
@@ -37,11 +37,12 @@ def _wants_zookeeper(arguments: Sequence[str]) -> bool:
 def _main(arguments: Sequence[str]) -> int:
     options = Options(OPTIONS, arguments)
     check_for_bootstrap_server(options)
-    show_warnings()
+    properties = client_properties(options)
+    show_warnings(api_timeout_ms(properties))
     from kafka_zk.client.admin.admin_client import AdminClient
     from kafka_zk.tools.kafka_topics import bootstrap
 
-    with AdminClient(client_properties(options)) as admin:
+    with AdminClient(properties) as admin:
         try:
             bootstrap.run(options, admin)
         except FAILURES as error:

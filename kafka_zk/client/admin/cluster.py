@@ -172,6 +172,7 @@ class Cluster:
                 self.log_prefix,
                 node_id,
                 error.address,
+                extra={"unreachable": str(error.address)},
             )
         elif isinstance(error, TimeoutException):
             log.info("[%s] No connection to node %s in time", self.log_prefix, node_id)

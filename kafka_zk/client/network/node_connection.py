@@ -224,6 +224,7 @@ class NodeConnection:
                 self._settings.log_prefix,
                 self.node.id,
                 self._tried,
+                extra={"unreachable": str(self._tried)},
             )
         else:
             log.info("[%s] Node %s disconnected.", self._settings.log_prefix, self.node.id)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kafka_zk.tools.command_config import client_properties
+from kafka_zk.tools.command_config import API_TIMEOUT_MS, api_timeout_ms, client_properties
 from kafka_zk.tools.endings import exit_code_of, tell_as_thrown
 from kafka_zk.tools.failures import FAILURES
 from kafka_zk.tools.java_output import JavaError, message_of, runtime_error, show_warnings
@@ -33,9 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: Sequence[str]) -> None:
     """Raises UsageError and OptionError for wrong words, and VersionAsked; tells of everything else itself."""
     options = parsed(words)
-    show_warnings()
+    show_warnings(API_TIMEOUT_MS)
     try:
         properties = _properties(options)
+        show_warnings(api_timeout_ms(properties))
         from kafka_zk.client.admin.admin_client import AdminClient
         from kafka_zk.tools.kafka_consumer_groups.questions import Questions
 

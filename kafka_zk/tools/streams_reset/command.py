@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.protocol.errors import BrokerError
-from kafka_zk.tools.command_config import read_command_config
+from kafka_zk.tools.command_config import api_timeout_ms, read_command_config
 from kafka_zk.tools.endings import exit_code_of
 from kafka_zk.tools.java_output import (
     JavaError,
@@ -67,7 +67,7 @@ def _run(options: Options) -> int:
         **read_command_config(options.text("config-file")),
         "bootstrap.servers": bootstrap_servers(options),
     }
-    show_warnings()
+    show_warnings(api_timeout_ms(properties))
     from kafka_zk.client.admin.admin_client import AdminClient
 
     with AdminClient(properties) as admin:

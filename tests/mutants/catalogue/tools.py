@@ -187,4 +187,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="parser_class=_Parser)",
         tests="tests/unit/spark/test_job_settings.py",
     ),
+    Mutant(
+        breaks="a tool on a terminal says once that nothing answers",
+        file="kafka_zk/tools/java_output.py",
+        old="        self._told.add(address)\n",
+        new="",
+        tests="tests/unit/tools/test_java_output.py -k said_once",
+    ),
 )

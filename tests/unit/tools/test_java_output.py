@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import re
+import sys
+from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
@@ -16,7 +20,7 @@ from kafka_zk.protocol.errors import (
     TopicAlreadyExists,
     UnknownServerError,
 )
-from kafka_zk.tools.java_output import hash_order, illegal_argument, java_uuid, log_error, stack_trace
+from kafka_zk.tools.java_output import hash_order, illegal_argument, java_uuid, log_error, show_warnings, stack_trace
 
 
 @pytest.mark.parametrize(
@@ -84,3 +88,57 @@ def test_a_topic_id_is_read_as_java_reads_it() -> None:
 def test_a_wrong_topic_id_is_refused_in_javas_words(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         java_uuid(text)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def quiet_root() -> Iterator[None]:
+    root = logging.getLogger()
+    before = list(root.handlers)
+    # Another test may have had a tool show its warnings.
+    root.handlers[:] = [each for each in before if not hasattr(each, "tried_for_ms")]
+    yield
+    root.handlers[:] = before
+
+
+def unreachable(address: str) -> None:
+    message = "[%s] Connection to node %s (%s) could not be established. Node may not be available."
+    logging.getLogger("org.apache.kafka.clients.NetworkClient").warning(
+        message, "AdminClient", -1, address, extra={"unreachable": address}
+    )
+
+
+def test_on_a_terminal_it_is_said_once_that_nothing_answers(monkeypatch: pytest.MonkeyPatch, quiet_root: None) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    show_warnings(60_000)
+    for _ in range(60):
+        unreachable("/127.0.0.1:1")
+    unreachable("host/127.0.0.2:1")
+    assert terminal.getvalue().splitlines() == [
+        "Nothing answers at 127.0.0.1:1: is a broker running there? Trying again for 60 s.",
+        "Nothing answers at host/127.0.0.2:1: is a broker running there? Trying again for 60 s.",
+    ]
+
+
+def test_who_tries_for_ever_says_no_time(monkeypatch: pytest.MonkeyPatch, quiet_root: None) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    show_warnings()
+    unreachable("/127.0.0.1:1")
+    assert terminal.getvalue() == "Nothing answers at 127.0.0.1:1: is a broker running there? Trying again.\n"
+
+
+def test_where_a_program_reads_it_each_line_is_apaches(
+    monkeypatch: pytest.MonkeyPatch, quiet_root: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_warnings(60_000)
+    for _ in range(3):
+        unreachable("/127.0.0.1:1")
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert all("(/127.0.0.1:1) could not be established. Node may not be available." in line for line in lines)
