@@ -17,7 +17,7 @@ from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.pending import Pending, completed
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.replication.gauges import register_purgatory
+from kafka_zk.replication.metrics import register_purgatory
 from kafka_zk.replication.purgatory import DelayedOperation, Purgatory
 
 Wanted = TypeVar("Wanted")

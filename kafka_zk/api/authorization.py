@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kafka_zk.protocol.errors import ClusterAuthorizationFailed, GroupAuthorizationFailed, TopicAuthorizationFailed
 
 if TYPE_CHECKING:
-    from kafka_zk.api.context import RequestContext
+    from kafka_zk.api.request_context import RequestContext
 
 CLUSTER_NAME = "kafka-cluster"
 """The name of the one resource of type CLUSTER."""

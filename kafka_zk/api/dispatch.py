@@ -17,11 +17,13 @@ import time
 from struct import Struct
 from typing import Any, Final
 
-from kafka_zk.api.context import RequestContext, Services
+from kafka_zk.api.charge import Charge
 from kafka_zk.api.error_counts import error_tally
 from kafka_zk.api.error_form import error_response
 from kafka_zk.api.late_answers import when_settled
-from kafka_zk.api.registry import ApiRegistry, Charge, HandledApi
+from kafka_zk.api.registry import ApiRegistry, HandledApi
+from kafka_zk.api.request_context import RequestContext
+from kafka_zk.api.services import Services
 from kafka_zk.giving_way import InTurns, give_way, take_apart
 from kafka_zk.network.answer_queue import Deferred
 from kafka_zk.network.connection import Connection

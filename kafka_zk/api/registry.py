@@ -10,31 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kafka_zk.api.charge import Charge
 from kafka_zk.api.error_form import NO_FORM, Form
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.message import Message
 
 if TYPE_CHECKING:
-    from kafka_zk.api.context import RequestContext
+    from kafka_zk.api.request_context import RequestContext
 
 Q = TypeVar("Q")
 R = TypeVar("R")
 
 Handler = Callable[[Q, "RequestContext"], "R | Pending[Any] | None"]
 """Returns the response, a Pending of it, or None where the request gets no answer (a produce with acks=0)."""
-
-
-class Charge(Enum):
-    """What a request counts against the quotas of its client, besides the time that it takes."""
-
-    TIME = auto()  # nothing more
-    PRODUCED = auto()  # its bytes
-    FETCHED = auto()  # the bytes of its answer: the handler counts all, before it answers
-    MUTATIONS = auto()  # the partitions that it makes or deletes: the handler counts them
-    EXEMPT = auto()  # nothing at all, not its time either: brokers ask each other
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from kafka_zk.api.context import Services
+    from kafka_zk.api.services import Services
 
 
 class Client(Protocol):

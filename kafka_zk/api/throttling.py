@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_zk.api.registry import Charge
+from kafka_zk.api.charge import Charge
 from kafka_zk.api.request_context import RequestContext
+from kafka_zk.api.services import Asker
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.security.quotas.manager import PERCENT_PER_NS, QuotaManagers
 from kafka_zk.security.quotas.mutations import MutationQuota, Unbounded
@@ -32,7 +33,7 @@ class Throttling:
         self._managers = managers
 
     def throttle_ms(
-        self, charge: Charge, ctx: RequestContext, request: Any, response: Any, size_bytes: int, local_ns: int
+        self, charge: Charge, asker: Asker, request: Any, response: Any, size_bytes: int, local_ns: int
     ) -> int:
         """Count an answered request of `size_bytes` whose handler took `local_ns`; 0 for no wait.
 
@@ -46,42 +47,42 @@ class Throttling:
             return 0
         own_kind, own_ms = None, 0
         if charge is Charge.PRODUCED:
-            own_kind, own_ms = QuotaKind.PRODUCE, self._record(ctx, QuotaKind.PRODUCE, size_bytes)
+            own_kind, own_ms = QuotaKind.PRODUCE, self._record(asker, QuotaKind.PRODUCE, size_bytes)
             if request.acks == 0:
-                return self._longest(ctx, own_kind, own_ms, 0)
+                return self._longest(asker, own_kind, own_ms, 0)
         elif charge is Charge.MUTATIONS:
             own_kind, own_ms = QuotaKind.CONTROLLER_MUTATION, response.throttle_time_ms
-        return self._longest(ctx, own_kind, own_ms, self._record(ctx, QuotaKind.REQUEST, percent))
+        return self._longest(asker, own_kind, own_ms, self._record(asker, QuotaKind.REQUEST, percent))
 
-    def fetch_throttle_ms(self, ctx: RequestContext, size_bytes: int, local_ns: int) -> int:
+    def fetch_throttle_ms(self, asker: Asker, size_bytes: int, local_ns: int) -> int:
         """Count a fetch before it is answered. Where it has to wait, its answer shall hold no records."""
-        time_ms = self._record(ctx, QuotaKind.REQUEST, local_ns * PERCENT_PER_NS)
-        bytes_ms = self._record(ctx, QuotaKind.FETCH, size_bytes)
-        throttle_ms = self._longest(ctx, QuotaKind.FETCH, bytes_ms, time_ms)
+        time_ms = self._record(asker, QuotaKind.REQUEST, local_ns * PERCENT_PER_NS)
+        bytes_ms = self._record(asker, QuotaKind.FETCH, size_bytes)
+        throttle_ms = self._longest(asker, QuotaKind.FETCH, bytes_ms, time_ms)
         if throttle_ms:
-            self._managers.take_back(QuotaKind.FETCH, _user(ctx), ctx.client_id, size_bytes)
+            self._managers.take_back(QuotaKind.FETCH, _user(asker), asker.client_id, size_bytes)
         return throttle_ms
 
     def fetch_exempt(self, local_ns: int) -> None:
         """A follower's fetch."""
         self._managers.record_exempt(local_ns * PERCENT_PER_NS)
 
-    def most_fetch_bytes(self, ctx: RequestContext) -> int:
+    def most_fetch_bytes(self, asker: Asker) -> int:
         """More bytes than this would have the client wait though it has fetched nothing for long."""
-        return int(min(MAX_FETCH_BYTES, self._managers.most_in_window(QuotaKind.FETCH, _user(ctx), ctx.client_id)))
+        return int(min(MAX_FETCH_BYTES, self._managers.most_in_window(QuotaKind.FETCH, _user(asker), asker.client_id)))
 
-    def mutations(self, ctx: RequestContext, *, strict: bool) -> MutationQuota:
-        return self._managers.mutations(_user(ctx), ctx.client_id, strict=strict)
+    def mutations(self, asker: Asker, *, strict: bool) -> MutationQuota:
+        return self._managers.mutations(_user(asker), asker.client_id, strict=strict)
 
-    def _record(self, ctx: RequestContext, kind: QuotaKind, value: float) -> int:
-        return self._managers.record(kind, _user(ctx), ctx.client_id, value)
+    def _record(self, asker: Asker, kind: QuotaKind, value: float) -> int:
+        return self._managers.record(kind, _user(asker), asker.client_id, value)
 
-    def _longest(self, ctx: RequestContext, own_kind: QuotaKind | None, own_ms: int, time_ms: int) -> int:
+    def _longest(self, asker: Asker, own_kind: QuotaKind | None, own_ms: int, time_ms: int) -> int:
         """The longer of two waits, which counts for its kind of quota."""
         throttle_ms = max(own_ms, time_ms)
         if throttle_ms > 0:
             kind = own_kind if own_kind is not None and own_ms > time_ms else QuotaKind.REQUEST
-            self._managers.throttled(kind, _user(ctx), ctx.client_id, throttle_ms)
+            self._managers.throttled(kind, _user(asker), asker.client_id, throttle_ms)
         return throttle_ms
 
 
@@ -93,6 +94,6 @@ def mutation_quota(ctx: RequestContext, *, strict_from: int | None) -> MutationQ
     return quotas.mutations(ctx, strict=strict_from is not None and ctx.api_version >= strict_from)
 
 
-def _user(ctx: RequestContext) -> str:
+def _user(asker: Asker) -> str:
     """The name of "User:name"."""
-    return ctx.principal.partition(":")[2]
+    return asker.principal.partition(":")[2]

@@ -20,8 +20,8 @@ from kafka_zk.admin.configs import ConfigAdmin
 from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
 from kafka_zk.admin.topics import TopicAdmin
 from kafka_zk.api import all as all_apis
-from kafka_zk.api.context import Services
 from kafka_zk.api.dispatch import Dispatcher
+from kafka_zk.api.services import Services
 from kafka_zk.broker.identity import check_identity, stored_broker_id
 from kafka_zk.broker.logs.levels import LogLevels
 from kafka_zk.broker.measures import BrokerMeasures, BrokerState

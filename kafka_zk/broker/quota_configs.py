@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafka_zk.api.context import Services
+from kafka_zk.api.services import Services
 from kafka_zk.api.throttling import Throttling
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig

@@ -20,7 +20,7 @@ from types import FrameType
 import gevent
 from greenlet import greenlet
 
-from kafka_zk.api.context import Services
+from kafka_zk.api.services import Services
 from kafka_zk.network.server import SocketServer
 
 MAX_LINES = 200

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from kafka_zk.config.broker_attributes import BrokerAttributes
 from kafka_zk.config.broker_rules import check_rules
 from kafka_zk.config.endpoints import parse_csv_map, parse_end_points, parse_security_protocol_map, split_csv
 from kafka_zk.config.errors import ConfigException, require
-from kafka_zk.config.layers import Layers, listener_key, with_both_ids
+from kafka_zk.config.layers import Layers, with_both_ids
 from kafka_zk.config.metadata_version import MetadataVersion, find_version
+from kafka_zk.config.parsed_broker import ParsedBroker
 from kafka_zk.config.support import OWN_KEYS, check_supported
 from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from kafka_zk.config.values import ConfigValue
@@ -28,19 +27,13 @@ _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
 
 
-class BrokerConfig(BrokerAttributes):
+class BrokerConfig(ParsedBroker):
     """All broker keys as attributes, plus what follows from them.
 
-    `originals`  the texts that the user set, in force now, unknown keys included.
-    `values`     every declared key with its parsed value, before anything is resolved.
-    `layers`     where each text came from.
     `kafka_zk_metrics_port`  our own key: port of the Prometheus end point, None for none, 0 for any free port.
     `kafka_zk_metrics_host`  our own key: its address (127.0.0.1), "" for every interface.
     """
 
-    originals: dict[str, str]
-    values: dict[str, ConfigValue]
-    layers: Layers
     kafka_zk_metrics_port: int | None
     kafka_zk_metrics_host: str
 
@@ -91,19 +84,6 @@ class BrokerConfig(BrokerAttributes):
             for name, value in self.originals.items()
             if name not in BROKER_KEYS and name not in DYNAMIC_ONLY_KEYS and name not in OWN_KEYS
         }
-
-    def of_listeners(self, name: str) -> dict[str, Any]:
-        """The values of `name` that single listeners have of their own: listener.name.<lower case>.<name>.
-
-        Raises ConfigException when such a value is wrong.
-        """
-        row = BROKER_KEYS[name]
-        given = {each.listener_name: listener_key(each.listener_name, name) for each in self.listeners}
-        return {listener: row.parse(self.originals[key]) for listener, key in given.items() if key in self.originals}
-
-    @property
-    def inter_broker_security_protocol(self) -> str:
-        return self.listener_security_protocol_map.get(self.inter_broker_listener_name, "PLAINTEXT")
 
     def _resolve_id(self) -> None:
         if "broker.id" in self.originals and self.broker_id != self.node_id:

@@ -6,19 +6,15 @@ Source      KafkaConfig.validateValues.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kafka_zk.config.errors import ConfigException, require
 from kafka_zk.config.layers import PER_LISTENER
-
-if TYPE_CHECKING:
-    from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.config.parsed_broker import ParsedBroker
 
 _CODEC_IDS = range(5)
 _MIB = 1024 * 1024
 
 
-def check_rules(config: BrokerConfig) -> None:
+def check_rules(config: ParsedBroker) -> None:
     """Raise ConfigException at the first broken rule, in Kafka's order."""
     _check_id(config)
     _check_log(config)
@@ -28,7 +24,7 @@ def check_rules(config: BrokerConfig) -> None:
     _check_connections(config)
 
 
-def _check_id(config: BrokerConfig) -> None:
+def _check_id(config: ParsedBroker) -> None:
     if config.broker_id_generation_enable:
         require(
             -1 <= config.broker_id <= config.reserved_broker_max_id,
@@ -38,7 +34,7 @@ def _check_id(config: BrokerConfig) -> None:
         require(config.broker_id >= 0, "broker.id must be greater than or equal to 0")
 
 
-def _check_log(config: BrokerConfig) -> None:
+def _check_log(config: ParsedBroker) -> None:
     require(config.log_roll_ms >= 1, "log.roll.ms must be greater than or equal to 1")
     require(config.log_roll_jitter_ms >= 0, "log.roll.jitter.ms must be greater than or equal to 0")
     require(
@@ -54,7 +50,7 @@ def _check_log(config: BrokerConfig) -> None:
     )
 
 
-def _check_replication(config: BrokerConfig) -> None:
+def _check_replication(config: ParsedBroker) -> None:
     require(
         config.replica_fetch_wait_max_ms <= config.replica_socket_timeout_ms,
         "replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms to prevent unnecessary "
@@ -67,7 +63,7 @@ def _check_replication(config: BrokerConfig) -> None:
     )
 
 
-def _check_groups(config: BrokerConfig) -> None:
+def _check_groups(config: ParsedBroker) -> None:
     if not -1 <= config.offsets_commit_required_acks <= config.offsets_topic_replication_factor:
         raise ConfigException(
             "offsets.commit.required.acks must be greater or equal to -1 and less or equal to "
@@ -79,7 +75,7 @@ def _check_groups(config: BrokerConfig) -> None:
         raise ConfigException("Disabling the 'classic' protocol is not supported.")
 
 
-def _check_listeners(config: BrokerConfig) -> None:
+def _check_listeners(config: ParsedBroker) -> None:
     advertised = [end_point.listener_name for end_point in config.advertised_listeners]
     names = [end_point.listener_name for end_point in config.listeners]
     require(bool(advertised), "There must be at least one broker advertised listener.")
@@ -118,7 +114,7 @@ def _check_listeners(config: BrokerConfig) -> None:
     _check_early_start(config, names)
 
 
-def _check_early_start(config: BrokerConfig, names: list[str]) -> None:
+def _check_early_start(config: ParsedBroker, names: list[str]) -> None:
     for name in (config.early_start_listeners or "").split(","):
         if name.strip() and name.strip().upper() not in names:
             raise ConfigException(
@@ -127,7 +123,7 @@ def _check_early_start(config: BrokerConfig, names: list[str]) -> None:
             )
 
 
-def _check_connections(config: BrokerConfig) -> None:
+def _check_connections(config: ParsedBroker) -> None:
     for name in PER_LISTENER:
         config.of_listeners(name)  # Raises for a value that cannot be read.
     require(

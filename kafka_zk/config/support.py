@@ -7,17 +7,14 @@ Invariants  Nothing that guards data or access is ever ignored silently: it is r
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from kafka_zk.config.declaration import INT, LOW, STRING, Config, ConfigTable
 from kafka_zk.config.errors import UnsupportedConfig, invalid_value
 from kafka_zk.config.layers import PER_LISTENER, listener_key, listener_key_base
+from kafka_zk.config.parsed_broker import ParsedBroker
 from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from kafka_zk.config.validators import between
 from kafka_zk.config.values import ConfigType, ConfigValue
-
-if TYPE_CHECKING:
-    from kafka_zk.config.broker import BrokerConfig
 
 # fmt: off
 OWN_KEYS = ConfigTable((
@@ -33,7 +30,7 @@ OWN_KEYS = ConfigTable((
 # Keys of plug-ins that Kafka itself ships; they are not in Kafka's own table.
 _AUTHORIZER_KEYS = ("super.users", "allow.everyone.if.no.acl.found", "authorizer.")
 
-_REFUSED: tuple[tuple[str, Callable[[BrokerConfig], bool], str], ...] = (
+_REFUSED: tuple[tuple[str, Callable[[ParsedBroker], bool], str], ...] = (
     ("process.roles", lambda config: bool(config.process_roles),
      "this broker works with ZooKeeper only, KRaft is not supported"),
     ("zookeeper.metadata.migration.enable", lambda config: config.zookeeper_metadata_migration_enable,
@@ -77,7 +74,7 @@ _IGNORED_PLUGINS = ("metric.reporters", "kafka.metrics.reporters", "security.pro
 _HARMLESS_CLASSES = ("org.apache.kafka.common.metrics.JmxReporter", "org.apache.zookeeper.ClientCnxnSocketNIO")
 
 
-def check_supported(config: BrokerConfig) -> None:
+def check_supported(config: ParsedBroker) -> None:
     """Raise UnsupportedConfig, one sentence long, for what must not be ignored; ConfigException for a Java class
     that decides something and cannot be loaded here."""
     for name, refused, why in _REFUSED:
@@ -102,7 +99,7 @@ def check_loadable(row: Config, value: ConfigValue) -> None:
         raise invalid_value(row.name, value, f"Class {value} could not be found.")
 
 
-def start_up_warnings(config: BrokerConfig) -> list[str]:
+def start_up_warnings(config: ParsedBroker) -> list[str]:
     """One line for each key of the user's that changes nothing, in the order of the keys."""
     warnings = []
     for name in sorted(config.originals):
@@ -119,7 +116,7 @@ def start_up_warnings(config: BrokerConfig) -> list[str]:
     return warnings
 
 
-def _listener_warning(config: BrokerConfig, name: str) -> list[str]:
+def _listener_warning(config: ParsedBroker, name: str) -> list[str]:
     """Of a listener's own keys Kafka reads a few; the others say what they say for all listeners or for none."""
     base = listener_key_base(name)
     if name not in [listener_key(each.listener_name, base) for each in config.listeners]:
@@ -131,7 +128,7 @@ def _listener_warning(config: BrokerConfig, name: str) -> list[str]:
     return [f"Config {name} is not used: a listener has no {base} of its own."]
 
 
-def _plugin_warning(config: BrokerConfig, name: str) -> list[str]:
+def _plugin_warning(config: ParsedBroker, name: str) -> list[str]:
     classes = [entry for entry in config.originals[name].split(",") if entry.strip() not in ("", *_HARMLESS_CLASSES)]
     if not classes:
         return []

@@ -73,7 +73,7 @@ def socket_connect(settings: ControllerSettings) -> Connect:
     return connect
 
 
-class ChannelMeasures(Protocol):
+class ChannelMetrics(Protocol):
     """Who counts what the channels do."""
 
     def on_request_taken(self, broker_id: int, waited_ms: int) -> None:
@@ -94,7 +94,7 @@ class BrokerChannels:
         connect: Connect,
         clock: Clock,
         on_answer: Callable[[Event], None],
-        measures: ChannelMeasures,
+        metrics: ChannelMetrics,
     ) -> None:
         self._controller_id = controller_id
         self._controller_epoch = controller_epoch
@@ -102,7 +102,7 @@ class BrokerChannels:
         self._connect = connect
         self._clock = clock
         self._on_answer = on_answer
-        self._measures = measures
+        self._metrics = metrics
         self._channels: dict[int, _Channel] = {}
 
     def add(self, broker: Broker) -> None:
@@ -138,7 +138,7 @@ class BrokerChannels:
         channel = self._channels.pop(broker_id, None)
         if channel is not None:
             channel.stop()
-            self._measures.on_channel_removed(broker_id)
+            self._metrics.on_channel_removed(broker_id)
 
     def send(self, request: BrokerRequest) -> None:
         """Queue a request. Never blocks."""
@@ -214,7 +214,7 @@ class _Channel:
                     self._wake.wait()
                 request, queued_ms = self._queue.popleft()
                 self._current = request
-                self._owner._measures.on_request_taken(self._broker_id, self._owner._clock.monotonic_ms() - queued_ms)
+                self._owner._metrics.on_request_taken(self._broker_id, self._owner._clock.monotonic_ms() - queued_ms)
                 response = self._send_until_answered(request)
                 event = _event_of(request, response)
                 self._current = None

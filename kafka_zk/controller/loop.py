@@ -31,7 +31,7 @@ from kafka_zk.controller.events import ControllerState, Event
 from kafka_zk.controller.handlers.dispatch import dispatch
 from kafka_zk.controller.handlers.failover import take_office
 from kafka_zk.controller.mailbox import Mailbox, Queued, dropped_error
-from kafka_zk.controller.measures import ControllerMeasures
+from kafka_zk.controller.metrics import ControllerMetrics
 from kafka_zk.controller.outbox import Outbox
 from kafka_zk.controller.partition_machine import PartitionMachine
 from kafka_zk.controller.replica_machine import ReplicaMachine
@@ -89,7 +89,7 @@ class KafkaController:
         self._new_topic_id = new_topic_id
         self._mailbox = Mailbox(clock)
         self._elections = ElectionStore(zk)
-        self._measures = ControllerMeasures(metrics, self)
+        self._metrics = ControllerMetrics(metrics, self)
         self._registered_generation = zk.generation
         self._term: Term | None = None
         self._competes_from_ms = 0
@@ -196,7 +196,7 @@ class KafkaController:
         event = queued.event
         self.state = event.state
         started_ms = self._clock.monotonic_ms()
-        self._measures.on_taken(started_ms - queued.enqueued_ms)
+        self._metrics.on_taken(started_ms - queued.enqueued_ms)
         try:
             self._handle(queued)
         except ControllerMoved as error:
@@ -220,7 +220,7 @@ class KafkaController:
             caught(f"Controller id={self._id}", f"processing event {event}")
             self._fail(queued, error)
         finally:
-            self._measures.on_processed(event.state, self._clock.monotonic_ms() - started_ms)
+            self._metrics.on_processed(event.state, self._clock.monotonic_ms() - started_ms)
             self.state = ControllerState.IDLE
 
     def _fail(self, queued: Queued, error: Exception) -> bool:
@@ -327,10 +327,10 @@ class KafkaController:
             connect=self._connect,
             clock=self._clock,
             on_answer=self._mailbox.put_answer,
-            measures=self._measures,
+            metrics=self._metrics,
         )
         outbox = Outbox(
-            self._id, context, versions, self.settings.listener, channels.send, log, self._measures.on_unclean_election
+            self._id, context, versions, self.settings.listener, channels.send, log, self._metrics.on_unclean_election
         )
         unclean = self.settings.unclean_leader_election_enable
         return Term(

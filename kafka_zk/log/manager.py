@@ -43,6 +43,7 @@ from kafka_zk.log.loading.settling import choose, put_back
 from kafka_zk.log.periodic import Periodic
 from kafka_zk.log.placed_logs import PlacedLogs
 from kafka_zk.log.pools import LogPools
+from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.log.retired import RetiredLogs
 from kafka_zk.log.segments.open_segments import OpenSegments, raise_descriptor_limit, segments_for
 from kafka_zk.log.unified_log import UnifiedLog
@@ -486,9 +487,9 @@ class LogManager:
         for each in self.all_logs():
             if each.config.compact or each.is_closed or each.log_dir.is_offline:
                 continue
-            retain = each.delete_old_segments if self._cleaner is None else partial(self._cleaner.retain, each)
+            retain = delete_old_segments if self._cleaner is None else self._cleaner.retain
             try:
-                retain(self._clock.wall_ms())
+                retain(each, self._clock.wall_ms())
             except KafkaStorageError as error:
                 log.warning("Retention of %s stopped: %s", each.topic_partition, error)
             gevent.sleep(0)

@@ -27,7 +27,6 @@ from typing import NoReturn
 from uuid import UUID
 
 from kafka_zk.config.topic import LogConfig
-from kafka_zk.log import retention
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names, partition_metadata
@@ -664,10 +663,6 @@ class UnifiedLog:
         self.update_last_stable_offset()
 
     # Retention
-
-    def delete_old_segments(self, now_ms: int) -> int:
-        """Blocks. Let go what retention does not keep; how many segments went. Raises KafkaStorageError."""
-        return retention.delete_old_segments(self, now_ms)
 
     def remove_oldest(self, chosen: list[LogSegment]) -> int:
         """Blocks if they are synced once more just now. Remove what is still there of `chosen`; how many went.

@@ -16,12 +16,15 @@ from __future__ import annotations
 import logging
 import socket
 import time
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Protocol
 
-from kafka_zk.network.answer_queue import AnswerQueue, State
+from kafka_zk.network.answer_queue import AnswerQueue, Deferred, State
 from kafka_zk.network.errors import CloseConnection, EndOfStream, InvalidFrame, PeerClosed
-from kafka_zk.network.host import ConnectionHost
-from kafka_zk.network.parking import Parking
+from kafka_zk.network.frames import FrameSource
+from kafka_zk.network.parking import Parking, TurnTable
+from kafka_zk.network.parts import Parts
+from kafka_zk.network.request_channel import RequestChannel
 from kafka_zk.network.transport import Transport
 
 REQUESTS_PER_TURN: Final = 8
@@ -34,6 +37,37 @@ TCP_CLOSE: Final = 7
 ANONYMOUS = "User:ANONYMOUS"
 
 log = logging.getLogger("kafka.network.SocketServer")
+
+
+class RequestHandler(Protocol):
+    """What the connection needs from the room above: kafka_zk.api.dispatch."""
+
+    def handle(self, frame: memoryview, connection: Connection) -> Parts | Deferred:
+        """May block. Raises CloseConnection when the request gets no answer but the end of the connection."""
+        ...
+
+
+class ConnectionHost(Protocol):
+    """What a connection uses of its listener."""
+
+    handler: RequestHandler
+    turns: TurnTable
+    requests: RequestChannel
+    reader_for: Callable[[Parking], FrameSource]
+    transport_for: Callable[[socket.socket, Parking], Transport]
+    listener_name: str
+    security_protocol: str
+    log_prefix: str
+    turn_bytes: int
+    """After so many bytes of requests everybody else has a turn."""
+    unsent_limit: int
+    """Behind so many bytes of answers that are not sent no request starts."""
+    incoming_bytes: int
+    outgoing_bytes: int
+    request_count: int
+    flush_count: int
+
+    def connection_closed(self, connection: Connection) -> None: ...
 
 
 class Connection:

@@ -13,6 +13,7 @@ Source      NetworkReceive and Processor in Kafka 3.9; the messages of InvalidRe
 from __future__ import annotations
 
 from struct import Struct
+from typing import Protocol
 
 from kafka_zk.network.errors import InvalidFrame
 
@@ -28,6 +29,23 @@ LARGE_BUFFER_BYTES = 1024 * 1024 + 16 * 1024
 """Room for a batch of the default max.message.bytes and its request."""
 
 _SIZE = Struct(">i")
+
+
+class FrameSource(Protocol):
+    """What a connection reads from: a FrameReader, or one that pays for memory."""
+
+    def room(self) -> memoryview:
+        """May block."""
+        ...
+
+    def received(self, size_bytes: int) -> None: ...
+    def next_frame(self) -> memoryview | None: ...
+    @property
+    def has_frame(self) -> bool: ...
+    def rest(self) -> None: ...
+    def rest_for_bytes(self) -> None: ...
+    def resume(self) -> None: ...
+    def close(self) -> None: ...
 
 
 class BufferPool:

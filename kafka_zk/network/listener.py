@@ -22,9 +22,9 @@ from gevent import socket as cooperative
 from greenlet import greenlet
 
 from kafka_zk.config.endpoints import EndPoint
-from kafka_zk.network.connection import Connection
+from kafka_zk.network.connection import Connection, RequestHandler
 from kafka_zk.network.errors import NetworkError
-from kafka_zk.network.host import FrameSource, RequestHandler
+from kafka_zk.network.frames import FrameSource
 from kafka_zk.network.parking import READ, Parking, TurnTable
 from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRates, IpConnectionRates, TooManyConnections
 from kafka_zk.network.request_channel import RequestChannel

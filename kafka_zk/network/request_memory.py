@@ -32,8 +32,7 @@ from kafka_zk.network.parts import IN_MEMORY
 
 if TYPE_CHECKING:
     from kafka_zk.network.answer_queue import Deferred
-    from kafka_zk.network.connection import Connection
-    from kafka_zk.network.host import RequestHandler
+    from kafka_zk.network.connection import Connection, RequestHandler
     from kafka_zk.network.parts import Parts
     from kafka_zk.network.pending import Pending
 

@@ -22,10 +22,9 @@ from gevent.threadpool import ThreadPool
 
 from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.metrics import MetricsRegistry
-from kafka_zk.network.connection import Connection
+from kafka_zk.network.connection import Connection, RequestHandler
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.frames import BufferPool, FrameReader
-from kafka_zk.network.host import RequestHandler
 from kafka_zk.network.listener import Listener
 from kafka_zk.network.parking import Parking, TurnTable
 from kafka_zk.network.quotas import ConnectionQuotas, ConnectionRate, ConnectionRates, IpConnectionRates

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.windows import RateOfTotal
@@ -20,7 +20,8 @@ from kafka_zk.network.request_memory import RequestMemory
 
 if TYPE_CHECKING:
     from kafka_zk.network.listener import Listener
-    from kafka_zk.network.server import SocketServer
+    from kafka_zk.network.quotas import IpConnectionRates
+    from kafka_zk.network.request_channel import RequestChannel
 
 UNBOUNDED_POOL = 2**63 - 1
 
@@ -37,10 +38,23 @@ _TOTALS: dict[str, Callable[[Listener], int]] = {
 }
 
 
+class Shown(Protocol):
+    """A SocketServer, as far as metrics show it."""
+
+    ip_rates: IpConnectionRates
+    requests: RequestChannel
+    memory: RequestMemory | None
+
+    @property
+    def expired_connections_count(self) -> int: ...
+    def unanswered_count(self) -> int: ...
+    def unsent_bytes(self) -> int: ...
+
+
 class SocketServerMetrics:
     """Made once the listeners of `server` are open."""
 
-    def __init__(self, server: SocketServer, listeners: list[Listener], metrics: MetricsRegistry) -> None:
+    def __init__(self, server: Shown, listeners: list[Listener], metrics: MetricsRegistry) -> None:
         self._metrics = metrics
         self._idle = IdleMeter()
         self._throttle_times: dict[str, Callable[[float], None]] = {}

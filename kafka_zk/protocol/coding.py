@@ -20,8 +20,9 @@ from kafka_zk.protocol.encoder import (
 )
 from kafka_zk.protocol.schema import Struct
 from kafka_zk.protocol.types import Buffer
+from kafka_zk.protocol.value import make_with
 
-__all__ = ["CODEC", "Codec", "PureCodec", "Tally", "compiled_header_reader", "make_by_keywords", "make_codec"]
+__all__ = ["CODEC", "Codec", "PureCodec", "Tally", "compiled_header_reader", "make_codec"]
 
 
 class Codec(Protocol):
@@ -76,9 +77,6 @@ CODEC: Literal["compiled", "pure"]
 make_codec: Callable[[str, Struct, int, bool], Codec]
 """The codec of a struct's version: (name for errors, struct, version, whether it has compact lengths and tags)."""
 
-make_by_keywords: Callable[..., None] | None
-"""Serves the calls of a message class without running its initializer; None where nothing is compiled."""
-
 compiled_header_reader: Callable[[Buffer, int, dict[int, int]], tuple[int, int, int, str, int]] | None
 """The twin of header.read_request_header; None where nothing is compiled."""
 
@@ -88,11 +86,11 @@ try:
 
     CODEC = "compiled"
     make_codec = _codec.Plan
-    make_by_keywords = _codec.make_by_keywords
+    make_with(_codec.make_by_keywords)
     compiled_header_reader = _codec.read_request_header
 except ImportError:
     from kafka_zk.protocol.tally import Tally
 
     CODEC = "pure"
     make_codec = PureCodec
-    compiled_header_reader = make_by_keywords = None
+    compiled_header_reader = None

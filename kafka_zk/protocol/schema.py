@@ -71,7 +71,7 @@ class Struct:
         self.name = name
         self.fields = fields
         self.class_name = class_name or name
-        self.value_class: type[Value] = make_value_class(self)
+        self.value_class: type[Value] = make_value_class(self.class_name, name, fields)
 
     def __repr__(self) -> str:
         return f"Struct({self.name}: {', '.join(field.name for field in self.fields)})"
@@ -125,6 +125,15 @@ class Field:
     def is_nullable(self) -> bool:
         """Whether None is possible in any version."""
         return self.nullable.low <= self.nullable.high or self.type is RECORDS or self.default_is_none
+
+    @property
+    def is_list(self) -> bool:
+        return isinstance(self.type, Array)
+
+    @property
+    def made_of(self) -> type[Value] | None:
+        """The class of a field that is a struct; None for lists of them, and for all others."""
+        return self.type.value_class if isinstance(self.type, Struct) else None
 
     @property
     def default_is_none(self) -> bool:

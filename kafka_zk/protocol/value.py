@@ -6,10 +6,24 @@ Invariants  Every slot is always set. A default list or struct is a new one for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, cast
 
-if TYPE_CHECKING:
-    from kafka_zk.protocol.schema import Struct
+
+class Declared(Protocol):
+    """A Field of a declaration, as far as a class needs it."""
+
+    name: str
+
+    @property
+    def default(self) -> Any: ...
+    @property
+    def has_fresh_default(self) -> bool: ...
+    @property
+    def is_list(self) -> bool: ...
+    @property
+    def made_of(self) -> type[Value] | None: ...
+
 
 SHOWN_ELEMENTS, SHOWN_CHARACTERS = 20, 1_000
 
@@ -42,7 +56,8 @@ def _shown(value: Any) -> str:
     return repr(value)
 
 
-_STRUCTS: dict[type, Struct] = {}
+_compiled_maker: Callable[..., None] | None = None
+_FIELDS: dict[type, Sequence[Declared]] = {}
 _LISTS: dict[type, tuple[str, ...]] = {}
 
 
@@ -50,48 +65,51 @@ def list_fields(value_class: type) -> tuple[str, ...]:
     """The fields of a message class that hold lists; none of any other class."""
     names = _LISTS.get(value_class)
     if names is None:
-        from kafka_zk.protocol.schema import Array
-
-        struct = _STRUCTS.get(value_class)
-        fields = () if struct is None else struct.fields
-        names = _LISTS[value_class] = tuple(field.name for field in fields if isinstance(field.type, Array))
+        names = _LISTS[value_class] = tuple(field.name for field in _FIELDS.get(value_class, ()) if field.is_list)
     return names
 
 
-def make_value_class(struct: Struct) -> type[Value]:
-    """The class of `struct`. Its initializer is made with the first object, so that importing costs little."""
+def make_with(compiled_maker: Callable[..., None] | None) -> None:
+    """Have calls of message classes served by the compiled module; `coding` says so when there is one."""
+    global _compiled_maker
+    _compiled_maker = compiled_maker
+
+
+def make_value_class(class_name: str, kafkas_name: str, declared: Sequence[Declared]) -> type[Value]:
+    """The class of a struct with these fields.
+
+    Its initializer is made with the first object, so that importing costs little.
+    """
 
     def first_init(self: Any, **fields: Any) -> None:
-        from kafka_zk.protocol.coding import make_by_keywords
-
-        value_class.__init__ = compile_init(struct)
-        if make_by_keywords is not None:
-            make_by_keywords(
+        value_class.__init__ = compile_init(declared)
+        if _compiled_maker is not None:
+            _compiled_maker(
                 value_class,
-                tuple(field.name for field in struct.fields),
-                tuple(ABSENT if field.has_fresh_default else field.default for field in struct.fields),
-                tuple(field.struct.value_class if field.type is field.struct else None for field in struct.fields),
+                tuple(field.name for field in declared),
+                tuple(ABSENT if field.has_fresh_default else field.default for field in declared),
+                tuple(field.made_of for field in declared),
             )
         value_class.__init__(self, **fields)
 
     namespace = {
-        "__slots__": tuple(field.name for field in struct.fields),
+        "__slots__": tuple(field.name for field in declared),
         "__init__": first_init,
-        "__doc__": f"Kafka's {struct.name}.",
+        "__doc__": f"Kafka's {kafkas_name}.",
     }
-    value_class: Any = type(struct.class_name, (Value,), namespace)
-    _STRUCTS[value_class] = struct
+    value_class: Any = type(class_name, (Value,), namespace)
+    _FIELDS[value_class] = declared
     return cast(type[Value], value_class)
 
 
-def compile_init(struct: Struct) -> Any:
+def compile_init(declared: Sequence[Declared]) -> Any:
     """The initializer in Python: what makes objects where nothing is compiled, and the first object everywhere."""
     names: dict[str, Any] = {"absent": ABSENT}
     parameters, lines = [], []
-    for index, field in enumerate(struct.fields):
+    for index, field in enumerate(declared):
         if field.has_fresh_default:
-            inner = field.struct if field.type is field.struct else None
-            names[f"new_{index}"] = list if inner is None else inner.value_class
+            inner = field.made_of
+            names[f"new_{index}"] = inner or list
             parameters.append(f"{field.name}=absent")
             fresh = f"new_{index}()" if inner is not None else "[]"
             lines.append(f"    self.{field.name} = {fresh} if {field.name} is absent else {field.name}")

@@ -28,12 +28,12 @@ from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafka_zk.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.replication.following.fetchers import Connect, FetcherManager
-from kafka_zk.replication.gauges import register_gauges
 from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.leadership import Leadership, LeadershipListener, StopListener
 from kafka_zk.replication.leading.isr_changes import ControllerRequests, IsrChanges
 from kafka_zk.replication.leading.isr_proposals import shrink_if_due
 from kafka_zk.replication.log_dir_moves import LogDirMoves, moved_bytes_per_second
+from kafka_zk.replication.metrics import register_gauges
 from kafka_zk.replication.orders import StopOrder, tell
 from kafka_zk.replication.partition import Partition, PartitionSurroundings
 from kafka_zk.replication.purgatory import Purgatory
@@ -173,7 +173,14 @@ class ReplicaManager:
             count_at_once=config.num_replica_alter_log_dirs_threads,
             bytes_per_second=lambda: moved_bytes_per_second(config),
         )
-        register_gauges(metrics, self)
+        register_gauges(
+            metrics,
+            hosted=self.hosted,
+            log_manager=self.log_manager,
+            purgatories=(self.delayed_produces, self.delayed_fetches, self.delayed_delete_records),
+            moves=self.moves,
+            sessions=self.fetch_sessions,
+        )
 
     # --- life ----------------------------------------------------------------------------------------------------
 

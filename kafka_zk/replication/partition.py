@@ -32,7 +32,7 @@ from kafka_zk.replication.leading.appends import Appends
 from kafka_zk.replication.leading.follower_state import FollowerState
 from kafka_zk.replication.leading.high_watermark import next_high_watermark
 from kafka_zk.replication.leading.isr import Isr, effective_min_isr
-from kafka_zk.replication.leading.isr_proposals import IsrChange, expand_if_caught_up
+from kafka_zk.replication.leading.isr_change import IsrChange
 
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import AppendInfo, UnifiedLog
@@ -354,25 +354,6 @@ class Partition:
         if follower is None:
             raise NotLeaderOrFollower if current_leader_epoch < 0 else UnknownLeaderEpoch
         return follower
-
-    def follower_fetched(
-        self, follower: FollowerState, *, fetch_offset: int, log_start_offset: int, leader_end_offset: int
-    ) -> None:
-        """A follower of the current epoch asked for `fetch_offset`; `leader_end_offset` was taken before the read."""
-        around = self.around
-        now_ms = around.clock.monotonic_ms()
-        end_offset_before = follower.log_end_offset
-        start_offset_before = follower.log_start_offset
-        follower.fetched(
-            fetch_offset=fetch_offset,
-            log_start_offset=log_start_offset,
-            leader_end_offset=leader_end_offset,
-            now_ms=now_ms,
-        )
-        expand_if_caught_up(self, follower)
-        moved = follower.log_end_offset != end_offset_before and self.maybe_advance_high_watermark()
-        if moved or follower.log_start_offset != start_offset_before:
-            around.wake(self)
 
     def low_watermark(self) -> int:
         """The lowest log start offset of this leader and its followers on live brokers."""

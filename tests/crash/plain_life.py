@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import gevent
 
+from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.record.batch import read_header
 from kafka_zk.record.compression import Codec
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
@@ -157,7 +158,7 @@ class Run(Life):
         self._say("retention")
         before = self.history.start
         self.history.start = 1 << 62
-        self._log.delete_old_segments(self.clock.wall_ms())
+        delete_old_segments(self._log, self.clock.wall_ms())
         self.history.start = max(before, self._log.log_start_offset)
 
     def flush(self) -> None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from kafka_zk.admin.client_quotas import alter_client_quotas
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.own_words import own_words
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.walk import per_item
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import BrokerError

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.cluster.asking_the_controller import ask, known_and_unknown
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import PARTITIONS, Each, Form, Text
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.walk import per_item
 from kafka_zk.controller.decisions.reassignment import planned_assignment
 from kafka_zk.controller.events import ApiPartitionReassignment

@@ -7,9 +7,9 @@ Source      KafkaApis.handleAlterReplicaLogDirsRequest, ReplicaManager.alterRepl
 from __future__ import annotations
 
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, NotLeaderOrFollower, error_code_for
 from kafka_zk.protocol.messages.alter_replica_log_dirs import (

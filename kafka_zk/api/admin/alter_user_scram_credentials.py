@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from kafka_zk.admin.scram_credentials import Deletion, Upsertion, alter_credentials
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.giving_way import in_turns, let_go
 from kafka_zk.protocol.errors import BrokerError, NotController
 from kafka_zk.protocol.messages.alter_user_scram_credentials import (

@@ -15,8 +15,8 @@ from typing import Protocol, TypeVar
 from kafka_zk.admin.config_rules import Change, ConfigResourceType, check_changes
 from kafka_zk.api.admin.config_authorization import authorize_configs
 from kafka_zk.api.authorization import Operation
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.own_words import own_words
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.walk import IN_WORDS, per_item
 from kafka_zk.giving_way import in_turns, let_go
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRequest

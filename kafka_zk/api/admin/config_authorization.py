@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kafka_zk.admin.config_rules import ConfigResourceType
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.context import RequestContext
+from kafka_zk.api.request_context import RequestContext
 
 
 def authorize_configs(ctx: RequestContext, operation: Operation, kind: int, name: str) -> None:

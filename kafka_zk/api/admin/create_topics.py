@@ -11,10 +11,11 @@ from collections import Counter
 from kafka_zk.admin.topic_rules import CLUSTER_METADATA_TOPIC
 from kafka_zk.admin.topics import CreatedTopic, NewTopic
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
-from kafka_zk.api.context import RequestContext
+from kafka_zk.api.charge import Charge
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.own_words import own_words
-from kafka_zk.api.registry import Charge, api
+from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.api.walk import per_item
 from kafka_zk.giving_way import in_turns

@@ -8,9 +8,9 @@ from __future__ import annotations
 from kafka_zk.admin.client_quotas import describe_client_quotas
 from kafka_zk.admin.quota_entities import ANYTHING, Anything, QuotaFilter, names_of
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Form, Text
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.messages.describe_client_quotas import (

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from kafka_zk.admin.configs import ConfigResourceType
 from kafka_zk.api.admin.config_authorization import authorize_configs
 from kafka_zk.api.authorization import Operation
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.walk import per_distinct
 from kafka_zk.config.describe import ConfigEntry, ConfigSource
 from kafka_zk.giving_way import in_turns

@@ -10,9 +10,9 @@ import logging
 from collections.abc import Iterable
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Form
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.giving_way import in_turns
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.unified_log import UnifiedLog

@@ -10,9 +10,9 @@ from operator import attrgetter
 
 from kafka_zk.admin.topic_rules import check_name
 from kafka_zk.api.authorization import Operation, ResourceType
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form, each_topic
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.walk import per_partition
 from kafka_zk.protocol.errors import (
     BrokerError,

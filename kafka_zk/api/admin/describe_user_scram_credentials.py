@@ -9,9 +9,9 @@ from typing import Final
 
 from kafka_zk.admin.scram_credentials import describe_everybody, describe_users
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.walk import IN_WORDS
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.messages.describe_user_scram_credentials import (

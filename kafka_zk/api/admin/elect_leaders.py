@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.cluster.asking_the_controller import MANY
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.late_answers import then_apart
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.controller.events import ElectionType, ReplicaLeaderElection
 from kafka_zk.giving_way import in_turns
 from kafka_zk.network.pending import Pending

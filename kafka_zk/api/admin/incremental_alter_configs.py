@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from kafka_zk.admin.config_rules import Change
 from kafka_zk.api.admin.altered_resources import Resource, alter_all
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS_REQUEST,

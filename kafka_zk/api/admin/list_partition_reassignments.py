@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.cluster.asking_the_controller import ask, known_and_unknown
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form, Text, each_topic
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.controller.decisions.assignment import ReplicaAssignment
 from kafka_zk.controller.events import ListPartitionReassignments
 from kafka_zk.giving_way import in_turns

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.cluster.asking_the_controller import ask
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.controller.events import AllocateProducerIds
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.messages.allocate_producer_ids import (

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import REGISTRY, ApiRegistry, api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.api_versions import (
     API_VERSIONS_REQUEST,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.late_answers import then_apart
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.controller.events import Event
 from kafka_zk.giving_way import in_turns
 from kafka_zk.network.pending import Pending

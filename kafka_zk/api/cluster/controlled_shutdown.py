@@ -6,9 +6,10 @@ Source      KafkaApis.handleControlledShutdownRequest; KIP-380 (the broker epoch
 from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
+from kafka_zk.api.charge import Charge
 from kafka_zk.api.cluster.asking_the_controller import ask
-from kafka_zk.api.context import RequestContext
-from kafka_zk.api.registry import Charge, api
+from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.controller.events import ControlledShutdown
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.messages.controlled_shutdown import (

@@ -6,9 +6,9 @@ Source      KafkaApis.handleDescribeCluster.
 from __future__ import annotations
 
 from kafka_zk.api.authorization import CLUSTER_NAME, NOT_REQUESTED, Operation, ResourceType, authorized_operations
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Form, Text
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.describe_cluster import (

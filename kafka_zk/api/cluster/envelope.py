@@ -5,8 +5,8 @@ Source      KafkaApis.handleEnvelope (its branch without forwarding).
 
 from __future__ import annotations
 
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.network.errors import CloseConnection
 from kafka_zk.protocol.messages.envelope import (
     ENVELOPE_REQUEST,

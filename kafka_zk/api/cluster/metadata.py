@@ -16,9 +16,9 @@ from kafka_zk.api.authorization import (
     authorize,
     authorized_operations,
 )
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.giving_way import in_turns
 from kafka_zk.metadata.snapshot import PartitionState, TopicState

@@ -7,7 +7,7 @@ Source      Kafka 3.9 KafkaApis.isBrokerEpochStale; KIP-380 (rule 4).
 from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.context import RequestContext
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.protocol.errors import StaleBrokerEpoch
 
 NO_BROKER_EPOCH = -1

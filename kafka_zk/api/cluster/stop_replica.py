@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafka_zk.api.charge import Charge
 from kafka_zk.api.cluster.orders import check_order
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form
-from kafka_zk.api.registry import Charge, api
+from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import StaleBrokerEpoch, StaleControllerEpoch
 from kafka_zk.protocol.messages.stop_replica import (

@@ -5,9 +5,10 @@ Source      Kafka 3.9 KafkaApis.handleUpdateMetadataRequest.
 
 from __future__ import annotations
 
+from kafka_zk.api.charge import Charge
 from kafka_zk.api.cluster.orders import check_order
-from kafka_zk.api.context import RequestContext
-from kafka_zk.api.registry import Charge, api
+from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.update_metadata import (
     UPDATE_METADATA_REQUEST,

@@ -6,7 +6,7 @@ Source      Kafka 3.9 KafkaApis.getCurrentLeader; Produce v10+, Fetch v16+.
 
 from __future__ import annotations
 
-from kafka_zk.api.context import RequestContext
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.metadata.snapshot import Node
 
 

@@ -6,10 +6,10 @@ Source      Kafka 3.9 KafkaApis.handleDeleteRecordsRequest, ReplicaManager.delet
 from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form, each_topic
 from kafka_zk.api.late_answers import then_apart
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.giving_way import in_turns
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, TopicAuthorizationFailed, UnknownTopicOrPartition

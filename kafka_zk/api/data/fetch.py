@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
-from kafka_zk.api.context import RequestContext
+from kafka_zk.api.charge import Charge
 from kafka_zk.api.data.current_leaders import CurrentLeaders
 from kafka_zk.api.data.old_fetchers import ZSTD_FROM, answer_old_fetcher
 from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.late_answers import when_settled
-from kafka_zk.api.registry import Charge, api
+from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.giving_way import in_turns
 from kafka_zk.network.parts import part_size
 from kafka_zk.network.pending import Pending

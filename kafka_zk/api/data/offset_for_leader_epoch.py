@@ -8,9 +8,9 @@ from __future__ import annotations
 from operator import attrgetter
 
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form, each_topic
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.walk import per_partition
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
 from kafka_zk.protocol.messages.offset_for_leader_epoch import (

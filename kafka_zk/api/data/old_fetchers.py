@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import gevent
 
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.late_answers import when_settled
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.giving_way import InTurns, in_turns
 from kafka_zk.log.down_converter import Converted, Stored
 from kafka_zk.network.pending import Pending

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from kafka_zk.api.authorization import Operation, ResourceType
-from kafka_zk.api.context import RequestContext
+from kafka_zk.api.charge import Charge
 from kafka_zk.api.data.current_leaders import CurrentLeaders
 from kafka_zk.api.data.produced_records import NO_TRANSACTIONS, NoBatchAtAll, one_batch
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.late_answers import then_apart
-from kafka_zk.api.registry import Charge, api
+from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.giving_way import give_way
 from kafka_zk.log.unified_log import AppendInfo
 from kafka_zk.network.errors import CloseConnection

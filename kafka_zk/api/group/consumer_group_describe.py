@@ -5,9 +5,9 @@ Source      KafkaApis.handleConsumerGroupDescribe (its branch without the new co
 
 from __future__ import annotations
 
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.protocol.errors import UnsupportedVersion
 from kafka_zk.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE_REQUEST,

@@ -5,8 +5,8 @@ Source      KafkaApis.handleConsumerGroupHeartbeat (its branch without the new c
 
 from __future__ import annotations
 
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.protocol.errors import UnsupportedVersion
 from kafka_zk.protocol.messages.consumer_group_heartbeat import (
     CONSUMER_GROUP_HEARTBEAT_REQUEST,

@@ -6,9 +6,9 @@ Source      KafkaApis.handleDeleteGroupsRequest.
 from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.delete_groups import (

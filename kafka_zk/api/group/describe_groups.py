@@ -7,9 +7,9 @@ Source      KafkaApis.handleDescribeGroupsRequest, GroupCoordinatorAdapter.descr
 from __future__ import annotations
 
 from kafka_zk.api.authorization import NOT_REQUESTED, Operation, ResourceType, authorize, authorized_operations
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.walk import per_distinct
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
 from kafka_zk.protocol.messages.describe_groups import (

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.throttling import mutation_quota
 from kafka_zk.api.walk import per_distinct
 from kafka_zk.metadata.snapshot import Node

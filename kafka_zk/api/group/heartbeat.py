@@ -6,8 +6,8 @@ Source      KafkaApis.handleHeartbeatRequest.
 from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.protocol.messages.heartbeat import (
     HEARTBEAT_REQUEST,
     HEARTBEAT_RESPONSE,

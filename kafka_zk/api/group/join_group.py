@@ -7,9 +7,9 @@ Source      KafkaApis.handleJoinGroupRequest, JoinGroupRequest, JoinGroupRespons
 from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Form
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.coordinator.group.decisions.actions import JoinResult
 from kafka_zk.coordinator.group.decisions.joining import Join
 from kafka_zk.network.pending import Pending

@@ -7,8 +7,8 @@ Source      KafkaApis.handleLeaveGroupRequest, LeaveGroupRequest.members, LeaveG
 from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.coordinator.group.coordinator import Leaver
 from kafka_zk.giving_way import in_turns, let_go
 from kafka_zk.protocol.errors import ErrorCode

@@ -7,8 +7,8 @@ Source      KafkaApis.handleListGroupsRequest.
 from __future__ import annotations
 
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.coordinator.group.decisions.describing import CLASSIC
 from kafka_zk.coordinator.group.decisions.states import GroupState
 from kafka_zk.giving_way import in_turns

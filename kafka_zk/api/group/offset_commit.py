@@ -7,11 +7,11 @@ Source      KafkaApis.handleOffsetCommitRequest, GroupCoordinatorAdapter.commitO
 from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import PARTITIONS, Form, each_topic
 from kafka_zk.api.group import zookeeper_offsets
 from kafka_zk.api.group.refusals import Lines, answered, sort_out
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.offset_store import CommitCodes
 from kafka_zk.network.pending import Pending

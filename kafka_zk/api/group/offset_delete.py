@@ -6,9 +6,9 @@ Source      KafkaApis.handleOffsetDeleteRequest, OffsetDeleteResponse.Builder.me
 from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.group.refusals import answered, sort_out
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.offset_delete import (
     OFFSET_DELETE_REQUEST,

@@ -13,10 +13,10 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from kafka_zk.api.authorization import Operation, ResourceType
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Each, Form
 from kafka_zk.api.group import zookeeper_offsets
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.walk import per_distinct
 from kafka_zk.coordinator.group.decisions.offsets import NO_LEADER_EPOCH
 from kafka_zk.coordinator.group.offset_store import FetchedOffset

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 from kafka_zk.api.authorization import Operation, ResourceType
-from kafka_zk.api.context import RequestContext
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.giving_way import give_way, in_turns, let_go
 from kafka_zk.metadata.snapshot import Snapshot
 from kafka_zk.protocol.errors import ErrorCode

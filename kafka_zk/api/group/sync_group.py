@@ -7,8 +7,8 @@ Source      KafkaApis.handleSyncGroupRequest.
 from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.coordinator.group.decisions.actions import SyncResult
 from kafka_zk.coordinator.group.decisions.syncing import Sync
 from kafka_zk.giving_way import in_turns

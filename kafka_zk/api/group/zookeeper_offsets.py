@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafka_zk.api.context import RequestContext
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, UnknownServerError
 from kafka_zk.protocol.messages.offset_commit import OffsetCommitRequestPartition
 from kafka_zk.protocol.types import TopicPartition

@@ -8,9 +8,9 @@ Source      TransactionCoordinator.handleInitProducerId (its branch without a tr
 from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
-from kafka_zk.api.context import RequestContext
 from kafka_zk.api.error_form import Form
 from kafka_zk.api.registry import api
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRequest, TransactionalIdAuthorizationFailed
 from kafka_zk.protocol.messages.init_producer_id import (
     INIT_PRODUCER_ID_REQUEST,

@@ -35,8 +35,8 @@ from kafka_zk.coordinator.group.decisions.membership import delete, heartbeat, l
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.decisions.records import REMEMBERED_LENGTH
 from kafka_zk.coordinator.group.decisions.syncing import Sync, sync_group
-from kafka_zk.coordinator.group.gauges import GroupMeasures, register_gauges, register_timers
 from kafka_zk.coordinator.group.manager import GroupManager
+from kafka_zk.coordinator.group.metrics import GroupMetrics, register_gauges, register_timers
 from kafka_zk.coordinator.group.offset_store import CommitCodes, Committer, FetchedOffset, OffsetStore
 from kafka_zk.coordinator.group.performer import Performer, Spawn
 from kafka_zk.coordinator.group.placement import partition_for
@@ -98,7 +98,7 @@ class GroupCoordinator:
         self._partition_for = lru_cache(REMEMBERED_GROUPS)(partition_for)
         self._new_uuid = new_uuid
         self._is_active = False
-        self._measures = GroupMeasures(metrics)
+        self._measures = GroupMetrics(metrics)
         self._log = OffsetsLog(
             replica_manager,
             clock,
@@ -137,7 +137,7 @@ class GroupCoordinator:
             measures=self._measures,
             metadata_max_length=config.offset_metadata_max_bytes,
         )
-        register_gauges(metrics, self._manager)
+        register_gauges(metrics, self._manager.groups)
         register_timers(metrics, self._performer.timers)
 
     # --- life --------------------------------------------------------------------------------------------------------

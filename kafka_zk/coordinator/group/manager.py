@@ -27,8 +27,8 @@ from kafka_zk.coordinator.group.decisions.offsets import Removed
 from kafka_zk.coordinator.group.decisions.open_transactions import OpenTransactions
 from kafka_zk.coordinator.group.decisions.records import group_key, offset_key
 from kafka_zk.coordinator.group.decisions.replay import LogReplay
-from kafka_zk.coordinator.group.gauges import GroupMeasures
 from kafka_zk.coordinator.group.gone_topics import GoneTopics, Loaded
+from kafka_zk.coordinator.group.metrics import GroupMetrics
 from kafka_zk.coordinator.group.ownership import Load, Ownership
 from kafka_zk.coordinator.group.performer import Performer
 from kafka_zk.coordinator.group.store import OffsetsLog
@@ -72,7 +72,7 @@ class GroupManager:
         gone_topics: Callable[[Collection[str]], Collection[str]],
         retention_ms: int,
         check_interval_ms: int,
-        measures: GroupMeasures,
+        measures: GroupMetrics,
     ) -> None:
         self.groups: dict[str, Group] = {}
         self.ownership = Ownership()

@@ -19,8 +19,8 @@ from kafka_zk.coordinator.group.decisions.membership import check_commit
 from kafka_zk.coordinator.group.decisions.offset_deletion import may_delete_offsets
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.decisions.records import offset_key, offset_value
-from kafka_zk.coordinator.group.gauges import GroupMeasures
 from kafka_zk.coordinator.group.manager import GroupManager
+from kafka_zk.coordinator.group.metrics import GroupMetrics
 from kafka_zk.coordinator.group.performer import Performer
 from kafka_zk.coordinator.group.store import NO_PRODUCER, OffsetsLog, Producer
 from kafka_zk.network.pending import Pending
@@ -62,7 +62,7 @@ class OffsetStore:
         manager: GroupManager,
         performer: Performer,
         log: OffsetsLog,
-        measures: GroupMeasures,
+        measures: GroupMetrics,
         metadata_max_length: int,
     ) -> None:
         self._manager = manager

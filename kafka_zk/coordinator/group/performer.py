@@ -31,7 +31,7 @@ from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.membership import on_timer
 from kafka_zk.coordinator.group.decisions.records import group_key
 from kafka_zk.coordinator.group.decisions.syncing import on_group_stored
-from kafka_zk.coordinator.group.gauges import GroupMeasures
+from kafka_zk.coordinator.group.metrics import GroupMetrics
 from kafka_zk.coordinator.group.store import Done, KeyAndValue
 from kafka_zk.coordinator.group.timers import GroupTimers
 from kafka_zk.protocol.errors import ErrorCode
@@ -66,7 +66,7 @@ class Performer:
         log: RecordLog,
         partition_of: Callable[[str], int],
         spawn: Spawn,
-        measures: GroupMeasures,
+        measures: GroupMetrics,
     ) -> None:
         self._clock = clock
         self.rules = rules

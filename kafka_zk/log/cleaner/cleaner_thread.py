@@ -24,6 +24,7 @@ from kafka_zk.log.cleaner.states import CannotChoose, CleanerStates, LogToClean
 from kafka_zk.log.cleaner.stats import CleanerStats
 from kafka_zk.log.cleaner.throttle import Throttle
 from kafka_zk.log.helper.process import Helper, HelperFailed
+from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.supervision import caught, spawn_for_life
@@ -141,7 +142,7 @@ class CleanerThread:
             for log in deletable:
                 if self._stopping.is_set():
                     return
-                self._guarded(log, log.delete_old_segments, self._clock.wall_ms())
+                self._guarded(log, delete_old_segments, log, self._clock.wall_ms())
                 gevent.sleep(0)
         finally:
             self._states.done(deletable)

@@ -22,6 +22,7 @@ from kafka_zk.log.cleaner.throttle import Throttle
 from kafka_zk.log.directory.data_dir import DataDir
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.helper.process import Helper, HelperProcess
+from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.protocol.types import TopicPartition
@@ -84,7 +85,7 @@ class LogCleaner:
         the next time will do. Raises KafkaStorageError."""
         if self._states.take(log):
             try:
-                log.delete_old_segments(now_ms)
+                delete_old_segments(log, now_ms)
             finally:
                 self._states.done([log])
 

@@ -1,4 +1,4 @@
-"""Removing segments: out of sight at once, off the disk later.
+"""Files that go: out of sight at once, off the disk later.
 
 Role        Acts: renames on the loop, unlinks in a pool after file.delete.delay.ms.
 Invariants  A file's name says that it is deleted before anybody is told so; what a crash leaves is unlinked at the next
@@ -11,30 +11,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.files import names
-from kafka_zk.log.segments.segment import LogSegment
-
-if TYPE_CHECKING:
-    from kafka_zk.log.unified_log import UnifiedLog
-
-
-def remove_segments(log: UnifiedLog, segments: list[LogSegment]) -> None:
-    """Take segments out of the log; delete their files and snapshots, in time. Raises OSError.
-
-    The caller has waited for flushes: nobody syncs the files that are closed here.
-    """
-    if not segments:
-        return
-    log.reader.forget_positions()
-    renamed: list[Path] = []
-    for segment in segments:
-        log.segments.remove(segment)
-        segment.close_files()
-        renamed += mark_deleted([*segment.paths(), log.producers.path(segment.base_offset)], log.log_dir)
-    unlink_later(renamed, log.log_dir, log.config.file_delete_delay_ms)
 
 
 def mark_deleted(paths: Iterable[Path], log_dir: LogDirectory) -> list[Path]:

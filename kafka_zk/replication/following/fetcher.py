@@ -36,7 +36,7 @@ from kafka_zk.replication.following.fetch_state import (
     reaction_to,
     truncation_for,
 )
-from kafka_zk.replication.following.fetcher_measures import FetcherMeasures
+from kafka_zk.replication.following.fetcher_metrics import FetcherMetrics
 from kafka_zk.replication.following.follower_session import Asked, FollowerSession, SessionRequest
 from kafka_zk.replication.following.leader_endpoint import LeaderEndpoint, partitions_of
 from kafka_zk.replication.partition import Partition
@@ -65,7 +65,7 @@ class Followed:
 
 
 class Fetcher:
-    """`measures` counts what was fetched; `wake(partition)` tells consumers that read from this follower."""
+    """`metrics` counts what was fetched; `wake(partition)` tells consumers that read from this follower."""
 
     def __init__(
         self,
@@ -74,14 +74,14 @@ class Fetcher:
         name: str,
         clock: Clock,
         backoff_ms: int,
-        measures: FetcherMeasures,
+        metrics: FetcherMetrics,
         wake: Callable[[Partition], None],
     ) -> None:
         self.name = name
         self._endpoint = endpoint
         self._clock = clock
         self._backoff_ms = backoff_ms
-        self.measures = measures
+        self.metrics = metrics
         self._wake = wake
         self._followed: dict[TopicPartition, Followed] = {}
         self.failed: set[TopicPartition] = set()
@@ -209,7 +209,7 @@ class Fetcher:
         """Blocks. One request and what follows from its answer. Raises NetworkError."""
         request: SessionRequest = self._session.next_request(ready)
         response = self._endpoint.fetch(request)
-        self.measures.on_answer(1)
+        self.metrics.on_answer(1)
         if response.error_code != ErrorCode.NONE:
             code = ErrorCode(response.error_code)
             log_lines.info(
@@ -280,7 +280,7 @@ class Fetcher:
             info = followed.partition.append_as_follower(records, state.leader_epoch)
             if info.last_offset >= 0:
                 next_offset, last_epoch = info.last_offset + 1, log.latest_epoch
-            self.measures.on_replicated(len(records), is_joining=followed.partition.is_joining)
+            self.metrics.on_replicated(len(records), is_joining=followed.partition.is_joining)
         before = log.high_watermark
         log.update_high_watermark(data.high_watermark)
         if log.log_start_offset < data.log_start_offset <= log.high_watermark:

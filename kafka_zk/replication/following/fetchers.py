@@ -19,7 +19,7 @@ from kafka_zk.metrics.topic_metrics import BrokerTopicStats
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.replication.following.fetch_state import fetcher_id
 from kafka_zk.replication.following.fetcher import Fetcher
-from kafka_zk.replication.following.fetcher_measures import FetcherMeasures, register_fetchers, thread_name
+from kafka_zk.replication.following.fetcher_metrics import FetcherMetrics, register_fetchers, thread_name
 from kafka_zk.replication.following.leader_endpoint import Connect, LeaderEndpoint
 from kafka_zk.replication.partition import Partition
 
@@ -152,7 +152,7 @@ class FetcherManager:
                 name=f"ReplicaFetcher replicaId={self._broker_id}, leaderId={leader_id}, fetcherId={number}",
                 clock=self._clock,
                 backoff_ms=self._config.replica_fetch_backoff_ms,
-                measures=FetcherMeasures(
+                metrics=FetcherMetrics(
                     self._metrics, self._topic_stats, client_id=thread_name(leader_id, number), leader=node
                 ),
                 wake=self._wake,
@@ -165,4 +165,4 @@ class FetcherManager:
 def _end(fetcher: Fetcher) -> None:
     """Blocks."""
     fetcher.stop()
-    fetcher.measures.forget()
+    fetcher.metrics.forget()

@@ -32,13 +32,8 @@ from kafka_zk.protocol.messages.alter_partition import (
     RequestTopicData,
 )
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
-from kafka_zk.replication.leading.isr_proposals import (
-    CommittedIsr,
-    IsrChange,
-    advance_and_wake,
-    is_still_proposed,
-    take_answer,
-)
+from kafka_zk.replication.leading.isr_change import CommittedIsr, IsrChange
+from kafka_zk.replication.leading.isr_proposals import advance_and_wake, is_still_proposed, take_answer
 from kafka_zk.replication.partition import Partition
 from kafka_zk.supervision import caught
 

@@ -1,4 +1,4 @@
-"""How a leader changes its ISR: propose, and take in what the controller says.
+"""How a leader changes its ISR: a follower's fetch moves it on, the leader proposes, the controller answers.
 
 Role        Functions over a Partition that leads; the rules of joining and leaving are in isr.py.
 Invariants  Every change goes through the controller. Its answer counts only if neither leadership nor the proposal
@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
-from uuid import UUID
 
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
-from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+from kafka_zk.protocol.types import NULL_UUID
 from kafka_zk.replication.leading.follower_state import FollowerState
 from kafka_zk.replication.leading.isr import may_join, without_laggards
-
-if TYPE_CHECKING:
-    from kafka_zk.replication.partition import Partition
+from kafka_zk.replication.leading.isr_change import CommittedIsr, IsrChange
+from kafka_zk.replication.partition import Partition
 
 log_lines = logging.getLogger("kafka.cluster.Partition")
 
@@ -38,24 +35,6 @@ _OUTDATED = (
     ErrorCode.INVALID_REQUEST,
     ErrorCode.NEW_LEADER_ELECTED,
 )
-
-
-class IsrChange(NamedTuple):
-    """An ISR that a leader asks the controller for. `partition_epoch`: the version of the state it is based on."""
-
-    topic_partition: TopicPartition
-    topic_id: UUID
-    leader_epoch: int
-    partition_epoch: int
-    members: tuple[int, ...]
-
-
-class CommittedIsr(NamedTuple):
-    """The controller's answer to an IsrChange."""
-
-    leader_epoch: int
-    partition_epoch: int
-    members: tuple[int, ...]
 
 
 def shrink_if_due(partition: Partition) -> None:
@@ -94,6 +73,30 @@ def advance_and_wake(partition: Partition) -> None:
     """Look at the high watermark again: something other than a fetch may have ended what it waited for."""
     if partition.is_leader and partition.log is not None and partition.maybe_advance_high_watermark():
         partition.around.wake(partition)
+
+
+def follower_fetched(
+    partition: Partition,
+    follower: FollowerState,
+    *,
+    fetch_offset: int,
+    log_start_offset: int,
+    leader_end_offset: int,
+) -> None:
+    """A follower of the current epoch asked for `fetch_offset`; `leader_end_offset` was taken before the read."""
+    around = partition.around
+    end_offset_before = follower.log_end_offset
+    start_offset_before = follower.log_start_offset
+    follower.fetched(
+        fetch_offset=fetch_offset,
+        log_start_offset=log_start_offset,
+        leader_end_offset=leader_end_offset,
+        now_ms=around.clock.monotonic_ms(),
+    )
+    expand_if_caught_up(partition, follower)
+    moved = follower.log_end_offset != end_offset_before and partition.maybe_advance_high_watermark()
+    if moved or follower.log_start_offset != start_offset_before:
+        around.wake(partition)
 
 
 def expand_if_caught_up(partition: Partition, follower: FollowerState) -> None:

@@ -21,6 +21,7 @@ from kafka_zk.protocol.errors import (
     UnsupportedVersion,
 )
 from kafka_zk.record.batch import HEADER_SIZE_UP_TO_MAGIC, batch_size
+from kafka_zk.replication.leading.isr_proposals import follower_fetched
 from kafka_zk.replication.partition import NO_EPOCH, Partition
 from kafka_zk.replication.serving.delayed_fetch import ANSWER_NOW
 from kafka_zk.replication.serving.records_view import (
@@ -158,7 +159,8 @@ def note_follower_fetch(
 ) -> None:
     """Let a follower's fetch count as progress, unless its history diverges."""
     if answer.diverging_epoch is None:
-        partition.follower_fetched(
+        follower_fetched(
+            partition,
             partition.follower(params.replica_id, wanted.current_leader_epoch),
             fetch_offset=wanted.fetch_offset,
             log_start_offset=wanted.log_start_offset,

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING
 
 from kafka_zk.record.timestamp_type import TimestampType
 from kafka_zk.tools.console_consumer.value_texts import NotFound, text_maker
-from kafka_zk.tools.java_output import JavaError, log_error, stack_trace
+from kafka_zk.tools.java_output import log_error, stack_trace
 
 if TYPE_CHECKING:
     from kafka_zk.client.consumer.records import ConsumerRecord
 
 PACKAGE = "org.apache.kafka.tools.consumer."
 DEFAULT = f"{PACKAGE}DefaultMessageFormatter"
-_OLD_TOOLS = "kafka.tools."
 _OLD_GROUPS = "kafka.coordinator.group.GroupMetadataManager$"
 _OLD_TRANSACTIONS = "kafka.coordinator.transaction.TransactionLog$"
 # Old names and where they point to. Those of the coordinators still have a form of their own.
+OLD_TOOLS = "kafka.tools."
 DEPRECATED = {
     **{
-        f"{_OLD_TOOLS}{name}": f"{PACKAGE}{name}"
+        f"{OLD_TOOLS}{name}": f"{PACKAGE}{name}"
         for name in ("DefaultMessageFormatter", "LoggingMessageFormatter", "NoOpMessageFormatter")
     },
     f"{_OLD_TRANSACTIONS}TransactionLogMessageFormatter": f"{PACKAGE}TransactionLogMessageFormatter",
@@ -48,22 +48,7 @@ def deprecation_warning(class_name: str) -> str | None:
     )
 
 
-def find_formatter(class_name: str, properties: Mapping[str, str]) -> Formatter:
-    """The formatter of a class. Raises JavaError for a class that is not Kafka's own."""
-    name = DEPRECATED[class_name] if class_name.startswith(_OLD_TOOLS) and class_name in DEPRECATED else class_name
-    if name == f"{PACKAGE}NoOpMessageFormatter":
-        return lambda record: b""
-    if name in (DEFAULT, f"{PACKAGE}LoggingMessageFormatter"):
-        # What the second one logs is at INFO, and tools log from WARN on.
-        return _default(properties)
-    if name in DEPRECATED or name in DEPRECATED.values():
-        from kafka_zk.tools.console_consumer.coordinator_formatters import FORMATTERS
-
-        return FORMATTERS[name]
-    raise JavaError(class_name, "java.lang.ClassNotFoundException")
-
-
-def _default(properties: Mapping[str, str]) -> Formatter:
+def default_formatter(properties: Mapping[str, str]) -> Formatter:
     """Columns as the properties ask for them."""
 
     def asked(name: str, default: str) -> bool:

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafka_zk.tools.command_config import read_command_config
-from kafka_zk.tools.console_consumer.formatters import DEFAULT, Formatter, deprecation_warning, find_formatter
+from kafka_zk.tools.console_consumer.formatter_choice import find_formatter
+from kafka_zk.tools.console_consumer.formatters import DEFAULT, Formatter, deprecation_warning
 from kafka_zk.tools.failures import Refused
 from kafka_zk.tools.java_output import JavaError
 from kafka_zk.tools.java_values import java_long

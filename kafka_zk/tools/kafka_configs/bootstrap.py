@@ -6,7 +6,7 @@ Source      ConfigCommand.alterConfig, describeConfig, getResourceConfig.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from kafka_zk.admin.topic_rules import check_name
@@ -19,9 +19,9 @@ from kafka_zk.client.admin.admin_results import (
     ConfigSource,
     ResourceType,
 )
-from kafka_zk.client.errors import KafkaException
-from kafka_zk.protocol.errors import BrokerError, InvalidConfig, UnsupportedVersion
+from kafka_zk.protocol.errors import InvalidConfig, UnsupportedVersion
 from kafka_zk.tools.java_output import execution_error, hash_order, illegal_argument
+from kafka_zk.tools.kafka_configs.asking import asked, check_deletions
 from kafka_zk.tools.kafka_configs.changes import to_add, to_delete
 from kafka_zk.tools.kafka_configs.options import (
     BROKERS,
@@ -51,14 +51,6 @@ def run(options: Options, found: Entities, admin: AdminClient) -> None:
         _alter(options, found, admin)
     else:
         _describe(options, found, admin)
-
-
-def asked(call: Callable[[], T]) -> T:
-    """The answer of a call. What fails there is told as Java's futures do."""
-    try:
-        return call()
-    except (BrokerError, KafkaException) as error:
-        raise execution_error(error) from error
 
 
 # --- alter -----------------------------------------------------------------------------------------------------------
@@ -115,14 +107,6 @@ def _check_present(deleted: Iterable[str], standing: Sequence[ConfigEntry]) -> N
     """Raise InvalidConfig for keys that cannot be deleted because they are not set."""
     known = {entry.name for entry in standing}
     check_deletions(deleted, known)
-
-
-def check_deletions(deleted: Iterable[str], known: Iterable[str]) -> None:
-    """Raise InvalidConfig for keys of `deleted` that are not `known`."""
-    standing = set(known)
-    invalid = [key for key in deleted if key not in standing]
-    if invalid:
-        raise InvalidConfig(f"Invalid config(s): {','.join(invalid)}")
 
 
 # --- describe --------------------------------------------------------------------------------------------------------

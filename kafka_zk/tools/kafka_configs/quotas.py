@@ -18,7 +18,7 @@ from kafka_zk.java_hash import string_hash
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
 from kafka_zk.tools.java_output import execution_error, hash_order, hash_order_by, illegal_argument, stack_trace
 from kafka_zk.tools.java_values import parse_double
-from kafka_zk.tools.kafka_configs.bootstrap import asked, check_deletions
+from kafka_zk.tools.kafka_configs.asking import asked, check_deletions
 from kafka_zk.tools.kafka_configs.options import CLIENTS, IPS, USERS, Entities
 from kafka_zk.tools.kafka_configs.scram import MECHANISMS, iterations_and_password
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kafka_zk.config.dynamic import check_changes, is_password, scala_set
 from kafka_zk.config.password_encoder import CIPHER, PasswordEncoder
 from kafka_zk.tools.java_output import hash_order, illegal_argument, print_log_line
-from kafka_zk.tools.kafka_configs.bootstrap import check_deletions
+from kafka_zk.tools.kafka_configs.asking import check_deletions
 from kafka_zk.tools.kafka_configs.changes import to_add, to_delete
 from kafka_zk.tools.kafka_configs.options import BROKERS, CLIENTS, USERS, Entities
 from kafka_zk.tools.kafka_configs.scram import MECHANISMS, iterations_and_password_for_zookeeper, stored_credential

@@ -10,9 +10,10 @@ import gevent
 import pytest
 from gevent import socket as cooperative
 
-from kafka_zk.api.context import RequestContext, Services
 from kafka_zk.api.dispatch import Dispatcher
 from kafka_zk.api.registry import ApiRegistry, api
+from kafka_zk.api.request_context import RequestContext
+from kafka_zk.api.services import Services
 from kafka_zk.network.channel import BrokerChannel
 from kafka_zk.network.errors import NetworkError
 from kafka_zk.network.pending import Pending

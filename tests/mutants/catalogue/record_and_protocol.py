@@ -43,8 +43,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a class whose first call was refused is served by the compiled codec all the same",
         file="kafka_zk/protocol/value.py",
-        old="        if make_by_keywords is not None:\n",
-        new="        value_class.__init__(self, **fields)\n        if make_by_keywords is not None:\n",
+        old="        if _compiled_maker is not None:\n",
+        new="        value_class.__init__(self, **fields)\n        if _compiled_maker is not None:\n",
         tests="tests/unit/protocol/test_twins.py -k first_call",
     ),
     Mutant(
@@ -123,5 +123,12 @@ MUTANTS: tuple[Mutant, ...] = (
         old="        elif len(message) > LONGEST_MESSAGE:\n",
         new="        elif len(message) > 1_000_000_000:\n",
         tests="tests/unit/protocol/test_errors.py -k quotes_too_much",
+    ),
+    Mutant(
+        breaks="no imports go in a circle",
+        file="kafka_zk/protocol/value.py",
+        old="from collections.abc import Callable, Sequence\n",
+        new="from collections.abc import Callable, Sequence\n\nimport kafka_zk.protocol.schema\n",
+        tests="tests/unit/test_circles.py",
     ),
 )

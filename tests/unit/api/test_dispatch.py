@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from kafka_zk.api.all import load
-from kafka_zk.api.context import RequestContext, Services
 from kafka_zk.api.dispatch import Dispatcher
 from kafka_zk.api.error_form import NO_FORM, UNSERVED
 from kafka_zk.api.registry import REGISTRY, ApiRegistry, api
+from kafka_zk.api.request_context import RequestContext
+from kafka_zk.api.services import Services
 from kafka_zk.clock import SimClock
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.answer_queue import Deferred

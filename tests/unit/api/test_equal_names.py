@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_zk.api.context import RequestContext
+from kafka_zk.api.request_context import RequestContext
 from kafka_zk.config.describe import ConfigEntry
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_zk.api.all import load
-from kafka_zk.api.registry import Charge
+from kafka_zk.api.charge import Charge
 from kafka_zk.api.throttling import MAX_FETCH_BYTES, Throttling, mutation_quota
 from kafka_zk.clock import SimClock
 from kafka_zk.metrics import MetricsRegistry

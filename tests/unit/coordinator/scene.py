@@ -16,7 +16,7 @@ from kafka_zk.coordinator.group.decisions.joining import Join, join_group
 from kafka_zk.coordinator.group.decisions.membership import check_commit, heartbeat, leave, loaded, unloaded
 from kafka_zk.coordinator.group.decisions.states import GroupState
 from kafka_zk.coordinator.group.decisions.syncing import Sync, sync_group
-from kafka_zk.coordinator.group.gauges import GroupMeasures
+from kafka_zk.coordinator.group.metrics import GroupMetrics
 from kafka_zk.coordinator.group.performer import Performer
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.protocol.errors import ErrorCode
@@ -66,7 +66,7 @@ class Scene:
             log=self.log,
             partition_of=lambda _: 0,
             spawn=lambda function, *arguments: function(*arguments),
-            measures=GroupMeasures(MetricsRegistry(self.clock)),
+            measures=GroupMetrics(MetricsRegistry(self.clock)),
         )
         self._ids = itertools.count(1)
 

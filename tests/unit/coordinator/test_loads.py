@@ -16,6 +16,7 @@ from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.decisions.records import offset_key, offset_value
 from kafka_zk.log.copying import read_bytes
 from kafka_zk.log.files.names import CLEAN_SHUTDOWN
+from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.alter_replica_log_dirs import (
@@ -136,7 +137,7 @@ def test_what_goes_before_a_load_comes_to_it_does_not_end_the_load(
     """DeleteRecords, or retention under the policy compact,delete."""
     log = log_of(loading)
     log.increment_log_start_offset(start_offset)
-    log.delete_old_segments(loading.broker.clock.wall_ms())
+    delete_old_segments(log, loading.broker.clock.wall_ms())
     loading.broker.clock.advance(1)
     assert next(iter(log.segments)).base_offset == start_offset, "the files are gone, too"
     end_load(loading, reads)

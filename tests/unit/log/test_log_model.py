@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record.batch import batches
 from kafka_zk.record.compression import Codec
@@ -178,7 +179,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule()
     def clean_up(self) -> None:
         self.log.update_high_watermark(self.end)
-        self.log.delete_old_segments(T0)
+        delete_old_segments(self.log, T0)
         assert self.log.log_start_offset >= self.start
         self.start = self.log.log_start_offset
 

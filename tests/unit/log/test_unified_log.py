@@ -16,6 +16,7 @@ from kafka_zk.log.files import names
 from kafka_zk.log.files.segment_file import SegmentFile
 from kafka_zk.log.local.local_log import POOLED_BYTES
 from kafka_zk.log.produce.checking import INLINE_BYTES, POOLED_LIMIT_BYTES
+from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.log.segments.open_segments import FEW_SEGMENTS
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import (
@@ -403,7 +404,7 @@ def test_a_slice_keeps_its_file_until_it_is_released(place: Place) -> None:
     (held,) = log.read(0, max_bytes=1000, up_to=2, min_one=True).slices
     log.update_high_watermark(2)
     log.increment_log_start_offset(1)
-    assert log.delete_old_segments(T0) == 1
+    assert delete_old_segments(log, T0) == 1
     log.close()
     assert held.is_intact
     assert [batch.header.base_offset for batch in batches(held.read())] == [0]
@@ -454,7 +455,7 @@ def test_segments_that_are_gone_are_forgotten(tmp_path: Path) -> None:
     for _ in range(3 * FEW_SEGMENTS):
         append(log, "v")
         log.update_high_watermark(log.log_end_offset)
-        log.delete_old_segments(T0 + 10_000)
+        delete_old_segments(log, T0 + 10_000)
         place.clock.advance(1)
     assert len(place.directory.open_segments) <= FEW_SEGMENTS
 
@@ -584,7 +585,7 @@ def test_retention_deletes_from_the_oldest_and_moves_the_log_start(place: Place)
     for number in range(4):
         append(log, "v", timestamp=T0 + number * 1000)
     log.update_high_watermark(3)
-    assert log.delete_old_segments(T0 + 2001) == 2
+    assert delete_old_segments(log, T0 + 2001) == 2
     assert (log.log_start_offset, len(log.segments)) == (2, 2)
     gone = {path.name for path in place.partition.iterdir() if path.suffix == names.DELETED}
     assert {"00000000000000000000.log.deleted", "00000000000000000001.snapshot.deleted"} <= gone
@@ -596,7 +597,7 @@ def test_when_everything_may_go_an_empty_segment_stays(place: Place) -> None:
     log = place.open(topic_config(retention_ms=0))
     append(log, "a", "b")
     log.update_high_watermark(2)
-    assert log.delete_old_segments(T0 + 10_000) == 1
+    assert delete_old_segments(log, T0 + 10_000) == 1
     assert (log.log_start_offset, log.log_end_offset, len(log.segments)) == (2, 2, 1)
     assert append(log, "c") == 2
     assert values(log) == ["c"]
@@ -606,7 +607,7 @@ def test_a_compacted_topic_keeps_what_is_old(place: Place) -> None:
     log = place.open(topic_config(cleanup_policy="compact", retention_ms=0))
     append(log, "a")
     log.update_high_watermark(1)
-    assert log.delete_old_segments(T0 + 10_000) == 0
+    assert delete_old_segments(log, T0 + 10_000) == 0
 
 
 def test_a_closed_log_refuses_everything(place: Place) -> None:

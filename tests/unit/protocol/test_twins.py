@@ -485,7 +485,7 @@ def all_structs() -> list[Struct]:
 def purely(struct: Struct, **fields: Any) -> Any:
     """An object as the initializer in Python makes it."""
     value = struct.value_class.__new__(struct.value_class)
-    compile_init(struct)(value, **fields)
+    compile_init(struct.fields)(value, **fields)
     return value
 
 

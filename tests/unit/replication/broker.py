@@ -9,8 +9,9 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 import kafka_zk.api.all as all_apis
-from kafka_zk.api.context import RequestContext, Services
 from kafka_zk.api.registry import HandledApi
+from kafka_zk.api.request_context import RequestContext
+from kafka_zk.api.services import Services
 from kafka_zk.clock import SimClock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.topic import LogConfig

@@ -14,6 +14,7 @@ import gevent
 import pytest
 
 from kafka_zk.log.files.disk import Disk
+from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import ErrorCode, KafkaStorageError
 from kafka_zk.protocol.messages.leader_and_isr import (
@@ -140,7 +141,7 @@ def far_future(failing: Failing) -> int:
 
 
 CASES: dict[str, tuple[str, str, Callable[[Failing], object]]] = {
-    "retention": ("rename", ".deleted", lambda failing: failing.log.delete_old_segments(far_future(failing))),
+    "retention": ("rename", ".deleted", lambda failing: delete_old_segments(failing.log, far_future(failing))),
     "flush": ("fsync", ".log", lambda failing: failing.log.flush()),
     "truncation": ("fsync", "a/t-0", lambda failing: failing.log.truncate_to(1)),
     "append": ("pwrite", "/t-0/", lambda failing: failing.leader.produce(1)),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import NULL_UUID
@@ -92,7 +93,7 @@ def test_the_aborted_transactions_of_what_was_read_are_known_though_its_segment_
     params = FetchParams(-1, 0, 0, 1 << 20, ReadUpTo.LAST_STABLE_OFFSET, leader_only=True)
     found = read(broker.partition(), wanted, params, max_bytes=1 << 20, min_one=True)
     log.increment_log_start_offset(2)
-    assert log.delete_old_segments(T0) == 1
+    assert delete_old_segments(log, T0) == 1
     try:
         assert [(each.producer_id, each.first_offset) for each in found.aborted_transactions or ()] == [(1, 0)]
     finally:

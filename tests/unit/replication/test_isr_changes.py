@@ -17,8 +17,8 @@ from kafka_zk.protocol.messages.alter_partition import (
 )
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.replication.leading import isr_changes
+from kafka_zk.replication.leading.isr_change import IsrChange
 from kafka_zk.replication.leading.isr_changes import RETRY_MS, IsrChanges
-from kafka_zk.replication.leading.isr_proposals import IsrChange
 
 TOPIC_ID, NEXT_ID = UUID(int=5), UUID(int=6)
 

@@ -10,6 +10,7 @@ import gevent
 import pytest
 from gevent.event import Event
 
+from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.messages.list_offsets import ListOffsetsRequest
@@ -150,7 +151,7 @@ def test_an_append_does_not_wait_for_the_sync_of_what_retention_takes(slow: tupl
     log = partition.leader_log()
     disk.fail("fsync", "0.log")
     # All goes: a new segment is rolled, and what it takes the place of is synced.
-    retention = gevent.spawn(log.delete_old_segments, broker.clock.wall_ms() + 10**9)
+    retention = gevent.spawn(delete_old_segments, log, broker.clock.wall_ms() + 10**9)
     until_met(disk)
     with gevent.Timeout(WAIT_S):
         broker.produce(1)
@@ -169,7 +170,7 @@ def test_what_was_cut_while_retention_waited_is_judged_anew(slow: tuple[Broker, 
     log = partition.leader_log()
     log.flusher.wait()
     disk.fail("fsync", "2.log")
-    retention = gevent.spawn(log.delete_old_segments, broker.clock.wall_ms() + 10**9)
+    retention = gevent.spawn(delete_old_segments, log, broker.clock.wall_ms() + 10**9)
     until_met(disk)
     cut = gevent.spawn(log.truncate_to, 1)
     gevent.sleep(0)

@@ -1,4 +1,4 @@
-"""How many groups there are, by state, how many offsets, and what happens to them.
+"""How many groups there are, by state, how many offsets, and their events.
 
 Role        Acts: registers; counts when asked.
 Source      The gauges of Kafka 3.9 GroupMetadataManager; the sensors of group-coordinator-metrics there and in
@@ -7,25 +7,22 @@ Source      The gauges of Kafka 3.9 GroupMetadataManager; the sensors of group-c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from kafka_zk.coordinator.group.decisions.actions import JOIN_TIMER, SYNC_TIMER, TimerKey
+from kafka_zk.coordinator.group.decisions.group import Group
 from kafka_zk.coordinator.group.decisions.states import GroupState
 from kafka_zk.coordinator.group.timers import GroupTimers
 from kafka_zk.metrics import MetricsRegistry
 
-if TYPE_CHECKING:
-    from kafka_zk.coordinator.group.manager import GroupManager
-
-_HAPPENINGS = "kafka.server:type=group-coordinator-metrics"
+_EVENTS = "kafka.server:type=group-coordinator-metrics"
 _PURGATORY = "kafka.server:type=DelayedOperationPurgatory,name="
 _PREFIX = "kafka.coordinator.group:type=GroupMetadataManager,name="
 
 
-class GroupMeasures:
-    """Totals of what happens; rates are made of them when metrics fold. `loaded(ms)` after each partition's load.
+class GroupMetrics:
+    """Totals of events; rates are made of them when metrics fold. `loaded(ms)` after each partition's load.
 
     As Kafka counts: commits and not the offsets in them, but each offset that expires; offsets that go with their topic
     are not counted as deleted.
@@ -38,9 +35,7 @@ class GroupMeasures:
         self.expired_offsets = 0
         self.deleted_offsets = 0
         self.completed_rebalances = 0
-        self.loaded = metrics.spread_of(
-            _HAPPENINGS, average="partition-load-time-avg", maximum="partition-load-time-max"
-        )
+        self.loaded = metrics.spread_of(_EVENTS, average="partition-load-time-avg", maximum="partition-load-time-max")
         totals: dict[str, Callable[[], int]] = {
             "offset-commit": lambda: self.offset_commits,
             "offset-expiration": lambda: self.expired_offsets,
@@ -48,7 +43,7 @@ class GroupMeasures:
             "group-completed-rebalance": lambda: self.completed_rebalances,
         }
         for stem, total in totals.items():
-            metrics.rate_of(_HAPPENINGS, total, rate=f"{stem}-rate", count=f"{stem}-count")
+            metrics.rate_of(_EVENTS, total, rate=f"{stem}-rate", count=f"{stem}-count")
 
 
 def register_timers(metrics: MetricsRegistry, timers: GroupTimers) -> None:
@@ -62,14 +57,13 @@ def register_timers(metrics: MetricsRegistry, timers: GroupTimers) -> None:
             metrics.gauge(f"{_PURGATORY}{gauge}", partial(timers.count, belongs), delayedOperation=name)
 
 
-def register_gauges(metrics: MetricsRegistry, manager: GroupManager) -> None:
-    metrics.gauge(f"{_PREFIX}NumGroups", lambda: len(manager.groups))
-    metrics.gauge(
-        f"{_PREFIX}NumOffsets", lambda: sum(len(group.offsets.committed) for group in manager.groups.values())
-    )
+def register_gauges(metrics: MetricsRegistry, groups: Mapping[str, Group]) -> None:
+    """Show `groups`, as they come and go, under Kafka's names."""
+    metrics.gauge(f"{_PREFIX}NumGroups", lambda: len(groups))
+    metrics.gauge(f"{_PREFIX}NumOffsets", lambda: sum(len(group.offsets.committed) for group in groups.values()))
     for state in GroupState:
-        metrics.gauge(f"{_PREFIX}NumGroups{state.value}", _count(manager, state))
+        metrics.gauge(f"{_PREFIX}NumGroups{state.value}", _count(groups, state))
 
 
-def _count(manager: GroupManager, state: GroupState) -> Callable[[], int]:
-    return lambda: sum(group.state is state for group in manager.groups.values())
+def _count(groups: Mapping[str, Group], state: GroupState) -> Callable[[], int]:
+    return lambda: sum(group.state is state for group in groups.values())

@@ -7,7 +7,7 @@ Source      KafkaController (newGauge calls), ControllerStats, ControllerEventMa
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kafka_zk.controller.decisions.context import ControllerContext, PartitionState, ReplicaState
 from kafka_zk.controller.decisions.rebalance import preferred_imbalance_count
@@ -15,7 +15,7 @@ from kafka_zk.controller.events import ControllerState
 from kafka_zk.metrics.registry import MetricsRegistry, Row
 
 if TYPE_CHECKING:
-    from kafka_zk.controller.loop import KafkaController
+    from kafka_zk.controller.term import Term
 
 ZK_MIGRATION_STATE_ZK = 4
 
@@ -60,10 +60,23 @@ _OF_CONTEXT: dict[str, Callable[[ControllerContext], int]] = {
 }
 
 
-class ControllerMeasures:
+class Shown(Protocol):
+    """A KafkaController, as far as metrics show it."""
+
+    state: ControllerState
+
+    @property
+    def term(self) -> Term | None: ...
+    @property
+    def is_active(self) -> bool: ...
+    @property
+    def queue_size(self) -> int: ...
+
+
+class ControllerMetrics:
     """All metrics of one controller; meaningful on the active one, zero elsewhere."""
 
-    def __init__(self, metrics: MetricsRegistry, controller: KafkaController) -> None:
+    def __init__(self, metrics: MetricsRegistry, controller: Shown) -> None:
         self._metrics = metrics
         self._controller = controller
         prefix = "kafka.controller:type=KafkaController,name="

@@ -7,16 +7,14 @@ Source      Kafka 3.9 FetcherStats, FetcherLagMetrics, AbstractFetcherManager (M
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Protocol
 
 from kafka_zk.metadata.snapshot import Node
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.registry import Row
 from kafka_zk.metrics.topic_metrics import BrokerTopicStats
-
-if TYPE_CHECKING:
-    from kafka_zk.replication.following.fetcher import Fetcher
+from kafka_zk.protocol.types import TopicPartition
 
 _FETCHERS = "kafka.server:type=ReplicaFetcherManager,clientId=Replica,name="
 _STATS = "kafka.server:type=FetcherStats"
@@ -28,7 +26,7 @@ def thread_name(leader_id: int, fetcher_id: int) -> str:
     return f"ReplicaFetcherThread-{fetcher_id}-{leader_id}"
 
 
-class FetcherMeasures:
+class FetcherMetrics:
     """The counts of one fetcher. `on_answer(1)` after each answer of the leader."""
 
     __slots__ = ("_bytes_in", "_metrics", "_names", "_requests", "_stats", "on_answer")
@@ -62,7 +60,21 @@ class FetcherMeasures:
             self._metrics.remove(name)
 
 
-def register_fetchers(metrics: MetricsRegistry, fetchers: Callable[[], Iterable[tuple[str, Fetcher]]]) -> None:
+class Shown(Protocol):
+    """A Fetcher, as far as metrics show it."""
+
+    @property
+    def metrics(self) -> FetcherMetrics: ...
+    @property
+    def failed(self) -> Collection[TopicPartition]: ...
+    @property
+    def is_dead(self) -> bool: ...
+    @property
+    def max_lag_records(self) -> int: ...
+    def lags(self) -> Sequence[tuple[TopicPartition, int]]: ...
+
+
+def register_fetchers(metrics: MetricsRegistry, fetchers: Callable[[], Iterable[tuple[str, Shown]]]) -> None:
     """Show the fetchers of a broker, given with their Kafka names, as they come and go."""
 
     def lag_rows() -> Iterator[Row]:
@@ -70,13 +82,13 @@ def register_fetchers(metrics: MetricsRegistry, fetchers: Callable[[], Iterable[
             for (topic, partition), lag_records in fetcher.lags():
                 yield (("clientId", client_id), ("topic", topic), ("partition", str(partition))), (lag_records,)
 
-    def count(amount_of: Callable[[Fetcher], int]) -> Callable[[], int]:
+    def count(amount_of: Callable[[Shown], int]) -> Callable[[], int]:
         return lambda: sum(amount_of(fetcher) for _, fetcher in fetchers())
 
     metrics.gauge(f"{_FETCHERS}MaxLag", lambda: max((each.max_lag_records for _, each in fetchers()), default=0))
     metrics.gauge(
         f"{_FETCHERS}MinFetchRate",
-        lambda: min((each.measures.requests_per_second for _, each in fetchers()), default=0.0),
+        lambda: min((each.metrics.requests_per_second for _, each in fetchers()), default=0.0),
     )
     metrics.gauge(f"{_FETCHERS}FailedPartitionsCount", count(lambda fetcher: len(fetcher.failed)))
     metrics.gauge(f"{_FETCHERS}DeadThreadCount", count(lambda fetcher: int(fetcher.is_dead)))

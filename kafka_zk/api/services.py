@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kafka_zk.api.request_context import RequestContext
-
 if TYPE_CHECKING:
     from kafka_zk.admin.configs import ConfigAdmin
     from kafka_zk.admin.topics import TopicAdmin
-    from kafka_zk.api.registry import Charge
+    from kafka_zk.api.charge import Charge
     from kafka_zk.clock import Clock
     from kafka_zk.config.broker import BrokerConfig
     from kafka_zk.controller.loop import KafkaController
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from kafka_zk.security.quotas.mutations import MutationQuota
     from kafka_zk.zk.session import ZkClient
 
-__all__ = ["Authentication", "Authorizer", "Quotas", "RequestContext", "Services"]
+__all__ = ["Authentication", "Authorizer", "Quotas", "Services"]
 
 
 class Authorizer(Protocol):
@@ -48,24 +46,33 @@ class Authentication(Protocol):
         ...
 
 
+class Asker(Protocol):
+    """Who asks, as far as quotas care: a RequestContext."""
+
+    client_id: str
+
+    @property
+    def principal(self) -> str: ...
+
+
 class Quotas(Protocol):
     """How long a client has to wait because it used more than its share."""
 
     def throttle_ms(
-        self, charge: Charge, ctx: RequestContext, request: Any, response: Any, size_bytes: int, local_ns: int
+        self, charge: Charge, asker: Asker, request: Any, response: Any, size_bytes: int, local_ns: int
     ) -> int:
         """Record one request that took `local_ns` in its handler; 0 for no delay (KIP-219)."""
         ...
 
-    def fetch_throttle_ms(self, ctx: RequestContext, size_bytes: int, local_ns: int) -> int:
+    def fetch_throttle_ms(self, asker: Asker, size_bytes: int, local_ns: int) -> int:
         """The same for a consumer's fetch, whose answer depends on it."""
         ...
 
     def fetch_exempt(self, local_ns: int) -> None: ...
 
-    def most_fetch_bytes(self, ctx: RequestContext) -> int: ...
+    def most_fetch_bytes(self, asker: Asker) -> int: ...
 
-    def mutations(self, ctx: RequestContext, *, strict: bool) -> MutationQuota: ...
+    def mutations(self, asker: Asker, *, strict: bool) -> MutationQuota: ...
 
 
 def _filled_later() -> Any:

@@ -8,7 +8,7 @@ Source      Kafka 3.9 ReplicaManager (metrics of kafka.server:type=ReplicaManage
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kafka_zk.metrics import MetricsRegistry
@@ -18,9 +18,10 @@ from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.purgatory import Purgatory
 
 if TYPE_CHECKING:
+    from kafka_zk.log.manager import LogManager
     from kafka_zk.replication.log_dir_moves import LogDirMoves
-    from kafka_zk.replication.manager import ReplicaManager
     from kafka_zk.replication.partition import Partition
+    from kafka_zk.replication.serving.fetch_session import FetchSessionCache
 
 _REPLICAS = "kafka.server:type=ReplicaManager,name="
 _PARTITION = "kafka.cluster:type=Partition"
@@ -36,9 +37,16 @@ _MOVES = "kafka.server:type=ReplicaAlterLogDirsManager,clientId=ReplicaAlterLogD
 _SESSIONS = "kafka.server:type=FetchSessionCache,name="
 
 
-def register_gauges(metrics: MetricsRegistry, manager: ReplicaManager) -> None:
-    """Show `manager` under Kafka's names."""
-    hosted = manager.hosted
+def register_gauges(
+    metrics: MetricsRegistry,
+    *,
+    hosted: HostedPartitions,
+    log_manager: LogManager,
+    purgatories: Iterable[Purgatory],
+    moves: LogDirMoves,
+    sessions: FetchSessionCache,
+) -> None:
+    """Show the parts of a ReplicaManager under Kafka's names."""
 
     def count(claim: Callable[[Partition], bool]) -> Callable[[], int]:
         return lambda: sum(1 for partition in hosted if claim(partition))
@@ -53,14 +61,11 @@ def register_gauges(metrics: MetricsRegistry, manager: ReplicaManager) -> None:
         f"{_REPLICAS}ReassigningPartitions",
         count(lambda partition: partition.is_leader and bool(partition.adding_replicas or partition.removing_replicas)),
     )
-    metrics.gauge(
-        f"{_REPLICAS}ProducerIdCount", lambda: sum(log.producer_id_count for log in manager.log_manager.all_logs())
-    )
+    metrics.gauge(f"{_REPLICAS}ProducerIdCount", lambda: sum(log.producer_id_count for log in log_manager.all_logs()))
     metrics.gauge_table(_PARTITION, _PER_PARTITION, lambda: _partition_rows(hosted), row_count=lambda: len(hosted))
-    for purgatory in (manager.delayed_produces, manager.delayed_fetches, manager.delayed_delete_records):
+    for purgatory in purgatories:
         register_purgatory(metrics, purgatory)
-    register_moves(metrics, manager.moves)
-    sessions = manager.fetch_sessions
+    register_moves(metrics, moves)
     metrics.gauge(f"{_SESSIONS}NumIncrementalFetchSessions", lambda: len(sessions))
     metrics.gauge(f"{_SESSIONS}NumIncrementalFetchPartitionsCached", lambda: sessions.partition_count)
     evictions = f"{_SESSIONS}IncrementalFetchSessionEvictionsPerSec"

@@ -1,0 +1,36 @@
+"""What the rules of a broker's configuration are about: every key as an attribute, and where the values came from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka_zk.config.broker_attributes import BrokerAttributes
+from kafka_zk.config.layers import Layers, listener_key
+from kafka_zk.config.tables.broker import BROKER_KEYS
+from kafka_zk.config.values import ConfigValue
+
+
+class ParsedBroker(BrokerAttributes):
+    """All broker keys as attributes.
+
+    `originals`  the texts that the user set, in force now, unknown keys included.
+    `values`     every declared key with its parsed value, before anything is resolved.
+    `layers`     where each text came from.
+    """
+
+    originals: dict[str, str]
+    values: dict[str, ConfigValue]
+    layers: Layers
+
+    @property
+    def inter_broker_security_protocol(self) -> str:
+        return self.listener_security_protocol_map.get(self.inter_broker_listener_name, "PLAINTEXT")
+
+    def of_listeners(self, name: str) -> dict[str, Any]:
+        """The values of `name` that single listeners have of their own: listener.name.<lower case>.<name>.
+
+        Raises ConfigException when such a value is wrong.
+        """
+        row = BROKER_KEYS[name]
+        given = {each.listener_name: listener_key(each.listener_name, name) for each in self.listeners}
+        return {listener: row.parse(self.originals[key]) for listener, key in given.items() if key in self.originals}
