@@ -119,6 +119,24 @@ def in_rounds(items: Iterable[T], count: int) -> Iterator[T]:
             _turn.pause()
 
 
+SLICE_S = 0.01
+"""How long a loop over thousands of things that is no request keeps the others waiting. Not Final: simulations have no
+turns by time, so that a history repeats."""
+
+
+def in_slices(items: Iterable[T]) -> Iterator[T]:
+    """Blocks. The same items; after each slice of time everybody else has a turn, in whatever greenlet this is.
+
+    For loops whose data nobody else changes meanwhile.
+    """
+    until_s = time.monotonic() + SLICE_S
+    for item in items:
+        yield item
+        if time.monotonic() > until_s:
+            _turn.pause()
+            until_s = time.monotonic() + SLICE_S
+
+
 def let_go(*collections: list[Any] | set[Any] | dict[Any, Any]) -> None:
     """Blocks. Empty each, some elements at a time: what nobody else keeps is freed in turns."""
     for collection in collections:

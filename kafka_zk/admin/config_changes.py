@@ -17,6 +17,7 @@ from kafka_zk.config.layers import listener_key_base
 from kafka_zk.config.tables.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from kafka_zk.config.values import ConfigType
 from kafka_zk.protocol.errors import InvalidConfig
+from kafka_zk.security.quotas.limits import Entity
 from kafka_zk.zk.entity_configs import entities_with_config, entity_config, entity_configs, quota_entities
 from kafka_zk.zk.sequence_listener import SequenceListener
 from kafka_zk.zk.session import ZkClient
@@ -24,8 +25,6 @@ from kafka_zk.zk.znodes import ConfigChangesZNode, ConfigChangeZNode, entities_o
 
 log = logging.getLogger("kafka.server.ZkConfigManager")
 
-Entity = tuple[tuple[str, str | None], ...]
-"""(("users", "bob"), ("clients", None)) is user bob's default for clients."""
 EntityHandler = Callable[[Entity, Mapping[str, str]], None]
 """Called with an entity and all its overrides; may block. InvalidConfig is logged, with the entity as it was."""
 

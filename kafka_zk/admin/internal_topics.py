@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafka_zk.config.broker import BrokerConfig
+from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 
 
 class TopicDefaults(NamedTuple):

@@ -13,9 +13,6 @@ from kafka_zk.admin.assignment import Assignment
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import InvalidPartitions, InvalidReplicaAssignment, InvalidTopicException
 
-GROUP_METADATA_TOPIC = "__consumer_offsets"
-TRANSACTION_STATE_TOPIC = "__transaction_state"
-INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC})
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 
 NAME_LENGTH_MAX = 249

@@ -15,9 +15,8 @@ from pathlib import Path
 import gevent
 
 from kafka_zk.admin.broker_configs import BrokerConfigs
-from kafka_zk.admin.config_changes import QUOTA_TYPES, ConfigChangeListener, Entity, EntityHandler
+from kafka_zk.admin.config_changes import QUOTA_TYPES, ConfigChangeListener, EntityHandler
 from kafka_zk.admin.configs import ConfigAdmin
-from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
 from kafka_zk.admin.topics import TopicAdmin
 from kafka_zk.api import all as all_apis
 from kafka_zk.api.dispatch import Dispatcher
@@ -58,7 +57,9 @@ from kafka_zk.network.request_metrics import RequestMetrics
 from kafka_zk.network.server import SocketServer
 from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.protocol.errors import UnsupportedVersion
+from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC
 from kafka_zk.replication.manager import ReplicaManager
+from kafka_zk.security.quotas.limits import Entity
 from kafka_zk.zk.cluster import features, report_log_dir_failure
 from kafka_zk.zk.errors import ZkError
 from kafka_zk.zk.registration import generate_broker_id, update_registration

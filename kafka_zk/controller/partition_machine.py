@@ -21,10 +21,10 @@ from kafka_zk.controller.decisions.partition_states import (
 )
 from kafka_zk.controller.decisions.requests import RequestBatch
 from kafka_zk.controller.errors import StateChangeFailed
-from kafka_zk.controller.fairness import in_turns
 from kafka_zk.controller.outbox import Outbox
 from kafka_zk.controller.state_change_log import StateChangeLog
 from kafka_zk.controller.store import FencedStore
+from kafka_zk.giving_way import in_slices
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.protocol.types import TopicPartition
 
@@ -52,7 +52,7 @@ class PartitionMachine:
 
     def start(self) -> None:
         """Blocks. Give every partition its first state in this term, then try to bring all online."""
-        for partition in in_turns(self._context.all_partitions()):
+        for partition in in_slices(self._context.all_partitions()):
             self._context.partition_states[partition] = state_at_startup(self._context, partition)
         self.bring_online()
 
@@ -83,7 +83,7 @@ class PartitionMachine:
                 )
             if target is PartitionState.ONLINE:
                 return self._move_online(batch, legal, strategy)
-            for partition in in_turns(legal):
+            for partition in in_slices(legal):
                 self._enter(partition, target)
         return {}
 
@@ -103,7 +103,7 @@ class PartitionMachine:
     def _initialize(self, batch: RequestBatch, partitions: list[TopicPartition]) -> None:
         """Create the state znodes of new partitions and tell their live replicas."""
         first = {}
-        for partition in in_turns(partitions):
+        for partition in in_slices(partitions):
             leadership = first_leadership(self._context, partition)
             if leadership is None:
                 assigned = ",".join(map(str, self._context.assignment(partition).replicas))
@@ -114,7 +114,7 @@ class PartitionMachine:
                 )
             else:
                 first[partition] = leadership
-        for partition, error in in_turns(self._store.create_states(first).items()):
+        for partition, error in in_slices(self._store.create_states(first).items()):
             if error is not None:
                 self._log.error(f"Failed to create the state of partition {partition}: {error}")
                 continue
@@ -129,7 +129,7 @@ class PartitionMachine:
         states = self._store.states(partitions)
         unclean = self._unclean_topics(states, strategy)
         elections = {}
-        for partition in in_turns(partitions):
+        for partition in in_slices(partitions):
             current = states.get(partition)
             if current is None:
                 results[partition] = self._failed(partition, "since its state in ZooKeeper is missing")
@@ -149,7 +149,7 @@ class PartitionMachine:
         outcome = self._store.update_states(
             {tp: election.leadership for tp, election in elections.items() if election.leadership is not None}
         )
-        for partition, leadership in in_turns(outcome.written.items()):
+        for partition, leadership in in_slices(outcome.written.items()):
             self._context.leadership[partition] = leadership
             batch.add_leader_and_isr(elections[partition].recipients, partition, leadership, is_new=False)
             results[partition] = leadership.leader

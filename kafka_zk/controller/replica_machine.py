@@ -24,10 +24,10 @@ from kafka_zk.controller.decisions.replica_states import (
     without_replica,
 )
 from kafka_zk.controller.decisions.requests import RequestBatch
-from kafka_zk.controller.fairness import in_turns
 from kafka_zk.controller.outbox import Outbox
 from kafka_zk.controller.state_change_log import StateChangeLog
 from kafka_zk.controller.store import FencedStore
+from kafka_zk.giving_way import in_slices
 from kafka_zk.protocol.types import TopicPartition
 
 
@@ -44,7 +44,7 @@ class ReplicaMachine:
         """Blocks. First states of this term; then Online for the replicas that are, Offline for the others."""
         online: list[PartitionReplica] = []
         offline: list[PartitionReplica] = []
-        for replica in in_turns(self._context.replicas_of(self._context.all_partitions())):
+        for replica in in_slices(self._context.replicas_of(self._context.all_partitions())):
             state = state_at_startup(self._context, replica)
             self._context.replica_states[replica] = state
             (online if state is ReplicaState.ONLINE else offline).append(replica)
@@ -71,7 +71,7 @@ class ReplicaMachine:
         if target is ReplicaState.OFFLINE:
             self._go_offline(batch, broker_id, replicas)
             return
-        for replica in in_turns(replicas):
+        for replica in in_slices(replicas):
             if target is ReplicaState.NEW and not self._become_new(batch, replica):
                 continue
             if target is ReplicaState.ONLINE:
@@ -108,12 +108,12 @@ class ReplicaMachine:
             batch.add_leader_and_isr([replica.broker_id], replica.partition, leadership, is_new=False)
 
     def _go_offline(self, batch: RequestBatch, broker_id: int, replicas: list[PartitionReplica]) -> None:
-        for replica in in_turns(replicas):
+        for replica in in_slices(replicas):
             # Added before the ISR shrinks: the request carries the epoch the replica knows.
             batch.add_stop_replica([broker_id], replica.partition, delete=False)
         led = [r.partition for r in replicas if r.partition in self._context.leadership]
         shrunk = self._leave_isr(broker_id, led)
-        for replica in in_turns(replicas):
+        for replica in in_slices(replicas):
             partition = replica.partition
             if partition not in self._context.leadership:
                 batch.add_update_metadata(self._context.live_or_shutting_down_ids(), [partition])

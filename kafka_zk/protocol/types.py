@@ -11,10 +11,13 @@ import base64
 import binascii
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
 NULL_UUID = UUID(int=0)
+
+NO_LEADER: Final = -1
+"""In the place of a broker's id: the partition has no leader."""
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 

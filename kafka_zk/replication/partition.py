@@ -26,7 +26,7 @@ from kafka_zk.protocol.errors import (
     UnknownLeaderEpoch,
 )
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState
-from kafka_zk.protocol.types import Buffer, TopicPartition
+from kafka_zk.protocol.types import NO_LEADER, Buffer, TopicPartition
 from kafka_zk.record.produced import Origin
 from kafka_zk.replication.leading.appends import Appends
 from kafka_zk.replication.leading.follower_state import FollowerState
@@ -37,7 +37,6 @@ from kafka_zk.replication.leading.isr_change import IsrChange
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import AppendInfo, UnifiedLog
 
-NO_LEADER: Final = -1
 NO_EPOCH: Final = -1
 ACKS_ALL: Final = -1
 

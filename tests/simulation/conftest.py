@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from kafka_zk.controller import fairness
+from kafka_zk import giving_way
 from tests.simulation.fake_cluster import FakeCluster
 
 
@@ -13,7 +13,7 @@ from tests.simulation.fake_cluster import FakeCluster
 def no_turns_by_time():
     """How fast the machine is decides nothing here: a history repeats."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fairness, "SLICE_S", math.inf)
+        patch.setattr(giving_way, "SLICE_S", math.inf)
         yield
 
 

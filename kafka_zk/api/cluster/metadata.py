@@ -7,7 +7,7 @@ Source      KafkaApis.handleTopicMetadataRequest, getTopicMetadata; ZkMetadataCa
 
 from __future__ import annotations
 
-from kafka_zk.admin.topic_rules import INTERNAL_TOPICS, check_name
+from kafka_zk.admin.topic_rules import check_name
 from kafka_zk.api.authorization import (
     CLUSTER_NAME,
     NOT_REQUESTED,
@@ -31,6 +31,7 @@ from kafka_zk.protocol.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
+from kafka_zk.protocol.internal_topics import INTERNAL_TOPICS
 from kafka_zk.protocol.messages.metadata import (
     METADATA_REQUEST,
     METADATA_RESPONSE,

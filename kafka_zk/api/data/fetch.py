@@ -70,7 +70,7 @@ REPLICA_STATE_FROM = 15
 LEADERS_FROM = 16
 
 NO_DIVERGENCE = EpochEndOffset()
-NO_LEADER = LeaderIdAndEpoch()
+UNKNOWN_LEADER = LeaderIdAndEpoch()
 NO_SNAPSHOT = SnapshotId()
 """What most partitions answer, shared by all of them: nobody changes a part of a response."""
 
@@ -335,7 +335,7 @@ def _partition_data(
     """`leaders` are told to clients that know of them, when they asked the wrong broker."""
     aborted = read.aborted_transactions
     diverging = read.diverging_epoch
-    leader = NO_LEADER
+    leader = UNKNOWN_LEADER
     error_code = ErrorCode.NONE
     if read.error is not None:
         error_code = _code_for(read.error, api_version)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
-from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.error_form import Each, Form, Text
 from kafka_zk.api.registry import api
@@ -27,6 +26,7 @@ from kafka_zk.protocol.errors import (
     TransactionalIdAuthorizationFailed,
     error_class_for,
 )
+from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC
 from kafka_zk.protocol.messages.find_coordinator import (
     FIND_COORDINATOR_REQUEST,
     FIND_COORDINATOR_RESPONSE,

@@ -18,7 +18,6 @@ from kafka_zk.api.group import zookeeper_offsets
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.walk import per_distinct
-from kafka_zk.coordinator.group.decisions.offsets import NO_LEADER_EPOCH
 from kafka_zk.coordinator.group.offset_store import FetchedOffset
 from kafka_zk.giving_way import in_turns
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
@@ -35,6 +34,7 @@ from kafka_zk.protocol.messages.offset_fetch import (
 )
 from kafka_zk.protocol.schema import Versions
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record.batch import NO_LEADER_EPOCH
 
 GROUP_ERROR_FROM = 2
 SEVERAL_GROUPS_FROM = 8

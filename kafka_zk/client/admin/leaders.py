@@ -17,9 +17,8 @@ from kafka_zk.client.admin.calls import Calls
 from kafka_zk.client.errors import DisconnectException, KafkaException, TimeoutException
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, error_class_for
 from kafka_zk.protocol.messages.metadata import MetadataResponse
-from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.protocol.types import NO_LEADER, TopicPartition
 
-NO_LEADER = -1
 MAY_PASS = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -25,7 +25,6 @@ Broker = BrokerRegistration
 Leadership = PartitionLeadership
 """What a state znode says; its `partition_epoch` is the version of the znode."""
 
-NO_LEADER = -1
 LEADER_DURING_DELETE = -2
 NO_EPOCH = -1
 EPOCH_DURING_DELETE = -2

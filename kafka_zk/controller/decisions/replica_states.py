@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafka_zk.controller.decisions.context import (
-    NO_LEADER,
     ControllerContext,
     Leadership,
     PartitionReplica,
     ReplicaState,
 )
+from kafka_zk.protocol.types import NO_LEADER
 
 _ALIVE = frozenset({ReplicaState.NEW, ReplicaState.ONLINE, ReplicaState.OFFLINE, ReplicaState.DELETION_INELIGIBLE})
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import gevent
 
-from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
 from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.coordinator.group.decisions.actions import (
@@ -45,6 +44,7 @@ from kafka_zk.giving_way import in_turns
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.compression import Codec
 

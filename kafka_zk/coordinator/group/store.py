@@ -16,12 +16,12 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka_zk.admin.topic_rules import GROUP_METADATA_TOPIC
 from kafka_zk.clock import Clock
 from kafka_zk.coordinator.group.stored_batches import stored_batches
 from kafka_zk.log.turn import Turn
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import ErrorCode, NotLeaderOrFollower, UnknownServerError
+from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.record.batch import NO_SEQUENCE, Batch
 from kafka_zk.record.builder import build_batch

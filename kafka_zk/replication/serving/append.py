@@ -29,6 +29,7 @@ from kafka_zk.protocol.errors import (
     UnknownTopicOrPartition,
     error_class_for,
 )
+from kafka_zk.protocol.internal_topics import INTERNAL_TOPICS
 from kafka_zk.protocol.types import Buffer
 from kafka_zk.record.produced import Origin
 from kafka_zk.record.record_errors import InvalidOffsetOrSequence, MixedMagic, keyless_count
@@ -40,7 +41,6 @@ from kafka_zk.replication.serving.delayed_produce import DelayedProduce, Unackno
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import AppendInfo
 
-INTERNAL_TOPICS: Final = frozenset(("__consumer_offsets", "__transaction_state"))
 
 # These are found before the log looks at its own state: their answer does not name the log start offset.
 _WITHOUT_LOG_START = (

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import BrokerError, InvalidTopicException
+from kafka_zk.protocol.internal_topics import INTERNAL_TOPICS
 from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.partition import Partition
 from kafka_zk.replication.purgatory import Purgatory
-from kafka_zk.replication.serving.append import INTERNAL_TOPICS
 from kafka_zk.replication.serving.delayed_delete_records import DelayedDeleteRecords, LowWatermark
 from kafka_zk.replication.serving.reading import delete_before
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from kafka_zk.protocol.internal_topics import INTERNAL_TOPICS
 from kafka_zk.tools.java_output import JavaError, illegal_argument
 from kafka_zk.tools.java_values import drop_empty_tail, java_integer, java_split, python_pattern
 from kafka_zk.tools.options import Option, Options, UsageError
@@ -59,7 +60,6 @@ COLLISION_WARNING = (
     "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. "
     "To avoid issues it is best to use either, but not both."
 )
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 # An option beside any other action than these means nothing.
 _ACTIONS_OF = {
     "config": ("alter", "create"),

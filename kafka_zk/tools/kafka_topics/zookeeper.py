@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.protocol.errors import BrokerError
-from kafka_zk.protocol.types import TopicPartition, uuid_to_base64
+from kafka_zk.protocol.types import NO_LEADER, TopicPartition, uuid_to_base64
 from kafka_zk.tools.endings import exit_code_of
 from kafka_zk.tools.java_output import JavaError, hash_order, illegal_argument, log_error, show_warnings, stack_trace
 from kafka_zk.tools.kafka_topics.options import (
@@ -31,7 +31,6 @@ from kafka_zk.zk.registration import live_broker_ids
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.topics import partition_leaderships, topic_assignments, topic_names, topics_marked_for_deletion
 from kafka_zk.zk.znodes import PartitionLeadership, PartitionReplicas, TopicAssignment
-from kafka_zk.zk.znodes.topics import NO_LEADER
 
 LOGGER = "kafka.admin.TopicCommand$"
 FAILURE_TEXT = "Error while executing topic command : "

@@ -21,9 +21,10 @@ from kafka_zk.protocol.errors import (
     InvalidTopicException,
     TopicAlreadyExists,
 )
+from kafka_zk.protocol.internal_topics import INTERNAL_TOPICS
 from kafka_zk.tools.java_output import JavaError, illegal_argument
 from kafka_zk.tools.kafka_topics.configs import check_names, check_overrides
-from kafka_zk.tools.kafka_topics.options import COLLISION_WARNING, INTERNAL_TOPICS, configs, replica_assignment
+from kafka_zk.tools.kafka_topics.options import COLLISION_WARNING, configs, replica_assignment
 from kafka_zk.tools.options import Options
 from kafka_zk.zk.entity_configs import announce_config_change, entity_config
 from kafka_zk.zk.errors import BadVersion, NodeExists, NoNode

@@ -18,7 +18,6 @@ from kafka_zk.zk.znodes import documents
 
 ASSIGNMENT_VERSION = 3
 STATE_VERSION = 1
-NO_LEADER = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,10 +214,10 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="sockets have their turn after each slice of the controller's work",
-        file="kafka_zk/controller/fairness.py",
-        old="            let_others_in()\n",
-        new="            import gevent\n\n            gevent.sleep(0)\n",
-        tests="tests/unit/controller/test_fairness.py",
+        file="kafka_zk/giving_way.py",
+        old="            _turn.pause()\n            until_s",
+        new="            import gevent\n\n            gevent.sleep(0)\n            until_s",
+        tests="tests/unit/test_slices.py",
     ),
     Mutant(
         breaks="who asked for metadata before there was any is answered in turns",

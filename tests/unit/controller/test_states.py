@@ -5,7 +5,8 @@ from itertools import product
 import pytest
 
 from kafka_zk.controller.decisions import partition_states, replica_states
-from kafka_zk.controller.decisions.context import NO_LEADER, PartitionReplica, PartitionState, ReplicaState
+from kafka_zk.controller.decisions.context import PartitionReplica, PartitionState, ReplicaState
+from kafka_zk.protocol.types import NO_LEADER
 from tests.unit.controller.given import cluster, state, tp
 
 P, R = PartitionState, ReplicaState

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from kafka_zk.protocol.types import TopicPartition
 
-NO_LEADER_EPOCH = -1
 NO_EXPIRE_TIMESTAMP = None
 NO_PRODUCER_ID = -1
 NO_BATCH = -1
