@@ -1,7 +1,7 @@
 """The broker's metadata cache: the picture of the cluster that the controller last sent.
 
-Role        Answers every question about the cluster without asking anybody. Fed by UpdateMetadata, also when this
-            broker is the controller itself; only deletions that it could not hear of come from elsewhere
+Role        Pure. Answers every question about the cluster without asking anybody. Fed by UpdateMetadata, also when
+            this broker is the controller itself; only deletions that it could not hear of come from elsewhere
             (broker/unheard_deletions.py).
 Invariants  One immutable snapshot, replaced as a whole: a caller that keeps `snapshot` sees one consistent picture.
             Listeners run after the swap and must not switch.

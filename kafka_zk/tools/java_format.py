@@ -1,6 +1,6 @@
 """Numbers and times as Java prints them by a format.
 
-Role        Pure.
+Role        Pure but for the local time zone.
 Source      java.util.Formatter (%f, %d), java.text.SimpleDateFormat.
 """
 

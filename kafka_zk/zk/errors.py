@@ -1,6 +1,7 @@
 """What ZooKeeper operations can fail with.
 
-Role        The only exceptions that leave the zk room. A connection loss is none of them: it is retried until it ends.
+Role        Pure. The only exceptions that leave the zk room. A connection loss is none of them: it is retried until
+            it ends.
 Invariants  A client of the broker sees UNKNOWN_SERVER_ERROR for them, as Apache answers a KeeperException nobody
             handled; `ControllerMoved` is the exception Apache has a code for.
 Source      org.apache.zookeeper.KeeperException; kafka.zookeeper.ZooKeeperClientException and its subclasses.

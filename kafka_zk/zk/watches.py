@@ -1,7 +1,7 @@
 """Which znodes are watched, by whom, and what was last seen of them.
 
-Role        Plain data behind `ZkClient.watch`: who is to be told, and which watches a new connection must set again.
-            Owned by the session.
+Role        Pure. Plain data behind `ZkClient.watch`: who is to be told, and which watches a new connection must set
+            again. Owned by the session.
 Invariants  A watch is a hint: its callback only marks something dirty, the owner reads again.
             `last_seen` is what a read that set the watch has shown: a zxid, 0 for a missing znode, None before the
             first such read. ZooKeeper forgets watches with the connection, so after a reconnect each is set again by a

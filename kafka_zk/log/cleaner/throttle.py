@@ -1,5 +1,6 @@
 """Throttle: all cleaners together read and write no more than so many bytes a second.
 
+Role        Pure: the time is given.
 Invariants  Looked at every 300 ms at most: who then finds that more went than allowed rests until it did not.
 Source      Kafka 3.9 org.apache.kafka.storage.internals.utils.Throttler.
 """

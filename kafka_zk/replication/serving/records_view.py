@@ -1,6 +1,6 @@
 """What a fetch asks of one partition and what it gets.
 
-Role        Plain data between the fetch handler, the fetch session and the partitions.
+Role        Pure. Plain data between the fetch handler, the fetch session and the partitions.
 Invariants  Slices are counted references to segment files: each is released exactly once, by the connection after it
             was sent or by `release` when the answer is thrown away.
 Source      Kafka 3.9 FetchParams, FetchRequest.PartitionData, LogReadResult, FetchPartitionData.

@@ -1,6 +1,6 @@
 """QuotaManagers: the client quotas of one broker, as configured now, and the metrics that show them.
 
-Role        Acts on nothing but its own state: counts, and says how long a client waits; muting is the connection's.
+Role        Pure: counts, and says how long a client waits. Muting is the connection's.
 Invariants  `is_configured` is False while no user or client has a quota: nobody counts anything then.
 Source      QuotaFactory.QuotaManagers; ClientRequestQuotaManager; QuotaConfigHandler.
 """

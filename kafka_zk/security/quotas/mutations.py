@@ -1,6 +1,6 @@
 """The quota of one request that changes topics: tokens for each partition made or deleted.
 
-Role        Decides; the time comes from a clock, because parts of a request may be far apart.
+Role        Pure. Decides; the time comes from a clock, because parts of a request may be far apart.
 Invariants  A strict quota refuses all of a request's topics from the one on that finds the bucket overdrawn; a
             permissive one lets everything through and only has the client wait.
 Source      ControllerMutationQuota and its three kinds; KIP-599.
