@@ -1,12 +1,12 @@
 """What is compiled, where a compiler is found; everything else is in pyproject.toml.
 
-Modules of Cython's that have a pure twin, and by mypyc the ordinary modules of the hot path. Each is optional: an
+Modules of Cython's that have a pure twin, and by mypyc the ordinary modules of the hot path, which say so below their
+docstring. What runs is the same without, only slower. Each is optional: an
 install without a compiler has all of it in Python. KAFKA_ZK_INTERPRETED=1 leaves the hot path in Python.
 """
 
 import os
 import sys
-import tomllib
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -20,7 +20,8 @@ TWINS = (
     "kafka_zk/record/_walker.pyx",
     "kafka_zk/record/columns/_builder.pyx",
 )
-HOT_PATH = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["kafka_zk"]["compiled"]
+MARK = "\n# Compiled by mypyc: "
+HOT_PATH = sorted(str(path) for path in Path("kafka_zk").rglob("*.py") if MARK in path.read_text())
 # What is installed beside us says nothing, or what comes out would depend on what was installed before.
 MYPY_OPTIONS = ("--config-file=", "--python-version=3.11", "--ignore-missing-imports", "--no-site-packages")
 
@@ -42,9 +43,8 @@ def hot_path() -> list[Extension]:
         return []
     from mypyc.build import mypycify
 
-    sources = [module.replace(".", "/") + ".py" for module in HOT_PATH]
     try:
-        return mypycify([*MYPY_OPTIONS, *sources], opt_level="2", debug_level="0", group_name="kafka_zk.hot_path")
+        return mypycify([*MYPY_OPTIONS, *HOT_PATH], opt_level="2", debug_level="0", group_name="kafka_zk.hot_path")
     except SystemExit:
         print("setup.py: mypyc refused the hot path, it stays in Python", file=sys.stderr)
         return []
@@ -58,7 +58,6 @@ for extension in extensions:
 setup(ext_modules=extensions, options={"build_ext": {"parallel": os.cpu_count()}})
 
 # A build leaves alone what would come out the same; kafka_zk.compiled tells by the times what is up to date.
-for module in HOT_PATH if extensions else ():
-    source = Path(module.replace(".", "/") + ".py")
+for source in map(Path, HOT_PATH if extensions else ()):
     for binary in source.parent.glob(f"{source.stem}.*.so"):
         binary.touch()

@@ -1,34 +1,42 @@
 """Whether the modules of the hot path run compiled, and whether what was compiled is what stands in the sources.
 
-Role        Reads file names and times only. The list of modules is in pyproject.toml, which an installed package lacks:
-            there nothing can be stale.
+Role        Reads file names and times, and the mark below the docstring of what is to be compiled. In an installed
+            package nothing can be stale.
 """
 
 from __future__ import annotations
 
 import importlib.machinery
-import tomllib
 from pathlib import Path
 
+MARK = "\n# Compiled by mypyc: "
 PROJECT = Path(__file__).resolve().parent.parent
 
 
 def hot_path_modules() -> list[str]:
-    """The modules that setup.py compiles as they are; none outside a checkout."""
-    settings = PROJECT / "pyproject.toml"
-    if not settings.exists():
-        return []
-    names: list[str] = tomllib.loads(settings.read_text()).get("tool", {}).get("kafka_zk", {}).get("compiled", [])
-    return names
+    """The modules that setup.py compiles as they are; none outside a checkout. Reads every source."""
+    return [name for path in _sources("*.py") if MARK in path.read_text() and (name := _module(path))]
 
 
 def stale_modules() -> list[str]:
     """Modules whose source changed after they were compiled: the old code would run."""
-    return [
-        name
-        for name in hot_path_modules()
-        if (binary := compiled_file(name)) is not None and source_file(name).stat().st_mtime > binary.stat().st_mtime
-    ]
+    binaries = ((path, path.with_name(f"{path.name.partition('.')[0]}.py")) for path in _sources("*.so"))
+    # The twins of Cython's, and what mypyc's modules share, have no source of their own name.
+    stale = (source for binary, source in binaries if source.exists() and _is_newer(source, binary))
+    return [_module(source) for source in stale]
+
+
+def _sources(pattern: str) -> list[Path]:
+    is_checkout = (PROJECT / "pyproject.toml").exists()
+    return sorted((PROJECT / "kafka_zk").rglob(pattern)) if is_checkout else []
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.relative_to(PROJECT).with_suffix("").parts)
+
+
+def _is_newer(source: Path, binary: Path) -> bool:
+    return source.stat().st_mtime > binary.stat().st_mtime
 
 
 def source_file(module: str) -> Path:

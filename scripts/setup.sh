@@ -61,7 +61,7 @@ fi
 # What the environment was made from. Each set of extras is remembered by itself: tests and demos take turns.
 sources=(pyproject.toml setup.py)
 for module in $(find kafka_zk -name "_*.pyx" -o -name "_*.pxd" | sort) \
-  $(sed -n '/^compiled = \[/,/^\]/s/^ *"\(.*\)",/\1/p' pyproject.toml | tr . / | sed 's/$/.py/'); do
+  $(grep -rl --include="*.py" '^# Compiled by mypyc: ' kafka_zk | sort); do
   [ ! -f "$module" ] || sources+=("$module")
 done
 hash="$({ cat "${sources[@]}"; .venv/bin/python -V; } | sha256sum | cut -c1-32)"

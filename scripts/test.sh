@@ -89,7 +89,7 @@ for name in "${suites[@]}"; do
       suite unit simulation crash
       # An install without a compiler runs from sources, and only there calls can be counted: the rooms with compiled
       # modules. The codec is not one of these: of what compares it once more, only what reads headers and what hides it.
-      rooms=($(sed -n '/^compiled = \[/,/^\]/s/^ *"kafka_zk\.\([a-z]*\)\..*/unit\/\1/p' pyproject.toml | sort -u))
+      rooms=($(grep -rl --include="*.py" '^# Compiled by mypyc: ' kafka_zk | cut -d/ -f2 | sort -u | sed 's/^/unit\//'))
       options+=(-k "not test_kio.py and (not test_twins.py or request_headers or nothing_is_compiled)")
       KAFKA_ZK_INTERPRETED=1 suite "${rooms[@]}" unit/test_compiled.py unit/test_hot_path.py
       ;;

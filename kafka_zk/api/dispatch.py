@@ -10,6 +10,7 @@ Invariants  A request that cannot be understood (unknown key or version, undecod
 Source      KafkaApis.handle, Processor.processCompletedReceives, RequestContext.parseRequest in Kafka 3.9.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import logging

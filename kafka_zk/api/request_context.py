@@ -3,6 +3,7 @@
 Source      RequestContext and AuthHelper in Kafka 3.9.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol

@@ -4,6 +4,7 @@ Invariants  Steps that do not switch need only look at `is_taken`: between two s
             `leave` hands the turn to the next in line before anybody who comes later can take it.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections import deque

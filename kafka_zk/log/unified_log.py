@@ -17,6 +17,7 @@ Source      UnifiedLog in Kafka 3.9: append, roll, flush, truncateTo, truncateFu
             maybeIncrementLogStartOffset, close; KIP-101, KIP-320.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import logging

@@ -5,6 +5,7 @@ Invariants  The broker's meters hold at least the sum of its topics' meters. A t
 Source      BrokerTopicStats.java, BrokerTopicMetrics.java.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -12,6 +12,7 @@ Invariants  Answers are handed out in the order in which they were taken, each o
 Source      KafkaChannel (mute states) and Processor.inflightResponses in Kafka 3.9; KIP-219.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections import deque

@@ -11,6 +11,7 @@ Invariants  Only its own greenlet touches the socket; whoever completes a Pendin
 Source      Processor, KafkaChannel (mute states) and RequestChannel in Kafka 3.9; KIP-219.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import logging

@@ -6,6 +6,7 @@ Invariants  All calls only read the file; a descriptor that was closed and given
 Source      preadv2(2): RWF_NOWAIT; cachestat(2).
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import errno

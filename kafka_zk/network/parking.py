@@ -6,6 +6,7 @@ Invariants  Only the owning greenlet waits. Every wait may end early, so callers
             A wake-up is scheduled at most once per wait: the flag `_parked` goes down before the switch is queued.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import time

@@ -4,6 +4,7 @@ Role        Pure. The types that encoders make, that wait in an AnswerQueue, and
 Source      Send, ByteBufferSend and RecordsSend in Kafka 3.9.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from typing import Final, Protocol, TypeAlias

@@ -7,6 +7,7 @@ Invariants  Settled at most once; each callback runs exactly once, in the greenl
 Source      The role of RequestChannel.sendResponse and KafkaFuture in Kafka 3.9.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -7,6 +7,7 @@ Invariants  Places are given in the order in which they were asked for. A connec
 Source      RequestChannel (requestQueue) in Kafka 3.9.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections import deque

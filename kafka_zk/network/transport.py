@@ -12,6 +12,7 @@ Invariants  A slice's generation is checked before every chunk. Once the head of
 Source      TransportLayer, PlaintextTransportLayer.transferFrom and FileRecords.writeTo in Kafka 3.9.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import os

@@ -9,6 +9,7 @@ Invariants  Header v2 (tag section behind the client id) where the body is flexi
 Source      Kafka 3.9 RequestHeader.parse, ApiMessageType.requestHeaderVersion / responseHeaderVersion.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import struct

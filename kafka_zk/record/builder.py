@@ -4,6 +4,7 @@ Role        Pure. Used by producers, by the coordinators, and by the leader when
 Source      Kafka 3.9 MemoryRecordsBuilder, DefaultRecordBatch.writeHeader.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -4,6 +4,7 @@ Role        Pure.
 Source      Kafka 3.9 LogValidator's constructor and ValidationResult; UnifiedLog.append.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -11,6 +11,7 @@ Errors      InvalidRecord and InvalidTimestamp carry `record_errors` when single
 Source      Kafka 3.9 LogValidator, UnifiedLog.analyzeAndValidateRecords, DefaultRecordBatch.setMaxTimestamp.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import struct

@@ -5,6 +5,7 @@ Invariants  A partition is hosted, or offline (its log directory failed), or nei
 Source      Kafka 3.9 HostedPartition, ReplicaManager.getPartitionOrError.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections.abc import Iterator

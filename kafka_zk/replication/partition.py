@@ -8,6 +8,7 @@ Invariants  The leader epoch and the partition epoch never go back.
 Source      Kafka 3.9 Partition.scala: makeLeader, makeFollower, appendRecordsToLeader, updateFollowerFetchState.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import logging

@@ -4,6 +4,7 @@ This is the hot path of the broker: one pass over the request, one list of resul
 Source      Kafka 3.9 KafkaApis.handleProduceRequest, ProduceResponse.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections.abc import Iterable

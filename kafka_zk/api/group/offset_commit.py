@@ -4,6 +4,7 @@ v0 into ZooKeeper · v1 own timestamp · v2-4 own retention · v6 leader epoch �
 Source      KafkaApis.handleOffsetCommitRequest, GroupCoordinatorAdapter.commitOffsets.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from kafka_zk.api.authorization import Operation, ResourceType

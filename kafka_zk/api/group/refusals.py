@@ -6,6 +6,7 @@ Invariants  Each line of the request that is refused has one in the answer, doub
 Source      The builders of OffsetCommitResponse and OffsetDeleteResponse: addPartition, merge.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

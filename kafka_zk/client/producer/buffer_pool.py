@@ -5,6 +5,7 @@ Invariants  0 <= available <= total. Those who wait are served in their order.
 Source      Kafka 3.9 BufferPool.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import threading

@@ -5,6 +5,7 @@ Invariants  A batch's outcome is set once. A batch that was split has none of it
 Source      Kafka 3.9 ProduceRequestResult, FutureRecordMetadata, RecordMetadata.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import threading

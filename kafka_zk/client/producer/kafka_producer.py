@@ -6,6 +6,7 @@ Invariants  `send` returns a future or raises; a record whose future was returne
 Source      Kafka 3.9 KafkaProducer.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import itertools

@@ -4,6 +4,7 @@ Role        Pure.
 Source      Austin Appleby's MurmurHash2 (public domain) with the seed 0x9747b28c; Utils.murmur2, Utils.toPositive.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from typing import Final

@@ -7,6 +7,7 @@ Invariants  Records with the same key go to the same partition, as long as their
 Source      Kafka 3.9 BuiltInPartitioner, RoundRobinPartitioner; KIP-480, KIP-794.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import bisect

@@ -7,6 +7,7 @@ Source      Kafka 3.9 GroupCoordinator: doCommitOffsets, handleTxnCommitOffsets,
             handleTxnCompletion; GroupMetadataManager.storeOffsets.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import logging

@@ -6,6 +6,7 @@ Invariants  `decide` does not switch: records are appended by greenlets of their
 Source      The purgatories and callbacks of Kafka 3.9 GroupCoordinator; GroupMetadataManager.storeGroup.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import logging

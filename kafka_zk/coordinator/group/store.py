@@ -10,6 +10,7 @@ Invariants  `done` is called exactly once for each append, without switching: at
 Source      Kafka 3.9 GroupMetadataManager: appendForGroup, storeOffsets, cleanupGroupMetadata.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import logging

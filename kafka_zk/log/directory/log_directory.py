@@ -8,6 +8,7 @@ Invariants  The first OSError takes the directory offline for good: every later 
 Source      LogDirFailureChannel, LocalLog.maybeHandleIOException.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import errno

@@ -10,6 +10,7 @@ Invariants  `size_bytes` is where the next batch goes; the file is at least that
 Source      FileRecords.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import os

@@ -8,6 +8,7 @@ Invariants  A write is whole or the file is cut back. A pooled write holds the s
 Source      LocalLog in Kafka 3.9: append, roll, truncateTo, removeAndDeleteSegments; LogSegment.append.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

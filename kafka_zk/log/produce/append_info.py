@@ -4,6 +4,7 @@ Role        Pure.
 Source      LogAppendInfo.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 

@@ -8,6 +8,7 @@ Invariants  A slice begins at a batch and ends at or before the batch that holds
 Source      LocalLog.read, LogSegment.read, UnifiedLog.fetchOffsetByTimestamp, collectAbortedTransactions.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

@@ -9,6 +9,7 @@ Invariants  Base offset <= every offset inside < base offset of the next segment
 Source      LogSegment: append, translateOffset, read, findOffsetByTimestamp, recover, onBecomeInactiveSegment.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import logging

@@ -5,6 +5,7 @@ Invariants  The segment's descriptor stays open until `release`, which is called
 Source      FileRecords.slice, DefaultFileRegion.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from kafka_zk.log.files.segment_file import SegmentFile

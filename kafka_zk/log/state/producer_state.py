@@ -9,6 +9,7 @@ Invariants  Sequences of a producer epoch follow one another, wrapping from 2147
 Source      ProducerStateManager, ProducerAppendInfo, ProducerStateEntry.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections import deque

@@ -7,6 +7,7 @@ Invariants  While `held` is entered no append is under way. Nobody is refused be
 Source      Kafka 3.9 Partition.leaderIsrUpdateLock, which who appends has for reading.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections.abc import Iterator

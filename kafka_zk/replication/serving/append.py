@@ -6,6 +6,7 @@ Invariants  One partition's failure does not touch the others. Results stand in 
 Source      Kafka 3.9 ReplicaManager.appendRecords, appendToLocalLog, delayedProduceRequestRequired.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import logging

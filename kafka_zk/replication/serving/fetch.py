@@ -7,6 +7,7 @@ Invariants  Reads stand in the order of what was wanted. A follower's fetch coun
 Source      Kafka 3.9 ReplicaManager.fetchMessages, readFromLog; DelayedFetch.tryComplete.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import logging

@@ -5,6 +5,7 @@ Invariants  An incremental step has consumed its epoch when its context is made,
 Source      Kafka 3.9 FetchManager.newContext, FetchContext and its four kinds.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence

@@ -7,6 +7,7 @@ Invariants  A request counts only with the epoch that the session expects next; 
 Source      Kafka 3.9 FetchSession, CachedPartition (maybeUpdateResponseData), FetchMetadata.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator

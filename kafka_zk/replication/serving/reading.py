@@ -7,6 +7,7 @@ Source      Kafka 3.9 Partition.fetchRecords, readRecords, fetchOffsetForTimesta
             deleteRecordsOnLeader.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 import os

@@ -6,6 +6,7 @@ Invariants  Slices are counted references to segment files: each is released exa
 Source      Kafka 3.9 FetchParams, FetchRequest.PartitionData, LogReadResult, FetchPartitionData.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -11,6 +11,7 @@ Source      Kafka 3.9 GroupMetadata (offsets, pendingOffsetCommits, pendingTrans
             removeExpiredOffsets); KIP-211, KIP-447.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping

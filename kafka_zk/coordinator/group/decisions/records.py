@@ -6,6 +6,7 @@ Invariants  Values are written as Kafka 3.9 writes them (version 3; 1 where an o
 Source      Kafka 3.9 GroupMetadataManager: offsetCommitKey, offsetCommitValue, groupMetadataKey, groupMetadataValue.
 """
 
+# Compiled by mypyc: the hot path.
 from __future__ import annotations
 
 from collections.abc import Mapping
