@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# Tells which requests brokers know: kafka-broker-api-versions.sh --help
+# Prints which requests brokers support: kafka-broker-api-versions.sh --help
 exec "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/kafka-run.sh" broker_api_versions "$@"

@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# Tells the id of a cluster: kafka-cluster.sh --help
+# Prints the id of a cluster: kafka-cluster.sh --help
 exec "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/kafka-run.sh" cluster "$@"

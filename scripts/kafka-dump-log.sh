@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# Shows what the files of a log directory say: kafka-dump-log.sh --help
+# Prints the content of the files in a log directory: kafka-dump-log.sh --help
 exec "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/kafka-run.sh" dump_log "$@"

@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# Consumes a topic and tells of each event, for system tests: kafka-verifiable-consumer.sh --help
+# Consumes a topic and reports each event, for system tests: kafka-verifiable-consumer.sh --help
 exec "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/kafka-run.sh" verifiable_consumer "$@"

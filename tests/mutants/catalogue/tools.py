@@ -194,4 +194,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/tools/test_java_output.py -k said_once",
     ),
+    Mutant(
+        breaks="a command's entry point is the one of its row",
+        file="kafka_zk/tools/commands.py",
+        old='    Command("kafka-cluster", "cluster",',
+        new='    Command("kafka-cluster", "features",',
+        tests="tests/unit/tools/test_commands.py",
+    ),
 )

@@ -1,0 +1,139 @@
+"""The commands: one row each, from which scripts, entry points and lists follow.
+
+Role        Pure, but for `main`: `python -m kafka_zk.tools.commands` writes what follows from the rows, which is each
+            script in scripts/, [project.scripts] in pyproject.toml and the list in the tools' README. A test compares.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """`module` is below kafka_zk.tools and has `run`; `usage` is what its script's header shows behind the name."""
+
+    name: str
+    module: str
+    summary: str
+    usage: str = " --help"
+
+    @property
+    def entry_point(self) -> str:
+        return f"kafka_zk.tools.{self.module}:run"
+
+    @property
+    def runnable(self) -> str:
+        """What `python -m kafka_zk.tools.` runs: a package stands for its __main__."""
+        return self.module.removesuffix(".__main__").removesuffix(".command")
+
+
+COMMANDS = (
+    Command(
+        "kafka-server-start",
+        "server_start",
+        "Starts a broker",
+        " [-daemon] server.properties [--override key=value]...",
+    ),
+    Command("kafka-server-stop", "server_stop", "Stops the brokers of this machine", ""),
+    Command("kafka-topics", "topics", "Creates, deletes, describes and changes topics"),
+    Command("kafka-configs", "configs", "Describes and changes configurations, quotas and SCRAM credentials"),
+    Command(
+        "kafka-consumer-groups",
+        "consumer_groups",
+        "Lists and describes consumer groups, deletes them, and resets or deletes their offsets",
+    ),
+    Command("kafka-console-producer", "console_producer.__main__", "Sends lines from standard input to a topic"),
+    Command("kafka-console-consumer", "console_consumer.__main__", "Prints the records of topics"),
+    Command("kafka-producer-perf-test", "producer_perf.__main__", "Measures how fast records can be produced"),
+    Command("kafka-consumer-perf-test", "consumer_perf.__main__", "Measures how fast records can be consumed"),
+    Command(
+        "kafka-verifiable-producer",
+        "verifiable_producer",
+        "Sends numbers to a topic and reports each, for system tests",
+    ),
+    Command(
+        "kafka-verifiable-consumer",
+        "verifiable_consumer",
+        "Consumes a topic and reports each event, for system tests",
+    ),
+    Command("kafka-e2e-latency", "e2e_latency", "Measures how long a record takes to its reader", ""),
+    Command("kafka-get-offsets", "get_offsets", "Prints offsets of partitions by time or place"),
+    Command("kafka-delete-records", "delete_records", "Deletes records of partitions up to given offsets"),
+    Command(
+        "kafka-streams-application-reset",
+        "streams_application_reset",
+        "Lets an application of Kafka Streams begin anew",
+    ),
+    Command("kafka-log-dirs", "log_dirs", "Describes the log directories of brokers"),
+    Command("kafka-broker-api-versions", "broker_api_versions", "Prints which requests brokers support"),
+    Command("kafka-cluster", "cluster", "Prints the id of a cluster"),
+    Command("kafka-features", "features", "Shows and changes the features of a cluster"),
+    Command("kafka-dump-log", "dump_log.command", "Prints the content of the files in a log directory"),
+    Command(
+        "kafka-log-doctor",
+        "log_doctor.__main__",
+        "Checks the directories of a stopped broker, and says what a start would do",
+    ),
+    Command("kafka-pipeline", "pipeline", "Data in, through and out of Kafka, on Spark"),
+    Command(
+        "zookeeper-server-start",
+        "zookeeper_start",
+        "Starts Apache ZooKeeper",
+        " [-daemon] zookeeper.properties",
+    ),
+    Command("zookeeper-server-stop", "zookeeper_stop", "Stops the ZooKeeper of this machine", ""),
+    Command("zookeeper-shell", "zookeeper_shell", "Shows and changes znodes", " host:port [command...]"),
+)
+
+
+def script_of(command: Command) -> str:
+    """The content of scripts/<name>.sh."""
+    return (
+        "#!/usr/bin/env bash\n"
+        f"# {command.summary}: {command.name}.sh{command.usage}\n"
+        f'exec "$(dirname "$(readlink -f "${{BASH_SOURCE[0]}}")")/kafka-run.sh" {command.runnable} "$@"\n'
+    )
+
+
+def entry_points() -> str:
+    """The rows of [project.scripts]."""
+    return "".join(f'{command.name} = "{command.entry_point}"\n' for command in COMMANDS)
+
+
+def list_of_commands() -> str:
+    """The list in kafka_zk/tools/README.md."""
+    rows = (f"| `{command.name}.sh` | {command.runnable} | {command.summary} |\n" for command in COMMANDS)
+    return "| command | module | what it does |\n|---|---|---|\n" + "".join(rows)
+
+
+def written(text: str, between: tuple[str, str], content: str) -> str:
+    """`text` with `content` between two of its lines."""
+    begin, end = between
+    head, found, rest = text.partition(begin)
+    _, found_end, tail = rest.partition(end)
+    assert found and found_end, f"no {begin!r} ... {end!r}"
+    return f"{head}{begin}{content}{end}{tail}"
+
+
+IN_PYPROJECT = ("[project.scripts]\n", "\n[")
+IN_README = ("<!-- commands: made by python -m kafka_zk.tools.commands -->\n", "<!-- end of commands -->\n")
+
+
+def main() -> None:
+    """Write everything that follows from the rows into the checkout."""
+    project = Path(__file__).resolve().parents[2]
+    for command in COMMANDS:
+        script = project / "scripts" / f"{command.name}.sh"
+        script.write_text(script_of(command))
+        script.chmod(0o755)
+    for name, between, content in (
+        ("pyproject.toml", IN_PYPROJECT, entry_points()),
+        ("kafka_zk/tools/README.md", IN_README, list_of_commands()),
+    ):
+        path = project / name
+        path.write_text(written(path.read_text(), between, content))
+
+
+if __name__ == "__main__":
+    main()
