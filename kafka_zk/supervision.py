@@ -65,4 +65,4 @@ def keep_running(
 def caught(name: str, detail: Any = "") -> None:
     """Log the exception that is being handled, with its traceback, and count it."""
     unexpected_errors[name] += 1
-    log.exception("[%s] Unexpected error%s; going on", name, f" ({detail})" if detail else "")
+    log.exception("[%s] Unexpected error%s; continuing", name, f" ({detail})" if detail else "")

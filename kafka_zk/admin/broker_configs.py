@@ -82,7 +82,7 @@ class BrokerConfigs:
                     part(before, self.config)
                 except Exception:
                     # A bug of ours in one part must not keep the value from the others.
-                    log.exception("A part of the broker could not follow its new configuration")
+                    log.exception("Part of the broker failed to apply its new configuration")
 
     def check(self, texts: Mapping[str, str], *, for_all_brokers: bool) -> None:
         """Raise ConfigException, with Kafka's words, unless these may be all values of that layer."""

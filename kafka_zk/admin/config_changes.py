@@ -73,7 +73,7 @@ class ConfigChangeListener:
         entities = tuple(entities_of(path))
         handler = self._handlers.get(entities[0][0])
         if handler is None:
-            log.info("Configuration of %s changed; nothing here follows it", path)
+            log.info("Ignoring the configuration change of %s: this broker does not use it", path)
             return
         overrides = entity_config(self._zk, path)
         kind = entities[0][0]

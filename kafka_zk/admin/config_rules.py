@@ -70,7 +70,7 @@ def changed(stored: Mapping[str, str], changes: Iterable[Change], rows: Mapping[
             values[name] = _stepped(values.get(name), Operation(operation), name, value, rows.get(name))
         else:
             # Kafka fails on such a number in a way of its own, which clients see as UNKNOWN_SERVER_ERROR.
-            raise BrokerError(f"{operation} is no operation on a config")
+            raise BrokerError(f"{operation} is not an operation on a config")
     return values
 
 
@@ -115,7 +115,7 @@ def check_levels(changes: Iterable[Change], loggers: Collection[str]) -> None:
         elif operation in (Operation.APPEND, Operation.SUBTRACT):
             raise InvalidRequest(f"{Operation(operation).name} operation is not allowed for the BROKER_LOGGER resource")
         else:
-            raise BrokerError(f"{operation} is no operation on a log level")
+            raise BrokerError(f"{operation} is not an operation on a log level")
 
 
 def _check_logger(name: str, loggers: Collection[str]) -> None:

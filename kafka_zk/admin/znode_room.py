@@ -65,6 +65,6 @@ def check_fits(name: str, assignment: TopicAssignment, room_bytes: int) -> None:
 
 def _refusal(name: str, count: int, fitting: int, room_bytes: int) -> InvalidPartitions:
     return InvalidPartitions(
-        f"Topic '{name}' cannot have {count} partitions: ZooKeeper keeps the assignment of a topic in one value of at "
+        f"Topic '{name}' cannot have {count} partitions: ZooKeeper stores a topic's assignment in one value of at "
         f"most {room_bytes} bytes (jute.maxbuffer), which holds {fitting} of them."
     )

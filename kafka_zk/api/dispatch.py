@@ -313,7 +313,7 @@ class Dispatcher:
     def _check_authentication(self, header: RequestHeader, connection: Connection) -> None:
         authentication = self._services.authentication
         if authentication is None:
-            raise CloseConnection("this broker cannot authenticate anyone")
+            raise CloseConnection("this broker does not support authentication")
         authentication.check(header, connection)
 
 
@@ -325,7 +325,7 @@ def _undecodable(route: Route, connection: Connection, error: DecodeError) -> Cl
 
 
 def _too_large() -> InvalidRequest:
-    return InvalidRequest(f"The answer would be larger than {MAX_ANSWER_BYTES} bytes: ask for less at a time.")
+    return InvalidRequest(f"The response would be larger than {MAX_ANSWER_BYTES} bytes; ask for less at a time.")
 
 
 def _failure(route: Route, request: Any, ctx: RequestContext, error: Exception, in_turns: bool) -> Any:

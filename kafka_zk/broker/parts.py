@@ -159,9 +159,9 @@ class Parts:
             try:
                 server.start()
             except OSError as error:
-                raise NetworkError(f"The metrics end point failed to bind to {host}:{port}: {error}") from error
+                raise NetworkError(f"The metrics endpoint failed to bind to {host}:{port}: {error}") from error
             self.stops.add("metrics end point", server.stop)
-            log.info("[KafkaServer id=%d] Metrics are served on port %d", self.broker_id, server.port)
+            log.info("[KafkaServer id=%d] Serving metrics on port %d", self.broker_id, server.port)
 
     def _connect_zookeeper(self) -> None:
         self._membership = Membership(self.config, clock=self._clock, metrics=self._metrics)
@@ -419,4 +419,4 @@ class Parts:
         try:
             report_log_dir_failure(self._zk, self.broker_id)
         except ZkError:
-            log.exception("[KafkaServer id=%d] The controller could not be told of the failure", self.broker_id)
+            log.exception("[KafkaServer id=%d] Could not report the failure to the controller", self.broker_id)

@@ -98,4 +98,4 @@ class TopicConfigs:
         try:
             return LogConfig.from_overrides(self._broker_config(), overrides)
         except ConfigException as error:
-            raise InvalidConfig(f"The config of topic {topic} in ZooKeeper is wrong: {error}") from error
+            raise InvalidConfig(f"Invalid config of topic {topic} in ZooKeeper: {error}") from error

@@ -30,7 +30,7 @@ _MINUTE_MS = 60_000
 class BrokerConfig(ParsedBroker):
     """All broker keys as attributes, plus what follows from them.
 
-    `kafka_zk_metrics_port`  our own key: port of the Prometheus end point, None for none, 0 for any free port.
+    `kafka_zk_metrics_port`  our own key: port of the Prometheus endpoint, None for none, 0 for any free port.
     `kafka_zk_metrics_host`  our own key: its address (127.0.0.1), "" for every interface.
     """
 

@@ -85,7 +85,7 @@ def take_over(
     except ConfigException as error:
         # Each value may stand, together they break a rule.
         names = ", ".join(sorted({*usable_default, *usable_broker}))
-        return config, [*complaints, f"Configs in ZooKeeper could not be applied and are ignored: {names}: {error}"]
+        return config, [*complaints, f"Ignoring configs in ZooKeeper that could not be applied: {names}: {error}"]
 
 
 def usable(
@@ -99,7 +99,7 @@ def usable(
             try:
                 text = _needed(encoder).decode(text)
             except ConfigException as error:
-                complaint = f"A dynamic password config could not be decoded and is ignored ({error})"
+                complaint = f"Ignoring a dynamic password config that could not be decoded ({error})"
         if complaint is None:
             taken[name] = text
         else:
@@ -166,11 +166,11 @@ def _complaint(name: str, text: str, *, for_all_brokers: bool) -> str | None:
     try:
         _check_value(name, text)
     except ConfigException as error:
-        return f"A dynamic config in ZooKeeper is invalid and ignored ({error})"
+        return f"Ignoring an invalid dynamic config in ZooKeeper ({error})"
     if _is_fixed(name):
-        return "A config that is not dynamic stands in ZooKeeper and is ignored"
+        return "Ignoring a config in ZooKeeper that cannot be changed dynamically"
     if name in ONLY_OF_LISTENERS:
-        return "A security config stands in ZooKeeper without the prefix of a listener and is ignored"
+        return "Ignoring a security config in ZooKeeper without a listener prefix"
     if for_all_brokers and _is_of_one_broker(name):
-        return "A config of single brokers stands in ZooKeeper as the default of all and is ignored"
+        return "Ignoring a per-broker config in ZooKeeper that is set as the default of all brokers"
     return None

@@ -19,11 +19,10 @@ from kafka_zk.config.values import ConfigType, ConfigValue
 # fmt: off
 OWN_KEYS = ConfigTable((
     Config("kafka_zk.metrics.port", INT, None, between(-1, 65535), LOW,
-           "Port of the Prometheus end point; 0 takes any free port, -1 or absent switches it off.",
+           "Port of the Prometheus endpoint; 0 takes any free port; -1 or unset disables it.",
            read_by="broker.server"),
     Config("kafka_zk.metrics.host", STRING, "127.0.0.1", None, LOW,
-           "Address of the Prometheus end point: this machine's own unless another is named. Empty is every "
-           "interface.",
+           "Address of the Prometheus endpoint, loopback by default; an empty value means every interface.",
            read_by="broker.server"),
 ))
 
@@ -32,15 +31,15 @@ _AUTHORIZER_KEYS = ("super.users", "allow.everyone.if.no.acl.found", "authorizer
 
 _REFUSED: tuple[tuple[str, Callable[[ParsedBroker], bool], str], ...] = (
     ("process.roles", lambda config: bool(config.process_roles),
-     "this broker works with ZooKeeper only, KRaft is not supported"),
+     "this broker needs ZooKeeper, KRaft is not supported"),
     ("zookeeper.metadata.migration.enable", lambda config: config.zookeeper_metadata_migration_enable,
      "migration to KRaft is not supported"),
     ("remote.log.storage.system.enable", lambda config: config.remote_log_storage_system_enable,
      "tiered storage is not supported"),
     ("authorizer.class.name", lambda config: config.authorizer_class_name != "",
-     "authorization is not supported yet, and without it everybody could do everything"),
+     "authorizers are not supported yet, and ignoring this would let every client do everything"),
     ("zookeeper.set.acl", lambda config: config.zookeeper_set_acl,
-     "protected znodes are not supported yet, and without them everybody could change the cluster"),
+     "ACLs of znodes are not supported yet, and ignoring this would let everybody change the cluster"),
     ("zookeeper.ssl.client.enable", lambda config: config.zookeeper_ssl_client_enable,
      "TLS to ZooKeeper is not supported yet"),
     ("config.providers", lambda config: bool(config.originals.get("config.providers", "").strip()),
@@ -108,11 +107,13 @@ def start_up_warnings(config: ParsedBroker) -> list[str]:
             warnings += _plugin_warning(config, name)
         elif row is not None:
             if row.read_by is None and name in config.layers.given and name not in _SILENT:
-                warnings.append(f"Config {name} is not supported yet: its value is checked and reported but not used.")
+                warnings.append(
+                    f"Config {name} is not supported yet: its value is validated and reported, but has no effect."
+                )
         elif name.startswith("listener.name."):
             warnings += _listener_warning(config, name)
         elif not name.startswith(_AUTHORIZER_KEYS):
-            warnings.append(f"Config {name} is not known: it is reported but not used.")
+            warnings.append(f"Config {name} is unknown: its value is reported, but has no effect.")
     return warnings
 
 
@@ -120,16 +121,16 @@ def _listener_warning(config: ParsedBroker, name: str) -> list[str]:
     """Of a listener's own keys Kafka reads a few; the others say what they say for all listeners or for none."""
     base = listener_key_base(name)
     if name not in [listener_key(each.listener_name, base) for each in config.listeners]:
-        return [f"Config {name} is not used: there is no such listener (such keys name it in lower case)."]
+        return [f"Config {name} has no effect: there is no such listener (write its name in lower case here)."]
     if base in PER_LISTENER:
         return []
     if base.startswith(_LISTENER_SECURITY):
-        return [f"Config {name} is not supported yet: its value is reported but not used."]
-    return [f"Config {name} is not used: a listener has no {base} of its own."]
+        return [f"Config {name} is not supported yet: its value is reported, but has no effect."]
+    return [f"Config {name} has no effect: {base} cannot be set per listener."]
 
 
 def _plugin_warning(config: ParsedBroker, name: str) -> list[str]:
     classes = [entry for entry in config.originals[name].split(",") if entry.strip() not in ("", *_HARMLESS_CLASSES)]
     if not classes:
         return []
-    return [f"Config {name}: Java classes cannot be loaded here, {','.join(classes)} is ignored."]
+    return [f"Config {name}: ignoring {','.join(classes)}, since Java classes cannot be loaded."]

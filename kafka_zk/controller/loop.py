@@ -130,7 +130,7 @@ class KafkaController:
     def wait_until_answered(self, timeout_s: float) -> None:
         """Blocks. Until the brokers have carried out what they were told; nothing while not the controller."""
         if self._term is not None and not self._term.channels.wait_until_answered(timeout_s):
-            _LOGGER.warning("[Controller id=%d] Not every broker has answered after %.1f s", self._id, timeout_s)
+            _LOGGER.warning("[Controller id=%d] Some brokers have not answered within %.1f s", self._id, timeout_s)
 
     @property
     def is_active(self) -> bool:

@@ -270,7 +270,7 @@ class LogManager:
                     first, second = sorted((other, each), key=lambda log: self._dirs.index(self._placed.dir_of(log)))
                     raise second_directory(each.topic_partition, first.directory, second.directory)
                 logs[each.topic_partition], gone = chosen.kept, chosen.other
-                log.warning("%s was moved between log directories: going on without %s", each, gone.directory)
+                log.warning("%s was moved between log directories; retiring the old log in %s", each, gone.directory)
                 self._placed.dir_of(gone).log_count -= 1
                 self._placed.dir_of(gone).recovery_points.pop(each.topic_partition, None)
                 with suppress(KafkaStorageError):  # Its directory has failed: that is said.

@@ -137,7 +137,7 @@ def _add_table(page: _Page, table: GaugeTable, pause: Pause) -> None:
             pause()
     except Exception:
         # A gauge is any room's code: the others must still be shown.
-        _log.exception("The gauges of %s:type=%s could not be read", table.domain, table.type)
+        _log.exception("Could not read the gauges of %s:type=%s", table.domain, table.type)
 
 
 def _asked(mbean: MBeanName, gauge: KafkaMetric) -> dict[str, AttributeValue]:
@@ -146,7 +146,7 @@ def _asked(mbean: MBeanName, gauge: KafkaMetric) -> dict[str, AttributeValue]:
         return gauge.attributes()
     except Exception:
         # As above.
-        _log.exception("The gauge %s could not be read", mbean)
+        _log.exception("Could not read the gauge %s", mbean)
         return {}
 
 

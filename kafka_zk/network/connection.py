@@ -348,7 +348,9 @@ class Connection:
                 elif self._answers.waiting_count:
                     parking.wait_woken()
         except (PeerClosed, CloseConnection) as closed:
-            log.debug("%s Last answers to /%s lost: %s", self._host.log_prefix, self.client_host, closed)
+            log.debug(
+                "%s Could not send the last responses to /%s: %s", self._host.log_prefix, self.client_host, closed
+            )
 
     def _leave_place(self) -> None:
         """Let another connection have our place among the requests: nobody waits for what is still being done."""

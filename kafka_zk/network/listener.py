@@ -190,7 +190,9 @@ class Listener:
                 return
             if not self._quotas.has_slot(self.listener_name):
                 self._watcher.stop()
-                self._complain(f"{self._quotas.total_count} connections are open, as many as may be; others wait")
+                self._complain(
+                    f"Connection limit reached ({self._quotas.total_count}); new clients wait in the backlog"
+                )
                 return
             try:
                 sock, address = self._socket.accept()

@@ -288,7 +288,9 @@ class MeteredHandler:
             return
         for connection in list(self._answered):
             if connection.is_sending and connection.active_ns < now_ns - STALLED_NS:
-                message = "%s takes nothing of its answer, and requests wait for memory: closing the connection"
+                message = (
+                    "Closing the connection of %s: it does not read its response, and requests are waiting for memory"
+                )
                 log.warning(message, connection.connection_id)
                 connection.close()
 

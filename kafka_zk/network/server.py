@@ -279,7 +279,7 @@ class SocketServer:
             self._all_closed.wait(timeout_s)
         stuck = [greenlet for listener in self._listeners.values() for greenlet in listener.connections.values()]
         if stuck:
-            log.warning("%s %d connections did not end in time", self._log_prefix, len(stuck))
+            log.warning("%s %d connections did not close in time", self._log_prefix, len(stuck))
             for greenlet in stuck:
                 get_hub().loop.run_callback(greenlet.throw, gevent.GreenletExit)
             gevent.sleep(0)

@@ -242,15 +242,15 @@ class Leadership:
     def _check_controller(self, controller_epoch: int, controller_id: int) -> None:
         if controller_epoch < self.controller_epoch:
             log_lines.warning(
-                "[Broker id=%d] Ignoring an order of controller %d with old epoch %d. Latest known epoch is %d",
+                "[Broker id=%d] Ignoring a request of controller %d with old epoch %d. Latest known epoch is %d",
                 self._broker_id,
                 controller_id,
                 controller_epoch,
                 self.controller_epoch,
             )
             raise StaleControllerEpoch(
-                f"Received an order from controller {controller_id} with epoch {controller_epoch}, which is older than "
-                f"the latest known epoch {self.controller_epoch}"
+                f"Received a request from controller {controller_id} with epoch {controller_epoch}, which is older "
+                f"than the latest known epoch {self.controller_epoch}"
             )
         self.controller_epoch = controller_epoch
 
@@ -418,7 +418,7 @@ class Leadership:
             self._refuse(partition, error, codes)
         except Exception as error:
             # A bug of ours, on one partition.
-            log_lines.exception("[Broker id=%d] Could not carry out an order on %s", self._broker_id, partition)
+            log_lines.exception("[Broker id=%d] Failed to apply a controller request to %s", self._broker_id, partition)
             self._refuse(partition, caused_by(UnknownServerError(), error), codes)
         return None
 

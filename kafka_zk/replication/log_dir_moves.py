@@ -136,7 +136,7 @@ class LogDirMoves:
                 self._stopped.wait(RETRY_S)
         except Exception:
             # A bug of ours in one move; the replica itself goes on where it is.
-            log_lines.exception("Moving %s to %s failed", future.topic_partition, future.log_dir.path)
+            log_lines.exception("Failed to move %s to %s", future.topic_partition, future.log_dir.path)
             self.failed.add(future.topic_partition)
         finally:
             self._running.pop(future, None)
@@ -157,7 +157,7 @@ class LogDirMoves:
                     return True
         except BrokerError as error:
             if self._is_wanted(future):
-                log_lines.warning("Moving %s to %s is tried again: %s", future, future.log_dir.path, error)
+                log_lines.warning("Retrying move of %s to %s: %s", future, future.log_dir.path, error)
                 return False
         return True
 
@@ -169,7 +169,11 @@ class LogDirMoves:
             return True
         if not log.log_end_offset and future.log_end_offset and future not in self._followed:
             # A log that was just made, where there was one: the copy may be all that is left of it.
-            log_lines.error("%s is empty, and its copy in %s is not: it is left as it is", log, future.log_dir.path)
+            log_lines.error(
+                "%s is empty, but its copy in %s is not; not moving it, since the copy may hold the only records",
+                log,
+                future.log_dir.path,
+            )
             return True
         history = (log, log.truncations)
         if self._followed.get(future) != history:

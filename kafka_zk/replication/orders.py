@@ -51,4 +51,4 @@ def tell(listener: Callable[[], None]) -> None:
         listener()
     except Exception:
         # A bug in one of those who coordinate; it must not keep the others from leading.
-        log_lines.exception("A listener failed")
+        log_lines.exception("A listener for partition changes failed")

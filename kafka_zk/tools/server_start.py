@@ -82,7 +82,7 @@ def _start_in_background(arguments: Sequence[str]) -> int:
     try:
         start_module(MODULE, arguments, output=DAEMON_OUTPUT)
     except OSError as error:
-        print(f"The broker cannot be started in the background: {error}", file=sys.stderr)
+        print(f"Cannot start the broker in the background: {error}", file=sys.stderr)
         return 1
     return 0
 
@@ -131,7 +131,11 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
     limit = _raise_open_files_limit()
     needed = descriptors_needed(config)
     if limit < needed:
-        log.error("Exiting Kafka: %d files may be open (ulimit -Hn), and this config needs at least %d", limit, needed)
+        log.error(
+            "Exiting Kafka: the limit of open files is %d (ulimit -Hn), but this config needs at least %d",
+            limit,
+            needed,
+        )
         return 1
     server = KafkaServer(config)
     received: list[int] = []
@@ -197,7 +201,9 @@ def _warn_of_stale_modules() -> None:
     from kafka_zk.compiled import stale_modules
 
     for module in stale_modules():
-        log.warning("%s was compiled before its source changed: the old code runs. scripts/setup.sh builds it", module)
+        log.warning(
+            "%s is older than its source, so outdated code is running; rebuild it with scripts/setup.sh", module
+        )
 
 
 def _raise_open_files_limit() -> int:

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = os.environ.get("SIGNAL", "TERM").upper().removeprefix("SIG")
     number = getattr(signal, f"SIG{name}", None)
     if number is None:
-        print(f"There is no signal called {name}", file=sys.stderr)
+        print(f"Unknown signal {name}", file=sys.stderr)
         return 1
     pids = list(broker_pids(node_id))
     if not pids:

@@ -51,7 +51,7 @@ def _remember(folder: Path, pid: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         pid_file(folder, pid).write_text(f"{pid}\n")
     except OSError as error:
-        print(f"zookeeper-server-stop.sh will not find this server: {error}", file=sys.stderr)
+        print(f"zookeeper-server-stop.sh cannot stop this server: {error}", file=sys.stderr)
 
 
 def run() -> NoReturn:

@@ -85,7 +85,7 @@ def _decoded(data: bytes | None, stat: Stat, entity_path: str) -> dict[str, str]
     except MalformedZNode as error:
         if ConfigEntityZNode.holds_map(data):
             raise
-        log.error("%s; it is taken as empty", error)
+        log.error("%s; treating it as empty", error)
         return {}
 
 

@@ -18,7 +18,7 @@ from tests.support.raw_client import RawClient
 LIMIT = 256
 PARTITIONS = 120
 TOPIC = "many"
-WAITING = "as many as may be; others wait"
+WAITING = "new clients wait in the backlog"
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def test_after_kills_under_load_every_acknowledged_record_is_there_once_and_in_o
             sent[writer.partition] |= writer.sent
         broker.start()
         # A predecessor's session would live for six seconds; it was ended instead.
-        assert "Ending the ZooKeeper session" in broker.process.output()
+        assert "Closing ZooKeeper session" in broker.process.output()
         for partition in ACKS_OF_PARTITION:
             assert_holds(broker, partition, expected[partition], sent[partition])
     assert broker.stop() == 143

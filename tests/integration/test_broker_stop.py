@@ -42,7 +42,7 @@ def assert_next_start_recovers_nothing(broker: OurBroker) -> None:
     said = broker.process.output()
     assert f"Skipping recovery of 3 logs from {broker.log_dir}" in said
     assert "Recovering unflushed segment" not in said
-    assert "Ending the ZooKeeper session" not in said
+    assert "Closing ZooKeeper session" not in said
     assert not (broker.log_dir / CLEAN_MARKER).exists()
     with RawClient(broker.bootstrap) as client:
         wire.wait_for_topic(client, TOPIC)

@@ -127,7 +127,7 @@ def test_a_session_that_cannot_be_written_down_does_not_keep_the_broker_out(
     expire_session(zookeeper, session_id, password)
     wait_for_epoch_after(epoch, zookeeper_connect)
     assert_works(broker, "after-the-session")
-    assert "The ZooKeeper session cannot be written down" in broker.process.output()
+    assert "Cannot save the ZooKeeper session" in broker.process.output()
 
 
 def test_a_broker_stops_cleanly_while_zookeeper_is_away(

@@ -38,7 +38,5 @@ def choose() -> str | None:
         return None
     stale = stale_modules()
     if stale:
-        return (
-            f"compiled before its source changed: {', '.join(stale)}. Run scripts/setup.sh, or KAFKA_ZK_INTERPRETED=1"
-        )
+        return f"older than their sources: {', '.join(stale)}. Run scripts/setup.sh, or set KAFKA_ZK_INTERPRETED=1"
     return None

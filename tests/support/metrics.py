@@ -38,5 +38,5 @@ class Scrape:
 
 def metrics_port(broker: OurBroker) -> int:
     """The port that kafka_zk.metrics.port=0 was given."""
-    found = re.findall(r"Metrics are served on port (\d+)", broker.process.output())
+    found = re.findall(r"Serving metrics on port (\d+)", broker.process.output())
     return int(found[-1])

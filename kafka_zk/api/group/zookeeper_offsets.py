@@ -45,7 +45,7 @@ def _commit_one(
 def fetch(group_id: str, partition: TopicPartition, ctx: RequestContext) -> int | None:
     """Blocks. The offset, None where there is none. Raises what ZooKeeper fails with."""
     if not group_id:
-        raise UnknownServerError("no znode has an empty name")
+        raise UnknownServerError("a znode's name must not be empty")
     try:
         data, stat = ctx.services.zk.get(ConsumerOffsetZNode.path(group_id, partition))
     except NoNode:

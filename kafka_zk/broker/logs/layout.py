@@ -52,7 +52,7 @@ def _parse(pattern: str) -> list[str | _Part]:
 def _literal(pattern: str, start: int, end: int) -> str:
     text = pattern[start:end]
     if "%" in text:
-        raise ConfigException(f"The layout {pattern} has an unknown conversion at {text[text.index('%') :]}")
+        raise ConfigException(f"The layout {pattern} has an unknown conversion character at {text[text.index('%') :]}")
     return text
 
 

@@ -30,7 +30,7 @@ def level_number(name: str) -> int:
     """Python's number of a log4j level. Raises ConfigException."""
     number = _LEVELS.get(name.strip().upper())
     if number is None:
-        raise ConfigException(f"{name} is not a log level, these are: {', '.join(_LEVELS)}")
+        raise ConfigException(f"{name} is not a log level, expected one of: {', '.join(_LEVELS)}")
     return number
 
 

@@ -117,7 +117,7 @@ class LogQueue:
         except OSError as error:
             if id(destination) not in self._failing:
                 self._failing.add(id(destination))
-                print(f"A log cannot be written: {error}", file=sys.__stderr__)
+                print(f"Cannot write a log: {error}", file=sys.__stderr__)
             return False
         return True
 

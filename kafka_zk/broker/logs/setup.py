@@ -128,7 +128,7 @@ def start_logging(environment: Mapping[str, str] = os.environ) -> LoggingSystem:
             return system
         except (OSError, ConfigException) as error:
             system.close()
-            complaint = f"The log configuration {chosen[1]} is not used: {error}"
+            complaint = f"Ignoring the log configuration {chosen[1]}: {error}"
     system = LoggingSystem()
     system.configure(read_file(shipped_config("log4j.properties")), log_dir=log_dir)
     if complaint:
@@ -154,7 +154,7 @@ def _appender_names(settings: Mapping[str, str]) -> list[str]:
 
 def _required(settings: Mapping[str, str], key: str) -> str:
     if key not in settings:
-        raise ConfigException(f"The log configuration lacks {key}")
+        raise ConfigException(f"The log configuration has no {key}")
     return settings[key]
 
 

@@ -46,7 +46,7 @@ def leave_cluster(
 def _ask(controller: ControllerChannel, config: BrokerConfig, broker_id: int, broker_epoch: int) -> bool:
     if not controller.knows_controller:
         # It may be known after the next pause. A request would wait for it much longer than an operator does.
-        log.info("[KafkaServer id=%d] There is no controller to ask for a controlled shutdown", broker_id)
+        log.info("[KafkaServer id=%d] No controller is available for a controlled shutdown", broker_id)
         return False
     request = ControlledShutdownRequest(broker_id=broker_id, broker_epoch=broker_epoch)
     timeout_ms = config.controller_socket_timeout_ms

@@ -41,7 +41,7 @@ class SessionFile:
                 file.write(session)
             self._written = session
         except OSError as error:
-            log.warning("The ZooKeeper session cannot be written down, after a kill it must time out: %s", error)
+            log.warning("Cannot save the ZooKeeper session; after a kill it lasts until it times out: %s", error)
 
     def forget(self) -> None:
         """The session has been ended in order. The file of a successor, which may have come already, stays."""
@@ -59,10 +59,10 @@ class SessionFile:
         except FileNotFoundError:
             return
         except (OSError, ValueError, KeyError, TypeError) as error:
-            log.warning("Cannot read %s, the session of an earlier run must time out by itself: %s", self._path, error)
+            log.warning("Cannot read %s; the session of an earlier run lasts until it times out: %s", self._path, error)
             return
-        log.info("Ending the ZooKeeper session 0x%x that an earlier run of this broker left behind", session_id)
+        log.info("Closing ZooKeeper session 0x%x, left behind by an earlier run of this broker", session_id)
         try:
             close_session(connect, session_id, password)
         except ConnectionTimeout as error:
-            log.warning("The earlier session could not be ended: %s", error)
+            log.warning("Could not close the earlier session: %s", error)

@@ -39,7 +39,10 @@ class SessionWatch:
                 bufsize=0,
             )
         except OSError as error:
-            log.warning("Nobody watches over the ZooKeeper session, after a kill it must time out: %s", error)
+            log.warning(
+                "Cannot start the session helper; after a kill the ZooKeeper session lasts until it times out: %s",
+                error,
+            )
 
     def guard(self, session_id: int, password: bytes) -> None:
         """From now on end this session, and no earlier one, when the broker dies."""
@@ -64,5 +67,7 @@ class SessionWatch:
         try:
             self._helper.stdin.write(line.encode())
         except OSError as error:
-            log.warning("Nobody watches over the ZooKeeper session any more: %s", error)
+            log.warning(
+                "Lost the session helper; after a kill the ZooKeeper session lasts until it times out: %s", error
+            )
             self._helper = None

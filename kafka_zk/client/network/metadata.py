@@ -171,7 +171,7 @@ class ClusterMetadata:
     def update(self, question: MetadataQuestion, answer: MetadataResponse, now_ms: int) -> None:
         """Take the answer to a question. An answer without a broker counts as a failure."""
         if not answer.brokers:
-            log.warning("Ignoring a metadata response without a broker")
+            log.warning("Ignoring a metadata response that names no broker")
             self.failed(now_ms)
             return
         with self._lock:

@@ -279,7 +279,7 @@ class NetworkClient:
         node_id = self.least_loaded_node()
         if node_id is None:
             if self._settings.rebootstrap:
-                log.info("[%s] Rebootstrapping: no known broker can be reached", self._settings.log_prefix)
+                log.info("[%s] Rebootstrapping: none of the known brokers can be reached", self._settings.log_prefix)
                 self.metadata.rebootstrap()
             # Of known nodes only: connections to others, bootstrap servers for instance, say nothing of when to ask.
             known = [self._connections.get(each) for each in self.metadata.snapshot.nodes]
@@ -302,7 +302,7 @@ class NetworkClient:
 
     def _metadata_failed(self, error: Exception) -> None:
         self._is_asking = False
-        log.debug("[%s] Metadata could not be fetched: %s", self._settings.log_prefix, error)
+        log.debug("[%s] Could not fetch metadata: %s", self._settings.log_prefix, error)
         self.metadata.failed(self._clock.monotonic_ms())
 
 

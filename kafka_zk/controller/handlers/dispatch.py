@@ -46,7 +46,7 @@ def _is_outdated(term: Term, answer: events.BrokerAnswer) -> bool:
 def _react(term: Term, event: events.Event) -> None:
     match event:
         case events.BrokerAnswer() if _is_outdated(term, event):
-            term.debug(f"Ignoring an answer of broker {event.broker_id} to an outdated request")
+            term.debug(f"Ignoring the response of broker {event.broker_id} to an outdated request")
         case events.BrokerChange():
             brokers.on_broker_change(term)
         case events.BrokerModifications(broker_id):

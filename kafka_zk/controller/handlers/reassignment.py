@@ -155,7 +155,8 @@ def _advance(term: Term, partition: TopicPartition, assignment: ReplicaAssignmen
     term.context.set_assignment(partition, completed)
     if needs_new_leader(term.context, partition, completed.replicas):
         term.info(
-            f"Leader {term.context.leadership[partition].leader} of {partition} is not in, or dead in, the target"
+            f"Leader {term.context.leadership[partition].leader} of {partition} is dead or not a target replica; "
+            "electing another one"
         )
         term.partitions.move([partition], PartitionState.ONLINE, Strategy.REASSIGN)
     else:

@@ -92,8 +92,10 @@ class GoneTopics:
         try:
             gone = sorted(self._gone(sorted(doubtful)))
         except ZkError as error:
-            log_lines.warning("[GroupMetadataManager] Not known which topics of loaded offsets exist: %s", error)
+            log_lines.warning(
+                "[GroupMetadataManager] Could not check which topics of the loaded offsets exist: %s", error
+            )
             return
         for topic in gone:
-            log_lines.info("[GroupMetadataManager] Removing loaded offsets of topic %s, which is deleted", topic)
+            log_lines.info("[GroupMetadataManager] Removing loaded offsets of deleted topic %s", topic)
             self._forget(doubtful[topic])

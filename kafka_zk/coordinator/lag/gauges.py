@@ -131,7 +131,7 @@ class GroupLag:
                     continue
                 count += 1
                 if count > room:
-                    log_lines.warning("Only the first %d lags of groups are shown", MAX_SERIES)
+                    log_lines.warning("Too many group lags; reporting only the first %d", MAX_SERIES)
                     return
                 way = _Distance(offset, partition.high_watermark, group_id)
                 ways.setdefault(topic_partition, []).append(way)

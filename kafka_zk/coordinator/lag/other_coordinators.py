@@ -57,7 +57,7 @@ def _ask(node: Node, connect: Connect) -> list[GroupOffsets] | None:
     try:
         channel = connect(node)
     except NetworkError as error:
-        log.warning("Broker %d cannot be asked for committed offsets: %s", node.id, error)
+        log.warning("Could not connect to broker %d for committed offsets: %s", node.id, error)
         return None
     try:
         listed = channel.send(ListGroupsRequest(), LIST_GROUPS_VERSION, timeout_ms=TIMEOUT_MS)
@@ -68,7 +68,7 @@ def _ask(node: Node, connect: Connect) -> list[GroupOffsets] | None:
             for offsets in _fetch(channel, names[start : start + GROUPS_A_REQUEST])
         ]
     except NetworkError as error:
-        log.warning("Broker %d does not say what is committed: %s", node.id, error)
+        log.warning("Could not fetch committed offsets from broker %d: %s", node.id, error)
         return None
     finally:
         channel.close()

@@ -81,9 +81,9 @@ class ProducerIdManager:
     def _take(self, answer: Pending[AllocateProducerIdsResponse]) -> None:
         self._asking = False
         if answer.error is not None:
-            log.warning("No producer ids from the controller: %s", answer.error)
+            log.warning("Could not get producer ids from the controller: %s", answer.error)
         elif answer.value.error_code != ErrorCode.NONE:
-            log.warning("No producer ids from the controller: %s", ErrorCode(answer.value.error_code).name)
+            log.warning("Could not get producer ids from the controller: %s", ErrorCode(answer.value.error_code).name)
         else:
             self._next_block = Block(answer.value.producer_id_start, answer.value.producer_id_len)
             return

@@ -257,10 +257,10 @@ class LogLoader:
                 )
             elif following is not None and self._is_hole(segment, following):
                 log.warning(
-                    "%s Segment %d does not follow offset %d: what lay between was lost, truncating to offset %d",
+                    "%s Records are missing between offset %d and segment %d, truncating to offset %d",
                     self._prefix,
-                    following.base_offset,
                     self.producers.state.map_end_offset,
+                    following.base_offset,
                     self.producers.state.map_end_offset,
                 )
             else:

@@ -66,7 +66,7 @@ def _put_back(
         directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_path, directory.path)
     load.open_as_live(chosen, target, topic_config(topic_partition.topic))
     log_lines.warning(
-        "%s was being moved between log directories and had no log any more: going on with %s, which was %s",
+        "%s lost its log during a move between log directories; using its copy: %s, renamed from %s",
         topic_partition,
         target,
         chosen.path.name,

@@ -152,7 +152,7 @@ class ProducerJournal:
 
     def _go_without(self, offset: int, path: Path, error: OSError) -> None:
         """A load has no room for a snapshot, which would only save reading the log: one of before must not stay."""
-        log.warning("%s No room for producer snapshot %s, going on without it: %s", self._prefix, path, error)
+        log.warning("%s No space for producer snapshot %s, continuing without it: %s", self._prefix, path, error)
         self._disk.remove_if_exists(f"{path}.tmp")
         self.delete(offset)
 

@@ -348,7 +348,12 @@ class Fetcher:
         except NetworkError:
             raise
         except BrokerError as error:
-            log_lines.info("[%s] Could not find the range of %s: %s", self.name, topic_partition, error.code.name)
+            log_lines.info(
+                "[%s] Could not fetch the start and end offset of %s from its leader: %s",
+                self.name,
+                topic_partition,
+                error.code.name,
+            )
             work = partial(self._delay, topic_partition)
         with self._turn:
             if self._followed.get(topic_partition) is followed and followed.state is state and not self._stopped:

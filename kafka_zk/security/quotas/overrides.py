@@ -64,6 +64,6 @@ def _number(key: QuotaKey, text: str) -> float:
     try:
         value = parse(key.name, key.type, text)
     except ConfigException as error:
-        raise InvalidConfig(f"A quota in ZooKeeper is wrong: {error}") from error
+        raise InvalidConfig(f"Invalid quota in ZooKeeper: {error}") from error
     assert isinstance(value, int | float)
     return float(value)

@@ -80,7 +80,7 @@ def test_a_part_that_fails_does_not_keep_the_value_from_the_others(caplog: pytes
     with caplog.at_level(logging.ERROR):
         scene.change(num_io_threads="9")
     assert told == [9]
-    assert "could not follow" in caplog.text
+    assert "failed to apply its new configuration" in caplog.text
 
 
 def test_secrets_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -75,7 +75,7 @@ def test_what_kafka_stumbles_over_is_an_unknown_server_error(change: Change) -> 
         (Change(DELETE, "nobody", None), 40, "Logger nobody does not exist!"),
         (Change(DELETE, "root", None), 42, "Removing the log level of the root logger is not allowed"),
         (Change(APPEND, "root", "INFO"), 42, "APPEND operation is not allowed for the BROKER_LOGGER resource"),
-        (Change(9, "root", "INFO"), -1, "no operation"),
+        (Change(9, "root", "INFO"), -1, "is not an operation"),
     ],
 )
 def test_what_is_no_change_of_a_level(change: Change, code: int, said: str) -> None:

@@ -135,13 +135,13 @@ def test_the_metrics_port_is_off_unless_given():
 def test_unknown_keys_are_kept_and_warned_about():
     config = BrokerConfig.from_properties({"zookeeper.connect": "h:1", "no.such.key": "1", "super.users": "User:a"})
     assert config.unknown == {"no.such.key": "1", "super.users": "User:a"}
-    assert warnings_of(config) == ["Config no.such.key is not known: it is reported but not used."]
+    assert warnings_of(config) == ["Config no.such.key is unknown: its value is reported, but has no effect."]
 
 
 def test_a_key_that_nothing_reads_is_warned_about_when_set():
     warnings = warnings_of(given(telemetry_max_bytes="5"))
     assert warnings == [
-        "Config telemetry.max.bytes is not supported yet: its value is checked and reported but not used."
+        "Config telemetry.max.bytes is not supported yet: its value is validated and reported, but has no effect."
     ]
 
 
@@ -150,13 +150,13 @@ def test_what_a_listener_cannot_have_of_its_own_is_not_ignored_in_silence():
     assert warnings_of(used) == []
     prefix = "Config listener.name."
     assert warnings_of(with_listeners(out_connections_max_idle_ms="1000")) == [
-        f"{prefix}out.connections.max.idle.ms is not used: a listener has no connections.max.idle.ms of its own."
+        f"{prefix}out.connections.max.idle.ms has no effect: connections.max.idle.ms cannot be set per listener."
     ]
     assert warnings_of(with_listeners(other_max_connections="7")) == [
-        f"{prefix}other.max.connections is not used: there is no such listener (such keys name it in lower case)."
+        f"{prefix}other.max.connections has no effect: there is no such listener (write its name in lower case here)."
     ]
     assert warnings_of(with_listeners(out_ssl_keystore_location="f")) == [
-        f"{prefix}out.ssl.keystore.location is not supported yet: its value is reported but not used."
+        f"{prefix}out.ssl.keystore.location is not supported yet: its value is reported, but has no effect."
     ]
 
 
@@ -174,7 +174,7 @@ def test_a_guarded_key_that_is_switched_off_raises_no_warning():
 def test_reporters_are_ignored_with_a_warning_and_deciding_classes_are_refused():
     config = given(metric_reporters="org.apache.kafka.common.metrics.JmxReporter,com.example.Reporter")
     assert warnings_of(config) == [
-        "Config metric.reporters: Java classes cannot be loaded here, com.example.Reporter is ignored."
+        "Config metric.reporters: ignoring com.example.Reporter, since Java classes cannot be loaded."
     ]
     for key in ("create.topic.policy.class.name", "principal.builder.class", "replica.selector.class"):
         with pytest.raises(ConfigException, match=f"for configuration {key}: Class a.B could not be found."):

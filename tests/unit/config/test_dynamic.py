@@ -26,8 +26,8 @@ def test_unknown_keys_stay() -> None:
     [
         ({}, {"log.retention.ms": "abc"}, "Invalid value abc for configuration log.retention.ms"),
         ({"log.retention.ms": "abc"}, {}, "Invalid value abc for configuration log.retention.ms"),
-        ({}, {"log.dirs": "/elsewhere"}, "A config that is not dynamic stands in ZooKeeper and is ignored: log.dirs"),
-        ({"listeners": "PLAINTEXT://:1"}, {}, "A config of single brokers stands in ZooKeeper as the default of all"),
+        ({}, {"log.dirs": "/elsewhere"}, "Ignoring a config in ZooKeeper that cannot be changed dynamically: log.dirs"),
+        ({"listeners": "PLAINTEXT://:1"}, {}, "Ignoring a per-broker config in ZooKeeper that is set as the default"),
         ({}, {"leader.replication.throttled.rate": "-1"}, "Value must be at least 0"),
     ],
 )
@@ -43,4 +43,4 @@ def test_values_that_break_a_rule_together_are_all_ignored() -> None:
     listeners = {"listeners": "PLAINTEXT://:1,OTHER://:2"}
     config, (complaint,) = take_over(STATIC, default={}, broker=listeners)
     assert config is STATIC
-    assert complaint.startswith("Configs in ZooKeeper could not be applied and are ignored: listeners: ")
+    assert complaint.startswith("Ignoring configs in ZooKeeper that could not be applied: listeners: ")

@@ -148,4 +148,4 @@ def test_a_stored_password_that_cannot_be_read_is_left_out_and_named() -> None:
     stored = {JAAS: PasswordEncoder("old", os.urandom).encode("word")}
     config, (complaint,) = take_over(STATIC, default={}, broker=stored, encoder=PasswordEncoder("new", os.urandom))
     assert JAAS not in config.originals
-    assert complaint.startswith("A dynamic password config could not be decoded and is ignored")
+    assert complaint.startswith("Ignoring a dynamic password config that could not be decoded")

@@ -53,7 +53,7 @@ def test_a_gauge_that_fails_does_not_hide_the_others(caplog: pytest.LogCaptureFi
     registry.gauge("kafka.server:type=X,name=Bad", lambda: 1 // 0)
     registry.gauge("kafka.server:type=X,name=Good", lambda: 1)
     assert series(registry) == {"kafka_server_x_good 1.0"}
-    assert "kafka.server:type=X,name=Bad could not be read" in caplog.text
+    assert "Could not read the gauge kafka.server:type=X,name=Bad" in caplog.text
 
 
 def test_a_table_is_a_series_a_name_and_row():
@@ -73,7 +73,7 @@ def test_a_table_that_fails_does_not_hide_the_others(caplog: pytest.LogCaptureFi
     registry.gauge_table("kafka.server:type=Bad", ("A",), lambda: [((), (1 // 0,))], row_count=lambda: 1)
     registry.gauge_table("kafka.server:type=Good", ("A",), lambda: [((), (1,))], row_count=lambda: 1)
     assert series(registry) == {"kafka_server_good_a 1.0"}
-    assert "kafka.server:type=Bad could not be read" in caplog.text
+    assert "Could not read the gauges of kafka.server:type=Bad" in caplog.text
 
 
 def test_labels_of_any_text_are_escaped_and_read_back():

@@ -86,5 +86,5 @@ def test_too_few_open_files_are_refused_in_a_sentence(tmp_path: Path, limit: int
     run = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
     said = run.stdout + run.stderr
     assert run.returncode == 1
-    assert f"{limit} files may be open (ulimit -Hn), and this config needs at least 98" in said
+    assert f"the limit of open files is {limit} (ulimit -Hn), but this config needs at least 98" in said
     assert "Traceback" not in said
