@@ -130,7 +130,7 @@ def test_what_is_there_already_stays_unless_overwriting_is_asked_for(
     replaced = doctor(*options, "--overwrite")
     assert replaced.returncode == 0
     assert f"replaced: {path}" in replaced.stdout
-    assert f"it said {other.decode()}" in replaced.stdout
+    assert f"it contained {other.decode()}" in replaced.stdout
     with looking_at(connect) as client:
         assert json.loads(client.get(path)[0])["partitions"] == {"0": [1]}
 
@@ -144,4 +144,4 @@ def test_a_cluster_that_lives_is_not_written_to(brokers: list[OurBroker]) -> Non
     connect = next(line.partition("=")[2] for line in server.splitlines() if line.startswith("zookeeper.connect="))
     refused = doctor("--znodes", "--apply", "--zookeeper", connect, brokers[0].log_dir)
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "brokers 2 are registered there: stop them first" in refused.stderr
+    assert "brokers 2 are still registered in this ZooKeeper; stop them first" in refused.stderr

@@ -123,7 +123,7 @@ def _twice(result: CheckUp) -> Iterator[Finding]:
         other = places.setdefault(key, report)
         first = other.task.directory
         if other is not report:
-            start = "goes on with the one that reaches further, deletes the other"
+            start = "keeps the one with the newer epoch, or the longer one; deletes the other"
             if other.topic_id != report.topic_id:
                 start = f"stops with: {second_directory(task.topic_partition, first, task.directory)}"
             yield Finding(
@@ -150,7 +150,7 @@ def _unequal_ids(result: CheckUp) -> Iterator[Finding]:
                     str(report.task.directory.parent),
                     str(report.task.topic_partition),
                     f"{report.task.directory.name}/{PARTITION_METADATA}",
-                    f"topic id {uuid_to_base64(report.topic_id)}, in {first.task.directory} it is "
+                    f"topic id {uuid_to_base64(report.topic_id)}, but in {first.task.directory} it is "
                     f"{uuid_to_base64(first.topic_id)}",
-                    "answers INCONSISTENT_TOPIC_ID for the one that the controller does not name",
+                    "returns INCONSISTENT_TOPIC_ID for the one that the controller does not know",
                 )

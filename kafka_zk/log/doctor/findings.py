@@ -1,9 +1,9 @@
-"""Every finding of the doctor, declared: its name, how grave it is, what it means.
+"""Every kind of finding the doctor reports: its name, severity and meaning.
 
 Role        Pure. Checks note findings by kind; severity is never decided in passing.
 Invariants  ERROR: data is lost or in danger, or the broker would not start. WARNING: a start puts it right, or somebody
             should look. INFO: normal, or of interest only.
-            One finding a kind and file, however many places it has: the first is told, the others are counted.
+            One finding per kind and file, however many places it has: the first is reported, the others are counted.
 """
 
 from __future__ import annotations
@@ -52,52 +52,56 @@ def _info(name: str, meaning: str) -> Kind:
 
 # Batches and records
 BAD_CRC = _error("bad-crc", "the bytes of a batch are not those that were written")
-BAD_BATCH = _error("bad-batch", "bytes that are no batch, with batches behind them or where none may be missing")
+BAD_BATCH = _error("bad-batch", "bytes that are not a batch, followed by more batches or where none may be missing")
 TORN_TAIL = _warning("torn-tail", "the last append before a crash is incomplete")
-BATCHES_OVERLAP = _error("batches-overlap", "an offset is there twice, or offsets go back")
-OFFSET_OUT_OF_RANGE = _error("offset-out-of-range", "a batch does not belong into the segment that it is in")
+BATCHES_OVERLAP = _error("batches-overlap", "an offset occurs twice, or offsets go backwards")
+OFFSET_OUT_OF_RANGE = _error("offset-out-of-range", "a batch does not belong in the segment that holds it")
 RECORDS_MISSING = _error("records-missing", "offsets are skipped in a log that was never compacted")
 RECORDS_MISSING_ABOVE_CLEANED = _warning(
-    "records-missing-above-cleaned", "offsets are skipped behind what the cleaner says it has cleaned"
+    "records-missing-above-cleaned", "offsets are skipped beyond the offset up to which the cleaner has cleaned"
 )
 COMPACTED = _info("compacted", "offsets are skipped where the log was compacted")
-BAD_RECORDS = _error("bad-records", "the records inside a batch are not what its header says (--deep)")
+BAD_RECORDS = _error("bad-records", "the records inside a batch do not match its header (--deep)")
 
 # Indexes
-INDEX_MISSING = _warning("index-missing", "an index file is not there")
+INDEX_MISSING = _warning("index-missing", "an index file does not exist")
 INDEX_ORPHANED = _warning("index-orphaned", "an index without its segment")
 INDEX_CORRUPT = _warning("index-corrupt", "an index contradicts itself")
-INDEX_MISMATCH = _warning("index-mismatch", "an offset index does not fit its segment: reads may miss or fail")
-TIME_INDEX_MISMATCH = _warning(
-    "time-index-mismatch", "a time index does not fit its segment: look-ups by time and retention may err"
+INDEX_MISMATCH = _warning(
+    "index-mismatch", "an offset index does not match its segment: reads may miss records or fail"
 )
-INDEX_UNTRIMMED = _info("index-untrimmed", "an index with room behind its entries, as a crash leaves it")
+TIME_INDEX_MISMATCH = _warning(
+    "time-index-mismatch", "a time index does not match its segment: look-ups by time and retention may be wrong"
+)
+INDEX_UNTRIMMED = _info("index-untrimmed", "an index with unused space after its entries, as a crash leaves it")
 ABORTED_UNLISTED = _error("aborted-unlisted", "read_committed consumers would get records of an aborted transaction")
-ABORTED_UNFOUNDED = _error("aborted-unfounded", "a transaction index hides records that no abort marker stands behind")
+ABORTED_UNFOUNDED = _error("aborted-unfounded", "a transaction index hides records for which there is no abort marker")
 
 WRONG_INDEX = frozenset(
     (INDEX_MISSING, INDEX_CORRUPT, INDEX_MISMATCH, TIME_INDEX_MISMATCH, ABORTED_UNLISTED, ABORTED_UNFOUNDED)
 )
-"""What an index made anew puts right."""
+"""What rebuilding an index repairs."""
 
 # Producer snapshots, leader epochs
 SNAPSHOT_CORRUPT = _warning("snapshot-corrupt", "a producer snapshot cannot be read")
-SNAPSHOT_BEYOND_END = _warning("snapshot-beyond-end", "a producer snapshot stands behind the end of the log")
-SNAPSHOT_OLD = _info("snapshot-old", "a producer snapshot of an earlier stop, or of a segment that is gone")
-SNAPSHOT_MISMATCH = _warning("snapshot-mismatch", "a producer snapshot says something else than the log")
+SNAPSHOT_BEYOND_END = _warning("snapshot-beyond-end", "a producer snapshot lies beyond the end of the log")
+SNAPSHOT_OLD = _info(
+    "snapshot-old", "a producer snapshot of an earlier shutdown, or of a segment that no longer exists"
+)
+SNAPSHOT_MISMATCH = _warning("snapshot-mismatch", "a producer snapshot contradicts the log")
 EPOCHS_MALFORMED = _warning("epochs-malformed", "leader-epoch-checkpoint cannot be read")
-EPOCHS_DISORDERED = _warning("epochs-disordered", "leader epochs or their start offsets go back")
-EPOCH_BEYOND_END = _warning("epoch-beyond-end", "a leader epoch starts behind the end of the log")
-EPOCH_MISMATCH = _warning("epoch-mismatch", "batches carry another leader epoch than the checkpoint gives them")
+EPOCHS_DISORDERED = _warning("epochs-disordered", "leader epochs or their start offsets go backwards")
+EPOCH_BEYOND_END = _warning("epoch-beyond-end", "a leader epoch starts beyond the end of the log")
+EPOCH_MISMATCH = _warning("epoch-mismatch", "batches carry a leader epoch other than the one in the checkpoint")
 
 # Checkpoints
 FLUSHED_MISSING = _error("flushed-missing", "the log ends below its recovery point: synced records are gone")
 COMMITTED_MISSING = _error("committed-missing", "the log ends below its high watermark: committed records are gone")
-END_DISAGREES = _error("end-disagrees", "after a clean stop the log goes on behind the end that was noted")
-LOG_START_BEYOND_END = _error("log-start-beyond-end", "the log start offset lies behind the end of the log")
+END_DISAGREES = _error("end-disagrees", "the log continues beyond the end that a clean shutdown recorded")
+LOG_START_BEYOND_END = _error("log-start-beyond-end", "the log start offset lies beyond the end of the log")
 CLEANER_OFFSET_INVALID = _warning("cleaner-offset-invalid", "the cleaner's checkpoint lies outside the log")
 CHECKPOINT_MALFORMED = _warning("checkpoint-malformed", "a checkpoint file cannot be read")
-CHECKPOINT_NAMES_NOBODY = _warning("checkpoint-names-nobody", "a checkpoint names a partition that is not there")
+CHECKPOINT_NAMES_NOBODY = _warning("checkpoint-names-nobody", "a checkpoint names a partition that does not exist")
 
 # Identity
 TOPIC_ID_MISSING = _info("topic-id-missing", "no topic id: brokers before 2.8 wrote none")
@@ -108,18 +112,20 @@ IDENTITY_MALFORMED = _error("identity-malformed", "meta.properties cannot be rea
 IDENTITY_DIFFERS = _error("identity-differs", "directories belong to different brokers or clusters")
 
 # Directories and files
-NOT_STOPPED_CLEANLY = _info("not-stopped-cleanly", "no clean shutdown marker: the broker crashed or still ran")
-NOT_A_PARTITION = _error("not-a-partition", "a directory that is no partition's")
-PARTITION_TWICE = _error("partition-twice", "a partition is in two directories")
+NOT_STOPPED_CLEANLY = _info(
+    "not-stopped-cleanly", "no clean shutdown marker: the broker crashed, or was running when the files were copied"
+)
+NOT_A_PARTITION = _error("not-a-partition", "a directory that does not belong to a partition")
+PARTITION_TWICE = _error("partition-twice", "two log directories hold the same partition")
 UNREADABLE = _error("unreadable", "a file or directory cannot be read")
-START_FAILS = _error("start-fails", "the loader gives up on this partition")
-LEFT_BY_CLEANING = _warning("left-by-cleaning", "files of a cleaning or a split that did not end")
-LEFT_BY_DELETION = _info("left-by-deletion", "files that were on their way to deletion")
-LEFT_BY_WRITE = _info("left-by-write", "a temporary file of a write that did not end")
-BEING_DELETED = _info("being-deleted", "a partition that was on its way to deletion")
-BEING_MOVED = _info("being-moved", "a copy of a partition that was moving between directories")
-SET_ASIDE = _warning("set-aside", "a partition that a broker set aside: nobody serves it, nobody deletes it")
-UNKNOWN_FILE = _info("unknown-file", "a file that Kafka does not know; it is ignored")
+START_FAILS = _error("start-fails", "a start cannot load this partition")
+LEFT_BY_CLEANING = _warning("left-by-cleaning", "files of an unfinished cleaning or split")
+LEFT_BY_DELETION = _info("left-by-deletion", "files marked for deletion")
+LEFT_BY_WRITE = _info("left-by-write", "a temporary file of an unfinished write")
+BEING_DELETED = _info("being-deleted", "a partition marked for deletion")
+BEING_MOVED = _info("being-moved", "a copy of a partition from an unfinished move between log directories")
+SET_ASIDE = _warning("set-aside", "a partition that a broker set aside (-stray): it is neither served nor deleted")
+UNKNOWN_FILE = _info("unknown-file", "not a file of Kafka's; ignored")
 
 KINDS: tuple[Kind, ...] = tuple(value for value in globals().values() if isinstance(value, Kind))
 

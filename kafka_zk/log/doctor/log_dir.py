@@ -87,8 +87,8 @@ def check_free(path: Path) -> None:
         os.close(descriptor)
     if kind != fcntl.F_UNLCK:
         raise LogDirInUse(
-            f"{path} is in use: process {holder} holds the lock on {names.LOCK}. Stop the broker first; what it "
-            "writes at its stop belongs to the data."
+            f"{path} is in use: process {holder} holds the lock on {names.LOCK}. Stop the broker first: it "
+            "writes data while it stops."
         )
 
 
@@ -104,14 +104,14 @@ def look_at(path: Path) -> LogDir:
     found.knows_recovery_points = names.RECOVERY_POINTS in names_there and names.RECOVERY_POINTS not in told
     for name in names_there:
         if name.endswith(".tmp"):
-            found.note(LEFT_BY_WRITE, name, "a file that was not put in its place", "leaves it alone")
+            found.note(LEFT_BY_WRITE, name, "a write that was not finished", "leaves it alone")
     _find_partitions(found)
     if not found.clean_stop and found.partitions:
         found.note(
             NOT_STOPPED_CLEANLY,
             names.CLEAN_SHUTDOWN,
-            "the marker of a clean stop is not there",
-            "recovers each partition from its recovery point on",
+            "there is no marker of a clean shutdown",
+            "recovers each partition from its recovery point",
         )
     return found
 
@@ -121,16 +121,22 @@ def _find_partitions(found: LogDir) -> None:
         try:
             topic_partition, kind = partition_of(directory)
         except InvalidLogDirectory as error:
-            found.note(NOT_A_PARTITION, directory.name, "no partition has this name", f"stops with: {error}")
+            found.note(NOT_A_PARTITION, directory.name, "not the name of a partition", f"stops with: {error}")
             continue
         told = str(topic_partition)
         if kind is DirKind.DELETED:
-            found.note(BEING_DELETED, directory.name, "on its way to deletion", "deletes it later", told)
+            found.note(BEING_DELETED, directory.name, "marked for deletion", "deletes it later", told)
         elif kind is DirKind.STRAY:
             found.note(SET_ASIDE, directory.name, "set aside by a broker", "leaves it alone", told)
         else:
             if kind is DirKind.FUTURE:
-                found.note(BEING_MOVED, directory.name, "a copy that was being made here", "loads it as a copy", told)
+                found.note(
+                    BEING_MOVED,
+                    directory.name,
+                    "a copy whose move did not finish",
+                    "loads it and continues the move",
+                    told,
+                )
             found.partitions.append(FoundPartition(directory, topic_partition, kind))
     there = {each.topic_partition for each in found.partitions}
     for name in CHECKPOINTS:
@@ -139,7 +145,7 @@ def _find_partitions(found: LogDir) -> None:
                 CHECKPOINT_NAMES_NOBODY,
                 name,
                 f"offset {found.checkpoints[name][topic_partition]}, but the partition is not in this directory",
-                "forgets it",
+                "drops that entry",
                 str(topic_partition),
             )
 
@@ -161,7 +167,7 @@ def _read_checkpoint(found: LogDir, name: str) -> Mapping[TopicPartition, int]:
     try:
         return read_offsets(found.path / name)
     except MalformedCheckpoint as error:
-        found.note(CHECKPOINT_MALFORMED, name, str(error), "takes it for empty, with a warning")
+        found.note(CHECKPOINT_MALFORMED, name, str(error), "treats it as empty, with a warning")
     except OSError as error:
         found.note(UNREADABLE, name, str(error), "takes the log directory offline, or stops")
     return {}

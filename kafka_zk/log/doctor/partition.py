@@ -166,7 +166,7 @@ class Examination:
             self._notes.add(TOPIC_ID_MALFORMED, names.PARTITION_METADATA, str(error))
             return
         if self._report.topic_id is None:
-            self._notes.add(TOPIC_ID_MISSING, names.PARTITION_METADATA, "there is no topic id")
+            self._notes.add(TOPIC_ID_MISSING, names.PARTITION_METADATA, "has no topic id")
 
     def _examine_segment(self, segment: SegmentOnDisk) -> int:
         """The offset behind its last readable batch; its base offset when there is none. Raises OSError."""
@@ -221,7 +221,7 @@ class Examination:
                 BAD_CRC,
                 run.file,
                 f"the batch at byte {position} ({header.size_bytes} bytes, offsets {header.base_offset} to "
-                f"{header.last_offset} as it says) does not have its checksum",
+                f"{header.last_offset} by its header) has a wrong checksum",
             )
             run.stop_indexes()
             self._order.skip_damage()
@@ -267,7 +267,7 @@ class Examination:
             return None
         left = end - position
         if is_zero(descriptor, position, end):
-            what = f"{left} zero bytes from byte {position} on"
+            what = f"{left} zero bytes from byte {position}"
             found = None
         else:
             found = next_batch(descriptor, position, end, run.next_offset)

@@ -37,7 +37,7 @@ LEFT_ALONE = (LEFT_BY_WRITE, UNKNOWN_FILE)
 def prognosis(kind: Kind, file: str, files: PartitionFiles, rehearsal: Rehearsal, *, clean_stop: bool) -> str:
     """`file` is the finding's, empty for the partition."""
     if kind is TOPIC_ID_MISSING:
-        return "takes the topic id that the controller tells, and writes it"
+        return "takes the topic id from the controller and writes it"
     if kind in (START_FAILS, TOPIC_ID_MALFORMED):
         return "takes the log directory offline, or stops"
     if rehearsal.failure or kind is UNREADABLE:
@@ -49,7 +49,7 @@ def prognosis(kind: Kind, file: str, files: PartitionFiles, rehearsal: Rehearsal
     if kind in LEFT_ALONE:
         return "leaves it alone"
     if kind is CLEANER_OFFSET_INVALID:
-        return "lets the cleaner begin at the log start again"
+        return "cleans again from the start of the log"
     fate = rehearsal.fates.get(file)
     if fate is not None:
         return _told(fate, file, files)
@@ -64,17 +64,17 @@ def _told(fate: Fate, file: str, files: PartitionFiles) -> str:
     if fate.action == CUT:
         parsed = names.parse_offset_file(file)
         size = files.sizes[parsed] if parsed is not None else 0
-        return f"cuts {size - fate.size_bytes} bytes from byte {fate.size_bytes} on"
+        return f"truncates it at byte {fate.size_bytes}, losing {size - fate.size_bytes} bytes"
     if fate.action == RENAMED:
-        return f"makes it {fate.becomes}"
+        return f"renames it to {fate.becomes}"
     if fate.action == DELETED:
         return "deletes it"
     if fate.action == MADE:
-        return "makes it from the log"
+        return "builds it from the log"
     assert fate.action == REWRITTEN
     if file.endswith(names.LOG):
-        return "replaces it by what the cleaning made"
-    return "writes it anew from the log" if file != names.LEADER_EPOCHS else "corrects it"
+        return "replaces it with the cleaned segment"
+    return "rebuilds it from the log" if file != names.LEADER_EPOCHS else "corrects it"
 
 
 def _of_the_log(files: PartitionFiles, rehearsal: Rehearsal) -> str:
@@ -88,22 +88,24 @@ def _of_the_log(files: PartitionFiles, rehearsal: Rehearsal) -> str:
     if logs:
         parts.append(f"deletes {len(logs)} segments")
     if cuts:
-        parts.append(f"cuts {cuts} bytes")
+        parts.append(f"truncates {cuts} bytes")
     return ", ".join(parts)
 
 
 def _as_it_is(kind: Kind, file: str, clean_stop: bool) -> str:
     if kind in EPOCH_KINDS:
-        return "believes it"
+        return "trusts it"
     if kind is BAD_RECORDS:
-        return "serves it: records inside a batch are not looked at"
+        return "serves it: records inside a batch are not checked"
     if kind in (ABORTED_UNLISTED, ABORTED_UNFOUNDED):
-        return "believes the transaction index: it is rebuilt with its segment only"
+        return "trusts the transaction index, which is only rebuilt with its segment"
     if file.endswith(names.LOG):
-        reason = "after a clean stop nothing is read" if clean_stop else "below the recovery point nothing is read"
+        reason = (
+            "nothing is checked after a clean shutdown" if clean_stop else "nothing is checked below the recovery point"
+        )
         return f"serves it as it is: {reason}"
     if kind is INDEX_MISSING:
-        return "makes an empty one when the index is first needed"
+        return "creates an empty one when the index is first needed"
     if file.endswith(names.PRODUCER_SNAPSHOT):
         return "keeps it"
     return "uses it as it is"

@@ -41,7 +41,9 @@ def rebuild_indexes(
     """
     files = list_partition(directory)
     if any(file.state in (names.CLEANED, names.SWAP) for file in files.sizes):
-        return [Rebuilt(directory, False, "a cleaning did not end: a start finishes or undoes it first")]
+        return [
+            Rebuilt(directory, False, "a cleaning did not finish: start the broker once, which completes or reverts it")
+        ]
     start = Start(
         directory,
         topic_partition,
@@ -63,7 +65,7 @@ def rebuild_indexes(
                 continue
             fate = rehearsal.fates.get(segment.name())
             if fate is not None and fate.action in (CUT, DELETED):
-                why = "the segment is damaged: a start would cut it, and what is behind the damage"
+                why = "the segment is damaged: a start would truncate it at the damage"
                 result.append(Rebuilt(directory / segment.name(), False, why))
                 continue
             kinds = [segment.name(kind) for kind in names.INDEXES]

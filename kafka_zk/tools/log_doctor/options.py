@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import NoReturn
 
 DESCRIPTION = """\
-Checks the data directories (log.dirs) of a stopped broker, ours or Apache Kafka's, and says what is wrong and what a
-start would do about it. Nothing is changed, unless --rebuild-indexes or --apply asks for it."""
+Checks the data directories (log.dirs) of a stopped broker, ours or Apache Kafka's, and reports what is wrong and what
+the next start would do about it. Changes nothing, except with --rebuild-indexes or --apply."""
 
 EPILOG = """\
 exit codes: 0 nothing is lost or in danger; 1 wrong usage, a directory that cannot be read or is in use by a broker;
-2 data is lost or in danger, or a broker would not start; also: something that was asked for could not be done."""
+2 data is lost or in danger, a broker would not start, or a requested change could not be made."""
 
 
 class WrongUsage(Exception):
@@ -51,25 +51,25 @@ def parse(arguments: Sequence[str]) -> Wanted:
     given = _parser().parse_args(arguments)
     directories = [Path(text).absolute() for text in given.directories]
     if len({path.resolve() for path in directories}) < len(directories):
-        raise WrongUsage("a directory is named twice")
+        raise WrongUsage("a directory is given twice")
     if given.apply and not given.znodes:
-        raise WrongUsage("--apply belongs to --znodes")
+        raise WrongUsage("--apply requires --znodes")
     if given.apply != bool(given.zookeeper):
-        raise WrongUsage("--apply needs --zookeeper host:port/chroot, and the other way round")
+        raise WrongUsage("--apply and --zookeeper host:port/chroot require each other")
     if given.znodes and given.rebuild_indexes:
-        raise WrongUsage("--znodes and --rebuild-indexes are two runs")
+        raise WrongUsage("--znodes and --rebuild-indexes cannot be combined; run them one after the other")
     if given.all and not given.rebuild_indexes:
-        raise WrongUsage("--all belongs to --rebuild-indexes")
+        raise WrongUsage("--all requires --rebuild-indexes")
     if given.processes is not None and given.processes < 1:
-        raise WrongUsage("--processes needs a number above 0")
+        raise WrongUsage("--processes must be at least 1")
     if given.index_interval_bytes < 0:
-        raise WrongUsage("--index-interval-bytes needs a number that is not below 0")
+        raise WrongUsage("--index-interval-bytes must not be negative")
     try:
         broker_ids = [int(text) for text in given.broker_id.split(",") if text]
     except ValueError:
-        raise WrongUsage(f"--broker-id needs numbers, not {given.broker_id}") from None
+        raise WrongUsage(f"--broker-id takes numbers, not {given.broker_id}") from None
     if len(broker_ids) not in (0, 1, len(directories)):
-        raise WrongUsage("--broker-id needs one id, or one for each directory in their order")
+        raise WrongUsage("--broker-id takes one id, or one per directory in the same order")
     return Wanted(
         directories=directories,
         deep=given.deep,
@@ -98,35 +98,35 @@ def _parser() -> _Parser:
     )
     add = parser.add_argument
     add("directories", nargs="+", metavar="DIR", help="a directory of log.dirs")
-    add("--deep", action="store_true", help="look into compressed batches, too: every record")
-    add("--verbose", action="store_true", help="also tell what is normal (severity info) of each partition")
+    add("--deep", action="store_true", help="also check every record inside compressed batches")
+    add("--verbose", action="store_true", help="also report what is normal (severity info)")
     add("--json", action="store_true", help="print one JSON document instead of a table")
-    add("--processes", type=int, metavar="N", help="worker processes (default: as many as processors, if it pays)")
+    add("--processes", type=int, metavar="N", help="worker processes (default: one per CPU for more than 128 MB)")
     add(
         "--index-interval-bytes",
         type=int,
         default=4096,
         metavar="N",
-        help="the topics' index.interval.bytes, for indexes that are rebuilt (default: 4096)",
+        help="the topics' index.interval.bytes, for rebuilt indexes (default: 4096)",
     )
-    add("--rebuild-indexes", action="store_true", help="write wrong or missing indexes anew, as recovery would")
-    add("--all", action="store_true", help="with --rebuild-indexes: those without a finding, too")
+    add("--rebuild-indexes", action="store_true", help="rebuild wrong or missing indexes, as recovery would")
+    add("--all", action="store_true", help="with --rebuild-indexes: also rebuild indexes without a finding")
     znodes = parser.add_argument_group("when ZooKeeper's data is lost")
     add = znodes.add_argument
     add("--znodes", action="store_true", help="print the znodes that the directories imply")
-    add("--apply", action="store_true", help="write them to --zookeeper; what is there already stays")
+    add("--apply", action="store_true", help="write them to --zookeeper; existing znodes are kept")
     add("--zookeeper", default="", metavar="HOST:PORT/CHROOT", help="where to write them")
     add(
         "--broker-id",
         default="",
         metavar="ID[,ID...]",
-        help="whose directories these are, instead of what meta.properties says: one id, or one a directory",
+        help="broker that owns the directories, overriding meta.properties: one id, or one per directory",
     )
-    add("--overwrite", action="store_true", help="with --apply: replace znodes that say something else")
+    add("--overwrite", action="store_true", help="with --apply: replace existing znodes that differ")
     add(
         "--broker-retention",
         action="store_true",
-        help="let topics follow the broker's retention; without it they get retention.ms=-1, so that nothing is "
-        "deleted before their configs are made again",
+        help="let topics use the broker's retention; by default they get retention.ms=-1, so that nothing is "
+        "deleted before their configs are restored",
     )
     return parser

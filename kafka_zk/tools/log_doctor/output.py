@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from kafka_zk.log.doctor.checkup import CheckUp
 from kafka_zk.log.doctor.findings import Finding, Severity
 
-HEADINGS = ("SEVERITY", "PARTITION", "FILE", "FINDING", "A START")
+HEADINGS = ("SEVERITY", "PARTITION", "FILE", "FINDING", "NEXT START")
 MIN_TEXT_WIDTH = 24
 PROGRESS_INTERVAL_S = 0.2
 CLEAR_LINE = "\r\x1b[K"
@@ -64,11 +64,11 @@ def summary(result: CheckUp, *, verbose: bool) -> str:
     size_bytes = sum(report.size_bytes for report in result.reports)
     segments = sum(report.segment_count for report in result.reports)
     errors, warnings, infos = (result.count(severity) for severity in Severity)
-    hidden = "" if verbose or not infos else " (--verbose tells them)"
+    hidden = "" if verbose or not infos else " (--verbose shows them)"
     return (
         f"{_count(len(result.log_dirs), 'directory', 'directories')}, {_count(len(result.reports), 'partition')}, "
         f"{_count(segments, 'segment')}, {size_bytes:,} bytes checked: {_count(errors, 'error')}, "
-        f"{_count(warnings, 'warning')}, {infos} of no concern{hidden}"
+        f"{_count(warnings, 'warning')}, {infos} info{hidden}"
     )
 
 

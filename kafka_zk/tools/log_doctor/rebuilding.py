@@ -33,8 +33,8 @@ def rebuild(log_dirs: Sequence[LogDir], wanted: Wanted) -> int:
         print(json.dumps(document, indent=1))
     else:
         for each in done:
-            print(f"rebuilt {each.path}" if each.written else f"left alone {each.path}: {each.why}")
-        print(f"{len(written)} indexes rebuilt, {len(refused)} left alone")
+            print(f"rebuilt {each.path}" if each.written else f"skipped {each.path}: {each.why}")
+        print(f"{len(written)} indexes rebuilt, {len(refused)} skipped")
     return 2 if refused else 0
 
 

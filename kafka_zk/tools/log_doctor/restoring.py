@@ -23,7 +23,7 @@ from kafka_zk.zk.session import ZkClient
 
 SESSION_TIMEOUT_MS = 30_000
 NOT_IN_DIRECTORIES = (
-    "topic configs, broker configs, quotas, users and ACLs are not in data directories: make them again before clients "
+    "topic configs, broker configs, quotas, users and ACLs are not in data directories: restore them before clients "
     "come back"
 )
 
@@ -51,7 +51,7 @@ def restore(result: CheckUp, wanted: Wanted) -> int:
     implied.warnings.append(NOT_IN_DIRECTORIES)
     errors = result.count(Severity.ERROR)
     if errors:
-        implied.warnings.append(f"the directories have {errors} errors: run without --znodes to see them")
+        implied.warnings.append(f"the directories have {errors} errors; run without --znodes to see them")
     written = list(_write(implied, wanted)) if wanted.apply else None
     _tell(implied, written, wanted)
     return 2 if any(each.outcome is Outcome.KEPT for each in written or ()) else 0
@@ -66,7 +66,7 @@ def _broker_ids(log_dirs: Sequence[LogDir], given: Sequence[int]) -> dict[str, i
         else:
             broker_id = log_dir.meta.broker_id if log_dir.meta else None
         if broker_id is None or broker_id < 0:
-            raise WrongUsage(f"{log_dir.path} has no meta.properties with a broker id: say it with --broker-id")
+            raise WrongUsage(f"{log_dir.path} has no meta.properties with a broker id; pass --broker-id")
         brokers[str(log_dir.path)] = broker_id
     return brokers
 
@@ -95,7 +95,7 @@ def _write(implied: Implied, wanted: Wanted) -> Iterator[Written]:
         for (path, data), found in zip(implied.znodes, zk.get_many(paths), strict=True):
             yield _put(zk, path, data, found, overwrite=wanted.overwrite)
     except ConnectionTimeout as error:
-        raise WrongUsage(f"no ZooKeeper at {wanted.zookeeper}: {error}") from error
+        raise WrongUsage(f"cannot connect to ZooKeeper at {wanted.zookeeper}: {error}") from error
     finally:
         zk.close()
 
@@ -106,7 +106,9 @@ def _refuse_living_cluster(zk: ZkClient) -> None:
     except NoNode:
         return
     if living:
-        raise WrongUsage(f"brokers {', '.join(map(str, living))} are registered there: stop them first")
+        raise WrongUsage(
+            f"brokers {', '.join(map(str, living))} are still registered in this ZooKeeper; stop them first"
+        )
 
 
 def _put(zk: ZkClient, path: str, data: bytes, found: object, *, overwrite: bool) -> Written:
@@ -147,9 +149,9 @@ def _tell(implied: Implied, written: Sequence[Written] | None, wanted: Wanted) -
     for each in written or ():
         print(f"{each.outcome.value}: {each.path} {each.data.decode()}")
         if each.outcome is Outcome.KEPT:
-            print(f"  it says {each.before.decode(errors='replace')}; --overwrite replaces it")
+            print(f"  it contains {each.before.decode(errors='replace')}; use --overwrite to replace it")
         elif each.outcome is Outcome.REPLACED:
-            print(f"  it said {each.before.decode(errors='replace')}")
+            print(f"  it contained {each.before.decode(errors='replace')}")
     for warning in implied.warnings:
         print(f"warning: {warning}", file=sys.stderr)
 

@@ -62,7 +62,7 @@ def imply(replicas: Iterable[Replica], cluster_id: str | None, *, broker_retenti
     """What the replicas of all brokers whose directories are there imply."""
     implied = Implied()
     if cluster_id is None:
-        implied.warnings.append("no meta.properties names the cluster: the first broker makes a new cluster id")
+        implied.warnings.append("no meta.properties has a cluster id; the first broker to start creates a new one")
     else:
         implied.znodes.append((ClusterIdZNode.PATH, ClusterIdZNode.encode(cluster_id)))
     topics: dict[str, dict[int, list[Replica]]] = defaultdict(lambda: defaultdict(list))
@@ -86,13 +86,13 @@ def _imply_topic(
 ) -> None:
     refusal = _refusal(topic, partitions)
     if refusal:
-        implied.warnings.append(f"topic {topic} is left out: {refusal}")
+        implied.warnings.append(f"skipping topic {topic}: {refusal}")
         return
     missing = sorted(set(range(max(partitions) + 1)) - partitions.keys())
     if missing:
         implied.warnings.append(
             f"topic {topic}: partitions {', '.join(map(str, missing))} are in none of these directories; if no other "
-            "broker has them, their records are lost, and the topic has a hole where producers expect a partition"
+            "broker has them, their records are lost and producers will fail to write to them"
         )
     configs = _configs(topic, partitions, broker_retention=broker_retention)
     implied.znodes.append((ConfigEntityZNode.path(f"topics/{topic}"), ConfigEntityZNode.encode(configs)))
@@ -126,7 +126,7 @@ def _refusal(topic: str, partitions: Mapping[int, Sequence[Replica]]) -> str:
     for index, replicas in sorted(partitions.items()):
         brokers = [each.broker_id for each in replicas]
         if len(set(brokers)) < len(brokers):
-            return f"partition {index} is twice on one broker"
+            return f"broker {each.broker_id} has partition {index} twice"
         for each in replicas:
             if each.report.failure:
                 return f"partition {index} of broker {each.broker_id} cannot be opened: {each.report.failure}"

@@ -53,7 +53,7 @@ class OffsetOrder:
                 OFFSET_OUT_OF_RANGE,
                 self._file,
                 f"the batch at byte {position} has offsets {first} to {last}, "
-                f"its segment takes {self._lowest} to {self.highest_offset}",
+                f"its segment can hold {self._lowest} to {self.highest_offset}",
             )
         expected = self.next_offset
         if expected is not None and first != expected:
@@ -62,7 +62,7 @@ class OffsetOrder:
                 self._notes.add(
                     BATCHES_OVERLAP,
                     self._file,
-                    f"the batch at byte {position} begins at offset {first}, after one that ends with {expected - 1}",
+                    f"the batch at byte {position} begins at offset {first}, the previous one ends at {expected - 1}",
                 )
             elif header.magic >= 2 or not header.is_compressed:
                 self._gap(position, expected, first)

@@ -61,7 +61,7 @@ class Epochs:
             self._notes.add(
                 EPOCH_MISMATCH,
                 names.LEADER_EPOCHS,
-                f"gives offset {base_offset} {said}, the batch at byte {position} of {file} carries {epoch}",
+                f"has {said} for offset {base_offset}, but the batch at byte {position} of {file} carries {epoch}",
             )
 
     def end(self, end_offset: int) -> None:
@@ -71,5 +71,5 @@ class Epochs:
                 self._notes.add(
                     EPOCH_BEYOND_END,
                     names.LEADER_EPOCHS,
-                    f"epoch {entry.epoch} starts at {entry.start_offset}, the log ends at {end_offset}",
+                    f"epoch {entry.epoch} starts at {entry.start_offset}, but the log ends at {end_offset}",
                 )

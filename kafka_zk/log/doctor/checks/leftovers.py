@@ -23,14 +23,18 @@ def check_leftovers(notes: Notes, files: PartitionFiles) -> None:
         if file.state == names.DELETED:
             deleted.append(name)
         elif file.state:
-            what = "a cleaning that was not finished" if file.state == names.CLEANED else "finished, not in place yet"
+            what = (
+                "a cleaning that was not finished"
+                if file.state == names.CLEANED
+                else "a finished cleaning that was not swapped in"
+            )
             notes.add(LEFT_BY_CLEANING, name, f"{what}, {files.sizes[file]} bytes")
         elif file.kind in names.INDEXES and not files.has(file.offset, names.LOG):
-            notes.add(INDEX_ORPHANED, name, "there is no segment of this name")
+            notes.add(INDEX_ORPHANED, name, "no segment has this base offset")
     if deleted:
-        notes.add(LEFT_BY_DELETION, f"*{names.DELETED}", f"{len(deleted)} files that nobody needs any more")
+        notes.add(LEFT_BY_DELETION, f"*{names.DELETED}", f"{len(deleted)} files that are no longer needed")
     for name in files.others:
         if name.endswith(".tmp"):
-            notes.add(LEFT_BY_WRITE, name, "a file that was not put in its place")
+            notes.add(LEFT_BY_WRITE, name, "a write that was not finished")
         elif name not in KNOWN and name not in deleted:
             notes.add(UNKNOWN_FILE, name, "not a file of Kafka's")

@@ -31,7 +31,7 @@ class OffsetIndexCheck:
         """The offset of the entry before: a batch that begins behind it must be where the next entry points."""
         self.next_position = NOWHERE
         if not files.has(segment.base_offset, names.OFFSET_INDEX):
-            notes.add(INDEX_MISSING, self.file, "there is no offset index")
+            notes.add(INDEX_MISSING, self.file, "the offset index does not exist")
             return
         content, size = read_sparse(files.path(segment.base_offset, names.OFFSET_INDEX))
         self._count = -(-len(content) // ENTRY_SIZE_BYTES)
@@ -40,7 +40,7 @@ class OffsetIndexCheck:
             notes.add(INDEX_CORRUPT, self.file, f"{size} bytes are not a multiple of {ENTRY_SIZE_BYTES}")
         elif size > len(self._content):
             kind = INDEX_UNTRIMMED if crashed else INDEX_CORRUPT
-            notes.add(kind, self.file, f"{self._count} entries and zeros behind them, {size} bytes in all")
+            notes.add(kind, self.file, f"{self._count} entries followed by zeros, {size} bytes in all")
         self._check_order()
         self._load()
 
@@ -51,9 +51,9 @@ class OffsetIndexCheck:
             if position < wanted:
                 break
             if position > wanted:
-                self._mismatch(f"points at byte {wanted}, where no batch begins")
+                self._mismatch(f"points to byte {wanted}, where no batch begins")
             elif offset < header.last_offset:
-                self._mismatch(f"says offset {offset} for the batch with offset {header.last_offset} at byte {wanted}")
+                self._mismatch(f"has offset {offset} for the batch with offset {header.last_offset} at byte {wanted}")
             elif header.base_offset <= self._promised:
                 self._mismatch(f"comes after one for offset {self._promised}, but its batch begins before that")
             self._promised = offset
@@ -63,10 +63,10 @@ class OffsetIndexCheck:
     def end(self, next_offset: int) -> None:
         """The segment ends; `next_offset` follows its last batch."""
         if self._slot < self._count:
-            self._mismatch(f"points at byte {self._entry(self._slot)[1]}, behind the last batch")
+            self._mismatch(f"points to byte {self._entry(self._slot)[1]}, beyond the last batch")
         elif self._count and self._promised >= next_offset:
             self._slot -= 1
-            self._mismatch(f"names offset {self._promised}, the last one is {next_offset - 1}")
+            self._mismatch(f"names offset {self._promised}, but the last offset is {next_offset - 1}")
 
     def _check_order(self) -> None:
         before = (-1, -1)

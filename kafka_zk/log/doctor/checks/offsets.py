@@ -37,7 +37,9 @@ def check_offsets(
         notes.add(FLUSHED_MISSING, "", _missing("recovery point", recovery_point, reached, "synced"))
     elif clean_stop and end_after_start != end_offset:
         notes.add(
-            END_DISAGREES, "", f"the clean stop noted the end {end_after_start}, but the log goes on to {end_offset}"
+            END_DISAGREES,
+            "",
+            f"the clean shutdown recorded the end {end_after_start}, but the log continues to {end_offset}",
         )
     if high_watermark is not None and high_watermark > reached:
         notes.add(COMMITTED_MISSING, "", _missing("high watermark", high_watermark, reached, "committed"))
@@ -46,9 +48,9 @@ def check_offsets(
         notes.add(
             CLEANER_OFFSET_INVALID,
             "",
-            f"first dirty offset {dirty}, the log has offsets {log_start_offset} to {end_offset}",
+            f"first dirty offset {dirty}, but the log has offsets {log_start_offset} to {end_offset}",
         )
 
 
 def _missing(name: str, offset: int, end_offset: int, what: str) -> str:
-    return f"{name} {offset}, but the log ends at {end_offset}: {offset - end_offset} {what} offsets are not there"
+    return f"{name} {offset}, but the log ends at {end_offset}: {offset - end_offset} {what} offsets are missing"

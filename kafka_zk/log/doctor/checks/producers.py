@@ -94,10 +94,10 @@ class Producers:
         for offset in offsets:
             is_newest_behind = offset == offsets[-1] and offset > max(bases, default=-1)
             if offset > end_offset:
-                what = f"stands at offset {offset}, the log ends at {end_offset}"
+                what = f"is of offset {offset}, but the log ends at {end_offset}"
                 self._notes.add(SNAPSHOT_BEYOND_END, _snapshot_name(offset), what)
             elif offset not in bases and not is_newest_behind:
-                self._notes.add(SNAPSHOT_OLD, _snapshot_name(offset), "stands where no segment begins")
+                self._notes.add(SNAPSHOT_OLD, _snapshot_name(offset), "is of an offset where no segment begins")
 
     def _check_abort(self, header: BatchHeader, first_offset: int | None) -> None:
         if not self._knows_index:
@@ -142,7 +142,7 @@ class Producers:
     def _difference(self, saved: SnapshotEntry, offset: int) -> str:
         """Producers expire, and compaction drops batches: only what both know can differ, and the log may know less."""
         if saved.last_offset >= offset or saved.current_txn_first_offset >= offset:
-            return f"it has offsets behind {offset}"
+            return f"it has offsets beyond {offset}"
         seen: ProducerEntry | None = self._state.producers.get(saved.producer_id)
         if seen is None or seen.producer_epoch != saved.producer_epoch:
             return ""
@@ -151,12 +151,12 @@ class Producers:
             if seen_offset < saved.last_offset and self._order.was_compacted:
                 return ""
             if seen_offset != saved.last_offset:
-                return f"its last batch ends at {saved.last_offset}, in the log at {seen_offset}"
+                return f"its last batch ends at {saved.last_offset}, but at {seen_offset} in the log"
             if seen.last_sequence != saved.last_sequence:
-                return f"its last sequence is {saved.last_sequence}, in the log {seen.last_sequence}"
+                return f"its last sequence is {saved.last_sequence}, but {seen.last_sequence} in the log"
         if (seen.current_txn_first_offset >= 0) != (saved.current_txn_first_offset >= 0):
             return (
-                f"its transaction began at {saved.current_txn_first_offset}, "
+                f"its transaction began at {saved.current_txn_first_offset}, but "
                 f"in the log at {seen.current_txn_first_offset} (-1: none is open)"
             )
         return ""

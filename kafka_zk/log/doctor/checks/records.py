@@ -16,7 +16,7 @@ class Records:
     def meet(self, file: str, position: int, batch: Batch | None) -> None:
         """Decompress and walk one batch; None is one too large to hold."""
         if batch is None:
-            self._notes.add(BAD_RECORDS, file, f"the batch at byte {position} is too large to be looked into")
+            self._notes.add(BAD_RECORDS, file, f"the batch at byte {position} is too large to be checked")
             return
         try:
             what = _fault_of(batch)
@@ -33,12 +33,12 @@ def _fault_of(batch: Batch) -> str:
     previous = header.base_offset - 1 if header.magic >= 2 else -1
     for record in records:
         if record.offset <= previous or record.offset > header.last_offset:
-            return f"offset {record.offset} follows {previous}, the batch ends with {header.last_offset}"
+            return f"offset {record.offset} follows {previous}, and the batch ends with {header.last_offset}"
         previous = record.offset
     if header.magic >= 2 and records:
         latest = max(record.timestamp for record in records)
         if latest > header.max_timestamp:
-            return f"a record has timestamp {latest}, above the batch's largest {header.max_timestamp}"
+            return f"a record has timestamp {latest}, above the batch's maximum of {header.max_timestamp}"
         if header.is_control:
             decode_marker(records[0])
     return ""

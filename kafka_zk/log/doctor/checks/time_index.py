@@ -32,7 +32,7 @@ class TimeIndexCheck:
         self._is_whole = False
         """Whether the last entry must tell the largest timestamp of the segment."""
         if not files.has(segment.base_offset, names.TIME_INDEX):
-            notes.add(INDEX_MISSING, self.file, "there is no time index")
+            notes.add(INDEX_MISSING, self.file, "the time index does not exist")
             return
         content, size = read_sparse(files.path(segment.base_offset, names.TIME_INDEX))
         self._count = -(-len(content) // ENTRY_SIZE_BYTES)
@@ -42,7 +42,7 @@ class TimeIndexCheck:
             notes.add(INDEX_CORRUPT, self.file, f"{size} bytes are not a multiple of {ENTRY_SIZE_BYTES}")
         elif not self._is_whole:
             kind = INDEX_UNTRIMMED if crashed else INDEX_CORRUPT
-            notes.add(kind, self.file, f"{self._count} entries and zeros behind them, {size} bytes in all")
+            notes.add(kind, self.file, f"{self._count} entries followed by zeros, {size} bytes in all")
         self._check_order()
         self._load()
 
@@ -54,23 +54,23 @@ class TimeIndexCheck:
                 break
             known = max_timestamp if last_offset == offset else max_timestamp_before
             if known > timestamp:
-                self._mismatch(f"says {timestamp} up to offset {offset}, but there is a record of {known}")
+                self._mismatch(f"has {timestamp} up to offset {offset}, but a record there has {known}")
             elif known < timestamp:
-                self._mismatch(f"says {timestamp} up to offset {offset}, where no record is later than {known}")
+                self._mismatch(f"has {timestamp} up to offset {offset}, but no record there is later than {known}")
             self._slot += 1
         self._load()
 
     def end(self, max_timestamp: int) -> None:
         """The segment ends, and this is its largest timestamp (-1: none)."""
         if self._slot < self._count:
-            self._mismatch(f"names offset {self._entry(self._slot)[1]}, behind the last batch")
+            self._mismatch(f"names offset {self._entry(self._slot)[1]}, beyond the last batch")
             return
         last = self._entry(self._count - 1)[0] if self._count else -1
         if self._is_whole and last < max_timestamp:
             self._notes.add(
                 TIME_INDEX_MISMATCH,
                 self.file,
-                f"ends with timestamp {last}, but a record is of {max_timestamp}: time-based retention would take "
+                f"ends with timestamp {last}, but a record has {max_timestamp}: time-based retention would delete "
                 "the segment for older than it is",
             )
 

@@ -154,7 +154,7 @@ class Case:
     deep: bool = False
 
 
-AS_IT_IS = "serves it as it is: after a clean stop nothing is read"
+AS_IT_IS = "serves it as it is: nothing is checked after a clean shutdown"
 CASES = [
     Case("nothing", lambda d: None, set()),
     Case("nothing after a crash", lambda d: None, set(), crashed=True),
@@ -164,7 +164,7 @@ CASES = [
         lambda d: patch(file(d, LAST), 270, b"\xff"),
         {"bad-crc", "committed-missing"},
         "bad-crc",
-        "cuts 205 bytes from byte 205 on",
+        "truncates it at byte 205, losing 205 bytes",
         crashed=True,
     ),
     Case(
@@ -172,7 +172,7 @@ CASES = [
         lambda d: patch(file(d, SECOND), 2 * BATCH_BYTES + 80, b"\xff"),
         {"bad-crc", "committed-missing"},
         "committed-missing",
-        "serves offsets 0 to 21 (exclusive), deletes 3 segments, cuts 525 bytes",
+        "serves offsets 0 to 21 (exclusive), deletes 3 segments, truncates 525 bytes",
         crashed=True,
     ),
     Case(
@@ -180,7 +180,7 @@ CASES = [
         lambda d: append(file(d, LAST), bytes(batch_at(60, "lost" * 9, timestamp=T0))[:-1]),
         {"torn-tail"},
         "torn-tail",
-        "cuts 104 bytes from byte 410 on",
+        "truncates it at byte 410, losing 104 bytes",
         crashed=True,
     ),
     Case(
@@ -188,7 +188,7 @@ CASES = [
         lambda d: cut(file(d, LAST), 7),
         {"torn-tail", "committed-missing"},
         "torn-tail",
-        "cuts 198 bytes from byte 205 on",
+        "truncates it at byte 205, losing 198 bytes",
         crashed=True,
     ),
     Case(
@@ -196,7 +196,7 @@ CASES = [
         lambda d: append(file(d, LAST), bytes(5000)),
         {"torn-tail"},
         "torn-tail",
-        "cuts 5000 bytes from byte 410 on",
+        "truncates it at byte 410, losing 5000 bytes",
         crashed=True,
     ),
     Case(
@@ -244,14 +244,14 @@ CASES = [
         lambda d: file(d, SECOND, names.OFFSET_INDEX).unlink(),
         {"index-missing"},
         "index-missing",
-        "makes it from the log",
+        "builds it from the log",
     ),
     Case(
         "no time index",
         lambda d: file(d, SECOND, names.TIME_INDEX).unlink(),
         {"index-missing"},
         "index-missing",
-        "makes an empty one when the index is first needed",
+        "creates an empty one when the index is first needed",
     ),
     Case(
         "an index to the middle of a batch",
@@ -287,7 +287,7 @@ CASES = [
         lambda d: file(d, 0, names.TRANSACTION_INDEX, TXN).unlink(),
         {"aborted-unlisted"},
         "aborted-unlisted",
-        "believes the transaction index: it is rebuilt with its segment only",
+        "trusts the transaction index, which is only rebuilt with its segment",
     ),
     Case(
         "a transaction that nobody aborted",
@@ -299,14 +299,14 @@ CASES = [
         lambda d: cut(file(d, 0, names.TRANSACTION_INDEX, TXN), 5),
         {"index-corrupt"},
         "index-corrupt",
-        "writes it anew from the log",
+        "rebuilds it from the log",
     ),
     Case(
         "a snapshot that cannot be read",
         lambda d: patch(file(d, 27, names.PRODUCER_SNAPSHOT, TXN), 20, b"\xff"),
         {"snapshot-corrupt"},
         "snapshot-corrupt",
-        "writes it anew from the log",
+        "rebuilds it from the log",
     ),
     Case(
         "a snapshot behind the end",
@@ -341,7 +341,7 @@ CASES = [
         lambda d: (d / "plain-0" / names.LEADER_EPOCHS).write_text("0\n2\n0 0\n4 33\n"),
         {"epoch-mismatch"},
         "epoch-mismatch",
-        "believes it",
+        "trusts it",
     ),
     Case(
         "a recovery point behind the end",
@@ -375,7 +375,7 @@ CASES = [
         lambda d: (d / names.HIGH_WATERMARKS).write_text("0\n7\nplain 0 1\n"),
         {"checkpoint-malformed"},
         "checkpoint-malformed",
-        "takes it for empty, with a warning",
+        "treats it as empty, with a warning",
     ),
     Case(
         "a partition that is not there",
@@ -456,7 +456,7 @@ def test_a_crash_leaves_room_in_the_index_of_the_last_segment_only(data: Path) -
 def test_what_is_below_the_recovery_point_is_served_unseen_after_a_crash(data: Path) -> None:
     patch(file(data, SECOND), 270, b"\xff")
     crash(data, recovery_point=50)
-    assert the_start(examined(data), "bad-crc") == "serves it as it is: below the recovery point nothing is read"
+    assert the_start(examined(data), "bad-crc") == "serves it as it is: nothing is checked below the recovery point"
 
 
 # What stops a start
@@ -498,7 +498,10 @@ def test_of_a_partition_in_two_directories_it_is_told_which_one_a_start_keeps(da
     shutil.rmtree(tmp_path / "second" / "plain-1")
     shutil.rmtree(tmp_path / "second" / "txn-0")
     result = examined(data, tmp_path / "second")
-    assert the_start(result, "partition-twice") == "goes on with the one that reaches further, deletes the other"
+    assert (
+        the_start(result, "partition-twice")
+        == "keeps the one with the newer epoch, or the longer one; deletes the other"
+    )
     started_on(data, tmp_path / "second").shutdown()
     for path in (data, tmp_path / "second"):
         shutil.rmtree(path)
@@ -555,7 +558,7 @@ def test_many_places_in_one_file_are_one_finding(data: Path) -> None:
     for batch in range(5):
         patch(file(data, SECOND), batch * BATCH_BYTES + 80, b"\xff")
     (found,) = (each for each in examined(data).findings() if each.kind.name == "bad-crc")
-    assert found.what.endswith("does not have its checksum (and 4 more)")
+    assert found.what.endswith("has a wrong checksum (and 4 more)")
 
 
 def test_worker_processes_find_the_same(data: Path) -> None:

@@ -41,7 +41,7 @@ def data(made: Path, tmp_path: Path) -> Path:
 def test_a_sound_directory_is_one_line_and_exit_code_0(data: Path, capsys: Capture) -> None:
     code, out, err = printed(capsys, data)
     assert (code, err) == (0, "")
-    assert out.splitlines()[-1].endswith("bytes checked: 0 errors, 0 warnings, 0 of no concern")
+    assert out.splitlines()[-1].endswith("bytes checked: 0 errors, 0 warnings, 0 info")
     assert out.startswith("1 directory, 3 partitions, 14 segments, ")
 
 
@@ -58,9 +58,9 @@ def test_lost_data_is_exit_code_2_and_a_row_of_the_table(data: Path, capsys: Cap
     lines = out.splitlines()
     assert code == 2
     assert lines[0] == f"{data}:"
-    assert lines[1].split() == ["SEVERITY", "PARTITION", "FILE", "FINDING", "A", "START"]
+    assert lines[1].split() == ["SEVERITY", "PARTITION", "FILE", "FINDING", "NEXT", "START"]
     assert lines[2].split()[:4] == ["ERROR", "plain-0", "00000000000000000015.log", "bad-crc:"]
-    assert lines[2].endswith("serves it as it is: after a clean stop nothing is read")
+    assert lines[2].endswith("serves it as it is: nothing is checked after a clean shutdown")
 
 
 def test_what_is_normal_is_told_when_asked_for(data: Path, capsys: Capture) -> None:
@@ -90,15 +90,15 @@ def test_json_tells_all(data: Path, capsys: Capture) -> None:
         ([], "the following arguments are required: DIR"),
         (["--nonsense", "x"], "unrecognized arguments: --nonsense"),
         (["/no/such/directory"], "/no/such/directory: No such file or directory"),
-        (["--apply", "x"], "--apply belongs to --znodes"),
-        (["--znodes", "--apply", "x"], "--apply needs --zookeeper"),
-        (["--znodes", "--zookeeper", "h:1", "x"], "--apply needs --zookeeper"),
-        (["--all", "x"], "--all belongs to --rebuild-indexes"),
-        (["--znodes", "--rebuild-indexes", "x"], "two runs"),
-        (["--processes", "0", "x"], "--processes needs a number above 0"),
-        (["--broker-id", "1,2,3", "x", "y"], "--broker-id needs one id, or one for each directory"),
-        (["--broker-id", "one", "x"], "--broker-id needs numbers, not one"),
-        (["x", "./x"], "a directory is named twice"),
+        (["--apply", "x"], "--apply requires --znodes"),
+        (["--znodes", "--apply", "x"], "--apply and --zookeeper"),
+        (["--znodes", "--zookeeper", "h:1", "x"], "--apply and --zookeeper"),
+        (["--all", "x"], "--all requires --rebuild-indexes"),
+        (["--znodes", "--rebuild-indexes", "x"], "cannot be combined"),
+        (["--processes", "0", "x"], "--processes must be at least 1"),
+        (["--broker-id", "1,2,3", "x", "y"], "--broker-id takes one id, or one per directory"),
+        (["--broker-id", "one", "x"], "--broker-id takes numbers, not one"),
+        (["x", "./x"], "a directory is given twice"),
     ],
 )
 def test_what_makes_no_sense_is_said_and_exit_code_1(arguments: list[str], said: str, capsys: Capture) -> None:
@@ -175,7 +175,7 @@ def test_only_wrong_indexes_are_made_anew_and_the_rest_stays_untouched(data: Pat
     options = ("--index-interval-bytes", 100)
     code, out, _ = printed(capsys, "--rebuild-indexes", *options, data)
     assert code == 0
-    assert out.splitlines()[-1] == "2 indexes rebuilt, 0 left alone"
+    assert out.splitlines()[-1] == "2 indexes rebuilt, 0 skipped"
     after = tree(data)
     changed = {path for path in after if after[path] != before.get(path)}
     folders = {str(data), str(data / "plain-0"), str(data / "txn-0")}
@@ -195,7 +195,7 @@ def test_indexes_of_a_damaged_segment_are_left_to_a_start(data: Path, capsys: Ca
     before = tree(data / "plain-0")
     code, out, _ = printed(capsys, "--rebuild-indexes", data)
     assert code == 2
-    assert "left alone" in out
+    assert "skipped" in out
     assert tree(data / "plain-0") == before
 
 

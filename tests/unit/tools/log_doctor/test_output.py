@@ -10,8 +10,14 @@ from kafka_zk.tools.log_doctor import output
 from kafka_zk.tools.log_doctor.output import Progress, _table
 
 ROWS = [
-    ("SEVERITY", "PARTITION", "FILE", "FINDING", "A START"),
-    ("ERROR", "t-0", "00000000000000000015.log", "bad-crc: " + "word " * 30, "cuts 887 bytes from byte 650 on"),
+    ("SEVERITY", "PARTITION", "FILE", "FINDING", "NEXT START"),
+    (
+        "ERROR",
+        "t-0",
+        "00000000000000000015.log",
+        "bad-crc: " + "word " * 30,
+        "truncates it at byte 650, losing 887 bytes",
+    ),
     ("INFO", "-", ".kafka_cleanshutdown", "short", "recovers"),
 ]
 
