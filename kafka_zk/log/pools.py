@@ -30,14 +30,14 @@ SYNC_THREADS = 16
 
 
 class LogPools:
-    """Threads start on first use."""
+    """All threads are started here. Raises RuntimeError where the system allows no more."""
 
     def __init__(self) -> None:
-        self.append = ThreadPool(APPEND_THREADS)
-        self.read = ThreadPool(READ_THREADS)
-        self.maintenance = ThreadPool(MAINTENANCE_THREADS)
-        self.sync = ThreadPool(SYNC_THREADS)
-        self.large = ThreadPool(1)
+        self.append = _started(APPEND_THREADS)
+        self.read = _started(READ_THREADS)
+        self.maintenance = _started(MAINTENANCE_THREADS)
+        self.sync = _started(SYNC_THREADS)
+        self.large = _started(1)
         self._to_sync: dict[Path, Callable[[Path], None]] = {}
         self._syncers: set[gevent.Greenlet[..., None]] = set()
 
@@ -126,16 +126,29 @@ class LogPools:
             raise errors[0]
 
     def _sync_all(self) -> None:
-        while self._to_sync:
-            path, sync = next(iter(self._to_sync.items()))
-            del self._to_sync[path]
-            try:
-                self.run_to_end(self.sync, sync, path)
-            except FileNotFoundError:
-                continue  # The partition was deleted meanwhile.
-            except OSError:
-                log.exception("Failed to sync %s", path)
-        self._syncers.discard(gevent.getcurrent())
+        try:
+            while self._to_sync:
+                path, sync = next(iter(self._to_sync.items()))
+                del self._to_sync[path]
+                try:
+                    self.run_to_end(self.sync, sync, path)
+                except FileNotFoundError:
+                    continue  # The partition was deleted meanwhile.
+                except Exception:
+                    log.exception("Failed to sync %s", path)
+        finally:
+            self._syncers.discard(gevent.getcurrent())
+
+
+def _started(thread_count: int) -> ThreadPool:
+    """A pool whose threads run from now on.
+
+    gevent starts a thread when a task finds none idle, but queues the task first: where no thread can be started then,
+    the caller is told so, and the task runs all the same, whenever another thread comes to it.
+    """
+    pool = ThreadPool(thread_count)
+    pool.size = thread_count
+    return pool
 
 
 def _outcome(function: Callable[..., T], *arguments: object) -> tuple[T | None, Exception | None]:

@@ -28,6 +28,7 @@ from typing import NoReturn
 from uuid import UUID
 
 from kafka_zk.config.topic import LogConfig
+from kafka_zk.giving_way import in_slices
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names, partition_metadata
@@ -274,6 +275,9 @@ class UnifiedLog:
         try:
             if isinstance(error, OSError):
                 raise error
+            if segment.base_offset > self.log_end_offset:
+                # It was rolled for this batch, behind a gap: what comes next may belong before it.
+                raise caused_by(OSError(f"the first batch of {segment} could not be written"), error)
             segment.take_back(position, self.log_end_offset)
         except OSError as failure:
             raise self._failed_write(failure) from failure
@@ -599,6 +603,15 @@ class UnifiedLog:
 
     def _carry_out(self, plan: Sequence[Step]) -> None:
         """Blocks. Cut the log as planned, by who has its turn. Raises OSError, KafkaStorageError."""
+        try:
+            self._carry_out_steps(plan)
+        except (OSError, KafkaStorageError):
+            raise
+        except Exception as error:
+            # No thread, no memory: a log that is cut half way must not be appended to. A start makes it whole.
+            raise caused_by(OSError(f"{self.topic_partition} was truncated half way: {error!r}"), error) from error
+
+    def _carry_out_steps(self, plan: Sequence[Step]) -> None:
         self._forget_the_end()
         gone: list[LogSegment] = []
         for what, at in plan:
@@ -659,6 +672,7 @@ class UnifiedLog:
             end_offset=self.log_end_offset,
             now_ms=self.log_dir.clock.wall_ms(),
             after_clean_stop=False,
+            each=in_slices,
         )
         self.update_high_watermark(self.high_watermark)
         self.update_last_stable_offset()

@@ -69,7 +69,8 @@ class BrokerChannel:
         address = f"{host}:{port}"
         try:
             connected = cooperative.create_connection((host, port), timeout=connect_timeout_ms / 1000)
-        except OSError as error:
+        except Exception as error:
+            # Not only OSErrors: resolving a name takes a thread, and an odd name is a UnicodeError.
             raise NetworkError(f"Connection to {address} failed: {error}") from error
         # Only the descriptor is kept: gevent's socket object would wait in its own way.
         sock = socket.socket(connected.family, connected.type, connected.proto, fileno=connected.detach())

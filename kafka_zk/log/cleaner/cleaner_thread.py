@@ -23,7 +23,7 @@ from kafka_zk.log.cleaner.splitting import split_segment
 from kafka_zk.log.cleaner.states import CannotChoose, CleanerStates, LogToClean
 from kafka_zk.log.cleaner.stats import CleanerStats
 from kafka_zk.log.cleaner.throttle import Throttle
-from kafka_zk.log.helper.process import Helper, HelperFailed
+from kafka_zk.log.helper.process import Helper, HelperFailed, HelperUnavailable
 from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError
@@ -98,12 +98,12 @@ class CleanerThread:
         if chosen is None:
             return False
         try:
-            self._clean(chosen)
+            return self._clean(chosen)
         finally:
             self._states.done([chosen.log])
-        return True
 
-    def _clean(self, chosen: LogToClean) -> None:
+    def _clean(self, chosen: LogToClean) -> bool:
+        """Whether another log may be tried at once."""
         log = chosen.log
         start = chosen.offsets.first_dirty_offset
         cleaning = Cleaning(
@@ -129,12 +129,17 @@ class CleanerThread:
         except OSError as error:
             where = f"{log.topic_partition} in dir {log.log_dir.path}"
             log.log_dir.fail(f"Failed to clean up log for {where} due to IOException", error)
+        except HelperUnavailable as error:
+            # Nothing is wrong with the log: it stays the filthiest, and is tried again.
+            log_lines.warning("Cleaner %d: %s", self._number, error)
+            return False
         except HelperFailed as error:
             if not self._stopping.is_set():
                 self._give_up_on(log, error)
         except Exception as error:
             # Bad bytes, or a bug of ours that these bytes bring out: the other logs must not suffer.
             self._give_up_on(log, error)
+        return True
 
     def _delete_old_segments(self) -> None:
         deletable = self._states.take_deletable()

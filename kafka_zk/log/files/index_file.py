@@ -69,8 +69,13 @@ class IndexFile:
 
     def is_whole(self) -> bool:
         """Whether the file ends with an entry: no room behind it, no zeros in its place. Raises OSError."""
-        if _size_of(self.path) != self.entry_count * self.entry_size:
-            return False
+        return _size_of(self.path) == self.entry_count * self.entry_size and self._has_last_entry()
+
+    def may_be_right(self) -> bool:
+        """Whether it is whole, or has room behind its entries that we made. Raises OSError."""
+        return self._has_last_entry() if self._sized else self.is_whole()
+
+    def _has_last_entry(self) -> bool:
         return not self.entry_count or any(self.read(self.entry_count - 1))
 
     def mapped(self) -> mmap.mmap:

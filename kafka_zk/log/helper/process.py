@@ -36,7 +36,11 @@ NICENESS = 5
 
 
 class HelperFailed(UnknownServerError):
-    """The process cannot be started, died twice over one call, or the broker stops."""
+    """The process died twice over one call, or the broker stops."""
+
+
+class HelperUnavailable(HelperFailed):
+    """The process cannot be started just now. It says nothing about what it was to do."""
 
 
 class Helper(Protocol):
@@ -117,14 +121,14 @@ class HelperProcess:
         raise HelperFailed(f"The helper process for {self._name} died twice over the same work")
 
     def _ready(self) -> _Running:
-        """The process, started if need be. Raises HelperFailed."""
+        """The process, started if need be. Raises HelperUnavailable."""
         if self._running is not None and self._running.process.poll() is not None:
             self._discard()
         if self._running is None:
             try:
                 self._running = _Running(self._niceness)
-            except OSError as error:
-                raise HelperFailed(f"The helper process for {self._name} cannot be started: {error}") from error
+            except (OSError, RuntimeError) as error:
+                raise HelperUnavailable(f"The helper process for {self._name} cannot be started: {error}") from error
         return self._running
 
     def _discard(self) -> None:

@@ -10,7 +10,7 @@ Source      LogSegment.recover, UnifiedLog.rebuildProducerState.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kafka_zk.log.files.transaction_index import AbortedTransaction
 from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET
@@ -22,9 +22,12 @@ from kafka_zk.log.state.leader_epoch_cache import LeaderEpochCache
 from kafka_zk.log.state.producer_journal import ProducerJournal
 from kafka_zk.log.state.producer_state import KeptBatch
 from kafka_zk.protocol.errors import CorruptMessage
-from kafka_zk.record.batch import Batch, batch_size, computed_crc, read_header
+from kafka_zk.record.batch import Batch, BatchHeader, batch_size, computed_crc, read_header
 from kafka_zk.record.control import marker_of
 from kafka_zk.record.runs import PlainRun, compiled_run
+
+Found = tuple[int, BatchHeader]
+"""Where a batch lies in its segment."""
 
 segment_log = logging.getLogger("org.apache.kafka.storage.internals.log.LogSegment")
 log = logging.getLogger("kafka.log.UnifiedLog")
@@ -201,9 +204,11 @@ def rebuild_producers(
     end_offset: int,
     now_ms: int,
     after_clean_stop: bool,
+    each: Callable[[Iterable[Found]], Iterable[Found]] = iter,
 ) -> None:
     """Bring the producer state to `end_offset`: newest snapshot, then the batches behind it. Raises OSError.
 
+    `each` goes through the batches; on the loop it lets others in now and then.
     Snapshots are taken at the bases of the last two segments and at the end. After a clean stop without any snapshot
     there was no state, so nothing is read.
     """
@@ -225,17 +230,23 @@ def rebuild_producers(
             state.map_end_offset = start
             if segment.base_offset in snapshots_at:
                 producers.take_snapshot()
-            read_producers(producers, segment, start, end_offset)
+            read_producers(producers, segment, start, end_offset, each)
     state.map_end_offset = end_offset
     producers.take_snapshot()
 
 
-def read_producers(producers: ProducerJournal, segment: LogSegment, start_offset: int, end_offset: int) -> None:
+def read_producers(
+    producers: ProducerJournal,
+    segment: LogSegment,
+    start_offset: int,
+    end_offset: int,
+    each: Callable[[Iterable[Found]], Iterable[Found]] = iter,
+) -> None:
     """Follow the batches of one segment from `start_offset` up to `end_offset`. Raises OSError."""
     found = segment.position_of(start_offset)
     if found is None:
         return
-    for position, header in segment.file.headers(found.position):
+    for position, header in each(segment.file.headers(found.position)):
         if header.base_offset >= end_offset:
             break
         control = header.has_producer_id and header.is_control

@@ -350,7 +350,7 @@ class LogSegment:
 
     def _last_entries_agree(self) -> bool:
         """Whether the indexes, as a start has found them, end as the log does. Raises CorruptMessage, OSError."""
-        if not (self.offset_index.file.is_whole() and self.time_index.file.is_whole()):
+        if not (self.offset_index.file.may_be_right() and self.time_index.file.may_be_right()):
             return False
         self.position_of(1 << 62)  # Looks at the last entry.
         if self.has_gone():

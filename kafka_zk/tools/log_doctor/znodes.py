@@ -126,7 +126,7 @@ def _refusal(topic: str, partitions: Mapping[int, Sequence[Replica]]) -> str:
     for index, replicas in sorted(partitions.items()):
         brokers = [each.broker_id for each in replicas]
         if len(set(brokers)) < len(brokers):
-            return f"broker {each.broker_id} has partition {index} twice"
+            return f"partition {index} occurs twice on one broker"
         for each in replicas:
             if each.report.failure:
                 return f"partition {index} of broker {each.broker_id} cannot be opened: {each.report.failure}"

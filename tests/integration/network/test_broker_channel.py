@@ -126,6 +126,19 @@ def test_nobody_listening_is_a_network_error() -> None:
             BrokerChannel.connect("127.0.0.1", port, client_id="me")
 
 
+def test_whatever_connecting_raises_is_a_network_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The controller sends an order again after one, and drops it after anything else."""
+    with pytest.raises(NetworkError, match="failed"):
+        BrokerChannel.connect("a" * 64 + ".example", 9092, client_id="me")
+
+    def no_thread(*_: object, **more: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(cooperative, "create_connection", no_thread)
+    with pytest.raises(NetworkError, match="can't start new thread"):
+        BrokerChannel.connect("127.0.0.1", 9092, client_id="me")
+
+
 @pytest.mark.parametrize(
     "reply",
     [

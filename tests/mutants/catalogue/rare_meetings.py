@@ -8,7 +8,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a copy of a deleted topic never takes the place of the next one",
         file="kafka_zk/log/manager.py",
-        old="        self._drop_copies_of_earlier_topics()\n",
+        old="        self.future.drop_those_of_earlier_topics()\n",
         new="",
         tests="tests/unit/replication/test_moves_meet_failures.py -k never_takes",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import NamedTuple
 import gevent
 import pytest
 
+from kafka_zk import giving_way
 from kafka_zk.log.copying import read_bytes
 from kafka_zk.log.files import names
 from kafka_zk.log.files.checkpoint import read_offsets
 from kafka_zk.log.files.disk import MachineDisk
+from kafka_zk.log.segments.segment import LogSegment
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record.batch import batches
 from tests.unit.replication.broker import Broker
@@ -151,3 +154,33 @@ def test_of_two_checkpoints_that_are_written_at_once_neither_stays_above_a_cut(
     disk.may_go_on.set()
     gevent.joinall([second, cut], raise_error=True)
     assert read_offsets(tmp_path / names.RECOVERY_POINTS)[TP] <= 30
+
+
+@pytest.mark.interpreted
+def test_the_append_behind_a_truncation_reads_no_more_than_one_behind_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Place(tmp_path).open(topic_config(segment_bytes=1 << 20, index_interval_bytes=100))
+    rebuilt: list[int] = []
+    monkeypatch.setattr(LogSegment, "_rebuild_indexes", lambda segment: rebuilt.append(segment.base_offset))
+    fill(log, 200, 0, "x")
+    log.truncate_to(195)
+    fill(log, 210, 1, "y")
+    assert not rebuilt, "the room behind the entries of its indexes is our own"
+    assert log.active.offset_index.entries()[-1].offset < 210
+
+
+def test_others_have_a_turn_while_producers_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Place(tmp_path).open(topic_config(segment_bytes=1 << 20))
+    for sequence in range(50):
+        log.append_as_leader(produced("x", producer_id=7, epoch=0, sequence=sequence, timestamp=T0), leader_epoch=0)
+    monkeypatch.setattr(giving_way, "SLICE_S", -math.inf)
+    turns: list[int] = []
+    cut = gevent.spawn(log.truncate_to, 40)
+    with gevent.Timeout(PATIENCE_S):
+        while not cut.dead:
+            turns.append(1)
+            gevent.sleep(0)
+    cut.get()
+    assert len(turns) >= 40
+    assert [entry.batches[-1].last_sequence for entry in log.active_producers()] == [39]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,6 +17,7 @@ from kafka_zk.log.cleaner import states
 from kafka_zk.log.cleaner.cleaner_thread import CleanerThread
 from kafka_zk.log.files import names
 from kafka_zk.log.files.checkpoint import MalformedCheckpoint, encode_offsets, read_offsets
+from kafka_zk.log.helper import process
 from kafka_zk.log.manager import LogManager
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.metrics.registry import MetricsRegistry
@@ -475,3 +477,19 @@ def test_readers_go_on_while_their_segment_is_replaced(house: House) -> None:
     assert all(piece.is_intact for piece in result.slices)
     for piece in result.slices:
         piece.release()
+
+
+def test_while_no_process_can_be_started_logs_are_tried_again_and_none_is_given_up(
+    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refused(*_: object, **more: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(process.subprocess, "Popen", refused)
+        logs = [house.log(), house.log(OTHER)]
+        for log in logs:
+            given_updates(log)
+        eventually(lambda: caplog.text.count("cannot be started") > 3, "it tries again and again")
+        assert house.gauge("uncleanable-partitions-count") == [0]
+    eventually(lambda: all(len(all_records(log)) < 10 for log in logs), "both are cleaned")

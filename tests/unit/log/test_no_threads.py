@@ -1,0 +1,158 @@
+"""Where the system gives no more threads, processes or memory, nothing stays half done."""
+
+from __future__ import annotations
+
+import errno
+import threading
+from pathlib import Path
+from typing import Any
+
+import gevent
+import gevent.threadpool
+import pytest
+
+from kafka_zk.log.files.disk import MachineDisk
+from kafka_zk.log.files.segment_file import SegmentFile
+from kafka_zk.log.helper import process
+from kafka_zk.log.helper.process import HelperProcess, HelperUnavailable
+from kafka_zk.log.local.local_log import POOLED_BYTES
+from kafka_zk.log.pools import SYNC_THREADS, LogPools
+from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.protocol.errors import KafkaStorageError
+from kafka_zk.record import Record, build_batch
+from tests.unit.log.given import T0, Place, produced, topic_config, values
+
+pytestmark = pytest.mark.interpreted
+
+PATIENCE_S = 30
+LARGE = "x" * POOLED_BYTES
+NO_THREAD = "can't start new thread"
+
+
+def refuse_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pids.max or ulimit -u is reached."""
+
+    def refused(*_: Any) -> None:
+        raise RuntimeError(NO_THREAD)
+
+    monkeypatch.setattr(gevent.threadpool, "start_new_thread", refused)
+
+
+class SlowDisk(MachineDisk):
+    """The first large write waits."""
+
+    def __init__(self) -> None:
+        self.is_reached, self.may_go_on = threading.Event(), threading.Event()
+
+    def pwrite(self, descriptor: int, data: Any, position: int) -> int:
+        if len(data) >= POOLED_BYTES and not self.is_reached.is_set():
+            self.is_reached.set()
+            assert self.may_go_on.wait(PATIENCE_S)
+        return super().pwrite(descriptor, data, position)
+
+
+def test_a_second_large_append_needs_no_thread_that_cannot_be_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools, disk = LogPools(), SlowDisk()
+    for name in ("busy", "other"):
+        (tmp_path / name).mkdir()
+    first, second = (Place(tmp_path / name, pools=pools, disk=disk).open() for name in ("busy", "other"))
+    waiting = gevent.spawn(first.append_as_leader, produced(LARGE), leader_epoch=0)
+    with gevent.Timeout(PATIENCE_S):
+        while not disk.is_reached.is_set():
+            gevent.sleep(0.001)
+    refuse_threads(monkeypatch)
+    assert second.append_as_leader(produced(LARGE), leader_epoch=0).first_offset == 0
+    disk.may_go_on.set()
+    waiting.get(timeout=PATIENCE_S)
+    assert values(second) == [LARGE]
+
+
+def test_pools_are_made_with_their_threads_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse_threads(monkeypatch)
+    with pytest.raises(RuntimeError, match=NO_THREAD):
+        LogPools()
+
+
+def test_syncs_go_on_after_some_of_them_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    pools = LogPools()
+    done: list[Path] = []
+
+    def fails(*_: Any) -> None:
+        raise RuntimeError(NO_THREAD)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pools, "run_to_end", fails)
+        for number in range(SYNC_THREADS):
+            pools.sync_soon(Path(f"/bad-{number}"), done.append)
+        pools.drain()
+    pools.sync_soon(Path("/good"), done.append)
+    pools.drain()
+    assert done == [Path("/good")]
+
+
+def batch(offset: int, text: str) -> bytearray:
+    return build_batch([Record(offset, T0 + offset, None, text.encode())], base_offset=offset, leader_epoch=0)
+
+
+def follower_of(place: Place, **config: Any) -> UnifiedLog:
+    log = place.open(topic_config(segment_bytes=500, **config))
+    for offset in range(20):
+        log.append_as_follower(batch(offset, str(offset)))
+    log.flusher.wait()
+    return log
+
+
+def test_a_log_that_is_cut_half_way_takes_no_append_until_a_start_makes_it_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools = LogPools()
+    log = follower_of(Place(tmp_path, pools=pools))
+    run_to_end = pools.run_to_end
+
+    def no_thread_for_names(pool: Any, function: Any, *arguments: Any) -> Any:
+        if function == log.log_dir.disk.sync_path:
+            raise RuntimeError(NO_THREAD)
+        return run_to_end(pool, function, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pools, "run_to_end", no_thread_for_names)
+        with pytest.raises(KafkaStorageError, match="truncating log to offset 8"):
+            log.truncate_to(8)
+    with pytest.raises(KafkaStorageError):
+        log.append_as_leader(produced("lost"), leader_epoch=1)
+    log.close_files()
+    kept = values(Place(tmp_path).open(topic_config(segment_bytes=500)))
+    assert kept == [str(offset) for offset in range(len(kept))] and len(kept) >= 8
+
+
+def test_what_cannot_be_written_behind_a_gap_takes_the_directory_offline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = follower_of(Place(tmp_path))
+
+    def no_memory(*_: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SegmentFile, "write", no_memory)
+        with pytest.raises(KafkaStorageError):
+            log.append_as_follower(batch(80, "x" * 400))
+    with pytest.raises(KafkaStorageError):
+        log.append_as_leader(produced("lost"), leader_epoch=1)
+    log.close_files()
+    assert values(Place(tmp_path).open(topic_config(segment_bytes=500))) == [str(offset) for offset in range(20)]
+
+
+def test_a_helper_that_cannot_be_started_says_nothing_of_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any, **more: Any) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(process.subprocess, "Popen", refused)
+    helper = HelperProcess("a test")
+    try:
+        with pytest.raises(HelperUnavailable):
+            helper.call(len, (1, 2))
+    finally:
+        helper.stop()
