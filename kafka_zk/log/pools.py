@@ -30,14 +30,14 @@ SYNC_THREADS = 16
 
 
 class LogPools:
-    """All threads are started here. Raises RuntimeError where the system allows no more."""
+    """Threads start on first use."""
 
     def __init__(self) -> None:
-        self.append = _started(APPEND_THREADS)
-        self.read = _started(READ_THREADS)
-        self.maintenance = _started(MAINTENANCE_THREADS)
-        self.sync = _started(SYNC_THREADS)
-        self.large = _started(1)
+        self.append = ThreadPool(APPEND_THREADS)
+        self.read = ThreadPool(READ_THREADS)
+        self.maintenance = ThreadPool(MAINTENANCE_THREADS)
+        self.sync = ThreadPool(SYNC_THREADS)
+        self.large = ThreadPool(1)
         self._to_sync: dict[Path, Callable[[Path], None]] = {}
         self._syncers: set[gevent.Greenlet[..., None]] = set()
 
@@ -47,7 +47,13 @@ class LogPools:
         A greenlet that is killed meanwhile still waits for the thread to end: the thread uses files and buffers that
         are somebody else's afterwards.
         """
-        result = pool.spawn(_outcome, function, *arguments)
+        task = _Task(function, arguments)
+        try:
+            result = pool.spawn(task)
+        except BaseException:
+            # No thread could be started; but gevent has queued the task before it tried.
+            task.call_off()
+            raise
         try:
             value, error = cast(tuple[T, Exception | None], result.get())
         except BaseException:
@@ -140,21 +146,37 @@ class LogPools:
             self._syncers.discard(gevent.getcurrent())
 
 
-def _started(thread_count: int) -> ThreadPool:
-    """A pool whose threads run from now on.
+class _Task:
+    """A call in a thread, which can be called off while it waits for one."""
 
-    gevent starts a thread when a task finds none idle, but queues the task first: where no thread can be started then,
-    the caller is told so, and the task runs all the same, whenever another thread comes to it.
-    """
-    pool = ThreadPool(thread_count)
-    pool.size = thread_count
-    return pool
+    __slots__ = ("_arguments", "_function", "_is_over", "_may_begin")
 
+    def __init__(self, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
+        self._function = function
+        self._arguments = arguments
+        # Of one item: who takes it decides, the thread or who calls off.
+        self._may_begin = [True]
+        self._is_over = False
 
-def _outcome(function: Callable[..., T], *arguments: object) -> tuple[T | None, Exception | None]:
-    """In a thread. gevent prints the traceback of every exception that leaves one, whoever handles it: none does."""
-    try:
-        return function(*arguments), None
-    except Exception as error:
-        # Raised again by the caller, in its own greenlet.
-        return None, error
+    def __call__(self) -> tuple[object, Exception | None]:
+        """In a thread. gevent prints the traceback of whatever leaves one, even if it is handled: nothing does."""
+        try:
+            self._may_begin.pop()
+        except IndexError:
+            return None, None
+        try:
+            return self._function(*self._arguments), None
+        except Exception as error:
+            # Raised again by the caller, in its own greenlet.
+            return None, error
+        finally:
+            self._is_over = True
+
+    def call_off(self) -> None:
+        """Blocks if a thread has begun with it: until that has ended."""
+        if self._may_begin:
+            with suppress(IndexError):
+                self._may_begin.pop()
+                return
+        while not self._is_over:
+            gevent.sleep(0.001)

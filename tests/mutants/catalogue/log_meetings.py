@@ -171,11 +171,11 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/log/test_full_disks.py -k reads_no_segment_again",
     ),
     Mutant(
-        breaks="the threads of a pool are there before its first task",
+        breaks="what was refused for want of a thread is not done later",
         file="kafka_zk/log/pools.py",
-        old="    pool.size = thread_count\n",
-        new="",
-        tests="tests/unit/log/test_no_threads.py -k append",
+        old="            task.call_off()\n",
+        new="            pass\n",
+        tests="tests/unit/log/test_no_threads.py -k refused_for_want",
     ),
     Mutant(
         breaks="syncs go on after some of them failed",

@@ -81,7 +81,7 @@ def test_a_checkpoint_names_no_partition_made_anew_that_went_while_others_were_w
     disk = SlowDisk()
     manager = started(tmp_path, disk=disk)
     made(manager, 1).append_as_leader(produced("old"), leader_epoch=0)
-    manager._live()[0].write_checkpoint(names.HIGH_WATERMARKS, {})
+    manager._dirs[0].write_checkpoint(names.HIGH_WATERMARKS, {})
     disk.stops_at = names.HIGH_WATERMARKS
     writing = gevent.spawn(manager.write_high_watermarks)
     disk.wait_until_reached()

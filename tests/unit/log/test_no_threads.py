@@ -16,7 +16,7 @@ from kafka_zk.log.files.segment_file import SegmentFile
 from kafka_zk.log.helper import process
 from kafka_zk.log.helper.process import HelperProcess, HelperUnavailable
 from kafka_zk.log.local.local_log import POOLED_BYTES
-from kafka_zk.log.pools import SYNC_THREADS, LogPools
+from kafka_zk.log.pools import SYNC_THREADS, LogPools, _Task
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.record import Record, build_batch
@@ -51,28 +51,49 @@ class SlowDisk(MachineDisk):
         return super().pwrite(descriptor, data, position)
 
 
-def test_a_second_large_append_needs_no_thread_that_cannot_be_started(
+def test_an_append_that_is_refused_for_want_of_a_thread_is_not_written_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pools, disk = LogPools(), SlowDisk()
     for name in ("busy", "other"):
         (tmp_path / name).mkdir()
-    first, second = (Place(tmp_path / name, pools=pools, disk=disk).open() for name in ("busy", "other"))
+    other = Place(tmp_path / "other", pools=pools, disk=disk)
+    first, second = Place(tmp_path / "busy", pools=pools, disk=disk).open(), other.open()
     waiting = gevent.spawn(first.append_as_leader, produced(LARGE), leader_epoch=0)
     with gevent.Timeout(PATIENCE_S):
         while not disk.is_reached.is_set():
             gevent.sleep(0.001)
-    refuse_threads(monkeypatch)
-    assert second.append_as_leader(produced(LARGE), leader_epoch=0).first_offset == 0
+    with monkeypatch.context() as patch:
+        refuse_threads(patch)
+        with pytest.raises(RuntimeError, match=NO_THREAD):
+            second.append_as_leader(produced(LARGE), leader_epoch=0)
+    assert second.append_as_leader(produced("small"), leader_epoch=0).first_offset == 0
     disk.may_go_on.set()
     waiting.get(timeout=PATIENCE_S)
-    assert values(second) == [LARGE]
+    # Whatever is queued behind it has been looked at when a later task is done.
+    pools.run_to_end(pools.append, len, ())
+    assert values(second) == ["small"]
+    other.crash(second)
+    assert values(other.open()) == ["small"]
 
 
-def test_pools_are_made_with_their_threads_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    refuse_threads(monkeypatch)
-    with pytest.raises(RuntimeError, match=NO_THREAD):
-        LogPools()
+def test_a_task_that_has_begun_is_waited_for_before_it_counts_as_called_off() -> None:
+    may_end, is_begun = threading.Event(), threading.Event()
+
+    def work() -> None:
+        is_begun.set()
+        assert may_end.wait(PATIENCE_S)
+
+    task = _Task(work, ())
+    thread = threading.Thread(target=task)
+    thread.start()
+    assert is_begun.wait(PATIENCE_S)
+    calling_off = gevent.spawn(task.call_off)
+    gevent.sleep(0.01)
+    assert not calling_off.dead
+    may_end.set()
+    calling_off.get(timeout=PATIENCE_S)
+    thread.join()
 
 
 def test_syncs_go_on_after_some_of_them_failed(monkeypatch: pytest.MonkeyPatch) -> None:
