@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# Data in, through and out of Kafka, on Spark: kafka-pipeline.sh --help
+# Moves data into, through and out of Kafka with Spark: kafka-pipeline.sh --help
 exec "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/kafka-run.sh" pipeline "$@"

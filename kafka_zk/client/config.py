@@ -63,13 +63,13 @@ class ClientConfig:
     def integer(self, name: str) -> int:
         """The value of a key that is a whole number."""
         value = self._values[name]
-        assert isinstance(value, int), f"{name} is no integer"
+        assert isinstance(value, int), f"{name} is not an integer"
         return value
 
     def boolean(self, name: str) -> bool:
         """The value of a key that is yes or no."""
         value = self._values[name]
-        assert isinstance(value, bool), f"{name} is no boolean"
+        assert isinstance(value, bool), f"{name} is not a boolean"
         return value
 
     def given(self, name: str) -> object:
@@ -79,7 +79,7 @@ class ClientConfig:
     def text(self, name: str) -> str:
         """The value of a key that is a text; empty when it has none."""
         value = self._values[name]
-        assert value is None or isinstance(value, str), f"{name} is no text"
+        assert value is None or isinstance(value, str), f"{name} is not a string"
         return value or ""
 
     def texts(self, name: str) -> list[str]:

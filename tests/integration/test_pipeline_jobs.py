@@ -135,7 +135,7 @@ def test_what_a_killed_archive_left_is_swept_away_and_nothing_is_there_twice(
     job("archive", topics=filled, path=str(archive))
     written = next(archive.glob("topic=*/date=*/*.parquet"))
     shutil.copy(written, written.with_name("part-99999-of-a-killed-task.snappy.parquet"))
-    assert "1 files of broken-off tasks deleted" in job("archive", topics=filled, path=str(archive)).text
+    assert "1 leftover files of failed tasks deleted" in job("archive", topics=filled, path=str(archive)).text
     assert spark.read.parquet(f"file:{archive}/topic={filled}").count() == PARTITIONS * EACH
 
 
@@ -365,7 +365,7 @@ def test_a_value_that_cannot_be_decoded_is_named_or_null(
     topic = kafka.topic()
     kafka.write(topic, [Written(b'{"n": 1}'), Written(b"no json")])
     given = {"topics": topic, "decode": "json", "schema": "n BIGINT", "sql": "SELECT offset, value.n FROM records"}
-    with pytest.raises(Exception, match=f"the value of topic {topic}, partition 0, offset 1 is not the JSON"):
+    with pytest.raises(Exception, match=f"the value of topic {topic}, partition 0, offset 1 is not valid JSON"):
         job("transform", **given, to_path=str(tmp_path / "strict"))
     job("transform", **given, bad_values="null", to_path=str(tmp_path / "lenient"))
     assert sorted(map(tuple, spark.read.parquet(str(tmp_path / "lenient")).collect())) == [(0, 1), (1, None)]

@@ -23,7 +23,7 @@ A_BATCH = 1_500
 KILLS = 2
 RUNS = 8
 SEEDS = range(20)
-CTRL_C = "kafka-pipeline.sh: interrupted; the same command goes on from here."
+CTRL_C = "kafka-pipeline.sh: interrupted; run the same command again to continue."
 SQL = "SELECT partition, offset, CAST(value.n AS BIGINT) AS n FROM records"
 
 

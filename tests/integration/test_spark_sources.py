@@ -166,9 +166,7 @@ def test_what_cannot_be_read_is_told_in_one_sentence(frame: Callable[..., DataFr
     assert "Offsets 3 to 9 of partition retained-0 are gone: its log starts at offset 10." in told(
         "retained", startingOffsets='{"retained":{"0":3}}'
     )
-    assert "lies behind the end of its log, which is offset 15." in told(
-        "retained", endingOffsets='{"retained":{"0":16}}'
-    )
+    assert "lies beyond the end of its log, offset 15." in told("retained", endingOffsets='{"retained":{"0":16}}')
     assert "must name every partition" in told("retained", startingOffsets='{"retained":{"1":12}}')
     assert "startingOffsets can't be latest in a batch query" in told("retained", startingOffsets="latest")
     assert offsets(frame("retained", startingOffsets='{"retained":{"0":3}}', failOnDataLoss="false")) == [
@@ -255,7 +253,7 @@ def test_rows_are_written_where_their_columns_say(
     assert [(each["key"], each["value"]) for each in found[1]["headers"]] == list(HEADERS)
     with pytest.raises(PySparkException, match="the mode must be append"):
         writer.mode("overwrite").save()
-    with pytest.raises(PySparkException, match=r"A record for .* could not be written"):
+    with pytest.raises(PySparkException, match="Could not write a record for"):
         writer.option("topic", "no such name!").mode("append").save()
 
 

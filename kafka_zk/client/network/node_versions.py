@@ -53,7 +53,7 @@ def stepped_back(answer: ApiVersionsResponse, tried_version: int) -> int | None:
 
 def key_of(message: Message[Any]) -> int:
     """The API key of a request's declaration."""
-    assert message.api_key is not None, f"{message.name} is no request"
+    assert message.api_key is not None, f"{message.name} is not a request"
     return message.api_key
 
 

@@ -19,7 +19,7 @@ class OffsetsLost(RangeError):
     def __init__(self, partition: TopicPartition, position: int, end_offset: int, log_start_offset: int) -> None:
         super().__init__(
             f"Offsets {position} to {min(end_offset, log_start_offset) - 1} of partition {partition} are gone: its log "
-            f"starts at offset {log_start_offset}, the planned range ends before offset {end_offset}."
+            f"starts at offset {log_start_offset}, and the planned range ends before offset {end_offset}."
         )
         self.log_start_offset = log_start_offset
 
@@ -40,8 +40,8 @@ class TopicReplaced(RangeError):
 
     def __init__(self, partition: TopicPartition, position: int, end_offset: int) -> None:
         super().__init__(
-            f"Topic {partition.topic} was deleted and made anew: offsets {position} to {end_offset - 1} of partition "
-            f"{partition}, as they were planned, are gone."
+            f"Topic {partition.topic} was deleted and created again: the planned offsets {position} to "
+            f"{end_offset - 1} of partition {partition} are gone."
         )
 
 

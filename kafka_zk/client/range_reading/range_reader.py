@@ -139,7 +139,7 @@ class _Reading:
         self._topic_id = topic_id
         self._max_bytes = settings.partition_max_bytes
         self._progress_ms = clock.monotonic_ms()
-        self._trouble = "no broker is known that leads it"
+        self._trouble = "its leader is unknown"
 
     def answers(self, position: int) -> Iterator[VisibleBatches]:
         self._metadata.add_topic(self._partition.topic, self._clock.monotonic_ms())
@@ -185,7 +185,7 @@ class _Reading:
         readable_to = data.last_stable_offset if self._settings.read_committed else data.high_watermark
         if readable_to >= self._end_offset:
             return True
-        self._trouble = f"its log can be read up to offset {readable_to} only"
+        self._trouble = f"its log can only be read up to offset {readable_to}"
         return False
 
     def _be_patient(self, position: int) -> None:
@@ -202,7 +202,7 @@ class _Reading:
         if known is None or known.leader_id is None:
             error = snapshot.topic_errors.get(self._partition.topic)
             if error is not None:
-                self._trouble = f"brokers answer {error.name}"
+                self._trouble = f"brokers return {error.name}"
             self._metadata.request_update()
             return None
         topic_id = snapshot.topics[self._partition.topic].topic_id or NULL_UUID
@@ -278,7 +278,7 @@ class _Reading:
         if code == ErrorCode.NONE:
             if data is None:
                 # So a broker answers a client that is above its quota.
-                self._trouble = "its leader answers nothing"
+                self._trouble = "its leader returns no data"
             return data
         self._judge(code, flight.position)
         return None
@@ -289,14 +289,14 @@ class _Reading:
             left_ms = self._progress_ms + self._settings.patience_ms - self._clock.monotonic_ms()
             if left_ms <= 0:
                 raise NoProgress(
-                    self._partition, flight.position, self._end_offset, self._settings.patience_ms, "no answer came"
+                    self._partition, flight.position, self._end_offset, self._settings.patience_ms, "no response"
                 )
             self._client.poll(left_ms / 1000)
 
     def _judge(self, code: int, position: int) -> None:
         """Raise what cannot pass."""
         if code in MAY_PASS:
-            self._trouble = f"its leader answers {code_of(code).name}"
+            self._trouble = f"its leader returns {code_of(code).name}"
             self._metadata.request_update()
         elif code == ErrorCode.OFFSET_OUT_OF_RANGE:
             # The answer does not say where the log is.
@@ -305,7 +305,7 @@ class _Reading:
                 raise OffsetsLost(self._partition, position, self._end_offset, log_start_offset)
             if log_end_offset is not None and log_end_offset < position:
                 raise EndBeyondLog(self._partition, position, self._end_offset, log_end_offset)
-            self._trouble = f"its leader answers that offset {position} is out of range"
+            self._trouble = f"its leader reports that offset {position} is out of range"
         else:
             error: BrokerError = error_class_for(code)()
             raise type(error)(f"Offset {position} of partition {self._partition}: {error}")

@@ -79,7 +79,7 @@ def visible_batches(
         if not is_hidden and not header.is_control and header.last_offset >= position:
             if check_crcs and not batch.is_valid():
                 raise CorruptMessage(
-                    f"the checksum of the batch of offsets {header.base_offset} to {header.last_offset} is wrong"
+                    f"the batch of offsets {header.base_offset} to {header.last_offset} has a wrong checksum"
                 )
             seen.append(batch)
         if header.last_offset >= position:

@@ -67,8 +67,8 @@ def arrivals(headers: Iterable[BatchHeader], identity: ProducerIdentity, *, star
             continue
         if header.producer_epoch < identity.epoch:
             raise LateRecords(
-                f"offsets {header.base_offset} to {header.last_offset} hold records that an earlier run had sent and "
-                "that came after this one had counted; they may be there twice"
+                f"offsets {header.base_offset} to {header.last_offset} hold records of an earlier run that arrived "
+                "after this one had counted; they may be duplicates"
             )
         # Sequences begin at 0 with each identity, which never sends more than they can count.
         runs.append(Arrival(header.base_sequence, header.base_offset, header.last_offset - header.base_offset + 1))

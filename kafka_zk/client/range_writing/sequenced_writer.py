@@ -118,8 +118,8 @@ class SequencedWriter:
                 return end
             if self._clock.monotonic_ms() >= deadline_ms:
                 raise TimeoutException(
-                    f"Offsets {committed} to {end - 1} of partition {partition} are not replicated: "
-                    "whether they stay is not known yet."
+                    f"Offsets {committed} to {end - 1} of partition {partition} are not replicated "
+                    "yet, so they may still be lost."
                 )
             self._client.poll(RETRY_S)
 
@@ -187,10 +187,12 @@ class SequencedWriter:
             return first + more
         except _OVERTAKEN as error:
             raise Overtaken(
-                f"Sequences {sequence} to {sequence + len(records) - 1} for partition {partition} are refused: {error}"
+                f"Partition {partition} rejected sequences {sequence} to {sequence + len(records) - 1}: {error}"
             ) from error
         if base_offset < 0:
-            raise Overtaken(f"The leader of partition {partition} does not tell where sequence {sequence} is ({code}).")
+            raise Overtaken(
+                f"The leader of partition {partition} did not return the offset of sequence {sequence} ({code})."
+            )
         return [(base_offset, len(records))]
 
     def _found(self, partition: TopicPartition, identity: ProducerIdentity, sequence: int, behind: int) -> int | None:
@@ -204,8 +206,8 @@ class SequencedWriter:
                 return run.offset
         if found.count > sequence or found.missing is not None:
             raise Overtaken(
-                f"Batches are missing behind offset {behind} of partition {partition}: whether sequence {sequence} "
-                "came, and where it is, cannot be told."
+                f"Batches after offset {behind} of partition {partition} were deleted, so it is unknown whether "
+                f"sequence {sequence} was written."
             )
         return None
 
@@ -255,7 +257,7 @@ class SequencedWriter:
         `look` is called before each further try: what it finds is the result, when the one before had its effect.
         """
         deadline_ms = self._deadline_ms()
-        trouble = "no broker is known to ask"
+        trouble = "no broker to ask is known"
         while True:
             node_id = find_node()
             if node_id is None:
@@ -275,9 +277,7 @@ class SequencedWriter:
                     raise errors[0]
                 self._metadata.request_update()
             if self._clock.monotonic_ms() >= deadline_ms:
-                raise TimeoutException(
-                    f"{what}: nothing came of it in {self._settings.delivery_timeout_ms} ms: {trouble}"
-                )
+                raise TimeoutException(f"{what}: no success within {self._settings.delivery_timeout_ms} ms: {trouble}")
             self._client.poll(RETRY_S)
             if node_id is not None and (found := look()) is not None:
                 return found

@@ -16,14 +16,14 @@ from kafka_zk.spark.settings.jobs import JOBS
 from kafka_zk.spark.settings.toml_file import merged, read_toml, settings_of
 
 PROGRAM = "kafka-pipeline.sh"
-DESCRIPTION = "Data in, through and out of Kafka, on Spark."
+DESCRIPTION = "Move data into, through and out of Kafka with Spark."
 EPILOG = """\
-kafka-pipeline.sh JOB --help names a job's settings. Each can stand in pipeline.toml as well: below [JOB], those of the
+kafka-pipeline.sh JOB --help lists a job's settings. Each can also be set in pipeline.toml: below [JOB], those of the
 cluster below [kafka] by Kafka's names, those of Spark below [spark].
 
-kafka-pipeline.sh --package FILE.tar.gz [--include DISTRIBUTION...] packs what workers need that have no kafka_zk.
+kafka-pipeline.sh --package FILE.tar.gz [--include DISTRIBUTION...] packages what workers without kafka_zk need.
 
-exit codes: 0 done; 1 wrong usage, or the job failed; 2 the audit found something wrong; 130 interrupted."""
+exit codes: 0 done; 1 wrong usage, or the job failed; 2 the audit found problems; 130 interrupted."""
 
 
 class WrongUsage(Exception):
@@ -69,7 +69,7 @@ def parse(arguments: Sequence[str]) -> Run | Packing:
         return _packing(arguments)
     name = given.pop("job", None)
     if name is None:
-        raise WrongUsage(f"{parser.format_usage()}{PROGRAM}: name a job: {', '.join(JOBS)}")
+        raise WrongUsage(f"{parser.format_usage()}{PROGRAM}: missing job, expected one of: {', '.join(JOBS)}")
     job = JOBS[name]
     config = given.pop("config")
     options = {key.replace("_", "-"): value for key, value in given.items() if value is not None and key != "include"}
@@ -86,7 +86,7 @@ def _packing(arguments: Sequence[str]) -> Packing:
     parser.add_argument("--include", nargs="+", default=[])
     given = parser.parse_args(arguments)
     if not given.package.endswith((".tar.gz", ".tgz")):
-        raise WrongUsage(f"{PROGRAM}: the name of the package ends in .tar.gz")
+        raise WrongUsage(f"{PROGRAM}: the package name must end in .tar.gz")
     return Packing(Path(given.package), given.include)
 
 
@@ -98,12 +98,14 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--package", metavar="FILE.tar.gz", help="pack what workers need, and run no job")
-    parser.add_argument("--include", nargs="+", metavar="DISTRIBUTION", help="installed packages to pack, too")
+    parser.add_argument("--package", metavar="FILE.tar.gz", help="package what workers need instead of running a job")
+    parser.add_argument(
+        "--include", nargs="+", metavar="DISTRIBUTION", help="additional installed distributions to package"
+    )
     jobs = parser.add_subparsers(dest="job", metavar="JOB", parser_class=_JobParser)
     for job in JOBS.values():
         one = jobs.add_parser(job.name, help=job.summary, description=job.summary, allow_abbrev=False)
-        one.add_argument("--config", metavar="pipeline.toml", help="settings in a file; options win over it")
+        one.add_argument("--config", metavar="pipeline.toml", help="file with settings; options override it")
         for setting in job.settings:
             _add(one, setting)
     return parser

@@ -1,6 +1,6 @@
 """kafka-pipeline.sh JOB: arguments, session, job, exit code.
 
-Exit codes: 0 done; 1 wrong usage, or the job failed; 2 the audit found something wrong; 130 interrupted, 143
+Exit codes: 0 done; 1 wrong usage, or the job failed; 2 the audit found problems; 130 interrupted, 143
 terminated.
 """
 

@@ -40,5 +40,5 @@ def clear_sentence(text: str) -> str:
     for line in text.splitlines():
         if found := _JAVA_CAUSE.match(line):
             return found.group(1).strip()
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "it failed without a word")
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "it failed without an error message")
     return _SPARK_CONDITION.sub("", first)

@@ -22,7 +22,7 @@ from pathlib import Path
 
 SCRATCH = "kafka-pipeline-"
 """Of a folder for the time of a run; the JVM, which ends after us, may still be about in it when it is deleted."""
-LINE = "kafka-pipeline.sh: interrupted; the same command goes on from here."
+LINE = "kafka-pipeline.sh: interrupted; run the same command again to continue."
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 LIMIT_S = 5.0
 """What is not done by then stays undone: a line that nobody reads, files in a folder that cannot be deleted."""

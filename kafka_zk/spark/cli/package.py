@@ -39,7 +39,7 @@ def pack(target: Path, include: Sequence[str]) -> Path:
     """Write the archive. Raises PackageError, OSError."""
     root = Path(kafka_zk.__file__).resolve().parent
     if not target.parent.is_dir():
-        raise PackageError(f"there is no folder {target.parent} for the package")
+        raise PackageError(f"the directory {target.parent} of the package does not exist")
     unfinished = target.with_name(f".{target.name}.unfinished")
     with tarfile.open(unfinished, "w:gz", compresslevel=3) as archive:
         for name, file in [*_own_files(root), *_library_files([*LIBRARIES, *include])]:
@@ -68,7 +68,7 @@ def _library_files(distributions: Iterable[str]) -> Iterator[tuple[str, Path]]:
         except importlib.metadata.PackageNotFoundError:
             if name in OPTIONAL:
                 continue
-            raise PackageError(f"{name} is not installed here, so it cannot be packed") from None
+            raise PackageError(f"{name} is not installed, so it cannot be packed") from None
         for file in files:
             located = Path(str(file.locate()))
             if ".." not in file.parts and "__pycache__" not in file.parts and located.is_file():

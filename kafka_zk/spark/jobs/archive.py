@@ -64,7 +64,7 @@ def _run_alone(session: SparkSession, settings: Settings, store: FileStore, chec
     progress = run_to_end(lambda: stream.start(store.root), "archive", committer(settings))
     swept += sweep(store)
     note_topics(store, settings)
-    left = f"; {swept} files of broken-off tasks deleted" if swept else ""
+    left = f"; {swept} leftover files of failed tasks deleted" if swept else ""
     return Outcome(f"archive: {progress.records:,} records in {progress.batches} batches to {store.root}{left}")
 
 
@@ -79,7 +79,9 @@ def refuse_others_files(store: FileStore) -> None:
     if not store.exists() or any(store.exists(name) for name in (FOLDER, *OTHER_LOGS)):
         return
     for file in filter(is_part, store.data_files()):
-        raise JobError(f"{store.root} holds files that no such job wrote, like {file}; name an empty directory")
+        raise JobError(
+            f"{store.root} contains files that this job did not write, such as {file}; use an empty directory"
+        )
 
 
 def claim_files(session: SparkSession, store: FileStore, checkpoint: str) -> None:

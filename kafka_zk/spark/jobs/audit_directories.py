@@ -33,7 +33,7 @@ def audit_directories(session: SparkSession, settings: Settings) -> tuple[DataFr
     """Findings, and one row a replica: directory, first and last offset, batches. Raises JobError."""
     tasks, together = plan(settings.texts("log-dirs"), settings.texts("topics"), deep=settings.flag("deep"))
     if not tasks:
-        raise JobError(f"there are no partitions in {', '.join(settings.texts('log-dirs'))}")
+        raise JobError(f"no partitions found in {', '.join(settings.texts('log-dirs'))}")
     spread = session.sparkContext.parallelize(tasks, len(tasks))
     found = session.createDataFrame(spread.flatMap(findings_of), SCHEMA)
     if together:

@@ -75,11 +75,11 @@ class Extent:
 def audit_live(session: SparkSession, settings: Settings) -> tuple[DataFrame, DataFrame]:
     """Findings, and one row a replica. Raises JobError."""
     if not settings.has("bootstrap-server"):
-        raise JobError("an audit of a live cluster needs a bootstrap-server")
+        raise JobError("auditing a live cluster requires bootstrap-server")
     properties = cluster_properties(settings.text("bootstrap-server"), settings.mapping("kafka"))
     replicas = plan(properties, settings.texts("topics"))
     if not replicas:
-        raise JobError("the cluster has no such topics")
+        raise JobError("the cluster has none of these topics")
     spread = session.sparkContext.parallelize(replicas, len(replicas))
     fetched = spread.map(lambda replica: fetched_replica(properties, replica)).cache()
     found = session.createDataFrame(fetched.flatMap(lambda both: both[0]), SCHEMA)
@@ -199,7 +199,7 @@ def _fetch_all(properties: Mapping[str, str], replica: Replica, extent: Extent) 
 def _call(replica: Replica, offset: int) -> Call[fetch.FetchRequest, fetch.FetchResponse]:
     def build(version: int) -> fetch.FetchRequest:
         if version < FIRST_FOR_FOLLOWERS:
-            raise JobError(f"broker {replica.broker_id} is too old to serve followers' data")
+            raise JobError(f"broker {replica.broker_id} is too old to serve replica data")
         by_id = version >= 13
         topic, partition = replica.topic_partition
         wanted = fetch.FetchPartition(

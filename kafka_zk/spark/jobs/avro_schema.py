@@ -39,7 +39,7 @@ def parse_schema(text: str) -> object:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise JobError(f"the Avro schema is no JSON: {error}") from None
+        raise JobError(f"the Avro schema is not valid JSON: {error}") from None
 
 
 def sql_type(schema: object, named: Mapping[str, str] | None = None) -> str:
@@ -57,7 +57,7 @@ def _type_of(schema: object, named: dict[str, str]) -> str:
     if isinstance(schema, list):
         return _union(schema, named)
     if not isinstance(schema, dict):
-        raise JobError(f"the Avro schema has {schema!r} in the place of a type")
+        raise JobError(f"the Avro schema has {schema!r} where a type is expected")
     kind = schema.get("type")
     if isinstance(kind, str) and (logical := _LOGICAL.get((kind, str(schema.get("logicalType"))))):
         return logical
@@ -85,7 +85,7 @@ def _union(branches: list[object], named: dict[str, str]) -> str:
         return "BIGINT"
     if sorted(map(str, real)) == ["double", "float"]:
         return "DOUBLE"
-    raise JobError(f"a union of {', '.join(map(str, real)) or 'nothing but null'} has no type in Spark")
+    raise JobError(f"a union of {', '.join(map(str, real)) or 'only null'} has no equivalent Spark type")
 
 
 def _remember(schema: Mapping[str, object], text: str, named: dict[str, str]) -> str:
@@ -96,5 +96,5 @@ def _remember(schema: Mapping[str, object], text: str, named: dict[str, str]) ->
 def without_prefix(value: bytes) -> bytes:
     """The Avro bytes behind Confluent's prefix. Raises ValueError."""
     if len(value) < PREFIX_BYTES or value[0] != MAGIC:
-        raise ValueError(f"no Confluent prefix (a zero byte and a schema id) before {len(value)} bytes")
+        raise ValueError(f"no Confluent prefix (a zero byte and a schema id) in a value of {len(value)} bytes")
     return value[PREFIX_BYTES:]

@@ -91,9 +91,9 @@ def ensure_topics(properties: Mapping[str, str], needed: Mapping[str, int], make
     there = partition_counts(properties, {**needed, **to_make})
     for name, count in sorted(needed.items()):
         if name not in there and not make:
-            raise JobError(f"topic {name} is not there; create it with {_partitions(count)}, or say create-topics")
+            raise JobError(f"topic {name} does not exist; create it with {_partitions(count)}, or set create-topics")
         if there.get(name, count) < count:
-            raise JobError(f"topic {name} has {_partitions(there[name])}, {count} are needed")
+            raise JobError(f"topic {name} has {_partitions(there[name])}, but {count} are needed")
     missing = {name: count for name, count in sorted(to_make.items()) if name not in there}
     if make and missing:
         with AdminClient(properties) as admin:
@@ -111,7 +111,7 @@ def end_offsets(properties: Mapping[str, str], partitions: Iterable[TopicPartiti
     found: Offsets = {}
     for each, answer in listed.items():
         if not isinstance(answer, ListedOffset):
-            raise JobError(f"the end offset of {each} cannot be had: {answer}")
+            raise JobError(f"could not fetch the end offset of {each}: {answer}")
         found[each] = answer.offset
     return found
 
@@ -120,7 +120,7 @@ def topic_ends(properties: Mapping[str, str], topic: str) -> Offsets:
     """End offsets of all partitions. Raises JobError for a topic that is not there."""
     count = partition_counts(properties, [topic]).get(topic)
     if count is None:
-        raise JobError(f"topic {topic} is not there")
+        raise JobError(f"topic {topic} does not exist")
     return end_offsets(properties, [TopicPartition(topic, index) for index in range(count)])
 
 
@@ -136,4 +136,4 @@ def commit_offsets(properties: Mapping[str, str], group: str, offsets: Offsets) 
         with AdminClient(properties) as admin:
             admin.alter_consumer_group_offsets(group, offsets)
     except BrokerError as error:
-        raise JobError(f"offsets cannot be committed for group {group}: {error}") from error
+        raise JobError(f"could not commit offsets for group {group}: {error}") from error

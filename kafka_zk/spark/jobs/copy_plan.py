@@ -117,15 +117,14 @@ def check_topic_ids(noted: Mapping[str, str], found: Mapping[str, str], where: s
     for topic, topic_id in sorted(noted.items()):
         if found.get(topic, topic_id) != topic_id:
             raise JobError(
-                f"topic {topic} of {where} was deleted and made anew since this copy began; "
-                "begin with another checkpoint"
+                f"topic {topic} of {where} was deleted and created again since this copy began; use a new checkpoint"
             )
 
 
 def spans_of(sending: Sending, found: Arrivals) -> list[Span]:
     """Where the records that arrived stand. Raises JobError for more than was ever sent."""
     if found.count > size(sending.sent):
-        raise JobError(f"{found.count} records arrived of {size(sending.sent)} that were to be sent")
+        raise JobError(f"found {found.count} records of this copy, but only {size(sending.sent)} were sent")
     spans: list[Span] = []
     for run in found.runs:
         at = run.offset
@@ -166,7 +165,7 @@ def _in_order(runs: Runs) -> Runs:
 
 def _countable(runs: Runs) -> Runs:
     if size(runs) > MAX_RECORDS:
-        raise JobError(f"{size(runs)} records of one partition are more than can be copied at once: {MAX_RECORDS}")
+        raise JobError(f"{size(runs)} records of one partition exceed the limit of one batch, {MAX_RECORDS}")
     return runs
 
 

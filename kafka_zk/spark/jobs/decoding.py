@@ -34,7 +34,7 @@ def decoded(records: DataFrame, settings: Settings) -> DataFrame:
         return records.withColumn("value", F.col("value").cast("string"))
     schema = text_or_file(settings.text("schema"))
     if not schema:
-        raise JobError(f"decode = {kind} needs a schema")
+        raise JobError(f"decode = {kind} requires a schema")
     strict = settings.text("bad-values") == "fail"
     if kind == "json":
         return _json(records, schema, strict=strict)
@@ -61,11 +61,11 @@ def _json(records: DataFrame, schema: str, *, strict: bool) -> DataFrame:
         # An array or map is no list of columns, but a type all the same.
         value = F.from_json(text, schema, {"mode": "PERMISSIVE"})
     except Exception as error:
-        raise JobError(f"the schema cannot be read: {error}") from error
+        raise JobError(f"cannot parse the schema: {error}") from error
     if not strict:
         return records.withColumn("value", value)
     # Spark's FAILFAST names neither topic nor offset.
-    place = F.format_string("the value of topic %s, partition %d, offset %d is not the JSON of the schema", *PLACE)
+    place = F.format_string("the value of topic %s, partition %d, offset %d is not valid JSON for the schema", *PLACE)
     failed = F.from_json(text, schema + ", _bad STRING", {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_bad"})
     bad = text.isNotNull() & failed["_bad"].isNotNull()
     return records.withColumn("value", F.when(bad, F.raise_error(place)).otherwise(value))
@@ -87,12 +87,12 @@ def avro_decoder(schema: object, *, framing: str, strict: bool) -> Callable[[byt
             stream = io.BytesIO(body)
             found = schemaless_reader(stream, cache["schema"], None)
             if stream.tell() != len(body):
-                raise ValueError(f"{len(body) - stream.tell()} bytes are left over")
+                raise ValueError(f"{len(body) - stream.tell()} bytes too many")
             return found
         except Exception as error:
             if strict:
                 place = f"topic {topic}, partition {partition}, offset {offset}"
-                raise JobError(f"the value of {place} is not Avro of the schema: {error}") from None
+                raise JobError(f"the value of {place} does not match the Avro schema: {error}") from None
             return None
 
     cache: dict[str, Any] = {}

@@ -26,8 +26,8 @@ def claim_destination(checkpoint: FileStore, destination: str) -> None:
     noted = checkpoint.read(NOTE)
     if noted not in (None, destination) and last_batch(checkpoint.names(OFFSETS)) > NONE:
         raise JobError(
-            f"the checkpoint {checkpoint.root} belongs to a transform to {noted}; {destination} would lack what that "
-            "one has: name another checkpoint"
+            f"the checkpoint {checkpoint.root} belongs to a transform to {noted}, and {destination} would miss what "
+            "was written there; use another checkpoint"
         )
     if noted != destination:
         checkpoint.write(NOTE, destination)
@@ -37,4 +37,4 @@ def refuse_own_source(read: Subscription, source: Mapping[str, str], target: Map
     """Blocks. Raise JobError where a query would read what it writes to one of these topics."""
     own = sorted(filter(read.matches, topics))
     if own and is_one_cluster(source, target):
-        raise JobError(f"topic {own[0]} is one that this job reads: it would read what it writes for ever")
+        raise JobError(f"topic {own[0]} is also a source of this job, which would read its own output forever")

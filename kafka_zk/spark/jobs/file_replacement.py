@@ -45,7 +45,7 @@ def replace_remote(jvm: Any, gateway: Any, configuration: Any, fs: Any, at: Any,
         context = hadoop.FileContext.getFileContext(at.toUri(), configuration)
     except Exception as error:
         if "UnsupportedFileSystemException" not in str(error):
-            raise OSError(f"{at} cannot be written: {error}") from error
+            raise OSError(f"could not write {at}: {error}") from error
         _write(fs, at, content)
         return
     unfinished = hadoop.Path(at.getParent(), unfinished_name(at.getName()))
@@ -56,7 +56,7 @@ def replace_remote(jvm: Any, gateway: Any, configuration: Any, fs: Any, at: Any,
     try:
         context.rename(unfinished, at, options)
     except Exception as error:
-        raise OSError(f"{unfinished} cannot be renamed to {at.getName()}: {error}") from error
+        raise OSError(f"could not rename {unfinished} to {at.getName()}: {error}") from error
 
 
 def _write(fs: Any, at: Any, content: bytes) -> None:

@@ -40,7 +40,7 @@ def committed_paths(contents: Mapping[str, str]) -> set[str]:
     for name in files_to_read(contents):
         version, *lines = contents[name].splitlines() or [""]
         if version != VERSION:
-            raise UnknownSinkLogError(f"{FOLDER}/{name} has version {version!r}, known is {VERSION}")
+            raise UnknownSinkLogError(f"{FOLDER}/{name} has version {version!r}, but only {VERSION} is supported")
         for line in filter(None, lines):
             entry = json.loads(line)
             path = plain_path(entry["path"])

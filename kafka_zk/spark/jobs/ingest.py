@@ -101,8 +101,8 @@ def refuse_own_notes(read: Iterable[FileStore], state: FileStore) -> None:
     for each in read:
         if each.reads_from(state):
             raise JobError(
-                f"the checkpoint {state.root} is in {each.root}, whose files are sent: its notes would be, too; "
-                "name another one, which may be in there if its name begins with an underscore"
+                f"the checkpoint {state.root} is inside {each.root}, so its own files would be sent; "
+                "use another directory, or one in there whose name begins with an underscore"
             )
 
 
@@ -135,12 +135,12 @@ def sent_ranges(properties: dict[str, str], topic: str, batch: PlannedBatch) -> 
     assert batch.ends is not None
     count = partition_counts(properties, [topic], known=[topic]).get(topic)
     if count is None:
-        raise JobError(f"topic {topic} is not there any more")
+        raise JobError(f"topic {topic} no longer exists")
     with SequencedWriter(properties) as writer:
         try:
             ends = {index: writer.decided_end(TopicPartition(topic, index)) for index in range(count)}
         except (BrokerError, KafkaException) as error:
-            raise JobError(f"what a broken-off run left in topic {topic} cannot be told yet: {error}") from error
+            raise JobError(f"could not check yet what an interrupted run left in topic {topic}: {error}") from error
     return {index: batch.ends.get(index, 0) for index in ends}, ends
 
 
@@ -153,8 +153,8 @@ def refuse_missing(properties: dict[str, str], topic: str, ranges: tuple[dict[in
             place, start = TopicPartition(topic, index), starts[index]
             if start < end and (missing := missing_offsets(reader.headers(place, start, end), start, end)):
                 raise JobError(
-                    f"offsets {missing[0]} to {missing[1] - 1} of {place} are not all there any more: whether rows of "
-                    "a broken-off run stood there cannot be told; begin with another topic and another checkpoint"
+                    f"some of the offsets {missing[0]} to {missing[1] - 1} of {place} were deleted, so it is unknown "
+                    "whether an interrupted run wrote there; use a new topic and a new checkpoint"
                 )
 
 
@@ -164,7 +164,7 @@ def _files(session: SparkSession, settings: Settings) -> dict[str, int]:
     for path in settings.texts("path"):
         store = FileStore(session, path)
         if not store.exists():
-            raise JobError(f"{path} is not there")
+            raise JobError(f"{path} does not exist")
         found.update(store.data_file_sizes())
     return found
 

@@ -39,7 +39,7 @@ def decode_batch(number: int, text: str) -> PlannedBatch:
         ends = {int(index): int(offset) for index, offset in content["ends"].items()}
         return PlannedBatch(number, tuple(content["files"]), ends, bool(content.get("marks_files")))
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise JobError(f"the checkpoint's {number}{BATCH} cannot be read") from None
+        raise JobError(f"cannot read {number}{BATCH} of the checkpoint") from None
 
 
 def plan(noted: Mapping[str, str], there: Iterable[str], files_per_batch: int) -> list[PlannedBatch]:

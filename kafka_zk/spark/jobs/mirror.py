@@ -46,7 +46,7 @@ def run(session: SparkSession, settings: Settings) -> Outcome:
     """Blocks until the query ends."""
     checkpoint = settings.text("checkpoint")
     if not checkpoint:
-        raise JobError("a mirror needs a checkpoint")
+        raise JobError("a mirror requires a checkpoint")
     with sole_run(FileStore(session, checkpoint).folder):
         return _run_alone(session, settings, checkpoint)
 
@@ -108,8 +108,8 @@ def claim_offsets_path(state: FileStore, table: FileStore) -> None:
         own = uuid.uuid4().hex
     if own is None or owner not in (None, own):
         raise JobError(
-            f"{table.root} holds the offsets of another mirror, whose checkpoint this is not; "
-            "name another offsets-path, or delete that one"
+            f"{table.root} holds the offsets of a mirror with another checkpoint; "
+            "use another offsets-path, or delete that one"
         )
     if state.read(OWNER) is None:
         state.write(OWNER, own)

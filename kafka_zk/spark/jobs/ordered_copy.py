@@ -71,8 +71,8 @@ def copy_batch(
     """Blocks until it is done. The rows of the translation table; `name` is the batch's, the same when done again."""
     if state.read(f"{name}.base") is not None:
         raise JobError(
-            f"{name} of this checkpoint was begun by an earlier version, which noted less; "
-            "begin with another topic and another checkpoint"
+            f"{name} of this checkpoint was begun by an earlier version and cannot be resumed; "
+            "use a new topic and a new checkpoint"
         )
     number, notes = read_notes(state, name)
     noted = noted_of(notes, rename)
@@ -122,7 +122,7 @@ def planned(
                 end = writer.decided_end(to)
                 places[each] = _place(writer, to, noted.partitions.get(each), wanted.get(each, ()), end, identity)
         except (BrokerError, KafkaException) as error:
-            raise JobError(f"the target cannot be asked what it has of this copy: {error}") from error
+            raise JobError(f"could not check how much of this copy is in the target: {error}") from error
     # Partitions are asked by name: what one topic had says nothing about another that has its name by now.
     ids = topic_ids(target, topics)
     check_topic_ids(before, ids, "the target")
@@ -142,7 +142,7 @@ def _place(
         return Place(to.topic, first_sending(wanted, end, identity, to.topic), end, nothing)
     if end < before.start:
         raise JobError(
-            f"{to} ends at offset {end}, below {before.start} where this copy began: was the topic made anew?"
+            f"{to} ends at offset {end}, below {before.start} where this copy began; was the topic created again?"
         )
     found = arrived(writer, to, before, before.start, end)
     sending = next_sending(before, found, wanted, end, identity, to.topic)
@@ -155,8 +155,8 @@ def arrived(writer: SequencedWriter, to: TopicPartition, sending: Sending, start
     if found.missing is not None and found.count < size(sending.sent):
         first, after = found.missing
         raise JobError(
-            f"offsets {first} to {after - 1} of {to} are missing behind the last record of this copy that is there: "
-            "whether more of it stood there cannot be told; begin with another topic and another checkpoint"
+            f"offsets {first} to {after - 1} of {to}, after the last record of this copy, were deleted, so it is "
+            "unknown whether they held more of it; use a new topic and a new checkpoint"
         )
     return found
 
@@ -171,8 +171,8 @@ def _left_of(writer: SequencedWriter, to: TopicPartition, sending: Sending, star
         found = writer.arrived(to, lost.log_start_offset, end, sending.identity)
         if not found.count:
             raise JobError(
-                f"{to} begins at offset {lost.log_start_offset} by now: whether records of this copy stood between "
-                f"{start} and there cannot be told; begin with another topic and another checkpoint"
+                f"{to} now starts at offset {lost.log_start_offset}, so it is unknown whether records of this copy "
+                f"were written from {start} to there; use a new topic and a new checkpoint"
             ) from lost
         return found
 
@@ -218,8 +218,8 @@ class _PartitionCopy:
         for index, offset in enumerate(rows.column("offset").to_pylist()):
             if self._next is not None and offset > self._next:
                 raise JobError(
-                    f"offset {self._next} of {self._source} is not there any more as it was when this was planned; "
-                    "the same command goes on"
+                    f"offset {self._next} of {self._source} was deleted or replaced since this batch was planned; "
+                    "run the same command again to continue"
                 )
             if offset == self._next:
                 chosen.append(index)
@@ -248,8 +248,8 @@ def _check_all_sent(places: Mapping[TopicPartition, Place], rows: list[Row]) -> 
         there, planned_count = counts.get(each, 0) + place.found.count, size(place.sending.sent)
         if there != planned_count:
             raise JobError(
-                f"{there} records of {each} were copied of {planned_count} that were planned: "
-                "the source changed meanwhile; the same command goes on"
+                f"copied {there} of {planned_count} planned records of {each}, since the source changed "
+                "meanwhile; run the same command again to continue"
             )
 
 

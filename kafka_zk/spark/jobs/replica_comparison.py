@@ -65,9 +65,13 @@ def compare(replicas: Mapping[str, Replica]) -> list[Difference]:
 
 def _behind(replicas: Mapping[str, Replica]) -> list[Difference]:
     committed = max(replica.committed for replica in replicas.values())
-    kind, end, told = "replica-behind", committed, "committed is all below"
+    kind, end, told = "replica-behind", committed, "but records are committed up to"
     if committed == UNKNOWN:
-        kind, end, told = "replica-shorter", max(replica.end_offset for replica in replicas.values()), "another ends at"
+        kind, end, told = (
+            "replica-shorter",
+            max(replica.end_offset for replica in replicas.values()),
+            "but another replica ends at",
+        )
     return [
         Difference(kind, replica.end_offset, end - 1, f"{name} ends at offset {replica.end_offset}, {told} {end}")
         for name, replica in sorted(replicas.items())

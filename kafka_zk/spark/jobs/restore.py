@@ -62,6 +62,6 @@ def _run_alone(session: SparkSession, settings: Settings) -> Outcome:
 def _check_all_there(wanted: list[str], known: set[str], path: str) -> None:
     missing = sorted(set(wanted) - known)
     if missing:
-        raise JobError(f"the archive {path} holds no records of {', '.join(missing)}")
+        raise JobError(f"the archive {path} has no records of {', '.join(missing)}")
     if not known:
-        raise JobError(f"the archive {path} holds no records")
+        raise JobError(f"the archive {path} has no records")

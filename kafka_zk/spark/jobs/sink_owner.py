@@ -35,13 +35,13 @@ def claim(files: FileStore, checkpoint: FileStore) -> None:
     query_id, noted = _id_in(checkpoint, METADATA), _id_in(files, NOTE)
     if written > begun or (written > NONE and noted not in (None, query_id)):
         raise JobError(
-            f"{files.root} was written with another checkpoint than {checkpoint.root}, and Spark would drop the "
-            "batches that both have; go on with that one, or name an empty directory"
+            f"{files.root} was written with a checkpoint other than {checkpoint.root}, and Spark would drop the "
+            "batches that both have; use that checkpoint, or an empty directory"
         )
     if done > written:
         raise JobError(
-            f"the checkpoint {checkpoint.root} has done {done + 1} batches, of which {files.root} lacks the last: they "
-            "were written somewhere else; name that directory, or another checkpoint"
+            f"the checkpoint {checkpoint.root} has completed {done + 1} batches, but {files.root} lacks the last: they "
+            "were written to another directory; use that directory, or another checkpoint"
         )
     if query_id is None:
         query_id = str(uuid.uuid4())

@@ -45,7 +45,7 @@ def _locked(folder: Path) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise JobError(f"{folder} cannot be written: {error.strerror}") from error
+        raise JobError(f"cannot write to {folder}: {error.strerror}") from error
     try:
         _lock(descriptor)
         os.ftruncate(descriptor, 0)
@@ -54,11 +54,11 @@ def _locked(folder: Path) -> int:
         holder = os.pread(descriptor, 1000, 0).decode(errors="replace")
         os.close(descriptor)
         raise JobError(
-            f"another run works with {folder}{f' ({holder})' if holder else ''}; wait for its end, or end it"
+            f"another run is using {folder}{f' ({holder})' if holder else ''}; wait for it to end, or stop it"
         ) from None
     except OSError as error:
         os.close(descriptor)
-        raise JobError(f"{folder} cannot be locked: {error.strerror}") from error
+        raise JobError(f"cannot lock {folder}: {error.strerror}") from error
     return descriptor
 
 

@@ -86,7 +86,7 @@ def prepared(records: DataFrame, settings: Settings) -> DataFrame:
     if settings.has("watermark"):
         column, _, delay = settings.text("watermark").partition(" ")
         if not delay.strip():
-            raise JobError('watermark needs a column and a time: "timestamp 10 minutes"')
+            raise JobError('watermark must be a column and a delay, such as "timestamp 10 minutes"')
         records = records.withWatermark(column, delay.strip())
     return records
 
@@ -106,7 +106,7 @@ def load_function(place: str) -> Callable[[DataFrame], DataFrame]:
     """FILE.py:FUNCTION or MODULE:FUNCTION. Raises JobError."""
     module_name, _, name = place.rpartition(":")
     if not module_name or not name:
-        raise JobError(f"python needs FILE.py:FUNCTION or MODULE:FUNCTION, not {place!r}")
+        raise JobError(f"python must be FILE.py:FUNCTION or MODULE:FUNCTION, not {place!r}")
     try:
         if module_name.endswith(".py"):
             spec = importlib.util.spec_from_file_location(Path(module_name).stem, module_name)
@@ -124,7 +124,7 @@ def load_function(place: str) -> Callable[[DataFrame], DataFrame]:
     except (ImportError, OSError, AttributeError, SyntaxError) as error:
         raise JobError(f"{place}: {error}") from None
     if not callable(found):
-        raise JobError(f"{place} is no function")
+        raise JobError(f"{place} is not a function")
     function: Callable[[DataFrame], DataFrame] = found
     return function
 
@@ -133,7 +133,7 @@ def _checkpoint(settings: Settings) -> str:
     if settings.has("checkpoint"):
         return settings.text("checkpoint")
     if not settings.has("to-path"):
-        raise JobError("a transform to a topic or a table needs a checkpoint")
+        raise JobError("a transform to a topic or a table requires a checkpoint")
     return f"{settings.text('to-path')}/_checkpoint"
 
 

@@ -54,39 +54,39 @@ class Setting:
         if self.choices:
             for each in value if isinstance(value, list) else [value]:
                 if each not in self.choices:
-                    raise SettingError(f"{self.name} is one of {', '.join(self.choices)}, not {each!r}")
+                    raise SettingError(f"{self.name} must be one of {', '.join(self.choices)}, not {each!r}")
         return value
 
 
 def _text(setting: Setting, given: object) -> Value:
     if not isinstance(given, (str, int)) or isinstance(given, bool) or given == "":
-        raise SettingError(f"{setting.name} needs a text, not {given!r}")
+        raise SettingError(f"{setting.name} must be a string, not {given!r}")
     return str(given)
 
 
 def _integer(setting: Setting, given: object) -> Value:
     number = whole_number(given)
     if number is None:
-        raise SettingError(f"{setting.name} needs a whole number, not {given!r}")
+        raise SettingError(f"{setting.name} must be an integer, not {given!r}")
     if number < 1:
-        raise SettingError(f"{setting.name} needs a number above 0, not {number}")
+        raise SettingError(f"{setting.name} must be positive, not {number}")
     return number
 
 
 def _flag(setting: Setting, given: object) -> Value:
     if not isinstance(given, bool):
-        raise SettingError(f"{setting.name} is true or false, not {given!r}")
+        raise SettingError(f"{setting.name} must be true or false, not {given!r}")
     return given
 
 
 def _list(setting: Setting, given: object) -> Value:
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise SettingError(f"{setting.name} needs a list of texts, not {given!r}")
+        raise SettingError(f"{setting.name} must be a list of strings, not {given!r}")
     parts = [part.strip() for text in texts for part in text.split(",")]
     found = [part for part in parts if part]
     if not found:
-        raise SettingError(f"{setting.name} needs at least one name")
+        raise SettingError(f"{setting.name} must name at least one")
     return found
 
 
@@ -96,11 +96,11 @@ def _mapping(setting: Setting, given: object) -> Value:
         for text in given:
             name, equals, value = str(text).partition("=")
             if not equals or not name:
-                raise SettingError(f"{setting.name} needs KEY=VALUE, not {text!r}")
+                raise SettingError(f"{setting.name} must be KEY=VALUE, not {text!r}")
             pairs[name] = value
         return pairs
     if not isinstance(given, dict):
-        raise SettingError(f"{setting.name} needs a table of names and values, not {given!r}")
+        raise SettingError(f"{setting.name} must be a table of names and values, not {given!r}")
     return {name: _plain(f"{setting.name}.{name}", value) for name, value in given.items()}
 
 
@@ -109,7 +109,7 @@ def _plain(name: str, value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, (str, int, float)):
         return str(value)
-    raise SettingError(f"{name} needs a text, a number, true or false, not {value!r}")
+    raise SettingError(f"{name} must be a string, a number, true or false, not {value!r}")
 
 
 _PARSERS = {Kind.TEXT: _text, Kind.INTEGER: _integer, Kind.FLAG: _flag, Kind.LIST: _list, Kind.MAPPING: _mapping}
@@ -142,7 +142,7 @@ class Settings:
         self._values |= {name: rows[name].parse(value) for name, value in given.items()}
         missing = [name for name, row in rows.items() if row.required and name not in given]
         if missing:
-            raise SettingError(f"{job.name} needs {', '.join(missing)}")
+            raise SettingError(f"{job.name} requires {', '.join(missing)}")
         for group in job.needs_one_of:
             _check_one_of(job.name, group, given)
 
@@ -152,27 +152,27 @@ class Settings:
     def text(self, name: str) -> str:
         """Empty when it was not given."""
         value = self._values[name]
-        assert value is None or isinstance(value, str), f"{name} is no text"
+        assert value is None or isinstance(value, str), f"{name} is not a string"
         return value or ""
 
     def integer(self, name: str) -> int | None:
         value = self._values[name]
-        assert value is None or (isinstance(value, int) and not isinstance(value, bool)), f"{name} is no number"
+        assert value is None or (isinstance(value, int) and not isinstance(value, bool)), f"{name} is not a number"
         return value
 
     def flag(self, name: str) -> bool:
         value = self._values[name]
-        assert value is None or isinstance(value, bool), f"{name} is no flag"
+        assert value is None or isinstance(value, bool), f"{name} is not a flag"
         return bool(value)
 
     def texts(self, name: str) -> list[str]:
         value = self._values[name]
-        assert value is None or isinstance(value, list), f"{name} is no list"
+        assert value is None or isinstance(value, list), f"{name} is not a list"
         return value or []
 
     def mapping(self, name: str) -> dict[str, str]:
         value = self._values[name]
-        assert value is None or isinstance(value, dict), f"{name} is no mapping"
+        assert value is None or isinstance(value, dict), f"{name} is not a mapping"
         return value or {}
 
 
@@ -180,5 +180,5 @@ def _check_one_of(job: str, group: Iterable[str], given: Mapping[str, object]) -
     names = list(group)
     found = [name for name in names if given.get(name) not in (None, False)]
     if len(found) != 1:
-        what = "needs" if not found else "takes only"
+        what = "requires" if not found else "takes only"
         raise SettingError(f"{job} {what} one of {', '.join(names)}")

@@ -30,13 +30,13 @@ def settings_of(job: JobDeclaration, content: Mapping[str, object], jobs: Mappin
     sections = {row.section for row in job.settings if row.section}
     for table_name, table in content.items():
         if not isinstance(table, dict):
-            raise SettingError(f"{table_name!r} stands outside of a table; write it below [{job.name}]")
+            raise SettingError(f"{table_name!r} is outside of any table; move it below [{job.name}]")
         if table_name == job.name:
             found |= _of_section(job, "", table)
         elif table_name in sections:
             found |= _of_section(job, table_name, table)
         elif table_name not in jobs and table_name not in KNOWN_SECTIONS:
-            raise SettingError(f"there is no job and no section {table_name!r}")
+            raise SettingError(f"there is no job or section named {table_name!r}")
     return found
 
 

@@ -85,7 +85,7 @@ class OffsetLimit:
         if set(partitions) == set(self.numbers):
             return
         raise SourceOptionError(
-            f"The option {self.option} must name every partition that is read (-1 is latest, -2 earliest): it names "
+            f"The option {self.option} must name every partition that is read (-1 is latest, -2 earliest); it names "
             f"{', '.join(map(str, sorted(self.numbers)))}, but read are {', '.join(map(str, sorted(partitions)))}."
         )
 

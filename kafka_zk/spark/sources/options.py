@@ -32,7 +32,7 @@ def read_positive(options: Mapping[str, str], name: str) -> int | None:
         return None
     number = whole_number(text)
     if number is None or number <= 0:
-        raise SourceOptionError(f"The option {name} must be a whole number above 0, not {text}.")
+        raise SourceOptionError(f"The option {name} must be a positive integer, not {text}.")
     return number
 
 

@@ -32,4 +32,4 @@ class RecordSource(DataSource):
     def check(self, schema: StructType) -> None:
         """Raises SourceOptionError where a reader was given a schema that is not ours."""
         if schema != self.schema():
-            raise SourceOptionError(f"The format {self.NAME} has its own schema, another one cannot be given.")
+            raise SourceOptionError(f"The format {self.NAME} has a fixed schema; do not set one.")

@@ -48,7 +48,7 @@ def read_subscription(options: Mapping[str, str]) -> Subscription:
     """`options` look their names up without regard to case. Raises SourceOptionError."""
     given = [name for name in STRATEGIES if name in options]
     if not given:
-        raise SourceOptionError(f"One of the options {', '.join(STRATEGIES)} must say what to read.")
+        raise SourceOptionError(f"One of the options {', '.join(STRATEGIES)} is required.")
     if len(given) > 1:
         raise SourceOptionError(
             f"Only one of the options {', '.join(STRATEGIES)} can be given, not {', '.join(given)}."
@@ -65,7 +65,9 @@ def read_subscription(options: Mapping[str, str]) -> Subscription:
         try:
             re.compile(text)
         except re.error as error:
-            raise SourceOptionError(f"The option subscribePattern is no regular expression: {error}") from error
+            raise SourceOptionError(
+                f"The option subscribePattern is not a valid regular expression: {error}"
+            ) from error
         return Subscription(pattern=text)
     topics = tuple(dict.fromkeys(topic.strip() for topic in text.split(",") if topic.strip()))
     if not topics:

@@ -40,9 +40,9 @@ def test_types(schema: object, expected: str):
     ("schema", "sentence"),
     [
         (record(("next", ["null", "r"])), "unknown or recursive type 'r'"),
-        (["string", "int"], "a union of string, int has no type in Spark"),
-        (["null"], "a union of nothing but null"),
-        (5, "has 5 in the place of a type"),
+        (["string", "int"], "a union of string, int has no equivalent Spark type"),
+        (["null"], "a union of only null"),
+        (5, "has 5 where a type is expected"),
     ],
 )
 def test_what_spark_has_no_type_for_is_refused(schema: object, sentence: str):
@@ -51,7 +51,7 @@ def test_what_spark_has_no_type_for_is_refused(schema: object, sentence: str):
 
 
 def test_a_schema_that_is_no_json_is_refused():
-    with pytest.raises(JobError, match="no JSON"):
+    with pytest.raises(JobError, match="not valid JSON"):
         parse_schema("{")
 
 

@@ -73,9 +73,9 @@ def test_other_errors_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("needed", "sentence"),
     [
-        ({"new": 1}, "topic new is not there; create it with 1 partition, or say create-topics"),
-        ({"new": 2}, "topic new is not there; create it with 2 partitions, or say create-topics"),
-        ({"t": 3}, "topic t has 1 partition, 3 are needed"),
+        ({"new": 1}, "topic new does not exist; create it with 1 partition, or set create-topics"),
+        ({"new": 2}, "topic new does not exist; create it with 2 partitions, or set create-topics"),
+        ({"t": 3}, "topic t has 1 partition, but 3 are needed"),
     ],
 )
 def test_a_topic_that_is_missing_or_small_is_told_with_its_partitions(

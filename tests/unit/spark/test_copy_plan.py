@@ -52,7 +52,7 @@ def test_a_producer_without_a_further_epoch_is_replaced():
 
 
 def test_more_than_was_ever_sent_is_a_fault():
-    with pytest.raises(JobError, match="3 records arrived of 2"):
+    with pytest.raises(JobError, match="found 3 records of this copy, but only 2 were sent"):
         spans_of(Sending(0, ONE, ((0, 2),)), Arrivals(3, ()))
 
 

@@ -14,7 +14,7 @@ def test_an_avro_value_that_cannot_be_decoded_is_named_by_its_place():
     decode = avro_decoder(SCHEMA, framing="plain", strict=True)
     assert decode(b"\x02", "t", 3, 17) == {"n": 1}
     assert decode(None, "t", 3, 17) is None
-    named = "the value of topic t, partition 3, offset 17 is not Avro of the schema: 1 bytes are left over"
+    named = "the value of topic t, partition 3, offset 17 does not match the Avro schema: 1 bytes too many"
     with pytest.raises(JobError, match=named):
         decode(b"\x02\x02", "t", 3, 17)
 

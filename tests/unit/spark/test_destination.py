@@ -30,7 +30,7 @@ def test_a_checkpoint_that_has_begun_goes_on_at_its_destination_only() -> None:
     state.begun = ("0",)
     claim_destination(state, "topic a")
     for other in ("topic b", "files"):
-        with pytest.raises(JobError, match=f"state belongs to a transform to topic a; {other} would lack"):
+        with pytest.raises(JobError, match=f"state belongs to a transform to topic a, and {other} would miss"):
             claim_destination(state, other)
 
 
@@ -56,7 +56,7 @@ def test_a_topic_that_is_read_is_not_written_in_the_same_cluster(
 ) -> None:
     monkeypatch.setattr(destination, "is_one_cluster", lambda source, target: source == target)
     here, there = {"bootstrap.servers": "here:1"}, {"bootstrap.servers": "there:1"}
-    with pytest.raises(JobError, match="topic b is one that this job reads"):
+    with pytest.raises(JobError, match="topic b is also a source of this job"):
         refuse_own_source(read, here, here, "c", "b")
     refuse_own_source(read, here, here, "c")
     refuse_own_source(read, here, there, "b")

@@ -25,7 +25,7 @@ Driver stacktrace:
         ("there is no column 'x'", "there is no column 'x'"),
         ("Traceback\nKeyError: 'carrier'", "KeyError: 'carrier'"),
         ("An error occurred while calling o5.save.\n: java.io.IOException: no space left\n\tat a.B", "no space left"),
-        ("\n\n", "it failed without a word"),
+        ("\n\n", "it failed without an error message"),
     ],
 )
 def test_the_sentence(text: str, sentence: str):

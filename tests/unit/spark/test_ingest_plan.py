@@ -39,7 +39,7 @@ def test_a_batch_of_an_earlier_version_does_not_tell_its_files_apart():
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"files": [], "ends": {"x": 1}}'])
 def test_a_note_that_cannot_be_read_is_named(text: str):
-    with pytest.raises(JobError, match=r"0\.batch cannot be read"):
+    with pytest.raises(JobError, match=r"cannot read 0\.batch"):
         plan({"0.batch": text}, [], 1)
 
 

@@ -57,7 +57,7 @@ def test_partitions_that_the_topic_got_since_are_read_from_their_beginning(monke
 
 
 def test_nothing_is_sent_while_it_is_undecided_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(JobError, match="what a broken-off run left in topic t cannot be told yet: Offsets 5 to 8"):
+    with pytest.raises(JobError, match="could not check yet what an interrupted run left in topic t: Offsets 5 to 8"):
         ranges(monkeypatch, {0: None, 1: 7})
 
 
@@ -68,7 +68,7 @@ def test_a_topic_that_was_made_anew_is_refused(monkeypatch: pytest.MonkeyPatch) 
     for _ in range(2):
         ingest._check_topic(store, {}, "t")  # type: ignore[arg-type]
     ids["t"] = "2"
-    with pytest.raises(JobError, match="topic t of this ingest was deleted and made anew"):
+    with pytest.raises(JobError, match="topic t of this ingest was deleted and created again"):
         ingest._check_topic(store, {}, "t")  # type: ignore[arg-type]
 
 
@@ -88,6 +88,6 @@ def test_a_batch_that_went_to_two_topics_of_one_name_is_not_done(monkeypatch: py
     monkeypatch.setattr(ingest, "_send", send)
     session: Any = None
     settings = Settings(INGEST, {"topic": "t", "path": ["."], "checkpoint": "c", "bootstrap-server": "b:1"})
-    with pytest.raises(JobError, match="topic t of this ingest was deleted and made anew"):
+    with pytest.raises(JobError, match="topic t of this ingest was deleted and created again"):
         ingest.run(session, settings)
     assert set(state) == {"ingest.json", "topic-id", f"0{BEGUN}"}

@@ -82,14 +82,14 @@ def test_an_option_takes_the_place_of_its_alternative_in_the_file(toml: Path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["archive"], "archive needs bootstrap-server, path"),
-        (ARCHIVE, "archive needs one of topics, topics-pattern"),
+        (["archive"], "archive requires bootstrap-server, path"),
+        (ARCHIVE, "archive requires one of topics, topics-pattern"),
         ([*ARCHIVE, "--topics", "a", "--topics-pattern", "b"], "archive takes only one of topics, topics-pattern"),
-        ([*ARCHIVE, "--topics", "a", "--min-partitions", "many"], "min-partitions needs a whole number, not 'many'"),
-        ([*ARCHIVE, "--topics", "a", "--min-partitions", "0"], "min-partitions needs a number above 0, not 0"),
-        ([*ARCHIVE, "--topics", ","], "topics needs at least one name"),
-        ([*ARCHIVE, "--topics", "a", "--kafka", "acks"], "kafka needs KEY=VALUE, not 'acks'"),
-        (["ingest", "--format", "xml"], "format is one of csv, json, parquet, orc, not 'xml'"),
+        ([*ARCHIVE, "--topics", "a", "--min-partitions", "many"], "min-partitions must be an integer, not 'many'"),
+        ([*ARCHIVE, "--topics", "a", "--min-partitions", "0"], "min-partitions must be positive, not 0"),
+        ([*ARCHIVE, "--topics", ","], "topics must name at least one"),
+        ([*ARCHIVE, "--topics", "a", "--kafka", "acks"], "kafka must be KEY=VALUE, not 'acks'"),
+        (["ingest", "--format", "xml"], "format must be one of csv, json, parquet, orc, not 'xml'"),
     ],
 )
 def test_what_makes_no_sense_is_one_sentence(arguments: list[str], sentence: str):
@@ -100,10 +100,10 @@ def test_what_makes_no_sense_is_one_sentence(arguments: list[str], sentence: str
     ("text", "sentence"),
     [
         ("[archive]\ntopic = 'a'", "[archive] has no setting 'topic'"),
-        ("[archiv]\n", "there is no job and no section 'archiv'"),
-        ("path = '/a'", "'path' stands outside of a table; write it below [archive]"),
-        ("[archive]\nallow-data-loss = 'no'", "allow-data-loss is true or false, not 'no'"),
-        ("[archive]\ntopics = [1]", "topics needs a list of texts, not [1]"),
+        ("[archiv]\n", "there is no job or section named 'archiv'"),
+        ("path = '/a'", "'path' is outside of any table; move it below [archive]"),
+        ("[archive]\nallow-data-loss = 'no'", "allow-data-loss must be true or false, not 'no'"),
+        ("[archive]\ntopics = [1]", "topics must be a list of strings, not [1]"),
     ],
 )
 def test_a_wrong_file_is_one_sentence(tmp_path: Path, text: str, sentence: str):
@@ -120,7 +120,7 @@ def test_a_file_that_is_not_there_or_no_toml_is_named(tmp_path: Path):
 
 
 def test_no_job_and_an_unknown_job_are_told_with_the_usage():
-    assert refusal().endswith("kafka-pipeline.sh: name a job: " + ", ".join(JOBS))
+    assert refusal().endswith("kafka-pipeline.sh: missing job, expected one of: " + ", ".join(JOBS))
     assert "invalid choice: 'compress'" in refusal("compress")
 
 
@@ -132,7 +132,7 @@ def test_a_wrong_option_of_a_job_is_told_with_the_usage_of_the_job():
 
 def test_packing_is_asked_for_without_a_job():
     assert parse(["--package", "x.tar.gz", "--include", "numpy"]) == Packing(Path("x.tar.gz"), ["numpy"])
-    assert "ends in .tar.gz" in refusal("--package", "x.zip")
+    assert "must end in .tar.gz" in refusal("--package", "x.zip")
 
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=lambda job: job.name)

@@ -35,14 +35,14 @@ def test_the_folder_of_offsets_belongs_to_one_checkpoint() -> None:
     state, table = Folder(), Folder()
     for _ in range(2):
         claim(state, table)
-    with pytest.raises(JobError, match="offsets holds the offsets of another mirror"):
+    with pytest.raises(JobError, match="offsets holds the offsets of a mirror with another checkpoint"):
         claim(Folder(), table)
-    with pytest.raises(JobError, match="offsets holds the offsets of another mirror"):
+    with pytest.raises(JobError, match="offsets holds the offsets of a mirror with another checkpoint"):
         claim(Folder(_mirror="other"), table)
 
 
 def test_a_folder_of_offsets_that_nobody_claimed_belongs_to_who_had_begun() -> None:
-    with pytest.raises(JobError, match="offsets holds the offsets of another mirror"):
+    with pytest.raises(JobError, match="offsets holds the offsets of a mirror with another checkpoint"):
         claim(Folder(), Folder({"batch=0": ""}))
     claim(Folder({"batch-0.base": "[]"}), Folder({"batch=0": ""}))
 
@@ -70,7 +70,7 @@ def test_a_mirror_onto_itself_is_refused_before_anything_is_noted(
     given = {"bootstrap-server": "b:1", "target-bootstrap-server": "b:1", "topics": "a,b", "rename": rename}
     session: Any = None
     settings = Settings(MIRROR, {**given, "checkpoint": "state", "offsets-path": "offsets"})
-    with pytest.raises(JobError, match=r"topic [ab] is one that this job reads"):
+    with pytest.raises(JobError, match=r"topic [ab] is also a source of this job"):
         mirror.run(session, settings)
     assert not (tmp_path / "offsets").exists()
 
@@ -84,7 +84,7 @@ def test_a_target_topic_that_was_made_anew_between_two_batches_is_refused(monkey
     for _ in range(2):
         mirror.check_target(state, {}, {"t"})
     ids["t"] = "8"
-    with pytest.raises(JobError, match="topic t of the target was deleted and made anew"):
+    with pytest.raises(JobError, match="topic t of the target was deleted and created again"):
         mirror.check_target(state, {}, {"t"})
 
 
@@ -95,5 +95,5 @@ def test_a_source_topic_that_was_made_anew_is_refused(monkeypatch: pytest.Monkey
     for _ in range(2):
         mirror.check_source(state, {}, {"t"})
     ids["t"] = "2"
-    with pytest.raises(JobError, match="topic t of the source was deleted and made anew"):
+    with pytest.raises(JobError, match="topic t of the source was deleted and created again"):
         mirror.check_source(state, {}, {"t"})

@@ -112,7 +112,7 @@ def test_what_came_from_an_earlier_run_behind_a_new_note_is_named(target: Target
         copied(state, Frame(range(5, 10)))
     target.before_append = lambda: None
     target.add(numbers(4, 5), ProducerIdentity(1, 0), 4)
-    with pytest.raises((JobError, LateRecords), match="offsets 4 to 5 hold records that an earlier run had sent"):
+    with pytest.raises((JobError, LateRecords), match="offsets 4 to 5 hold records of an earlier run"):
         copied(state, Frame(range(5, 10)))
 
 
@@ -127,7 +127,7 @@ def test_what_came_late_is_named_by_the_run_that_it_came_before(target: Target) 
         target.add(numbers(4, 5), ProducerIdentity(1, 0), 4)
 
     target.before_append = late
-    with pytest.raises(JobError, match="offsets 4 to 5 hold records that an earlier run had sent"):
+    with pytest.raises(JobError, match="offsets 4 to 5 hold records of an earlier run"):
         copied(state, Frame(range(5, 10)))
 
 
@@ -135,7 +135,7 @@ def test_a_target_that_was_made_anew_is_refused(target: Target) -> None:
     state = State()
     copied(state, Frame(range(3)))
     target.topic_id = "2"
-    with pytest.raises(JobError, match="topic u of the target was deleted and made anew"):
+    with pytest.raises(JobError, match="topic u of the target was deleted and created again"):
         copied(state, Frame(range(5)))
 
 
@@ -152,10 +152,10 @@ def test_a_target_that_is_made_anew_while_it_is_written_is_refused(target: Targe
 
     target.before_append = another
     state = State()
-    with pytest.raises(JobError, match="topic u of the target was deleted and made anew"):
+    with pytest.raises(JobError, match="topic u of the target was deleted and created again"):
         copied(state, Frame(range(10)))
     target.before_append = lambda: None
-    with pytest.raises(JobError, match="topic u of the target was deleted and made anew"):
+    with pytest.raises(JobError, match="topic u of the target was deleted and created again"):
         copied(state, Frame(range(10)))
 
 
@@ -172,7 +172,7 @@ def test_what_one_topic_had_says_nothing_of_the_next_of_its_name(target: Target)
         return found
 
     target.arrived = last_look  # type: ignore[method-assign]
-    with pytest.raises(JobError, match="topic u of the target was deleted and made anew"):
+    with pytest.raises(JobError, match="topic u of the target was deleted and created again"):
         copied(state, Frame(range(10)))
     assert not target.values
 
@@ -184,7 +184,7 @@ def test_a_target_that_lost_what_it_would_have_to_tell_is_refused(target: Target
         copied(state, Frame(range(10)))
     target.log.clear()
     target.start = target.end = 9
-    with pytest.raises(JobError, match="u-0 begins at offset 9 by now: whether records of this copy"):
+    with pytest.raises(JobError, match="u-0 now starts at offset 9, so it is unknown whether records of this copy"):
         copied(state, Frame(range(10)))
 
 
@@ -198,7 +198,7 @@ def test_what_newer_values_took_the_place_of_is_not_sent_again_behind_them(targe
     target.add([b"newer"] * 8)
     target.clean({0, 4} - set(left))
     missing = "offsets 4 to 7" if left else "offsets 0 to 7"
-    with pytest.raises(JobError, match=f"{missing} of u-0 are missing behind the last record of this copy"):
+    with pytest.raises(JobError, match=f"{missing} of u-0, after the last record of this copy, were deleted"):
         copied(state, Frame(range(10)))
     assert target.values[-8:] == [b"newer"] * 8
 

@@ -41,5 +41,5 @@ def test_no_ingest_sends_what_it_notes(tmp_path: Path, monkeypatch: pytest.Monke
     Path("link").symlink_to("files")
     monkeypatch.setattr(ingest, "FileStore", store)
     given = {"bootstrap-server": "b:1", "topic": "t", "path": ["other", "files"], "checkpoint": checkpoint}
-    with pytest.raises(JobError, match=f"the checkpoint {checkpoint} is in files, whose files are sent"):
+    with pytest.raises(JobError, match=f"the checkpoint {checkpoint} is inside files, so its own files would be sent"):
         ingest.run(NOTHING, Settings(INGEST, given))

@@ -91,7 +91,7 @@ def test_a_topic_of_the_new_name_that_was_made_anew_is_refused(topics: Topics) -
         topics.copy(RIGHT, appends=1)
     topics.copy(WRONG)
     topics[RIGHT].make_anew()
-    with pytest.raises(JobError, match=f"topic {RIGHT} of the target was deleted and made anew"):
+    with pytest.raises(JobError, match=f"topic {RIGHT} of the target was deleted and created again"):
         topics.copy(RIGHT)
 
 

@@ -36,14 +36,14 @@ def test_one_replica_or_empty_ones_have_nobody_to_differ_from():
 def test_a_replica_below_what_is_committed_is_told_an_empty_one_too():
     whole, short, empty = log(batch(0, 4), batch(5, 9), committed=10), log(batch(0, 4)), Replica(0, 0, ())
     assert compare_replicas({"a": whole, "b": short, "c": empty}) == [
-        Difference("replica-behind", 5, 9, "b ends at offset 5, committed is all below 10"),
-        Difference("replica-behind", 0, 9, "c ends at offset 0, committed is all below 10"),
+        Difference("replica-behind", 5, 9, "b ends at offset 5, but records are committed up to 10"),
+        Difference("replica-behind", 0, 9, "c ends at offset 0, but records are committed up to 10"),
     ]
 
 
 def test_where_nobody_knows_what_is_committed_the_shorter_one_is_told():
     assert compare_replicas({"a": log(batch(0, 4)), "b": Replica(0, 0, ())}) == [
-        Difference("replica-shorter", 0, 4, "b ends at offset 0, another ends at 5")
+        Difference("replica-shorter", 0, 4, "b ends at offset 0, but another replica ends at 5")
     ]
 
 

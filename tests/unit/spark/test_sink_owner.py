@@ -62,7 +62,7 @@ def test_another_checkpoint_is_refused_however_far_it_is(
     for batch in begun:
         other.write(f"offsets/{batch}", "v1")
     other.write("metadata", json.dumps({"id": "another"}))
-    with pytest.raises(JobError, match=r"archive was written with another checkpoint than .*other"):
+    with pytest.raises(JobError, match=r"archive was written with a checkpoint other than .*other"):
         claim(files, other)
     claim(files, checkpoint)
 
@@ -80,7 +80,7 @@ def test_a_checkpoint_that_wrote_somewhere_else_is_refused(
     files: LocalStore, checkpoint: LocalStore, other: LocalStore
 ) -> None:
     run(other, checkpoint, 0, 1)
-    with pytest.raises(JobError, match=r"has done 2 batches, of which .*archive lacks the last"):
+    with pytest.raises(JobError, match=r"has completed 2 batches, but .*archive lacks the last"):
         claim(files, checkpoint)
 
 

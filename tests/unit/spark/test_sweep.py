@@ -38,7 +38,7 @@ def test_nothing_is_deleted_where_spark_keeps_no_log(store: LocalStore) -> None:
 
 
 def test_a_directory_with_files_of_others_is_refused(store: LocalStore) -> None:
-    with pytest.raises(JobError, match=r"holds files that no such job wrote, like .*part-00000-a\.parquet"):
+    with pytest.raises(JobError, match=r"contains files that this job did not write, such as .*part-00000-a\.parquet"):
         refuse_others_files(store)
 
 

@@ -84,7 +84,7 @@ class Planner:
             message = f"There is no topic {', '.join(missing) or wanted} in the cluster ({wanted})."
             raise NotThere(message, topics=named) from None
         except (BrokerError, KafkaException) as error:
-            raise self._failed("topics could not be described", error) from error
+            raise self._failed("could not describe topics", error) from error
         there = [TopicPartition(name, each.partition) for name, topic in described.items() for each in topic.partitions]
         if wanted.assigned:
             missing_partitions = sorted(set(wanted.assigned) - set(there))
@@ -177,11 +177,11 @@ class Planner:
         try:
             answers = self._client().list_offsets(look_ups, read_committed=self._settings.read_committed)
         except (BrokerError, KafkaException) as error:
-            raise self._failed("offsets could not be looked up", error) from error
+            raise self._failed("could not look up offsets", error) from error
         found = {}
         for partition, answer in answers.items():
             if not isinstance(answer, ListedOffset):
-                raise self._failed(f"offsets of partition {partition} could not be looked up", answer)
+                raise self._failed(f"could not look up offsets of partition {partition}", answer)
             found[partition] = answer.offset
         return found
 
@@ -190,7 +190,7 @@ class Planner:
         try:
             self._client().alter_consumer_group_offsets(group, offsets)
         except (BrokerError, KafkaException) as error:
-            log.warning("Offsets could not be committed for group %s: %s", group, error)
+            log.warning("Could not commit offsets for group %s: %s", group, error)
 
     # --- plans -------------------------------------------------------------------------------------------------------
 
@@ -226,8 +226,8 @@ class Planner:
                 kept_starts[each] = first
             if max(start, end) > behind_last:
                 self.lost(
-                    f"The range of offsets {start} to {max(start, end - 1)} of partition {each} lies behind the end of "
-                    f"its log, which is offset {behind_last}."
+                    f"The range of offsets {start} to {max(start, end - 1)} of partition {each} lies beyond the end of "
+                    f"its log, offset {behind_last}."
                 )
                 kept_ends[each] = behind_last
         return kept_starts, kept_ends
@@ -235,14 +235,14 @@ class Planner:
     def lost(self, what: str) -> None:
         """Raise DataLossError, or only warn where the query was told that this may happen."""
         if self._settings.fail_on_data_loss:
-            raise DataLossError(f"{what} With failOnDataLoss=false the query goes on with what is there.")
+            raise DataLossError(f"{what} Set failOnDataLoss=false to continue with the records that are left.")
         log.warning("%s", what)
 
     def made_anew(self, topic: str) -> None:
         """Raise DataLossError for a topic that was deleted and made anew, or only warn as `lost` does."""
-        what = f"Topic {topic} was deleted and made anew: what the old one had and was not read yet is gone"
+        what = f"Topic {topic} was deleted and created again: records of the old one that were not read yet are lost"
         if self._settings.fail_on_new_topic and not self._settings.fail_on_data_loss:
-            raise DataLossError(f"{what}, and the offsets of both cannot be told apart where this query writes.")
+            raise DataLossError(f"{what}, and the output of this query could not tell the offsets of the two apart.")
         self.lost(f"{what}, and the new one is read from its start.")
 
     def _client(self) -> AdminClient:
@@ -251,7 +251,9 @@ class Planner:
             try:
                 self._admin = AdminClient(properties)
             except KafkaException as error:
-                raise SourceError(f"No client for {properties[BOOTSTRAP]}: {error.__cause__ or error}") from error
+                raise SourceError(
+                    f"Could not create a client for {properties[BOOTSTRAP]}: {error.__cause__ or error}"
+                ) from error
             except ConfigException as error:
                 raise SourceOptionError(str(error)) from error
         return self._admin

@@ -19,10 +19,10 @@ FETCH_BYTES = str(4 * 1024 * 1024)
 """max.partition.fetch.bytes unless it is given: a task reads one partition, so it may ask for more than a consumer."""
 
 _REFUSED = {
-    "auto.offset.reset": "offsets are planned beforehand; the option startingOffsets says where to start",
-    "key.deserializer": "keys come as bytes; use DataFrame operations on the column key",
-    "value.deserializer": "values come as bytes; use DataFrame operations on the column value",
-    "enable.auto.commit": "a query keeps its offsets itself; the option groupIdForCommit shows them to lag tools",
+    "auto.offset.reset": "use the option startingOffsets to say where to start",
+    "key.deserializer": "keys are read as bytes; use DataFrame operations on the column key",
+    "value.deserializer": "values are read as bytes; use DataFrame operations on the column value",
+    "enable.auto.commit": "Spark tracks offsets itself; use the option groupIdForCommit to commit them for lag tools",
     "interceptor.classes": "interceptors may change what a query reads",
 }
 _OF_STREAMS = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
@@ -66,7 +66,7 @@ def stream_settings(options: Mapping[str, str]) -> ReadSettings:
     """For a streaming query. Raises SourceOptionError."""
     for name in _OF_STREAMS:
         if name in options:
-            raise SourceOptionError(f"The option {name} is not for streaming queries, which have no end.")
+            raise SourceOptionError(f"The option {name} is not supported in streaming queries, which have no end.")
     max_offsets, min_offsets = (
         read_positive(options, "maxOffsetsPerTrigger"),
         read_positive(options, "minOffsetsPerTrigger"),
@@ -107,7 +107,7 @@ def consumer_properties(options: Mapping[str, str]) -> dict[str, str]:
         if name in properties:
             raise SourceOptionError(f"The option kafka.{name} is not supported: {reason}.")
     if not properties.get(BOOTSTRAP, "").strip():
-        raise SourceOptionError(f"The option kafka.{BOOTSTRAP} must say where the brokers are.")
+        raise SourceOptionError(f"The option kafka.{BOOTSTRAP} is required.")
     patience_ms = read_positive(options, "kafkaConsumer.pollTimeoutMs")
     if patience_ms is not None:
         properties["default.api.timeout.ms"] = str(patience_ms)

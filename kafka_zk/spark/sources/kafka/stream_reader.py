@@ -98,13 +98,15 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         starts = {each: offset for each, offset in starts.items() if each.topic not in gone_since_planned}
         ends = dict(until.without(gone_since_planned).offsets)
         for gone in sorted(starts.keys() - ends.keys()):
-            self._planner.lost(f"Partition {gone} is gone; it was read up to offset {starts[gone]}.")
+            self._planner.lost(f"Partition {gone} no longer exists; it was read up to offset {starts[gone]}.")
         begins = {each: begin for each, begin in self._with_new_partitions(starts, ends).items() if each in ends}
         for each in sorted(begins):
             if each not in starts and begins[each] > 0:
                 self._planner.lost(f"The new partition {each} starts at offset {begins[each]} instead of 0.")
             elif ends[each] < begins[each]:
-                self._planner.lost(f"The end of partition {each} went back from offset {begins[each]} to {ends[each]}.")
+                self._planner.lost(
+                    f"The end of partition {each} moved back from offset {begins[each]} to {ends[each]}."
+                )
         begins, ends = self._planner.checked(begins, ends, self._planner.latest(begins))
         return input_partitions(self._planner.plan(begins, ends), until.topic_ids)
 

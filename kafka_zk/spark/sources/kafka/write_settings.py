@@ -27,8 +27,8 @@ _TYPES = {
     "partition": ("int",),
 }
 _REFUSED = {
-    "key.serializer": "keys are written as the bytes they are; use DataFrame operations to make them",
-    "value.serializer": "values are written as the bytes they are; use DataFrame operations to make them",
+    "key.serializer": "keys are written as bytes; use DataFrame operations to serialize them",
+    "value.serializer": "values are written as bytes; use DataFrame operations to serialize them",
 }
 
 
@@ -47,10 +47,10 @@ class WriteSettings:
 def write_settings(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> WriteSettings:
     """Raises SourceOptionError."""
     if overwrite:
-        raise SourceOptionError("Topics are appended to: the mode must be append, not overwrite.")
+        raise SourceOptionError("Topics can only be appended to: the mode must be append, not overwrite.")
     properties = client_properties(options)
     if not properties.get(BOOTSTRAP, "").strip():
-        raise SourceOptionError(f"The option kafka.{BOOTSTRAP} must say where the brokers are.")
+        raise SourceOptionError(f"The option kafka.{BOOTSTRAP} is required.")
     for name, reason in _REFUSED.items():
         if name in properties:
             raise SourceOptionError(f"The option kafka.{name} is not supported: {reason}.")
@@ -59,9 +59,9 @@ def write_settings(options: Mapping[str, str], schema: StructType, *, overwrite:
         if name in kinds and kinds[name] not in allowed:
             raise SourceOptionError(f"The column {name} must be {' or '.join(allowed)}, not {kinds[name]}.")
     if "value" not in kinds:
-        raise SourceOptionError("There is no column value to write.")
+        raise SourceOptionError("The column value is required.")
     topic = options.get(TOPIC)
     refuses = read_flag(options, "failOnTaskRetry", default=False)
     if topic is None and TOPIC not in kinds:
-        raise SourceOptionError("The option topic, or a column topic, must say where to write.")
+        raise SourceOptionError("Set the option topic, or add a column topic.")
     return WriteSettings(properties, topic, tuple(name for name in _TYPES if name in kinds), refuses)

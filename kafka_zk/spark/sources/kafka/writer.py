@@ -57,7 +57,7 @@ def write_batches(settings: WriteSettings, iterator: Iterator[pa.RecordBatch]) -
     except ConfigException as error:
         raise SourceOptionError(str(error)) from error
     except KafkaException as error:
-        raise SourceError(f"Records could not be written: {error}") from error
+        raise SourceError(f"Could not write records: {error}") from error
     return WriterCommitMessage()
 
 
@@ -65,8 +65,8 @@ def refuse_second_try(context: TaskContext | None) -> None:
     """Raise SourceError in a task that was tried before."""
     if context is not None and context.attemptNumber() > 0:
         raise SourceError(
-            "A task failed and is not tried again, because its records may be there already (failOnTaskRetry); "
-            "its first failure says why"
+            "A task failed and is not retried, since some of its records may have been written (failOnTaskRetry); "
+            "see its first failure for the cause"
         )
 
 
@@ -94,7 +94,9 @@ class _Task:
             try:
                 send(topic, values[index], keys[index], partition, None, headers[index], note)
             except ValueError as error:
-                raise SourceError(f"A record for topic {topic}, partition {partition}: {error}") from error
+                raise SourceError(
+                    f"Could not write a record for topic {topic}, partition {partition}: {error}"
+                ) from error
         self.raise_failure()
 
     def raise_failure(self) -> None:
@@ -102,7 +104,7 @@ class _Task:
         if self._failure is not None:
             where, error = self._failure
             partition = f"partition {where.topic}-{where.partition}" if where.partition >= 0 else f"topic {where.topic}"
-            raise SourceError(f"A record for {partition} could not be written: {error}") from error
+            raise SourceError(f"Could not write a record for {partition}: {error}") from error
 
     def _note(self, metadata: RecordMetadata, error: Exception | None) -> None:
         if error is not None and self._failure is None:
@@ -113,7 +115,7 @@ class _Task:
             return [self._settings.topic] * batch.num_rows
         topics: list[str | None] = self._column(batch, "topic").to_pylist()
         if None in topics:
-            raise SourceError("A row has no topic: the column topic is null and there is no option topic.")
+            raise SourceError("A row has no topic: its column topic is null, and the option topic is not set.")
         return [topic for topic in topics if topic is not None]
 
     def _bytes(self, batch: pa.RecordBatch, name: str) -> Sequence[bytes | None]:

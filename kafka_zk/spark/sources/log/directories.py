@@ -36,7 +36,7 @@ def read_paths(options: Mapping[str, str]) -> list[Path]:
         texts += json.loads(options["paths"])
     paths = [Path(text.strip().removeprefix("file://")) for text in texts if text.strip()]
     if not paths:
-        raise SourceOptionError("The option path must name log directories, or directories of partitions.")
+        raise SourceOptionError("The option path must name log directories or partition directories.")
     return paths
 
 
@@ -48,8 +48,8 @@ def find_partitions(paths: Iterable[Path]) -> list[LogPlace]:
             other = found.setdefault(place.topic_partition, place)
             if other.directory.resolve() != place.directory.resolve():
                 raise SourceError(
-                    f"Partition {place.topic_partition} lies in {other.directory} and in {place.directory}: "
-                    "each would give its records; name one of them."
+                    f"Partition {place.topic_partition} is in both {other.directory} and "
+                    f"{place.directory}; name only one of them."
                 )
     return [found[each] for each in sorted(found)]
 
@@ -63,7 +63,7 @@ def _below(path: Path) -> list[LogPlace]:
             _place(each, entry) for entry in content if entry.is_dir() and (each := _partition_of(entry)) is not None
         ]
     except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error.strerror}") from error
+        raise SourceError(f"Cannot read {path}: {error.strerror}") from error
 
 
 def _partition_of(directory: Path) -> TopicPartition | None:

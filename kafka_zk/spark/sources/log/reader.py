@@ -105,8 +105,8 @@ class LogReader(DataSourceReader):
             )
         if max(start, end) > readable_end:
             self._lost(
-                f"The range of offsets {start} to {max(start, end - 1)} of partition {partition} lies behind the end "
-                f"of the log in {each.place.directory}, which is offset {readable_end}."
+                f"The range of offsets {start} to {max(start, end - 1)} of partition {partition} lies beyond the end "
+                f"of the log in {each.place.directory}, offset {readable_end}."
             )
         return max(start, each.log_start_offset), min(end, readable_end)
 
@@ -140,13 +140,13 @@ class LogReader(DataSourceReader):
         if not each.damage:
             return
         if each.is_torn:
-            log.warning("%s. A broker's start would cut it off; it is not read.", each.damage)
+            log.warning("%s. Skipping it, since a broker's start would truncate the log there.", each.damage)
         else:
             self._lost(f"{each.damage}.")
 
     def _lost(self, what: str) -> None:
         if self._settings.fail_on_data_loss:
-            raise DataLossError(f"{what} With failOnDataLoss=false the query goes on with what is there.")
+            raise DataLossError(f"{what} Set failOnDataLoss=false to continue with the records that are left.")
         log.warning("%s", what)
 
 
@@ -161,7 +161,7 @@ def read_segment(piece: SegmentInputPartition, *, include_headers: bool) -> Iter
             break
         batch = each.batch()
         if batch is None:
-            raise SourceError(f"{piece.path} has a batch at byte {each.position} that is too large to be read.")
+            raise SourceError(f"{piece.path} has a batch at byte {each.position} that is too large to read.")
         if aborted is not None and aborted.hides(batch):
             continue
         try:

@@ -54,12 +54,12 @@ def open_log(place: LogPlace) -> Log:
         swaps = files.of_kind(names.LOG, names.SWAP)
         if swaps:
             raise SourceError(
-                f"{place.directory} holds {names.offset_file_name(swaps[0], names.LOG, names.SWAP)}, of a compaction "
-                "that did not end: a broker's start would finish it, without one it cannot be read."
+                f"{place.directory} holds {names.offset_file_name(swaps[0], names.LOG, names.SWAP)}, of an "
+                "unfinished compaction; start the broker once, which completes it."
             )
         return _opened(place, files.segments)
     except OSError as error:
-        raise SourceError(f"{place.directory} cannot be read: {error.strerror}") from error
+        raise SourceError(f"Cannot read {place.directory}: {error.strerror}") from error
 
 
 def _opened(place: LogPlace, on_disk: list[SegmentOnDisk]) -> Log:
@@ -76,7 +76,7 @@ def _opened(place: LogPlace, on_disk: list[SegmentOnDisk]) -> Log:
         end = _end_of(path, each.base_offset, each.size_bytes)
         segments.append(Segment(path, each.base_offset, end.offset, end.position))
         if end.damage:
-            damage = f"{path} is damaged from byte {end.position} on, behind offset {end.offset - 1}: {end.damage}"
+            damage = f"{path} is damaged from byte {end.position} on, after offset {end.offset - 1}: {end.damage}"
             is_torn = not place.stopped_cleanly and (place.recovery_point is not None or not end.goes_on)
             break
     first = segments[0].base_offset if segments else 0
@@ -104,7 +104,7 @@ def _end_of(path: Path, base_offset: int, size_bytes: int) -> _End:
         except CorruptMessage as error:
             damage = str(error)
         if position < size_bytes and not damage:
-            damage = "the last batch is not whole"
+            damage = "the last batch is incomplete"
         if damage and is_zero(descriptor, position, size_bytes):
             return _End(position, offset, "", False)  # Room that was made beforehand.
         goes_on = bool(damage) and next_batch(descriptor, position + 1, size_bytes, offset) is not None
@@ -124,7 +124,7 @@ def batch_at(segment: Segment, position: int) -> Walked:
     with _read(segment) as descriptor:
         for each in _walked(descriptor, segment, position):
             return each
-    raise SourceError(f"{segment.path} is damaged at byte {position}: no whole batch stands there.")
+    raise SourceError(f"{segment.path} is damaged at byte {position}: there is no complete batch.")
 
 
 def headers_of(segment: Segment) -> Iterator[tuple[int, BatchHeader]]:
@@ -139,7 +139,7 @@ def headers_of(segment: Segment) -> Iterator[tuple[int, BatchHeader]]:
                     return
                 raise
             if position + header.size_bytes > segment.size_bytes:
-                raise SourceError(f"{segment.path} is damaged at byte {position}: no whole batch stands there.")
+                raise SourceError(f"{segment.path} is damaged at byte {position}: there is no complete batch.")
             yield position, header
             position += header.size_bytes
 
@@ -154,7 +154,7 @@ def _walked(descriptor: int, segment: Segment, position: int) -> Iterator[Walked
         position = each.position + each.header.size_bytes
         yield each
     if position < segment.size_bytes and not is_zero(descriptor, position, segment.size_bytes):
-        raise SourceError(f"{segment.path} is damaged at byte {position}: no whole batch stands there.")
+        raise SourceError(f"{segment.path} is damaged at byte {position}: there is no complete batch.")
 
 
 @contextmanager
@@ -166,7 +166,7 @@ def _read(segment: Segment) -> Iterator[int]:
     except CorruptMessage as error:
         raise SourceError(f"{segment.path} is damaged: {error}") from error
     except OSError as error:
-        raise SourceError(f"{segment.path} cannot be read: {error.strerror}") from error
+        raise SourceError(f"Cannot read {segment.path}: {error.strerror}") from error
 
 
 def _first_position(descriptor: int, segment: Segment, offset: int) -> int:

@@ -44,7 +44,7 @@ def _is_before(segment: Segment, timestamp: int) -> bool:
     except CorruptMessage:
         return False
     except OSError as error:
-        raise SourceError(f"{segment.path} cannot be read: {error.strerror}") from error
+        raise SourceError(f"Cannot read {segment.path}: {error.strerror}") from error
     return position == segment.size_bytes
 
 

@@ -107,7 +107,7 @@ def test_a_topic_that_was_made_anew_is_not_read_in_the_place_of_the_old_one() ->
     with ScriptedBroker({FETCH: fetch}, versions={**VERSIONS, FETCH: (4, 16)}) as broker:
         broker.handlers[METADATA] = metadata
         seen = []
-        told = "offsets 5 to 14 of partition t-0, as they were planned, are gone"
+        told = "the planned offsets 5 to 14 of partition t-0 are gone"
         with RangeReader({"bootstrap.servers": broker.bootstrap}) as reader:
             found = reader.read(TopicPartition("t", 0), 0, END, UUID(int=8))
             seen.append(next(found).header.base_offset)

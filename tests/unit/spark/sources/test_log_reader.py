@@ -122,14 +122,14 @@ def test_what_is_not_there_is_named(log_dir: Path) -> None:
         tasks(log_dir, subscribe="t,nope")
     with pytest.raises(SourceError, match="There is no t-3 in"):
         tasks(log_dir, assign='{"t":[3]}')
-    with pytest.raises(SourceError, match="cannot be read: No such file"):
+    with pytest.raises(SourceError, match=r"Cannot read .*: No such file"):
         tasks(log_dir / "none")
 
 
 def test_two_copies_of_a_partition_are_not_read_as_one(log_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     other = tmp_path_factory.mktemp("other")
     put_segment(other / "t-0", data(0))
-    with pytest.raises(SourceError, match=r"Partition t-0 lies in .* and in"):
+    with pytest.raises(SourceError, match=r"Partition t-0 is in both .* and"):
         LogReader(log_settings(CaseInsensitiveDict({"path": f"{log_dir},{other}"}))).partitions()
 
 
@@ -142,7 +142,7 @@ def test_offsets_below_the_log_start_are_lost(log_dir: Path) -> None:
 
 
 def test_offsets_behind_the_end_are_an_error(log_dir: Path) -> None:
-    with pytest.raises(DataLossError, match=r"partition t-0 lies behind the end of the log in .* offset 30"):
+    with pytest.raises(DataLossError, match=r"partition t-0 lies beyond the end of the log in .* offset 30"):
         tasks(log_dir, endingOffsets='{"t":{"0":31}}')
 
 
@@ -162,7 +162,7 @@ def flip(path: Path, position: int) -> None:
 def test_damage_with_batches_behind_it_is_no_torn_tail(tmp_path: Path) -> None:
     path = put_segment(tmp_path / "t-0", data(0, 5) + data(5, 5) + data(10, 5))
     flip(path, len(data(0, 5)) + 80)
-    with pytest.raises(DataLossError, match=r"damaged from byte .* behind offset 4: a checksum is wrong"):
+    with pytest.raises(DataLossError, match=r"damaged from byte .* after offset 4: a checksum is wrong"):
         tasks(tmp_path)
     assert offsets(tmp_path, failOnDataLoss="false") == list(range(5))
 
@@ -177,7 +177,7 @@ def test_behind_the_recovery_point_a_start_would_cut_it_off(tmp_path: Path) -> N
 def test_after_a_clean_stop_nothing_may_be_torn(log_dir: Path) -> None:
     path = log_dir / "t-0" / names.offset_file_name(20, names.LOG)
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(DataLossError, match="behind offset 24: the last batch is not whole"):
+    with pytest.raises(DataLossError, match="after offset 24: the last batch is incomplete"):
         tasks(log_dir)
 
 
@@ -189,7 +189,7 @@ def test_damage_in_a_closed_segment_fails_its_task(log_dir: Path) -> None:
 
 def test_a_compaction_that_did_not_end_is_not_read(log_dir: Path) -> None:
     (log_dir / "t-0" / names.offset_file_name(0, names.LOG, names.SWAP)).write_bytes(b"")
-    with pytest.raises(SourceError, match="of a compaction that did not end"):
+    with pytest.raises(SourceError, match="of an unfinished compaction"):
         tasks(log_dir)
 
 

@@ -115,7 +115,7 @@ def test_a_broker_that_knows_no_leaders_yet_is_asked_again(monkeypatch: pytest.M
     cluster.unready_count = 3
     assert plan(cluster) == [("a-0", 2, 10)]
     cluster.unready_count = 10**9
-    with pytest.raises(SourceError, match="Topics could not be described"):
+    with pytest.raises(SourceError, match="Could not describe topics"):
         plan(cluster, **{"kafka.request.timeout.ms": "1"})
 
 
@@ -132,7 +132,7 @@ def test_what_is_not_there_is_named() -> None:
     with pytest.raises(SourceError, match=r"There is no topic b in the cluster \(subscribe a, b\)"):
         plan(cluster, subscribe="a,b")
     cluster.leaderless.add(A0)
-    with pytest.raises(SourceError, match="Offsets of partition a-0 could not be looked up at b:1: "):
+    with pytest.raises(SourceError, match="Could not look up offsets of partition a-0 at b:1: "):
         plan(cluster)
 
 
@@ -140,8 +140,8 @@ def test_what_is_not_there_is_named() -> None:
     ("options", "words"),
     [
         ({"startingOffsets": '{"a":{"0":1}}'}, "Offsets 1 to 1 of partition a-0 are gone: its log starts at offset 2"),
-        ({"endingOffsets": '{"a":{"0":11}}'}, "lies behind the end of its log, which is offset 10"),
-        ({"startingOffsets": '{"a":{"0":12}}'}, "lies behind the end of its log, which is offset 10"),
+        ({"endingOffsets": '{"a":{"0":11}}'}, "lies beyond the end of its log, offset 10"),
+        ({"startingOffsets": '{"a":{"0":12}}'}, "lies beyond the end of its log, offset 10"),
     ],
 )
 def test_offsets_outside_of_a_log_are_an_error_or_left_out(options: dict[str, str], words: str) -> None:
@@ -295,13 +295,13 @@ def test_what_is_gone_is_waited_for_no_longer_than_a_request_and_what_is_not_rea
 def test_what_a_stream_has_lost_is_told() -> None:
     cluster = Cluster({A0: (4, 5)})
     made = stream(cluster)
-    with pytest.raises(DataLossError, match="Partition a-1 is gone; it was read up to offset 7"):
+    with pytest.raises(DataLossError, match="Partition a-1 no longer exists; it was read up to offset 7"):
         made.partitions({"a": {"0": 5, "1": 7}}, {"a": {"0": 5}})
-    with pytest.raises(DataLossError, match="The end of partition a-0 went back from offset 9 to 5"):
+    with pytest.raises(DataLossError, match="The end of partition a-0 moved back from offset 9 to 5"):
         made.partitions({"a": {"0": 9}}, {"a": {"0": 5}})
     with pytest.raises(DataLossError, match="Offsets 1 to 3 of partition a-0 are gone"):
         made.partitions({"a": {"0": 1}}, {"a": {"0": 5}})
-    with pytest.raises(DataLossError, match="behind the end of its log, which is offset 5"):
+    with pytest.raises(DataLossError, match="beyond the end of its log, offset 5"):
         made.partitions({"a": {"0": 4}}, {"a": {"0": 8}})
     forgiving = stream(cluster, failOnDataLoss="false")
     assert pieces(forgiving, {"a": {"0": 1, "1": 7}}, {"a": {"0": 5}}) == [(0, 4, 5)]
@@ -343,11 +343,11 @@ def test_a_stream_knows_its_topics_by_their_ids() -> None:
 @pytest.mark.parametrize("end", [2, 5, 9])
 def test_a_topic_that_was_made_anew_ends_a_stream(end: int) -> None:
     made = stream(made_anew(end))
-    with pytest.raises(DataLossError, match="Topic a was deleted and made anew"):
+    with pytest.raises(DataLossError, match="Topic a was deleted and created again"):
         made.latestOffset(at(5), ReadAllAvailable())
-    with pytest.raises(DataLossError, match="Topic a was deleted and made anew"):
+    with pytest.raises(DataLossError, match="Topic a was deleted and created again"):
         made.partitions(at(5), at(end, NEW))
-    with pytest.raises(DataLossError, match="Topic a was deleted and made anew"):
+    with pytest.raises(DataLossError, match="Topic a was deleted and created again"):
         made.partitions(at(5), at(7))
 
 
@@ -364,7 +364,7 @@ def test_with_data_loss_allowed_the_new_topic_is_read_from_its_start(end: int) -
 
 def test_a_query_that_cannot_hold_two_topics_of_one_name_ends_in_any_case() -> None:
     made = stream(made_anew(9), failOnDataLoss="false", failOnNewTopic="true")
-    with pytest.raises(DataLossError, match="cannot be told apart where this query writes"):
+    with pytest.raises(DataLossError, match="could not tell the offsets of the two apart"):
         made.latestOffset(at(5), ReadAllAvailable())
 
 

@@ -47,13 +47,13 @@ def test_limits_of_triggers_are_a_stream_s() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"kafka__auto__offset__reset": "latest"}, "startingOffsets says where to start"),
-        ({"kafka__key__deserializer": "x"}, "keys come as bytes"),
-        ({"kafka__value__deserializer": "x"}, "values come as bytes"),
-        ({"kafka__enable__auto__commit": "true"}, "keeps its offsets itself"),
+        ({"kafka__auto__offset__reset": "latest"}, "startingOffsets to say where to start"),
+        ({"kafka__key__deserializer": "x"}, "keys are read as bytes"),
+        ({"kafka__value__deserializer": "x"}, "values are read as bytes"),
+        ({"kafka__enable__auto__commit": "true"}, "Spark tracks offsets itself"),
         ({"kafka__interceptor__classes": "x"}, "interceptors may change"),
-        ({"kafka__bootstrap__servers": " "}, "must say where the brokers are"),
-        ({"minPartitions": "0"}, "minPartitions must be a whole number above 0"),
+        ({"kafka__bootstrap__servers": " "}, "bootstrap.servers is required"),
+        ({"minPartitions": "0"}, "minPartitions must be a positive integer"),
         ({"maxRecordsPerPartition": "x"}, "maxRecordsPerPartition must be"),
         ({"failOnDataLoss": "maybe"}, "failOnDataLoss must be true or false"),
     ],
@@ -67,7 +67,7 @@ def test_what_a_query_cannot_have_is_refused(options: dict[str, str], words: str
 
 @pytest.mark.parametrize("name", ["endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"])
 def test_a_stream_has_no_end(name: str) -> None:
-    with pytest.raises(SourceOptionError, match=f"{name} is not for streaming"):
+    with pytest.raises(SourceOptionError, match=f"{name} is not supported in streaming"):
         stream_settings(given(**{name: "latest"}))
 
 
@@ -94,12 +94,12 @@ def test_a_writer_takes_the_columns_that_it_knows() -> None:
 @pytest.mark.parametrize(
     ("options", "schema", "words"),
     [
-        ({}, TEXTS, "The option topic, or a column topic"),
-        ({"topic": "t"}, StructType().add("key", "string"), "no column value"),
+        ({}, TEXTS, "Set the option topic, or add a column topic"),
+        ({"topic": "t"}, StructType().add("key", "string"), "column value is required"),
         ({"topic": "t"}, StructType().add("value", "integer"), "value must be string or binary, not int"),
         ({"topic": "t"}, StructType().add("value", "string").add("partition", "long"), "partition must be int"),
         ({"topic": "t", "kafka__key__serializer": "x"}, TEXTS, "key.serializer is not supported"),
-        ({"topic": "t", "kafka__bootstrap__servers": ""}, TEXTS, "must say where the brokers are"),
+        ({"topic": "t", "kafka__bootstrap__servers": ""}, TEXTS, "bootstrap.servers is required"),
     ],
 )
 def test_a_writer_refuses_what_it_cannot_write(options: dict[str, str], schema: StructType, words: str) -> None:
@@ -139,5 +139,5 @@ def test_a_task_that_is_tried_again_fails_where_it_was_asked_to() -> None:
     assert not write_settings(given(topic="t"), TEXTS, overwrite=False).fail_on_task_retry
     refuse_second_try(None)
     refuse_second_try(Attempt(0))
-    with pytest.raises(SourceError, match="failed and is not tried again"):
+    with pytest.raises(SourceError, match="failed and is not retried"):
         refuse_second_try(Attempt(1))

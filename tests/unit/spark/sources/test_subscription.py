@@ -31,7 +31,7 @@ def test_one_option_says_what_is_read(options: dict[str, str], expected: Subscri
         ({"subscribe": "a", "assign": '{"a":[0]}'}, "Only one of the options"),
         ({"subscribe": " , "}, "names no topics"),
         ({"subscribePattern": ""}, "is empty"),
-        ({"subscribePattern": "("}, "no regular expression"),
+        ({"subscribePattern": "("}, "not a valid regular expression"),
         ({"assign": "{}"}, "names no partitions"),
         ({"assign": "a:1"}, "must be JSON"),
         ({"assign": '{"a":1}'}, "must be JSON"),
