@@ -16,7 +16,7 @@ answers() { docker version --format '{{.Server.Version}}' >/dev/null 2>&1; }
 install_engine() {
   command -v dockerd >/dev/null && return
   if ! command -v apt-get >/dev/null; then
-    echo "docker-engine.sh: dockerd is missing and this is no Debian: please install Docker" >&2
+    echo "docker-engine.sh: dockerd is missing and this is not Debian; please install Docker" >&2
     exit 1
   fi
   echo "docker-engine.sh: install Debian's docker.io"
@@ -27,11 +27,11 @@ install_engine() {
 
 start() {
   if command -v docker >/dev/null && answers; then
-    echo "docker-engine.sh: an engine runs already"
+    echo "docker-engine.sh: an engine is already running"
     return
   fi
   if [ "$(id -u)" != 0 ]; then
-    echo "docker-engine.sh: no container engine answers, and only root can start one" >&2
+    echo "docker-engine.sh: no container engine is running, and only root can start one" >&2
     exit 1
   fi
   install_engine
@@ -56,7 +56,7 @@ start() {
 
 stop() {
   if ! [ -f "$state/pid" ]; then
-    echo "docker-engine.sh: no engine of ours runs"
+    echo "docker-engine.sh: no engine started by this script is running"
     return
   fi
   local engine

@@ -20,7 +20,7 @@ find_python() {
       return
     fi
   done
-  echo "kafka_zk was not found: there is no $home/.venv, and no Python on the PATH has the package." >&2
+  echo "Cannot find kafka_zk: there is no $home/.venv, and no Python on the PATH has the package." >&2
   echo "Run $home/scripts/setup.sh: it installs the package into $home/.venv." >&2
   exit 1
 }

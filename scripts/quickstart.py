@@ -48,9 +48,9 @@ class QuickstartError(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="quickstart.sh", description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--keep", action="store_true", help="keep the data and the logs, and say where they are")
+    parser.add_argument("--keep", action="store_true", help="keep the data and the logs, and print where they are")
     parser.add_argument(
-        "--plot", type=Path, default=PLOT, help="where the picture of the delays goes (default: %(default)s)"
+        "--plot", type=Path, default=PLOT, help="file for the plot of the delays (default: %(default)s)"
     )
     options = parser.parse_args(arguments)
     signals: list[int] = []
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\nquickstart: {error}\nThe logs are in {folder}.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nquickstart: interrupted; everything it started has been ended.", file=sys.stderr)
+        print("\nquickstart: interrupted; all processes it started were stopped.", file=sys.stderr)
         leave(folder, keep=options.keep)
         return 128 + (signals[0] if signals else signal.SIGINT)
     leave(folder, keep=options.keep)
@@ -101,9 +101,9 @@ def run(folder: Path, plot: Path) -> None:
         f"\n  consumed {sum(consumed):>9,} records  {size_mb:7.1f} MB in {consume_s:5.1f} s"
         f"  {len(flights) / consume_s:>9,.0f} records/s  {size_mb / consume_s:6.1f} MB/s"
         f"  (members: {' + '.join(f'{count:,}' for count in consumed)})"
-        "\n  every record came back once, with its key, its value, and in its partition's order."
+        "\n  every record was read back exactly once, with its key and value, in the order of its partition."
         f"\n\n{shown.table}"
-        "\n  the archive in Parquet holds each record once; pandas alone, without Kafka and Spark, has the same delays."
+        "\n  the Parquet archive has each record once; pandas alone, without Kafka and Spark, computes the same delays."
         f"\n  plot: {shown.plot}"
     )
     print(NEXT_STEPS)
@@ -134,7 +134,7 @@ def last_values(bootstrap: str, topic: str) -> dict[bytes, bytes]:
         deadline = time.monotonic() + IDLE_TIMEOUT_S
         while len(ended) < len(partitions):
             if time.monotonic() > deadline:
-                raise QuickstartError(f"{topic} could not be read to its end within {IDLE_TIMEOUT_S} s")
+                raise QuickstartError(f"{topic} was not read to its end within {IDLE_TIMEOUT_S} s")
             for message in consumer.consume(num_messages=2000, timeout=0.5):
                 if message.error() is None:
                     values[message.key()] = message.value()
@@ -215,7 +215,7 @@ def produce(bootstrap: str, flights: Sequence[Flight]) -> tuple[dict[tuple[int, 
         producer.flush()
         seconds = time.monotonic() - started
     if failures:
-        raise QuickstartError(f"{len(failures):,} records were not acknowledged, the first one because: {failures[0]}")
+        raise QuickstartError(f"{len(failures):,} records were not acknowledged; the first error: {failures[0]}")
     if len(places) != len(flights):
         raise QuickstartError(f"{len(flights):,} records were acknowledged at only {len(places):,} different offsets")
     return places, seconds
@@ -264,7 +264,7 @@ def consume(bootstrap: str, flights: Sequence[Flight], places: dict[tuple[int, i
             if messages:
                 last_record_at = now
             elif now - last_record_at > IDLE_TIMEOUT_S and unseen:
-                raise QuickstartError(f"no record for {IDLE_TIMEOUT_S} s with {len(unseen):,} still to come")
+                raise QuickstartError(f"no record for {IDLE_TIMEOUT_S} s, {len(unseen):,} are still missing")
             with lock:
                 times.append(now)
                 for message in messages:
@@ -277,13 +277,13 @@ def consume(bootstrap: str, flights: Sequence[Flight], places: dict[tuple[int, i
             raise QuickstartError(str(message.error()))
         place = message.partition(), message.offset()
         if place not in unseen:
-            raise QuickstartError(f"offset {place[1]} of partition {place[0]} came twice, or was never produced")
+            raise QuickstartError(f"offset {place[1]} of partition {place[0]} was read twice, or never produced")
         unseen.remove(place)
         if positions.get(place[0], -1) >= place[1]:
             raise QuickstartError(f"partition {place[0]} is out of order at offset {place[1]}")
         positions[place[0]] = place[1]
         if (message.key(), message.value()) != flights[places[place]]:
-            raise QuickstartError(f"the record at offset {place[1]} of partition {place[0]} is not the one sent")
+            raise QuickstartError(f"the record at offset {place[1]} of partition {place[0]} differs from the one sent")
 
     members = [threading.Thread(target=member, args=(number,), daemon=True) for number in range(CONSUMERS)]
     for thread in members:
@@ -382,7 +382,7 @@ def wait_until(started: subprocess.Popen[bytes], ready: Callable[[], bool], what
     while not ready():
         if started.poll() is not None or time.monotonic() > deadline:
             ending = "\n".join(output.read_text(errors="replace").splitlines()[-15:])
-            raise QuickstartError(f"{what} did not come up. The end of its output:\n{ending}")
+            raise QuickstartError(f"{what} did not start. The end of its output:\n{ending}")
         time.sleep(0.02)
 
 

@@ -4,7 +4,7 @@
 #
 #   scripts/quickstart.sh [--keep] [--plot FILE]
 #
-# --keep keeps the data and the logs, and says where they are. The picture of the delays goes to FILE
+# --keep keeps the data and the logs, and prints where they are. The plot of the delays goes to FILE
 # (default: data/flight-delays.png).
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"

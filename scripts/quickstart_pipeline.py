@@ -104,7 +104,9 @@ def check_archive(archive: Path, count: int) -> None:
     places = files.to_table(columns=["partition", "offset"]).to_pandas()
     twice = int(places.duplicated().sum())
     if len(places) != count or twice:
-        raise PipelineDiffersError(f"the archive holds {len(places):,} records, {twice:,} of them twice, not {count:,}")
+        raise PipelineDiffersError(
+            f"the archive has {len(places):,} records, {twice:,} of them twice; expected {count:,}"
+        )
 
 
 def delays_by_pandas(flights: pd.DataFrame) -> pd.DataFrame:
@@ -132,11 +134,11 @@ def delays_of_topic(values: dict[bytes, bytes]) -> pd.DataFrame:
 
 def check_delays(found: pd.DataFrame, expected: pd.DataFrame) -> None:
     if list(found.index) != list(expected.index):
-        raise PipelineDiffersError(f"Spark made {len(found):,} windows, pandas {len(expected):,}, or others")
+        raise PipelineDiffersError(f"the windows of Spark ({len(found):,}) and pandas ({len(expected):,}) differ")
     different = (found.to_numpy() != expected.to_numpy()).any(axis=1)
     if different.any():
         where = found.index[different][0]
-        raise PipelineDiffersError(f"{different.sum():,} windows differ, the first one is {where}")
+        raise PipelineDiffersError(f"{different.sum():,} windows differ, first {where}")
 
 
 def table_of(delays: pd.DataFrame) -> str:

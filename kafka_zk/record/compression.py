@@ -83,7 +83,7 @@ def check_record_count(count: int, limit_bytes: int) -> None:
     """Raises TooMuchToDecompress where each record has to become an object: a hundred times what it was as bytes."""
     limit = limit_bytes // RECORD_OBJECT_BYTES
     if count > limit:
-        raise TooMuchToDecompress(f"The batch has {count} records, more than {limit} that can be looked at one by one")
+        raise TooMuchToDecompress(f"The batch has {count} records, more than the limit of {limit}")
 
 
 def codec_for_id(codec_id: int) -> Codec:

@@ -30,7 +30,7 @@ def parsed(text: str) -> Any:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not valid JSON")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse)

@@ -116,7 +116,7 @@ class _Warnings(logging.Handler):
             return
         self._told.add(address)
         how_long = "" if self.tried_for_ms is None else f" for {self.tried_for_ms // 1000} s"
-        print(f"Nothing answers at {address}: is a broker running there? Trying again{how_long}.", file=sys.stderr)
+        print(f"No broker answers at {address}. Is it running? Retrying{how_long}.", file=sys.stderr)
 
 
 def show_warnings(tried_for_ms: int | None = None) -> None:

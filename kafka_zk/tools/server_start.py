@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     if not arguments or arguments[0] in ("--help", "-h", "-help"):
         print(USAGE, file=sys.stderr)
-        print("Also: --port-file FILE writes the first listener's real port there once the broker serves; --version",
+        print("Also: --port-file FILE (write the first listener's port to FILE once the broker is up), --version",
               file=sys.stderr)  # fmt: skip
         return 0 if arguments else 1
     if "--version" in arguments:

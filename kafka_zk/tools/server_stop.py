@@ -20,7 +20,7 @@ from kafka_zk.tools.endings import run_as_program
 
 MODULE = "kafka_zk.tools.server_start"
 PROGRAM = "kafka-server-start"
-USAGE = "USAGE: kafka-server-stop.sh [--node-id=id] (SIGNAL=name chooses another signal than TERM)"
+USAGE = "USAGE: kafka-server-stop.sh [--node-id=id] (set SIGNAL=name to send a signal other than TERM)"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

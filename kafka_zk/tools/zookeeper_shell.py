@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     connect, words = given[0], given[1:]
     if words[:1] == [TLS_OPTION]:
-        print(f"{TLS_OPTION} is not supported yet: this shell speaks plaintext to ZooKeeper only", file=sys.stderr)
+        print(f"{TLS_OPTION} is not supported yet: this shell connects to ZooKeeper in plaintext only", file=sys.stderr)
         return 1
     shell = Shell(connect)
     print(f"Connecting to {connect}", flush=True)

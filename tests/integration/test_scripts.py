@@ -240,7 +240,7 @@ def test_a_sigterm_ends_the_quickstart_with_what_it_runs_and_its_folder(tmp_path
         quickstart.terminate()
         out, err = quickstart.communicate(timeout=60)
     assert quickstart.returncode == 143, err
-    assert err == "\nquickstart: interrupted; everything it started has been ended.\n"
+    assert err == "\nquickstart: interrupted; all processes it started were stopped.\n"
     assert (tmp_path / "told").read_text() == "ended\n"
     assert Path(folder).exists() == keeps
     assert (f"Data and logs are in {folder}." in out) == keeps

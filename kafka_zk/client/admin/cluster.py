@@ -175,7 +175,7 @@ class Cluster:
                 extra={"unreachable": str(error.address)},
             )
         elif isinstance(error, TimeoutException):
-            log.info("[%s] No connection to node %s in time", self.log_prefix, node_id)
+            log.info("[%s] Connection to node %s timed out", self.log_prefix, node_id)
         else:
             log.warning("[%s] Connection to node %s failed: %s", self.log_prefix, node_id, error)
         self._failures[node_id] = self._failures.get(node_id, 0) + 1

@@ -117,7 +117,7 @@ class LeaderQuestions:
 
     def _offsets_request(self, asked: Mapping[TopicPartition, int], version: int) -> ListOffsetsRequest:
         if version < 1:
-            raise UnsupportedVersion("Brokers before 0.10.1 cannot look offsets up by time")
+            raise UnsupportedVersion("Brokers before 0.10.1 cannot look up offsets by time")
         topics: dict[str, list[ListOffsetsPartition]] = {}
         for partition, timestamp in asked.items():
             topics.setdefault(partition.topic, []).append(
@@ -172,7 +172,7 @@ def _take_offsets(
             else:
                 on_failure([partition], error_class_for(each.error_code)())
     if missing:
-        on_failure(sorted(missing), LeaderNotAvailable("The answer does not name the partition"))
+        on_failure(sorted(missing), LeaderNotAvailable("The response does not contain the partition"))
 
 
 def _take_ends(
@@ -193,4 +193,4 @@ def _take_ends(
             else:
                 on_failure([partition], error_class_for(each.error_code)())
     if missing:
-        on_failure(sorted(missing), LeaderNotAvailable("The answer does not name the partition"))
+        on_failure(sorted(missing), LeaderNotAvailable("The response does not contain the partition"))

@@ -74,7 +74,7 @@ def group_settings(config: ClientConfig) -> GroupSettings | None:
     instance_id = config.given("group.instance.id")
     if config.text("group.protocol").lower() != "classic":
         raise ConfigException(
-            "group.protocol=CONSUMER cannot be used: clusters with ZooKeeper know the classic one only"
+            "group.protocol=CONSUMER cannot be used: clusters in ZooKeeper mode only support the classic protocol"
         )
     heartbeat_ms, session_ms = config.integer("heartbeat.interval.ms"), config.integer("session.timeout.ms")
     if heartbeat_ms >= session_ms:

@@ -316,7 +316,7 @@ class NodeConnection:
 
     def _take_answer(self, frame: Buffer, now_ms: int) -> None:
         if not self._in_flight:
-            raise KafkaException("The broker sent an answer to nothing")
+            raise KafkaException("The broker sent a response without a request")
         pending = self._in_flight[0]
         assert pending.response is not None, "a request without an answer is not in flight"
         api_key = key_of(pending.request)

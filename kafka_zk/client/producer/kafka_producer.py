@@ -208,7 +208,7 @@ class KafkaProducer:
         except (TimeoutException, BrokerError) as error:
             return self._refuse(topic, partition, error, callback)
         except TypeError as error:
-            refusal = f"Can't send a key or value that its serializer did not make bytes: {error}"
+            refusal = f"Can't send a key or value that its serializer did not convert to bytes: {error}"
             raise caused_by(SerializationException(refusal), error) from error
 
     def flush(self, timeout_s: float | None = None) -> None:

@@ -89,7 +89,9 @@ def send_batches(
 
 def _outcome(answer: PartitionProduceResponse | None) -> ProduceOutcome:
     if answer is None:
-        return ProduceOutcome(ErrorCode.UNKNOWN_SERVER_ERROR, message="The broker's answer lacks the partition")
+        return ProduceOutcome(
+            ErrorCode.UNKNOWN_SERVER_ERROR, message="The broker's response does not contain the partition"
+        )
     return ProduceOutcome(
         code_of(answer.error_code),
         answer.base_offset,

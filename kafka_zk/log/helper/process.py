@@ -118,7 +118,7 @@ class HelperProcess:
                 # The caller was killed or the helper died: half a call is on the wire.
                 self._discard()
                 raise
-        raise HelperFailed(f"The helper process for {self._name} died twice over the same work")
+        raise HelperFailed(f"The helper process for {self._name} died twice on the same task")
 
     def _ready(self) -> _Running:
         """The process, started if need be. Raises HelperUnavailable."""

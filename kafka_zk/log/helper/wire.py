@@ -92,7 +92,7 @@ def receive(channel: socket.socket, wait_readable: Callable[[], None]) -> object
         size, file_count = _HEAD.unpack(_exactly(channel, _HEAD.size, files, wait_readable))
         data = _exactly(channel, size, files, wait_readable)
         if len(files) != file_count:
-            raise OSError(f"{file_count} files were sent, {len(files)} arrived")
+            raise OSError(f"received {len(files)} of {file_count} files")
         return _Unpickler(io.BytesIO(data), files).load()
     except BaseException:
         # Nobody else knows of these descriptors yet.
@@ -114,6 +114,6 @@ def _exactly(channel: socket.socket, size: int, files: list[int], wait_readable:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 files += array("i", content[: len(content) // 4 * 4])
         if not data:
-            raise EOFError("the other end has closed the channel")
+            raise EOFError("the other end closed the channel")
         received += data
     return received

@@ -65,7 +65,7 @@ def _finding(rows: DataFrame, severity: str, kind: str, path: str, what: str, fi
 
 def _twice(digests: DataFrame, path: str) -> DataFrame:
     again = digests.groupBy(*PLACE).count().where("count > 1")
-    return _finding(again, ERROR, "twice", path, "concat('the record is there ', count, ' times')", "offset", "offset")
+    return _finding(again, ERROR, "twice", path, "concat('the record occurs ', count, ' times')", "offset", "offset")
 
 
 def _holes(digests: DataFrame, path: str) -> DataFrame:
@@ -75,7 +75,7 @@ def _holes(digests: DataFrame, path: str) -> DataFrame:
     order = Window.partitionBy(*BETWEEN).orderBy("offset")
     steps = digests.select(*PLACE).distinct().withColumn("next", F.lead("offset").over(order))
     holes = steps.where("next > offset + 1")
-    what = "concat(next - offset - 1, ' offsets are not there')"
+    what = "concat(next - offset - 1, ' offsets are missing')"
     return _finding(holes, WARNING, "hole", path, what, "offset + 1", "next - 1")
 
 
@@ -96,7 +96,13 @@ def _against(session: SparkSession, settings: Settings, digests: DataFrame, rang
     within = there.join(F.broadcast(ranges), list(BETWEEN)).where("offset BETWEEN first_offset AND last_offset")
     both = within.select(*PLACE, "live_digest").join(digests, list(PLACE), "left")
     missing = _finding(
-        both.where("digest IS NULL"), ERROR, "missing", path, "'the cluster has this record'", "offset", "offset"
+        both.where("digest IS NULL"),
+        ERROR,
+        "missing",
+        path,
+        "'the cluster has this record, the archive does not'",
+        "offset",
+        "offset",
     )
     differs = "'the cluster has another key, value, header or timestamp'"
     return missing.unionByName(

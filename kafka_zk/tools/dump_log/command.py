@@ -38,7 +38,7 @@ from kafka_zk.tools.options import VERSION_TEXT, UsageError, VersionAsked, usage
 
 OK, FAILED, DAMAGED = 0, 1, 2
 KRAFT_SNAPSHOT = ".checkpoint"
-NO_KRAFT = "is of a cluster in KRaft mode. Apache Kafka in ZooKeeper mode, and this project, have none."
+NO_KRAFT = "belongs to KRaft mode, which is not supported."
 
 
 class Dump:

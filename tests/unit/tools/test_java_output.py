@@ -120,8 +120,8 @@ def test_on_a_terminal_it_is_said_once_that_nothing_answers(monkeypatch: pytest.
         unreachable("/127.0.0.1:1")
     unreachable("host/127.0.0.2:1")
     assert terminal.getvalue().splitlines() == [
-        "Nothing answers at 127.0.0.1:1: is a broker running there? Trying again for 60 s.",
-        "Nothing answers at host/127.0.0.2:1: is a broker running there? Trying again for 60 s.",
+        "No broker answers at 127.0.0.1:1. Is it running? Retrying for 60 s.",
+        "No broker answers at host/127.0.0.2:1. Is it running? Retrying for 60 s.",
     ]
 
 
@@ -130,7 +130,7 @@ def test_who_tries_for_ever_says_no_time(monkeypatch: pytest.MonkeyPatch, quiet_
     monkeypatch.setattr(sys, "stderr", terminal)
     show_warnings()
     unreachable("/127.0.0.1:1")
-    assert terminal.getvalue() == "Nothing answers at 127.0.0.1:1: is a broker running there? Trying again.\n"
+    assert terminal.getvalue() == "No broker answers at 127.0.0.1:1. Is it running? Retrying.\n"
 
 
 def test_where_a_program_reads_it_each_line_is_apaches(

@@ -157,4 +157,4 @@ def fetched_offsets(
 
 def _check_static(settings: GroupSettings, version: int, needed: int) -> None:
     if settings.group_instance_id is not None and version < needed:
-        raise UnsupportedVersion("The broker does not know static members (group.instance.id)")
+        raise UnsupportedVersion("The broker does not support static members (group.instance.id)")
