@@ -1,4 +1,4 @@
-"""Time as a parameter: the two clocks of the broker, and the clock of the simulations.
+"""Clocks as parameters: the broker's real clock, and the simulated one of the tests.
 
 Role        Every room takes a `Clock`; none reads the time by itself.
 Invariants  Wall and monotonic times are never compared with each other.

@@ -1,4 +1,4 @@
-"""Whether the modules of the hot path run compiled, and whether what was compiled is what stands in the sources.
+"""Whether the hot-path modules run compiled, and whether they are older than their sources.
 
 Role        Reads file names and times, and the mark below the docstring of what is to be compiled. In an installed
             package nothing can be stale.

@@ -1,4 +1,4 @@
-"""When Python's garbage collector looks for cycles, and at how much: never at all that a large broker holds in one go.
+"""Tunes Python's garbage collector, so that it never scans all objects of a large broker at once.
 
 Role        `begin` once the imports are done, before the broker starts; `freeze` when it has started.
 Invariants  A collection looks at what came since the last one of the middle generation: some 60,000 objects, 5 to 9 ms.

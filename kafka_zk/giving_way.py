@@ -1,4 +1,4 @@
-"""Giving way: whoever works through many things lets everybody else have a turn after each millisecond.
+"""Yields to other greenlets after each millisecond of work on large requests.
 
 Role        Called between the elements of large requests and answers, whoever handles, reads or writes them. Only a
             greenlet that has said so is switched: callbacks in others, simulations and tools never are.

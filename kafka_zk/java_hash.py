@@ -1,4 +1,4 @@
-"""Java's hash codes, and the order in which its hash maps hand out their keys.
+"""Java's hash codes and the iteration order of its hash maps.
 
 Role        Pure. Kafka places groups and fetched partitions by them, its leaders go through members in that order, and
             its tools print in it: whoever must agree with Kafka in one of these asks here.

@@ -1,4 +1,4 @@
-"""Greenlets that live as long as their owner, whatever goes wrong in them.
+"""Keeps long-lived greenlets running whatever error one task raises.
 
 Role        Acts. Every long-lived greenlet of the broker is started here, so that a bug of ours in one request, message
             or task costs that one and not the greenlet that serves all others.

@@ -1,4 +1,4 @@
-"""The values that ZooKeeper holds for this broker, applied while it runs.
+"""Applies the broker configs in ZooKeeper to the running broker.
 
 Role        Acts: the one place that changes the broker's configuration. It becomes the new one as a whole, then
             each part that keeps something of it is told, with what was before and what is now.

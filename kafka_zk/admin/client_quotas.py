@@ -1,4 +1,4 @@
-"""Client quotas described and altered in ZooKeeper, on behalf of clients. Any broker may do it.
+"""Describes and alters client quotas in ZooKeeper on behalf of clients. Any broker may do it.
 
 Role        Acts, through quota_znodes; what is allowed is decided by the keys' types.
 Source      ZkAdminManager.alterClientQuotas, describeClientQuotas; DynamicConfig.Client, .User, .Ip.

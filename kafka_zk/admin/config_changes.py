@@ -1,4 +1,4 @@
-"""Configurations that somebody changed in ZooKeeper reach those who follow them.
+"""Notifies the parts of this broker of configurations that were changed in ZooKeeper.
 
 Role        Acts: follows /config/changes. A notice only says where to look; what counts is read from there.
 Invariants  At start the overrides of every entity are applied once, after the watch is set and before any change that

@@ -1,4 +1,4 @@
-"""What a request to change configurations must look like, and what it makes of the values that stand.
+"""Validates requests to change configurations, and computes the values that result.
 
 Role        Pure: each rule raises the BrokerError that a client sees, with Kafka's words.
 Source      ConfigAdminManager: preprocess, prepareIncrementalConfigs, validateLogLevelConfigs.

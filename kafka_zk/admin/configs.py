@@ -1,4 +1,4 @@
-"""The configuration of a topic or of this broker: what it is, for those who ask, and what it becomes.
+"""The configuration of a topic or of this broker: described and altered.
 
 Role        Acts: reads and writes the overrides in ZooKeeper, and the loggers of this process. What it writes it
             announces; that is how it reaches this broker, too.

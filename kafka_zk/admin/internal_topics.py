@@ -1,4 +1,4 @@
-"""The topics that brokers keep for themselves: how many partitions and replicas, and which configs.
+"""The internal topics: their partitions, replicas and configs.
 
 Role        Pure.
 Source      GroupCoordinatorAdapter.groupMetadataTopicConfigs, TransactionStateManager.transactionStateTopicConfigs,

@@ -1,4 +1,4 @@
-"""Waiting until this broker's metadata cache shows what was asked of ZooKeeper or of the controller.
+"""Waits until this broker's metadata cache shows a change made in ZooKeeper or by the controller.
 
 Role        CreateTopics, CreatePartitions, DeleteTopics and ElectLeaders answer only when a client that asks this
             broker next will see their effect.

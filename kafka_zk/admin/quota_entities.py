@@ -1,4 +1,4 @@
-"""Whom a client quota is for, as clients name it: checked, and which entities a filter lets through.
+"""The entities of client quotas, as clients name them: validated, and matched against filters.
 
 Role        Pure.
 Source      ZkAdminManager: parseAndSanitizeQuotaEntity, describeClientQuotas (wantExact, wantExcluded, matches).

@@ -1,4 +1,4 @@
-"""The configs of users, clients and ips in ZooKeeper, changed one after the other.
+"""Changes the configs of users, clients and ips in ZooKeeper, one after the other.
 
 Role        Acts: writes the config, or removes a znode that is left without one, and tells every broker.
 Invariants  No znode stays that holds nothing and has no children (KAFKA-14285).

@@ -1,4 +1,4 @@
-"""SCRAM credentials of users, described and altered in ZooKeeper on behalf of clients.
+"""Describes and alters users' SCRAM credentials in ZooKeeper on behalf of clients.
 
 Role        Acts, through quota_znodes: credentials stand beside the quotas of their user. First everything is checked,
             and a user of whom one change is wrong gets none of the others.

@@ -1,4 +1,4 @@
-"""Topics made, enlarged and marked for deletion, by writing to ZooKeeper; the controller does the rest.
+"""Creates, enlarges and marks topics for deletion by writing to ZooKeeper; the controller does the rest.
 
 Role        Acts: validates first, then writes the topic's configuration, then the topic itself, so that whoever sees
             the topic finds its configuration. Any broker may do this, controller or not.

@@ -1,1 +1,1 @@
-"""Requests in, responses out: one module an API key, and the dispatcher that they all go through."""
+"""Requests in, responses out: one module per API key, and the dispatcher that serves them all."""

@@ -1,4 +1,4 @@
-"""What an API costs its client, as it stands with the handler: `@api(..., charge=Charge.MUTATIONS)`."""
+"""Which quotas an API counts against, declared with its handler: `@api(..., charge=Charge.MUTATIONS)`."""
 
 from __future__ import annotations
 

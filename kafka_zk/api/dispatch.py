@@ -1,4 +1,4 @@
-"""From a frame to an answer: header, version, body, handler, response; and what happens when one of them fails.
+"""From request frame to response: header, version, body, handler, response, and the errors of each step.
 
 Role        The handler of every connection (network.RequestHandler). Runs in the connection's greenlet.
 Invariants  A request that cannot be understood (unknown key or version, undecodable header or body) ends its connection

@@ -1,4 +1,4 @@
-"""How often each error code stands in a response, for the meters ErrorsPerSec.
+"""Counts the error codes in a response, for the meters ErrorsPerSec.
 
 Role        Pure. Made from the declaration of a response, once per version.
 Invariants  Codes of fields that the version does not have are not counted; NONE is.

@@ -1,4 +1,4 @@
-"""The response to a request that failed as a whole: every element of the request carries the code.
+"""The response to a request that failed as a whole: every element carries the error code.
 
 Role        Pure. Driven by the declarations: fields called error_code and error_message are filled wherever they exist
             in the version at hand, and the Form, which stands with the handler (`@api(..., errors=Form(...))`), says

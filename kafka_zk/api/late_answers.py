@@ -1,4 +1,4 @@
-"""An answer that is made in a greenlet of its own, because who settles what it waits for must not be switched.
+"""Builds large responses in their own greenlet, so that whoever completes the wait is not blocked.
 
 Role        For answers that may be large: of large requests, of the controller, of commits of very many partitions.
 """

@@ -1,4 +1,4 @@
-"""Which handler serves which API: the one list that dispatch, ApiVersions and the docs read.
+"""The registry of APIs and their handlers, which dispatch, ApiVersions and the docs read.
 
 Role        A handler module decorates its function with `@api(REQUEST, RESPONSE, ...)`, where all that is special about
             the API stands: how it fails, what it is charged for, whether it is served in turns.

@@ -1,4 +1,4 @@
-"""What a handler gets besides the request: who asks, and the parts of the broker that can answer.
+"""What a handler can use besides the request: the parts of the broker.
 
 Role        `Services` is filled once by the broker; a RequestContext, made for each request, only refers to it.
 Invariants  A handler reaches every other room through `ctx.services` only, and asks `ctx.may` before it acts.

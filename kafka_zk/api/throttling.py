@@ -1,4 +1,4 @@
-"""What each request counts against the quotas of its client, and how long the client waits (KIP-219).
+"""Counts each request against its client's quotas, and computes the throttle time (KIP-219).
 
 Role        Between dispatch and the quotas; what an API is charged for stands with its handler (`Charge`). There only
             while somebody has a quota: without one a request pays for a look at `services.quotas`.

@@ -1,4 +1,4 @@
-"""Walking a request's topics and partitions once, and turning each failure into that partition's code.
+"""Walks a request's topics and partitions, and turns each failure into that partition's error code.
 
 Role        Handlers give the three things that differ: who may, what to do with one partition, and how one partition's
             answer looks when it failed. Order and duplicates of the request are kept.

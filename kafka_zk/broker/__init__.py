@@ -1,1 +1,1 @@
-"""One broker: its parts put together, the order in which they start and stop."""
+"""One broker: builds its parts, and starts and stops them in order."""

@@ -1,4 +1,4 @@
-"""Which broker of which cluster this is: what the directories say, what the configuration says, and whether they agree.
+"""The broker id and cluster id: whether meta.properties, the configuration and ZooKeeper agree.
 
 Role        Pure. Reading and writing meta.properties, and asking ZooKeeper, are the server's.
 Invariants  A broker never starts on data of another cluster, of another broker (KAFKA-7335), or of KRaft.

@@ -1,4 +1,4 @@
-"""What the broker tells of itself as a whole: its state, its version, its cluster, what it reads and writes.
+"""Gauges of the broker as a whole: state, version, cluster id, disk reads and writes.
 
 Role        Gauges only, asked for when somebody looks.
 Source      KafkaServer's metrics, BrokerState, AppInfoParser, LinuxIoMetricsCollector, MetadataLoaderMetrics.

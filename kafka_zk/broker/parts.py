@@ -1,4 +1,4 @@
-"""The parts of one broker: each built from those before it and started, in Kafka's order.
+"""Builds and starts the parts of one broker, in Kafka's order.
 
 Role        Acts. The only place that knows all rooms; it decides nothing but the order.
 Invariants  A broker is in ZooKeeper only while its data is locked and loaded; it serves only once it is registered.

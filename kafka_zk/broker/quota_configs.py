@@ -1,4 +1,4 @@
-"""The quotas that ZooKeeper holds, given to those who enforce them.
+"""Applies the quotas in ZooKeeper to the quota managers and listeners.
 
 Role        Acts. Clients' quotas go to the quota managers, those of addresses to the listeners.
 Invariants  While no user or client has a quota, requests are served without looking for one: `services.quotas` is None.

@@ -1,4 +1,4 @@
-"""KafkaServer: the life of one broker, from its start to its stop.
+"""KafkaServer: one broker from startup to shutdown.
 
 Role        Acts. What a broker is made of, and in which order, is in parts.py.
 Invariants  Whatever was started is stopped, in reverse order, also when the start fails half way or is interrupted.

@@ -1,4 +1,4 @@
-"""What a running broker is doing, as text for a person: SIGUSR1 writes it to the log.
+"""SIGUSR1: logs what a running broker is doing.
 
 Role        Looks only; changes nothing and does not switch. Answers while requests hang: it asks no other greenlet.
 Invariants  A list that may be long is cut at MAX_LINES with the number of what is left out.

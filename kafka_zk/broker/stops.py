@@ -1,4 +1,4 @@
-"""What was started, so that it is stopped in reverse order.
+"""Stops what was started, in reverse order.
 
 Role        Acts. Whoever starts a part says at once how it is stopped.
 Invariants  Every stop is tried, whatever the ones before it raised. A stop that adds another one has it tried too.

@@ -1,4 +1,4 @@
-"""The configs of the topics whose logs are here.
+"""The configs of the topics that have logs on this broker.
 
 Role        Acts, through ZooKeeper: reads a topic's overrides when its first log is opened, takes over what changes.
 Invariants  What is known of a topic is what ZooKeeper held when its log was opened, and each change since. A topic

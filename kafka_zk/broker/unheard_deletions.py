@@ -1,4 +1,4 @@
-"""Topics that were deleted while nobody could tell this broker: it looks for them itself.
+"""Finds topics that were deleted while this broker could not hear of it.
 
 Role        Acts, in a greenlet of its own, through ZooKeeper. A session that expired while the process lived, or a
             controller that died with its last orders unsent, leaves topics in the metadata that are gone. No

@@ -1,4 +1,4 @@
-"""Compile the codecs that the first clients will need, before they need them.
+"""Compiles the codecs that the first clients will need, ahead of time.
 
 Role        Acts in idle time, in a greenlet of its own. Other codecs are compiled on first use.
 """

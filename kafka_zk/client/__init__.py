@@ -1,4 +1,4 @@
-"""Clients of a cluster, on plain sockets: what programs of your own, the command-line tools and the pipeline use.
+"""Clients of a cluster, on plain sockets: for your programs, the command-line tools and the pipeline.
 
     from kafka_zk.client import AdminClient, KafkaConsumer, KafkaProducer
 

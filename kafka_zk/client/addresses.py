@@ -1,4 +1,4 @@
-"""Bootstrap servers: `host:port` texts checked, names resolved.
+"""Bootstrap servers: parses `host:port` lists and resolves the names.
 
 Role        Acts: asks the resolver.
 Source      ClientUtils.parseAndValidateAddresses, Utils.getHost and getPort.

@@ -1,4 +1,4 @@
-"""What a client counts of itself, under Java's names.
+"""A client's own metrics, under Java's names.
 
 Role        Pure: times are given. Recorded by one thread, read by any.
 Invariants  A name is group, name and tags; asking for a snapshot changes nothing.

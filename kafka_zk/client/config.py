@@ -1,4 +1,4 @@
-"""A client's configuration: properties, or values of Python's, checked against the declared keys.
+"""A client's configuration: properties or Python values, validated against the declared keys.
 
 Role        Pure but for its warnings. One `ClientConfig` a client, whatever its kind.
 Invariants  Nothing that protects data is ignored: a security protocol other than PLAINTEXT stops the client.

@@ -1,4 +1,4 @@
-"""What can go wrong on the client's side, and the names that Java gives to every error.
+"""Client-side errors, and Java's names of all errors.
 
 Role        Pure. An error that came over the wire is a `BrokerError`; what only a client can meet is below.
 Invariants  `java_name` of any error is the class that Apache's clients throw in its place: tools print it, and

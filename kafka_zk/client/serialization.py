@@ -1,4 +1,4 @@
-"""Values to bytes and back, by the names of Java's classes.
+"""Serializers and deserializers, by the names of Java's classes.
 
 Role        Pure but for importing what a configuration names.
 Invariants  None stays None, which is a tombstone on the way in and out.

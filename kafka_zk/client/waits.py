@@ -1,4 +1,4 @@
-"""How long a thread can wait at once.
+"""The longest time that a thread can wait in one call.
 
 Role        Pure.
 """

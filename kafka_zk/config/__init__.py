@@ -1,1 +1,1 @@
-"""Declared configuration: what may be set, what it means when it is not, and who reads it."""
+"""Declared configuration: keys, defaults, validation, and who reads each key."""

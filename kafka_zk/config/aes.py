@@ -1,4 +1,4 @@
-"""AES in CBC mode with PKCS5 padding: what Kafka hides passwords with in ZooKeeper.
+"""AES in CBC mode with PKCS5 padding, with which Kafka encrypts passwords in ZooKeeper.
 
 Role        Pure, and slow (some 20 us a block): made for a handful of short passwords, not for data. The standard
             library has no cipher, and one more dependency would be a high price for it.

@@ -1,4 +1,4 @@
-"""Rules between broker keys, checked at start and after each dynamic change.
+"""Rules that span several broker keys, checked at start and after each dynamic change.
 
 Role        Pure. Called by BrokerConfig only, after every single value was checked.
 Source      KafkaConfig.validateValues.

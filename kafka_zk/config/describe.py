@@ -1,4 +1,4 @@
-"""What DescribeConfigs tells about a broker or a topic: each key's value, where it comes from, and its synonyms.
+"""DescribeConfigs entries of a broker or a topic: each key's value, source and synonyms.
 
 Role        Pure. The API room turns the entries into a response.
 Invariants  A secret, and the value of a key nobody declared, never leaves this module: both are None.

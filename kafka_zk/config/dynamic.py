@@ -1,4 +1,4 @@
-"""Which values a broker may change while it runs, and what of those in ZooKeeper it takes over.
+"""Which broker configs can be changed at run time, and which of those in ZooKeeper are applied.
 
 Role        Pure. What comes through the API is checked and refused whole; what stands in ZooKeeper was perhaps
             written by another hand, so of that the wrong values are left out, with a complaint each.

@@ -1,4 +1,4 @@
-"""Listeners: `NAME://host:port` lists, the map of security protocols, and the rules between the addresses of a list.
+"""Listeners: parses `NAME://host:port` lists and protocol maps, and checks them against each other.
 
 Role        Pure.
 Invariants  Listener names are upper case and unique within a list.

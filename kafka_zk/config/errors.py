@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in Kafka's own words.
+"""Configuration errors, in Kafka's own words.
 
 Role        Pure. The classes below are all that leaves this package.
 Source      ConfigException, Scala's `require` (its text starts with "requirement failed: ").

@@ -1,4 +1,4 @@
-"""Writes the classes that let a type checker see every config attribute: `python -m kafka_zk.config.generate`.
+"""Generates the typed attributes of all configs: `python -m kafka_zk.config.generate`.
 
 Role        Run by a developer after a row changed; a test compares the checked-in files with what this makes.
 """

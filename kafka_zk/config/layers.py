@@ -1,4 +1,4 @@
-"""Where a broker value comes from: the properties file and the two dynamic layers of ZooKeeper, with Kafka's synonyms.
+"""The layers a broker config can come from: properties file, dynamic default, dynamic broker; with Kafka's synonyms.
 
 Role        Pure.
 Invariants  The stronger layer wins as a whole family: a dynamic log.retention.ms hides log.retention.hours of the file.

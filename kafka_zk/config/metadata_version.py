@@ -1,4 +1,4 @@
-"""Versions of the inter-broker protocol, in order, and the short names that users write.
+"""The inter-broker protocol versions in order, and their short names.
 
 Role        Pure.
 Source      MetadataVersion.java: the enum, fromVersionString, fromFeatureLevel, LATEST_PRODUCTION.

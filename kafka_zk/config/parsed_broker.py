@@ -1,4 +1,4 @@
-"""What the rules of a broker's configuration are about: every key as an attribute, and where the values came from."""
+"""A parsed broker configuration: every key as an attribute, and where its value came from."""
 
 from __future__ import annotations
 

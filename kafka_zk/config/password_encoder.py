@@ -1,4 +1,4 @@
-"""Passwords as they stand in /config/brokers/<id>: encrypted with password.encoder.secret.
+"""Encrypts passwords in /config/brokers/<id> with password.encoder.secret.
 
 Role        Pure; chance comes from the caller.
 Invariants  A value names everything that is needed to read it but the secret, so values of other settings can be read.

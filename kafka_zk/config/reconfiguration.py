@@ -1,4 +1,4 @@
-"""May a running broker go from one configuration to another? What its parts say, one after the other.
+"""Which dynamic changes of a broker's configuration are allowed.
 
 Role        Pure. Both configurations are right by themselves; here only the step between them is judged.
 Invariants  A part is asked only when one of its keys has changed.

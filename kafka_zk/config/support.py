@@ -1,4 +1,4 @@
-"""What this broker does not do: keys that stop the start, plug-ins that cannot be loaded, and words of warning.
+"""Configs that this broker does not support: refused, or ignored with a warning.
 
 Role        Pure. The one list of what is refused; a feature that gets built takes its line out here.
 Invariants  Nothing that guards data or access is ever ignored silently: it is refused or it works.

@@ -1,4 +1,4 @@
-"""Rules that one value must keep, each with Kafka's message when it is broken.
+"""Validators of single config values, with Kafka's messages.
 
 Role        Pure. A rule is called with the key's name and the parsed value; it raises ConfigException or returns.
 Invariants  `str(rule)` is what Java prints for it, so that a declared row can be compared with Kafka's.

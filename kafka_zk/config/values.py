@@ -1,4 +1,4 @@
-"""Config types: from the text of a properties file to a value, and back to the text that Java prints.
+"""Config types: parse a value from text, and print it as Java does.
 
 Role        Pure.
 Invariants  `parse(type, text)` accepts and refuses exactly what Java's ConfigDef does, with its messages.

@@ -1,4 +1,4 @@
-"""How a broker becomes controller: the ephemeral /controller and the epoch, written in one step.
+"""Controller election: creates /controller and increments the epoch in one step.
 
 Role        Acts, through the ZooKeeper session.
 Invariants  /controller and the next epoch are written in one multi, or neither. A lost reply is no lost election: the

@@ -1,4 +1,4 @@
-"""The controller's own failures. `ControllerMoved` is the ZooKeeper room's.
+"""The controller's own errors. `ControllerMoved` belongs to the package zk.
 
 Source      StateChangeFailedException; the IllegalStateException of an interrupted request batch.
 """

@@ -1,4 +1,4 @@
-"""The events of the controller's queue, and the state each one puts the controller in (for metrics).
+"""The controller's events, and the controller state of each (for metrics).
 
 Role        Pure, immutable values. Those that somebody waits for are answered through the `Pending` that travels
             with them in the queue, never through the event.

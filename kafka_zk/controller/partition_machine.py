@@ -1,4 +1,4 @@
-"""Moves partitions between states: writes their leadership to ZooKeeper and gathers what brokers must hear of it.
+"""The partition state machine: writes leadership to ZooKeeper and collects requests for brokers.
 
 Role        Acts (ZooKeeper through the fenced store, the channels through the batch). In the controller greenlet.
 Invariants  The context changes only after ZooKeeper accepted the write, and before anything is sent. An illegal move is

@@ -1,4 +1,4 @@
-"""Moves replicas between states: tells brokers to follow, stop or delete, and takes dead replicas out of the ISR.
+"""The replica state machine: tells brokers to follow, stop or delete, and shrinks ISRs.
 
 Role        Acts (ZooKeeper through the fenced store, the channels through the batch). In the controller greenlet.
 Invariants  As the partition machine: context after ZooKeeper, requests after the context, illegal moves skipped.

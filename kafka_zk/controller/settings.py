@@ -1,4 +1,4 @@
-"""What the controller reads from the broker's configuration.
+"""The controller's settings, taken from the broker's configuration.
 
 Role        Pure. A view, so that the controller can be built in tests and simulations without a whole configuration.
 """

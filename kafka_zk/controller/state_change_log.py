@@ -1,4 +1,4 @@
-"""The log lines of state changes, with the prefix that says which controller wrote them.
+"""Writes state-change.log, with a prefix that names the controller.
 
 Source      StateChangeLogger.
 """

@@ -1,4 +1,4 @@
-"""ZooKeeper as one term of office sees it: reads in batches, writes fenced by the controller epoch.
+"""The controller's access to ZooKeeper: batched reads, and writes fenced by the controller epoch.
 
 Role        Acts, through the ZooKeeper session.
 Invariants  Every write is a multi that first checks the version of /controller_epoch, in the session the term began in.

@@ -1,4 +1,4 @@
-"""One term of office: everything that exists only while this broker is the active controller.
+"""One controller epoch: all state that exists only while this broker is the active controller.
 
 Role        Built when an election is won, dropped when the controller resigns: nothing of it can leak into the next.
 Invariants  Only the controller greenlet touches it. Every ZooKeeper write goes through `store`, which is fenced by

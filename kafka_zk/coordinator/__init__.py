@@ -1,1 +1,1 @@
-"""Who keeps groups and producers in order: the group coordinator, and producer ids for idempotence."""
+"""The coordinators: consumer groups, and producer ids."""

@@ -1,1 +1,1 @@
-"""The log: what is on disk, how it grows, how it is read, recovered and removed."""
+"""The log: its files, and how it is appended to, read, recovered and cleaned."""

@@ -1,4 +1,4 @@
-"""Checkpoints: what the checkpoint files of the log directories say, from the logs as they are.
+"""Writes the checkpoint files of the log directories.
 
 Role        Acts. One for all directories of a broker; the files themselves are DataDir's.
 Source      LogManager: checkpointLogRecoveryOffsets, checkpointLogStartOffsets;

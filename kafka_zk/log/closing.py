@@ -1,4 +1,4 @@
-"""How all logs of a directory end: everything on the disk, every file closed.
+"""Closes all logs of a directory: flushes everything, then closes every file.
 
 Role        Acts. Few logs are flushed one by one, many are written out first and then synced by one call.
 Invariants  A recovery point moves to the log end only after a sync.

@@ -1,4 +1,4 @@
-"""Bytes out of one log, and into another that is to become the same.
+"""Copies bytes from one log to another.
 
 Role        Acts, through threads. Used where batches are looked into or copied; fetches send slices, never bytes.
 Source      LocalLog.read; Partition.appendRecordsToFollowerOrFutureReplica.

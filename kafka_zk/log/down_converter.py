@@ -1,4 +1,4 @@
-"""Down-conversion for old fetchers, off the loop: a helper process reads the segment and fills a file in memory.
+"""Down-conversion for old fetchers in a helper process, into a file in memory.
 
 Role        Acts. Answers are slices of that file and leave by sendfile, as those of segments do.
 Invariants  One request at a time; the others wait in order and hold nothing but their slices.

@@ -1,4 +1,4 @@
-"""Errors of the log that have no wire code of their own."""
+"""Errors of the log without a wire code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FutureLogs: copies of logs, made in another directory, that take their place.
+"""FutureLogs: future replicas in other log directories, until they replace the current ones.
 
 Role        Acts. Makes a copy, drops it, and swaps it for the log; who fills it (the replication room) decides when.
 Invariants  A swap ends with a copy that ends where the log ends, with the same epochs and high watermark, or with

@@ -1,4 +1,4 @@
-"""Periodic: the manager's repeated tasks, on the clock.
+"""Periodic: the log manager's scheduled tasks.
 
 Invariants  A task starts again a period after it ended, never twice at once. A directory that failed has been reported
             by then; any other exception is our bug: it is logged, and the task goes on.

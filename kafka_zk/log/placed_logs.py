@@ -1,4 +1,4 @@
-"""PlacedLogs: every log of the broker by its partition, every copy on its way, and the directory that each lies in.
+"""PlacedLogs: every log and future log of the broker, and the log directory of each.
 
 Role        Plain: one table, which the LogManager, the moves and the checkpoints share. Acts on nothing.
 Invariants  A partition has at most one log and one future log, in different directories. `log_count` of a directory

@@ -1,4 +1,4 @@
-"""The threads of the log: for appends, reads, syncs, everything that may take long, one for what needs much memory.
+"""The log's thread pools: appends, reads, syncs, slow work, and one thread for memory-heavy work.
 
 Invariants  A thread runs only calls that release the GIL. fsync never shares a pool with reads or appends.
             `sync_soon` joins requests: a file that is waiting to be synced is synced once.

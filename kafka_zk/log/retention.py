@@ -1,4 +1,4 @@
-"""Retention carried out: which of a log's segments go, and their going.
+"""Applies retention: deletes the segments that are due.
 
 Role        Acts, through the log: takes its turn, and never moves its offsets itself. The decision is in
             segments/retention.py.

@@ -1,4 +1,4 @@
-"""RetiredLogs: partitions that were deleted, until their files are gone.
+"""RetiredLogs: deleted partitions, until their files are gone.
 
 Role        Acts. The rename is what deletes a partition; the rest is tidying up, also after a restart.
 Invariants  From the rename on nobody finds the partition again, and a new one of the same name may be made.

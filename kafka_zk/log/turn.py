@@ -1,4 +1,4 @@
-"""Turn: first come, first served around one log while one of its steps must switch in the middle.
+"""Turn: a fair lock on one log, for steps that switch greenlets in the middle.
 
 Invariants  Steps that do not switch need only look at `is_taken`: between two switches a greenlet is alone.
             `leave` hands the turn to the next in line before anybody who comes later can take it.

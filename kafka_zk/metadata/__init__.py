@@ -1,1 +1,1 @@
-"""The broker's cached picture of the cluster, and its way to the controller."""
+"""The broker's metadata cache, and its channel to the controller."""

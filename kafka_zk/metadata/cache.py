@@ -1,4 +1,4 @@
-"""The broker's metadata cache: the picture of the cluster that the controller last sent.
+"""The broker's metadata cache, fed by the controller's UpdateMetadata.
 
 Role        Pure. Answers every question about the cluster without asking anybody. Fed by UpdateMetadata, also when
             this broker is the controller itself; only deletions that it could not hear of come from elsewhere

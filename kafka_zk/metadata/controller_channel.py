@@ -1,4 +1,4 @@
-"""Requests of this broker to the controller, wherever that is at the moment.
+"""Sends this broker's requests to the current controller.
 
 Role        One greenlet that owns one connection. It finds the controller in the metadata cache, agrees on versions
             with it, sends one request at a time, and starts again elsewhere when the controller has moved.

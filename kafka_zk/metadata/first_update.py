@@ -1,4 +1,4 @@
-"""Waiting for the controller's first word.
+"""Waits for the first UpdateMetadata after a start.
 
 Role        Until it has come this broker knows of no broker, not even of itself. Clients must not be told so:
             librdkafka then parts from all its brokers, and one that waits for a commit meanwhile never comes back.

@@ -1,4 +1,4 @@
-"""Requests to the controller in the form of the version it speaks.
+"""Converts requests to the version that the controller supports.
 
 Role        Pure. Their senders fill the newest form; a controller of an older release (a rolling upgrade) gets its own.
 Source      AlterPartitionRequest.Builder.build: before version 3 the ISR is a list of ids, without the members' epochs.

@@ -1,4 +1,4 @@
-"""What one broker knows of the cluster at one moment: brokers, topics, partitions.
+"""An immutable snapshot of the cluster: brokers, topics, partitions.
 
 Role        Pure data. A snapshot is never changed; `next_snapshot` makes the following one from an UpdateMetadata.
 Invariants  A topic has at least one partition. Topic ids and names map one to one.

@@ -1,4 +1,4 @@
-"""What the broker counts and times, under the names that Kafka's monitoring expects."""
+"""The broker's metrics, under the names that Kafka's monitoring expects."""
 
 from kafka_zk.metrics.registry import MetricsRegistry
 

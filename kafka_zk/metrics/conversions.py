@@ -1,4 +1,4 @@
-"""What conversions between message formats cost the requests of one API.
+"""The cost of message format conversions, per API.
 
 Role        Two histograms with a value for every request, as in Kafka: 0 for those that converted nothing.
 Invariants  The hot path knows nothing of this: whoever converts appends, and the zeros of the others are filled up from

@@ -1,4 +1,4 @@
-"""Histograms and timers: how values are spread, the last five minutes weighing most.
+"""Histograms and timers, weighted towards the last five minutes.
 
 Role        Pure. The hot path only appends to a list; `fold` does the arithmetic once a second.
 Invariants  Memory is bounded: values above 1,023 share a bucket when they differ by less than 0.2 %, and values whose

@@ -1,4 +1,4 @@
-"""The Prometheus end point: GET /metrics on kafka_zk.metrics.port.
+"""The Prometheus endpoint: GET /metrics on kafka_zk.metrics.port.
 
 Role        Acts: a small gevent WSGI server of its own, apart from Kafka's listeners. Off unless the port is set.
 Invariants  At most MAX_CONNECTIONS are open, each for a request that ends within REQUEST_S; later ones wait in the

@@ -1,4 +1,4 @@
-"""The greenlet that folds the metrics once a second, and gathers what piles up faster in between.
+"""The greenlet that folds the metrics once a second.
 
 Role        Acts. Owned by the broker: started before the first request, stopped after the last.
 """

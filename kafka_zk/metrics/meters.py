@@ -1,4 +1,4 @@
-"""Counters and meters: how many, and how many a second.
+"""Counters and meters: totals, and rates per second.
 
 Role        Pure. The hot path only appends to a list; `fold` does the arithmetic once a second.
 Invariants  `count` never goes down. A value is in `pending` or in `count`, never in both.

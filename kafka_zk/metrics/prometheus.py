@@ -1,4 +1,4 @@
-"""Prometheus series: Kafka's MBeans under the names that the JMX exporter's usual rules for Kafka give them.
+"""Prometheus output: Kafka's MBeans under the names of the JMX exporter's usual rules for Kafka.
 
 Role        Reads the registry when scraped. Imported only when the end point is switched on.
 Rule        Names are `kafka_<domain>_<type>_<name>[_<suffix>]`, lower case, other signs as `_`; tags become labels.

@@ -1,4 +1,4 @@
-"""The request names that have metrics from the start: every API of a 3.9 broker with ZooKeeper, and three variants.
+"""The request names that have metrics from the start.
 
 Source  RequestMetrics.java, RequestChannel.Metrics: ApiKeys of the broker listener, FetchConsumer, FetchFollower,
         AddPartitionsToTxnVerification.

@@ -1,4 +1,4 @@
-"""Records, bytes and requests of each topic and of the whole broker.
+"""Records, bytes and requests per topic and for the whole broker.
 
 Role        Pure. A partition keeps the handles of its topic; one append counts for the topic and for the broker.
 Invariants  The broker's meters hold at least the sum of its topics' meters. A topic's meter exists once it counted.

@@ -1,3 +1,3 @@
-"""What an attribute of a metric may be."""
+"""The type of a metric's attribute."""
 
 AttributeValue = int | float | str | bool

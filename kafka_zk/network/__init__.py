@@ -1,1 +1,1 @@
-"""Listeners, connections and client channels: bytes in, frames to a handler, answers out in request order."""
+"""Listeners, connections and client channels: bytes in, frames to a handler, responses out in request order."""

@@ -1,4 +1,4 @@
-"""The answers of one connection, in the order of their requests, and whether the next request may start.
+"""The responses of one connection in request order, and whether the next request may start.
 
 Role        Pure: no socket, no clock, no greenlet. The connection gives it each answer (`take`), asks it for what may
             leave (`collect`, `hand_out`) and says what left (`sent`). `state` tells whether another request may start,

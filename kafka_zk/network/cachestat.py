@@ -1,4 +1,4 @@
-"""cachestat(2): how many pages of a range of a file are in the page cache, counted by the kernel.
+"""cachestat(2): how many pages of a file range are in the page cache.
 
 Role        Acts: one system call, which reads nothing and waits for nothing. Linux has it from 6.5 on.
 Source      cachestat(2); include/uapi/linux/mman.h of Linux 6.5 (struct cachestat_range, struct cachestat).

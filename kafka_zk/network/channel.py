@@ -1,4 +1,4 @@
-"""A client connection to a broker, also to ourselves: requests out, responses matched by their correlation ids.
+"""A connection to a broker: sends requests, matches responses by correlation id.
 
 Role        Used by the controller's channels, the node-to-controller channel and the follower fetchers. Knows nothing
             of retries: when it fails once it is closed, every waiting request fails, and the owner makes a new one.

@@ -1,4 +1,4 @@
-"""One client's connection: one socket, one greenlet, requests in and answers out.
+"""One client's connection: one socket, one greenlet, requests in and responses out.
 
 Role        Acts. Reads frames into a borrowed buffer, gives each to the handler, and sends what its AnswerQueue hands
             out; the queue knows the order of the answers and when the next request may start.

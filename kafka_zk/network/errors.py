@@ -1,4 +1,4 @@
-"""What can go wrong on a connection, in the words of the rooms above.
+"""Network errors, in the terms of the packages above.
 
 Role        The network room translates OSError into these where it happens; nobody above sees a socket error.
 """

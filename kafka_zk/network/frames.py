@@ -1,4 +1,4 @@
-"""Cutting a byte stream into request frames, without a copy for ordinary frames.
+"""Splits a byte stream into request frames, without a copy for ordinary frames.
 
 Role        Pure: never touches a socket. The connection asks for `room()`, receives into it, tells how much came with
             `received()`, and takes complete frames with `next_frame()`.

@@ -1,4 +1,4 @@
-"""Whether bytes of a file are in memory, and how they get there while nobody waits.
+"""Brings file ranges into the page cache in a thread, so that sendfile does not block the loop.
 
 Role        sendfile of bytes that are in the page cache costs no more than handing them to the socket, so the loop may
             do it; of others it waits for the disk. Here a thread waits instead, before the loop sends.

@@ -1,4 +1,4 @@
-"""How one greenlet waits for its socket, for its answers, or for a timer, at the price of one switch.
+"""Lets one greenlet wait for its socket, its responses or a timer at the cost of one switch.
 
 Role        Each connection has one. The readable watcher stays armed from one wait to the next, because arming it anew
             costs a system call; when the socket gets readable while nobody waits for it, the watcher disarms itself.

@@ -1,4 +1,4 @@
-"""What an answer is made of: bytes, and slices of log segments that never become bytes of ours.
+"""The parts of a response: bytes, and slices of log segments.
 
 Role        Pure. The types that encoders make, that wait in an AnswerQueue, and that a Transport sends.
 Source      Send, ByteBufferSend and RecordsSend in Kafka 3.9.

@@ -1,4 +1,4 @@
-"""An answer that comes later.
+"""Pending: a response that comes later.
 
 Role        Returned by a handler that has to wait (acks=all, a long poll, a rebalance, the controller's queue). Whoever
             ends the wait calls `complete` or `fail`, from any greenlet; nothing here switches except `result`.

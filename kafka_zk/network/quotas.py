@@ -1,4 +1,4 @@
-"""How many connections there may be: in all, per listener, per address, and how many new ones per second.
+"""Connection quotas: in all, per listener, per address, and new ones per second.
 
 Role        Pure: counts and answers. The listener asks before it accepts, tells what it accepted and what has ended.
 Invariants  The inter-broker listener, where there is more than one listener, is never kept waiting by max.connections:

@@ -1,4 +1,4 @@
-"""Admission of requests: at most queued.max.requests are being handled or wait for a handler.
+"""Admission of requests: at most queued.max.requests are handled or queued.
 
 Role        Handlers run in the greenlets of their connections, so there is no queue to pass requests through; what
             stays of Kafka's RequestChannel is its bound. A connection takes one place for one turn.

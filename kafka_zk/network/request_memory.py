@@ -1,4 +1,4 @@
-"""queued.max.request.bytes: how much memory requests may take that are read, handled or answered at the same time.
+"""queued.max.request.bytes: bounds the memory of requests that are read, handled or answered.
 
 Role        Acts. Stands between a connection and its frames only where the limit is set: `MeteredReader` pays for each
             frame before more of it is read or it is handed out, `MeteredHandler` gives back once it is handled, and

@@ -1,4 +1,4 @@
-"""Request metrics per API, as Kafka times them: how many, how large, and where the time went.
+"""Request metrics per API: counts, sizes, and the time spent in each phase.
 
 Role        The hot path appends one tuple a request to a list; `fold` does the arithmetic twenty times a second:
             within one second the rows would outgrow the processor's cache.

@@ -1,4 +1,4 @@
-"""All listeners of a broker, and what they share: buffers, admission, connection quotas, the reaper of idle clients.
+"""All listeners of a broker, and what they share: buffers, admission, connection quotas, the idle reaper.
 
 Role        `start` binds every endpoint, so that the real ports are known before the broker registers itself;
             `enable_processing` lets requests in once the rooms above are ready; `stop` ends everything.

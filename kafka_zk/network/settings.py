@@ -1,4 +1,4 @@
-"""The configs that the network room reads, as one value.
+"""The network package's settings, taken from the broker's configuration.
 
 Role        Pure. `SocketServerSettings.of(config)` is the only place here that knows the names of broker configs.
 Source      SocketServerConfigs in Kafka 3.9.

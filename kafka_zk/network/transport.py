@@ -1,4 +1,4 @@
-"""Bytes and file slices onto one socket. The seam between plain connections and TLS.
+"""Sends bytes and file slices on one socket. The seam between plaintext and TLS.
 
 Role        `send(parts)` takes what an encoder made: bytes, and slices of log segments which go from the page cache to
             the socket without passing through Python. A TLS transport reads and encrypts them instead; neither

@@ -1,4 +1,4 @@
-"""What an error comes from, kept where mypyc compiles: 2.4.1 forgets what a raise is `from`."""
+"""Stores an error's cause, which mypyc 2.4.1 drops from `raise ... from`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chooses what codes messages: tables read by the compiled module where it could be built, else compiled Python source.
+"""Chooses the codec: table-driven in the compiled module if it was built, else generated Python source.
 
 Role        Pure. The only place that knows there are two; each name here has the same promises in both.
 """

@@ -1,4 +1,4 @@
-"""Generated source: the notebook that the decoder and encoder compilers write into.
+"""Collects generated source for the decoder and encoder compilers.
 
 Role        Collects indented lines and the objects they mention, then turns them into functions.
 Invariants  Only field names and class names of our own declarations reach the source; values are passed by name.

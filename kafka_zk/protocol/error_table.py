@@ -1,4 +1,4 @@
-"""The rows of Kafka's error codes: code, name, whether clients retry, and the standard text.
+"""Kafka's error codes: code, name, whether clients retry, and the default message.
 
 Role        Data only; `errors.py` makes the enumeration and the exception classes from it.
 Source      Kafka 3.9 org.apache.kafka.common.protocol.Errors. The texts reach users, so they are Kafka's own.

@@ -1,4 +1,4 @@
-"""Kafka's error codes: one table, one exception class a code.
+"""Kafka's error codes, with one exception class per code.
 
 Role        The only list of codes. `ErrorCode`, the classes and their default messages come from `error_table.py`;
             `errors.pyi` (written by `python -m kafka_zk.protocol.stubs`) shows them to type checkers.

@@ -1,4 +1,4 @@
-"""`Message`: one declaration and the codecs compiled from it, version by version, on first use.
+"""`Message`: one declaration and its codecs, compiled per version on first use.
 
 Role        The object that handlers, channels and logs hold: PRODUCE_REQUEST.decode(...), .encode(...).
 Invariants  Compiled functions are kept for the life of the process; a version outside the declared range raises

@@ -1,4 +1,4 @@
-"""The declaration language: what a message consists of, as plain data.
+"""The declaration language of messages.
 
 Role        `messages/` is written in these words; the compiler, the stubs and the tests read them.
 Invariants  A field is on the wire in exactly the versions of `versions`; elsewhere it holds its default.

@@ -1,4 +1,4 @@
-"""Writes the `.pyi` stubs that show type checkers the classes made at run time: `python -m kafka_zk.protocol.stubs`.
+"""Generates the `.pyi` stubs of classes made at run time: `python -m kafka_zk.protocol.stubs`.
 
 Role        For every module of messages/, and for errors.py, a stub beside it. A test fails when one is stale.
 Invariants  The text depends on the declarations only, so that the same tree always gives the same stubs.

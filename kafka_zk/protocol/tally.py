@@ -1,4 +1,4 @@
-"""Counting what stands in some fields of a message: the pure twin of `_codec.pyx`'s Tally."""
+"""Counts values in fields of a message: the pure twin of `_codec.pyx`'s Tally."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small value types that every room shares: topic-partitions, Kafka's base64 uuids, wire buffers.
+"""Small value types that all packages share: topic-partitions, Kafka's base64 uuids, wire buffers.
 
 Role        The Python side of Kafka's primitive types that have no ready-made class.
 Invariants  A uuid field is a `uuid.UUID`; "no id" is `NULL_UUID`, never None.

@@ -1,4 +1,4 @@
-"""What decoded messages are made of: slots classes, one a struct of a declaration.
+"""The classes of decoded messages: slots classes, one per struct of a declaration.
 
 Role        Gives every struct its class: keyword arguments with Kafka's defaults, equality by value, a repr to read.
 Invariants  Every slot is always set. A default list or struct is a new one for each object, never shared.

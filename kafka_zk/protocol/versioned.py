@@ -1,4 +1,4 @@
-"""Payloads behind an i16 version: coordinator records, consumer subscriptions and assignments.
+"""Payloads with an int16 version prefix: coordinator records, consumer subscriptions and assignments.
 
 Source      Kafka 3.9 MessageUtil.toVersionPrefixedBytes, ConsumerProtocol.deserializeVersion.
 """

@@ -1,4 +1,4 @@
-"""What compiled codecs call: variable-length integers, unknown tags, arrays of numbers.
+"""Functions that compiled codecs call: variable-length integers, unknown tags, arrays of numbers.
 
 Role        The few loops that generated code does not write out. Nothing here knows a message.
 Invariants  Reading past the end raises IndexError or struct.error, which the generated decoder turns into

@@ -1,4 +1,4 @@
-"""The payload of a batch that grows record by record: what a producer gathers until it sends.
+"""The payload of a producer batch that grows record by record.
 
 Role        Pure. The twin of `_appender.pyx`, which is as fast as a producer has to be;
             `appending.py` chooses.

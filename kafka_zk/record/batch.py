@@ -1,4 +1,4 @@
-"""The record batch as bytes: where each header field lies, how batches follow one another in a buffer.
+"""The record batch as bytes: the layout of its header, and how to walk batches in a buffer.
 
 Role        Pure. The one module that knows the header layout of magic 2, and what all magics share: offset at 0,
             length at 8, magic at 16.

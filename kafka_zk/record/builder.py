@@ -1,4 +1,4 @@
-"""Building a magic 2 batch from records, with the bytes the Java producer and broker write.
+"""Builds a magic 2 batch from records, byte for byte as the Java producer and broker do.
 
 Role        Pure. Used by producers, by the coordinators, and by the leader when it must rebuild what a client sent.
 Source      Kafka 3.9 MemoryRecordsBuilder, DefaultRecordBatch.writeHeader.

@@ -1,4 +1,4 @@
-"""The codecs of batches: how Kafka frames their payloads, and what it must be able to read.
+"""The compression codecs of batches, with Kafka's framing.
 
 Role        Pure (no clock, no I/O). Each library is imported on first use; both directions release the GIL there.
 Writes      What the Java client writes: gzip one member without name or time; snappy in xerial chunks of 32 KiB;

@@ -1,4 +1,4 @@
-"""Between message formats: produced magic 0 and 1 up to magic 2, and stored batches down for old fetchers.
+"""Converts between message formats: produced magic 0 and 1 up, stored batches down for old fetchers.
 
 Role        Pure. Converting much data belongs in a pool or a helper process.
 Source      Kafka 3.9 LogValidator.convertAndAssignOffsetsNonCompressed and validateMessagesAndAssignOffsetsCompressed,

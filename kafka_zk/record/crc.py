@@ -1,4 +1,4 @@
-"""CRC-32C as Kafka's batches and snapshots carry it.
+"""CRC-32C, as in Kafka's batches and snapshots.
 
 Role        Takes the extension module out of the package crc32c and leaves the package itself alone: that asks for its
             own version when it is imported, and the machinery for it (importlib.metadata, email, zipfile) would be a

@@ -1,4 +1,4 @@
-"""Compaction's inner loops: the key table and what of a payload stays; the pure twin of `_filter.pyx`.
+"""The inner loops of compaction: offset map and record filter; the pure twin of `_filter.pyx`.
 
 Role        Pure. Both twins have the same functions, answers and errors; tests hold them together. A table is read by
             the twin that filled it: they hash differently.

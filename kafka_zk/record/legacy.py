@@ -1,4 +1,4 @@
-"""Message sets of magic 0 and 1: reading and writing them.
+"""Reads and writes message sets of magic 0 and 1.
 
 Role        Pure. The one module of this format's payload; the header part is in batch.py.
 Layout      offset 8 | size 4 | crc-32 4 (of what follows) | magic 1 | attributes 1 | timestamp 8 (magic 1 only) |

@@ -1,4 +1,4 @@
-"""What the ways of validating a produced batch share: the rules, the answer, and the checks of any magic.
+"""What the validators of produced batches share: rules, result, and checks of any magic.
 
 Role        Pure.
 Source      Kafka 3.9 LogValidator's constructor and ValidationResult; UnifiedLog.append.

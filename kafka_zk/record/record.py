@@ -1,4 +1,4 @@
-"""From a batch to its records.
+"""Decodes the records of a batch.
 
 Role        Pure. Decompresses, so large batches belong in a pool.
 Source      Kafka 3.9 DefaultRecordBatch.iterator, AbstractLegacyRecordBatch.DeepRecordsIterator.

@@ -1,4 +1,4 @@
-"""What a topic asks of single records, and the errors that name the records at fault.
+"""Checks single records against a topic's rules, and reports the records at fault.
 
 Role        Pure. `RecordChecks.allows` answers for a whole batch from its bounds; only when it does not, `errors_of`
             looks at each record.

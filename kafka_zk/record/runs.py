@@ -1,4 +1,4 @@
-"""Runs of batches that follow one another: what the indexes of a segment and its producers take from them.
+"""Runs of consecutive batches: what a segment's indexes and producer state take from them.
 
 Role        Pure. This is the twin of `_runs.pyx`, which is a hundred times quicker; without that a recovery looks at
             each batch by itself.

@@ -1,4 +1,4 @@
-"""Who stamps the records of a batch.
+"""The timestamp type of a batch.
 
 Role        Pure.
 Source      Kafka 3.9 org.apache.kafka.common.record.TimestampType; topic config message.timestamp.type.

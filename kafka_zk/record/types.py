@@ -1,4 +1,4 @@
-"""A record as people see it, and the buffers that batches are read from.
+"""A record as a value, and the buffers that batches are read from.
 
 Role        Pure; what the walkers need from the rest of the room.
 """

@@ -1,4 +1,4 @@
-"""What a leader checks in a produced batch before it gets offsets, and what it rewrites.
+"""Validates a produced batch on the leader, and rewrites what the leader must change.
 
 Role        Pure: every check that needs no state of the log, and the clock only as an argument. Safe to run in a pool.
             Called by the log for each append as leader, which then assigns the offsets.

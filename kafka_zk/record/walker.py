@@ -1,4 +1,4 @@
-"""Walking the records of a magic 2 batch: the pure twin of `_walker.pyx`.
+"""Walks the records of a magic 2 batch: the pure twin of `_walker.pyx`.
 
 Role        Pure. Both twins have the same functions, answers and errors; hypothesis holds them together.
 Layout      varint length | attributes 1 | varlong timestamp delta | varint offset delta | varint key size, key |

@@ -1,1 +1,1 @@
-"""The replicas on this broker: leading, following, and the requests that wait for them."""
+"""The replicas on this broker: leading, following, and requests that wait for them."""

@@ -1,4 +1,4 @@
-"""What the controller orders: lead, follow, stop.
+"""Applies the controller's LeaderAndIsr, StopReplica and UpdateMetadata requests.
 
 Role        Carries out LeaderAndIsr, StopReplica and UpdateMetadata on hosted partitions, fetchers and logs.
 Invariants  One order at a time (`_orders`): each may block on the disk, none sees another half done.

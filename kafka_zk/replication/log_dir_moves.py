@@ -1,4 +1,4 @@
-"""LogDirMoves: replicas that go from one log directory of this broker to another while they are in service.
+"""LogDirMoves: moves replicas between log directories of this broker while they are in service.
 
 Role        Acts: a greenlet copies each, some at a time, up to the end of its log, and has the copy take its place.
 Invariants  The copy has the log's batches as they are, and never more than the log: where the log was cut, so is the

@@ -1,4 +1,4 @@
-"""ReplicaManager: the replicas of this broker behind one door.
+"""ReplicaManager: the facade of the package replication.
 
 Role        Builds the parts of the room (hosted partitions, purgatories, append, fetch, leadership, ISR changes,
             fetchers), owns their timers, and is what the other rooms know of it.

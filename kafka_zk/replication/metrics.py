@@ -1,4 +1,4 @@
-"""What monitoring sees of the replicas.
+"""Metrics of the replicas.
 
 Role        Registers the gauges once; each counts when somebody looks.
             What there is of each partition, thousands of times, is a table that is made when somebody looks.

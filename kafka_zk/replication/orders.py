@@ -1,4 +1,4 @@
-"""The controller's orders as they come: their forms on the wire, and going through many of them.
+"""The controller's requests as orders per partition.
 
 Role        Pure, but for giving way to others between orders.
 Source      Kafka 3.9 LeaderAndIsrRequest.partitionStates, StopReplicaRequest.partitionStates.

@@ -1,4 +1,4 @@
-"""Where requests wait for something to happen on a key: a partition, a group, a topic.
+"""Purgatory: delayed operations that wait for a key: a partition, a group, a topic.
 
 Role        Pure. Keeps delayed operations, asks them again when told that a key changed, ends them at their deadline.
 Invariants  Each operation completes exactly once, by an event or by its deadline, and is then in no list any more.

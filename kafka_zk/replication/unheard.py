@@ -1,4 +1,4 @@
-"""What an UpdateMetadata tells of hosted partitions that no order told.
+"""Changes to hosted partitions that only an UpdateMetadata reveals.
 
 Role        Pure. `Leadership` acts on it.
 Invariants  Only what is newer counts: a larger leader epoch, or another topic id (a controller tells of a topic's next

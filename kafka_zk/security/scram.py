@@ -1,4 +1,4 @@
-"""SCRAM credentials as ZooKeeper keeps them: salt, stored key, server key and iterations of one mechanism.
+"""SCRAM credentials: salt, stored key, server key and iterations of one mechanism.
 
 Role        Pure.
 Source      ScramFormatter.generateCredential, ScramCredentialUtils, ScramMechanism; RFC 5802.

@@ -1,4 +1,4 @@
-"""A whole number as people write it in an option or a setting.
+"""Parses an integer in an option or a setting.
 
 Role        Pure.
 """

@@ -1,4 +1,4 @@
-"""Command-line options as Apache's argparse4j programs read them, and what they say when they refuse.
+"""Command-line options as Apache's argparse4j programs parse them, and their error messages.
 
 Role        Pure. A tool declares its options and has its help as a data file; the usage is the file's first paragraph.
 Invariants  `--opt value` and `--opt=value` mean the same, unambiguous beginnings of names are accepted, the last of

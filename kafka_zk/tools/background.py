@@ -1,4 +1,4 @@
-"""-daemon: go on in the background, as a process of its own that outlives the terminal; and where servers log.
+"""-daemon: runs a server in the background, independent of the terminal.
 
 Role        Acts. Both servers' tools take -daemon themselves: an installed package has no shell scripts.
 Source      kafka-run-class.sh: LOG_DIR, nohup, output in $LOG_DIR/kafkaServer.out.

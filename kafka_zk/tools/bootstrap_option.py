@@ -1,4 +1,4 @@
-"""--bootstrap-server, where a tool looks at it before its client does.
+"""--bootstrap-server, where a tool validates it before its client does.
 
 Role        Pure.
 Source      ToolsUtils.validateBootstrapServer (tools), ToolsUtils.validatePortOrDie (core).

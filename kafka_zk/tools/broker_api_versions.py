@@ -1,4 +1,4 @@
-"""kafka-broker-api-versions.sh: which versions of which requests each broker knows.
+"""kafka-broker-api-versions.sh: which request versions each broker supports.
 
 Source      kafka.admin.BrokerApiVersionsCommand, NodeApiVersions.toString.
 """

@@ -1,4 +1,4 @@
-"""kafka-cluster.sh: the id of a cluster; and brokers taken off its list, which only other clusters than ours can do.
+"""kafka-cluster.sh: the id of a cluster; unregistering brokers is for KRaft clusters only.
 
 Source      org.apache.kafka.tools.ClusterTool.
 """

@@ -1,4 +1,4 @@
-"""kafka-e2e-latency.sh: how long one record takes from its producer to its reader, again and again.
+"""kafka-e2e-latency.sh: measures the time from producer to consumer, record by record.
 
 Source      org.apache.kafka.tools.EndToEndLatency.
 """

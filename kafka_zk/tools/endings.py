@@ -1,4 +1,4 @@
-"""How a run of a tool ends: what is told of it, on which stream, and the exit code.
+"""How a tool ends: its error message, the stream for it, and the exit code.
 
 Role        Printing for all tools. What a tool does raises; here is told what it raised.
 """

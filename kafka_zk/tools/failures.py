@@ -1,4 +1,4 @@
-"""What a tool may fail with, and tells: in Java's words, or in one sentence of its own.
+"""Errors of the tools: in Java's words, or in one sentence.
 
 Role        Pure.
 """

@@ -1,4 +1,4 @@
-"""kafka-features.sh: the features of a cluster, shown and changed. A cluster in ZooKeeper mode has none, and says so.
+"""kafka-features.sh: describes and changes the features of a cluster; one in ZooKeeper mode has none.
 
 Source      org.apache.kafka.tools.FeatureCommand.
 """

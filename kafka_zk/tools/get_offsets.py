@@ -1,4 +1,4 @@
-"""kafka-get-offsets.sh: offsets of partitions by time or place, one `topic:partition:offset` a line.
+"""kafka-get-offsets.sh: offsets of partitions by time, one `topic:partition:offset` per line.
 
 Source      org.apache.kafka.tools.GetOffsetShell, TopicPartitionFilter.
 """

@@ -1,4 +1,4 @@
-"""Numbers and times as Java prints them by a format.
+"""Formats numbers and times as Java does.
 
 Role        Pure but for the local time zone.
 Source      java.util.Formatter (%f, %d), java.text.SimpleDateFormat.

@@ -1,4 +1,4 @@
-"""JSON of an operator's file as Apache's tools read it, and what they say of values they did not expect.
+"""Parses an operator's JSON file as Apache's tools do, with their error messages.
 
 Role        Pure.
 Invariants  What stands behind the first value is not looked at. A number with a point is no integer.

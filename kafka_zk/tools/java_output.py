@@ -1,4 +1,4 @@
-"""What Java prints without being asked: exceptions with their causes, log lines, hash maps in their own order.
+"""Java's default output: exceptions with causes, log lines, hash maps in their iteration order.
 
 Role        Printing for all tools. Scripts compare these texts, so they are Apache's; only
             the stack frames are left out.

@@ -1,4 +1,4 @@
-"""Points in time and spans of it on a command line, as Java reads them.
+"""Parses points in time and durations as Java does.
 
 Role        Pure.
 Source      org.apache.kafka.common.utils.Utils.getDateTime, java.text.SimpleDateFormat (not lenient),

@@ -1,4 +1,4 @@
-"""Words of a command line as Java reads them: numbers, lists, regular expressions.
+"""Parses numbers, lists and regular expressions as Java does.
 
 Role        Pure.
 Source      Short.parseShort, Integer.parseInt, Long.parseLong, Double.parseDouble, String.split,

@@ -1,4 +1,4 @@
-"""A tool that works until it is told to stop: signals, what is done at the end, exit codes.
+"""Runs a tool until it ends or is told to stop: signals, cleanup, exit codes.
 
 Role        Acts. The tool's work runs in a thread of its own, as it may block anywhere; the main thread only waits for
             the end of the work or a signal, and then has the ending done by a third thread.

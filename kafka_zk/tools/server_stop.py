@@ -1,4 +1,4 @@
-"""kafka-server-stop.sh [--node-id=N]: ask the brokers of this machine to stop, as SIGTERM or $SIGNAL does.
+"""kafka-server-stop.sh [--node-id=N]: stops this machine's brokers with SIGTERM or $SIGNAL.
 
 Role        Acts on processes of this user only: those that run kafka-server-start, out of a checkout or a package.
 Source      kafka-server-stop.sh; --node-id is KIP-979. Its --process-role names KRaft roles, which no broker here has.

@@ -1,4 +1,4 @@
-"""Programs of several commands, as argparse4j reads them: options of the program, a command, options of the command.
+"""Programs with subcommands, as argparse4j parses them.
 
 Role        Pure but for what it prints.
 Invariants  A command's name may be cut short as long as it is the only one that begins so. What the program requires is

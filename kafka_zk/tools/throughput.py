@@ -1,4 +1,4 @@
-"""--throughput: no more than so many records a second.
+"""--throughput: limits records per second.
 
 Role        `Throttle` decides when to wait; `wait` sleeps.
 Source      org.apache.kafka.server.util.ThroughputThrottler.

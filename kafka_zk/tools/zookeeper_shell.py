@@ -1,4 +1,4 @@
-"""zookeeper-shell.sh host:port[/path] [-zk-tls-config-file FILE] [command args]: look into ZooKeeper and change it.
+"""zookeeper-shell.sh host:port[/path] [-zk-tls-config-file FILE] [command args]: reads and changes znodes.
 
 One command from the arguments, or one a line from the standard input. Commands, texts and exit codes are those of
 ZooKeeper's own shell; a terminal gets a prompt besides. The commands are in shell/commands.py.

@@ -1,4 +1,4 @@
-"""zookeeper-server-stop.sh: end the ZooKeeper servers that zookeeper-server-start.sh has started.
+"""zookeeper-server-stop.sh: stops the ZooKeeper servers started by zookeeper-server-start.sh.
 
 Sends $SIGNAL (default TERM) to the processes remembered in LOG_DIR, after a look whether they still are what they were.
 Differs from Kafka: Apache's script ends every process of this machine whose command line names QuorumPeerMain.

@@ -1,1 +1,1 @@
-"""The cluster's ZooKeeper: session, znodes, watches, and the operations that several rooms share."""
+"""The cluster's ZooKeeper: session, znodes, watches, and operations that several packages share."""

@@ -1,4 +1,4 @@
-"""The cluster's common ground in ZooKeeper: top-level paths, cluster id, features, reports to the controller.
+"""Shared znodes of the cluster: top-level paths, cluster id, features, notifications to the controller.
 
 Role        Acts, through the session. What several rooms need and no room owns; brokers are in registration.py, topics
             in topics.py, configs in entity_configs.py.

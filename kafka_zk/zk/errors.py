@@ -1,4 +1,4 @@
-"""What ZooKeeper operations can fail with.
+"""Errors of ZooKeeper operations.
 
 Role        Pure. The only exceptions that leave the zk room. A connection loss is none of them: it is retried until
             it ends.

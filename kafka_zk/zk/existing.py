@@ -1,4 +1,4 @@
-"""Of many znodes, those that exist: the pipelined read that topics, brokers, configs and the controller share.
+"""Reads those of many znodes that exist, pipelined.
 
 Role        Acts, through the session.
 """

@@ -1,4 +1,4 @@
-"""Between our operations and kazoo's: requests, results, errors.
+"""Translates requests, results and errors between our operations and kazoo's.
 
 Role        The only module besides session.py that knows kazoo's types; sends nothing by itself.
 Source      kazoo 2.11 (pinned): client, protocol.serialization, exceptions.

@@ -1,4 +1,4 @@
-"""kazoo on the gevent loop: how its clients are made, and a session closed from outside.
+"""Runs kazoo on the gevent loop, and closes a session from outside.
 
 Role        Acts. The only place that chooses kazoo's handler and its way of trying again.
 Source      kafka.zookeeper.ZooKeeperClient (it reconnects for ever); kazoo 2.11 handlers.gevent.

@@ -1,4 +1,4 @@
-"""kazoo's connection, with many requests in one write and many responses in one read, to servers that answer.
+"""kazoo's connection with pipelining: many requests per write, many responses per read.
 
 Role        Acts. kazoo sends and reads one message at a time, each with its own look at the socket: a controller that
             takes office with thousands of partitions spends most of its time there. And it keeps a server that says

@@ -1,4 +1,4 @@
-"""What ZooKeeper takes in one request, and how large ours are.
+"""ZooKeeper's request size limit (jute.maxbuffer), and the size of our requests.
 
 Role        Pure. A larger request makes the server close the connection without a word, whatever else is on its way.
 Source      NIOServerCnxn.readLength, BinaryInputArchive.maxBuffer: jute.maxbuffer, 0xfffff if nobody has set it. The

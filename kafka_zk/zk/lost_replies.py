@@ -1,4 +1,4 @@
-"""A write whose reply went with its connection: was it applied?
+"""Whether a write whose reply was lost with the connection was applied.
 
 Role        Pure. `sending.py` reads the znodes again and asks here, before it sends the write a second time.
 Invariants  What counts as applied was written by this very request: with our data and the version that it would have

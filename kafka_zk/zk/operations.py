@@ -1,4 +1,4 @@
-"""The parts of a ZooKeeper multi, and what ZooKeeper says of a znode.
+"""The operations of a ZooKeeper multi, and a znode's stat.
 
 Role        Pure values.
 Source      org.apache.zookeeper.Op, org.apache.zookeeper.data.Stat, ZooDefs.Ids.

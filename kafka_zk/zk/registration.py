@@ -1,4 +1,4 @@
-"""Who is in the cluster: /brokers/ids, read and written; generated broker ids.
+"""Broker registration: /brokers/ids, and generated broker ids.
 
 Role        Acts, through the session. Called at start-up and after the loss of a session.
 Invariants  A registration is one multi, so its znode has version 1 and czxid == mzxid; the czxid is the broker epoch.

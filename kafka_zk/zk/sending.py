@@ -1,4 +1,4 @@
-"""Requests on their way to ZooKeeper: pipelined, and sent again when a connection was lost under them.
+"""Sends requests to ZooKeeper: pipelined, and again after a lost connection.
 
 Role        Acts, through kazoo. Owned by one `ZkClient`.
 Invariants  A connection loss is never reported. A read is sent again, also one that was answered over an earlier

@@ -1,4 +1,4 @@
-"""Follows a directory of numbered notices (config, ACL and token changes), handles each once, purges the old ones.
+"""Follows a directory of sequential notifications, handles each once, purges old ones.
 
 Role        Acts: one greenlet a listener. `handle` gets each notice's data, in order of the numbers.
 Invariants  A notice is handled by every listener that lives when it is written; after a restart all that are still

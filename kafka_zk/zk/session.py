@@ -1,4 +1,4 @@
-"""The broker's ZooKeeper session: operations that outlive connections, and generations that end with sessions.
+"""The broker's ZooKeeper session: operations that survive reconnects, and generations that end with sessions.
 
 Role        Acts, through kazoo on the gevent loop. One client a broker; every access to ZooKeeper goes through it.
 Invariants  A connection loss is never reported: sending.py finds out what became of the operation, and sends it again

@@ -1,4 +1,4 @@
-"""What follows from connections and sessions that come and go.
+"""Handles the loss and return of connections and sessions.
 
 Role        Acts. Owned by one `ZkClient`: follows kazoo's states, counts generations, and runs the hooks.
 Invariants  `generation` grows as soon as the loss of the session is known, before anything else runs.

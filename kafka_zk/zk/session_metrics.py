@@ -1,4 +1,4 @@
-"""The metrics of a ZooKeeper session: its state, how often it came and went, how long requests took.
+"""Metrics of a ZooKeeper session: state, state changes, request latency.
 
 Role        Joins a `ZkClient` and a registry; called before the client starts, so that the first connection counts.
 Source      kafka.zookeeper.ZooKeeperClient and KafkaZkClient: SessionExpireListener, ZooKeeperClientMetrics.

@@ -1,4 +1,4 @@
-"""Which of very many names a znode has as children: asked of each a few times, of all at once after that.
+"""Checks which of very many names are children of a znode: single reads for a few, one listing for many.
 
 Role        For requests of clients that may name anything: each name that is not there would cost a read.
 """

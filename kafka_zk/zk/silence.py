@@ -1,4 +1,4 @@
-"""How long a ZooKeeper has said nothing, and when its connection is given up.
+"""Detects a ZooKeeper that stopped responding, so that its connection is closed.
 
 Role        Pure: times are given. One of these belongs to one connection.
 Invariants  A ZooKeeper that is asked something every sixth of the session and says nothing for 7/12 of it is given up

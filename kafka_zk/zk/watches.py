@@ -1,4 +1,4 @@
-"""Which znodes are watched, by whom, and what was last seen of them.
+"""Which znodes are watched, by whom, and their last seen state.
 
 Role        Pure. Plain data behind `ZkClient.watch`: who is to be told, and which watches a new connection must set
             again. Owned by the session.

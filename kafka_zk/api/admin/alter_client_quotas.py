@@ -1,4 +1,4 @@
-"""AlterClientQuotas (key 49, v0-1): set and take away quotas of users, client ids and ips.
+"""AlterClientQuotas (key 49, v0-1): set and remove quotas of users, client ids and ips.
 
 Source      KafkaApis.handleAlterClientQuotasRequest, AlterClientQuotasRequest.entries.
 """

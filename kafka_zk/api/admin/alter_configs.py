@@ -1,4 +1,4 @@
-"""AlterConfigs (key 33, v0-2): replace all that is set on topics and brokers.
+"""AlterConfigs (key 33, v0-2): replace all overrides of topics and brokers.
 
 Source      KafkaApis.handleAlterConfigsRequest; KIP-133, KIP-226.
 """

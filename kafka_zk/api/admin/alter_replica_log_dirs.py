@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs (key 34, v0-2): move replicas of this broker into other log directories.
+"""AlterReplicaLogDirs (key 34, v0-2): move replicas of this broker to other log directories.
 
 The answer comes when the moves have begun; DescribeLogDirs tells how far they are.
 Source      KafkaApis.handleAlterReplicaLogDirsRequest, ReplicaManager.alterReplicaLogDirs; KIP-113.

@@ -1,4 +1,4 @@
-"""The walk that AlterConfigs and IncrementalAlterConfigs share: all resources looked at, then those left written.
+"""What AlterConfigs and IncrementalAlterConfigs share: check all resources, then write the valid ones.
 
 Role        What a broker can tell by itself (loggers, its own values, requests that are malformed) comes first for all
             resources; topics and brokers are authorized and written after that.

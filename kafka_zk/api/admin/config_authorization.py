@@ -1,4 +1,4 @@
-"""Whose right it takes to see or alter a resource's configs.
+"""Which operation a client must be authorized for to read or alter a resource's configs.
 
 Source      ConfigHelper, KafkaApis.authorizeAlterConfigs: topics have their own, everything else is the cluster's.
 """

@@ -1,4 +1,4 @@
-"""CreatePartitions (key 37, v0-3): let topics grow, and answer once this broker knows all leaders.
+"""CreatePartitions (key 37, v0-3): add partitions, and respond once this broker knows all leaders.
 
 Source      KafkaApis.handleCreatePartitionsRequest, ZkAdminManager.createPartitions.
 """

@@ -1,4 +1,4 @@
-"""CreateTopics (key 19, v0-7): make topics, and answer once this broker knows a leader for each of their partitions.
+"""CreateTopics (key 19, v0-7): create topics, and respond once this broker knows all leaders.
 
 v1 validate only and messages · v4 default counts (-1) · v5 counts and configs in the answer · v7 topic ids
 Source      KafkaApis.handleCreateTopicsRequest, ZkAdminManager.createTopics.

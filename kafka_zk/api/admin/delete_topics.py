@@ -1,4 +1,4 @@
-"""DeleteTopics (key 20, v0-6): mark topics for deletion, and answer once this broker no longer knows them.
+"""DeleteTopics (key 20, v0-6): mark topics for deletion, and respond once this broker no longer knows them.
 
 v5 messages · v6 by id
 Source      KafkaApis.handleDeleteTopicsRequest, ZkAdminManager.deleteTopics.

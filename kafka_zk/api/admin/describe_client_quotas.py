@@ -1,4 +1,4 @@
-"""DescribeClientQuotas (key 48, v0-1): the quotas of users, client ids and ips that a filter lets through.
+"""DescribeClientQuotas (key 48, v0-1): the quotas of users, client ids and ips that match a filter.
 
 Source      KafkaApis.handleDescribeClientQuotasRequest, DescribeClientQuotasRequest.filter.
 """

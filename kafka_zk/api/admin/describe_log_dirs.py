@@ -1,4 +1,4 @@
-"""DescribeLogDirs (key 35, v0-4): the log directories of this broker, what is in them and what room they have left.
+"""DescribeLogDirs (key 35, v0-4): this broker's log directories, their replicas and free space.
 
 v4 bytes of the file system (KIP-827) · v3 a code of the whole request
 Source      KafkaApis.handleDescribeLogDirsRequest, ReplicaManager.describeLogDirs, getLogEndOffsetLag.

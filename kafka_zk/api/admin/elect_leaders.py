@@ -1,4 +1,4 @@
-"""ElectLeaders (key 43, v0-2): give partitions back to their preferred leader, or elect one at the price of records.
+"""ElectLeaders (key 43, v0-2): elect preferred leaders, or unclean ones at the risk of losing records.
 
 Answered once this broker's metadata shows the new leaders. v1 unclean elections · v0 preferred ones only
 Source      KafkaApis.handleElectLeaders, ReplicaManager.electLeaders, DelayedElectLeader; KIP-183, KIP-460.

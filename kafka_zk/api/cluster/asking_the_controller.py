@@ -1,4 +1,4 @@
-"""What the handlers share whose answer comes out of the controller's queue.
+"""Shared by the handlers whose response comes from the controller's event queue.
 
 Source      the callbacks of KafkaController.
 """

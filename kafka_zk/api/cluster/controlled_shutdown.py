@@ -1,4 +1,4 @@
-"""ControlledShutdown (key 7, v0-3): a broker that is about to stop asks the controller to take its leaderships.
+"""ControlledShutdown (key 7, v0-3): a stopping broker asks the controller to move its leaderships.
 
 Source      KafkaApis.handleControlledShutdownRequest; KIP-380 (the broker epoch, v2).
 """

@@ -1,4 +1,4 @@
-"""What the controller's three requests have in common: who may send them, and to which life of this broker.
+"""Shared checks of the controller's three requests: who may send them, and for which broker epoch.
 
 Role        Called first by LeaderAndIsr, StopReplica and UpdateMetadata.
 Source      Kafka 3.9 KafkaApis.isBrokerEpochStale; KIP-380 (rule 4).

@@ -1,4 +1,4 @@
-"""UpdateMetadata (key 6, v0-8): the controller's picture of the cluster, for this broker's metadata cache.
+"""UpdateMetadata (key 6, v0-8): updates this broker's metadata cache from the controller.
 
 Source      Kafka 3.9 KafkaApis.handleUpdateMetadataRequest.
 """

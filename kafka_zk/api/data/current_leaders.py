@@ -1,4 +1,4 @@
-"""Telling a client that asked the wrong broker who leads (KIP-951).
+"""Returns the current leader to a client that asked the wrong broker (KIP-951).
 
 Role        Collects, for one response, the leaders of the partitions that were refused, and where they are reached.
 Source      Kafka 3.9 KafkaApis.getCurrentLeader; Produce v10+, Fetch v16+.

@@ -1,4 +1,4 @@
-"""DeleteRecords (key 21, v0-2): move log start offsets forward, and wait until every live replica has.
+"""DeleteRecords (key 21, v0-2): advance log start offsets, and wait until every live replica has followed.
 
 Source      Kafka 3.9 KafkaApis.handleDeleteRecordsRequest, ReplicaManager.deleteRecords.
 """

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch (key 23, v0-4): where a leader epoch ends, so that a reader can see that it must truncate.
+"""OffsetForLeaderEpoch (key 23, v0-4): the end offset of a leader epoch, to detect truncation.
 
 Source      Kafka 3.9 KafkaApis.handleOffsetForLeaderEpochRequest, ReplicaManager.lastOffsetForLeaderEpoch.
 """

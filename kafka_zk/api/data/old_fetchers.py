@@ -1,4 +1,4 @@
-"""Records for fetchers of old versions: down-conversion, and what they must not get.
+"""Fetch for old versions: down-conversion, and records that they cannot be sent.
 
 Role        Up to version 3 of Fetch a client reads message sets of magic 1, up to version 1 of magic 0; up to version
             9 it does not know zstd.

@@ -1,4 +1,4 @@
-"""What a Produce request may carry for one partition.
+"""Validates what a Produce request may carry for one partition.
 
 Role        The checks of the request; the log checks the batch itself, and converts old message sets up.
 Invariants  From version 3 on, what leaves here is exactly one batch of magic 2.

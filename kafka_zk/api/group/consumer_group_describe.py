@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe (key 69, v0): listed, and refused for each group: they all are of the classic protocol.
+"""ConsumerGroupDescribe (key 69, v0): listed, but refused for every group: all are classic groups.
 
 Source      KafkaApis.handleConsumerGroupDescribe (its branch without the new coordinator).
 """

@@ -1,4 +1,4 @@
-"""DeleteGroups (key 42, v0-2): forget groups without members, and their offsets.
+"""DeleteGroups (key 42, v0-2): delete groups without members, and their offsets.
 
 Source      KafkaApis.handleDeleteGroupsRequest.
 """

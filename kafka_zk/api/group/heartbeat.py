@@ -1,4 +1,4 @@
-"""Heartbeat (key 12, v0-4): the member is alive; is its generation still the current one?
+"""Heartbeat (key 12, v0-4): keeps a member alive, and tells it whether its generation is current.
 
 Source      KafkaApis.handleHeartbeatRequest.
 """

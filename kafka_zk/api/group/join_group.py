@@ -1,4 +1,4 @@
-"""JoinGroup (key 11, v0-9): become, or stay, a member of a group.
+"""JoinGroup (key 11, v0-9): join a group, or rejoin it.
 
 v1 rebalance timeout · v4 member id required (KIP-394) · v5 static members (KIP-345) · v8 reason · v9 skip assignment
 Source      KafkaApis.handleJoinGroupRequest, JoinGroupRequest, JoinGroupResponse.

@@ -1,4 +1,4 @@
-"""LeaveGroup (key 13, v0-5): members go, or an operator removes static ones.
+"""LeaveGroup (key 13, v0-5): members leave, or an operator removes static ones.
 
 v3 several members, each with a code of its own · v5 reason
 Source      KafkaApis.handleLeaveGroupRequest, LeaveGroupRequest.members, LeaveGroupResponse.

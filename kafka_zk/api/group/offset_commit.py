@@ -1,4 +1,4 @@
-"""OffsetCommit (key 8, v0-9): remember how far a group has read.
+"""OffsetCommit (key 8, v0-9): store committed offsets of a group.
 
 v0 into ZooKeeper · v1 own timestamp · v2-4 own retention · v6 leader epoch · v7 static members
 Source      KafkaApis.handleOffsetCommitRequest, GroupCoordinatorAdapter.commitOffsets.

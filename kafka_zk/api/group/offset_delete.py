@@ -1,4 +1,4 @@
-"""OffsetDelete (key 47, v0): remove offsets of a group that nobody reads on from.
+"""OffsetDelete (key 47, v0): delete committed offsets of topics that a group no longer reads.
 
 Source      KafkaApis.handleOffsetDeleteRequest, OffsetDeleteResponse.Builder.merge; KIP-496.
 """

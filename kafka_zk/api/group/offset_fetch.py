@@ -1,4 +1,4 @@
-"""OffsetFetch (key 9, v0-9): from where a group goes on reading.
+"""OffsetFetch (key 9, v0-9): the committed offsets of a group.
 
 v0 from ZooKeeper · v2 all partitions of a group, and a code for the whole · v5 leader epoch · v7 only stable offsets
 v8 several groups

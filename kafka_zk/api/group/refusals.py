@@ -1,4 +1,4 @@
-"""The lines of an answer about partitions, in Kafka's order: first what the API layer refuses, then what was done.
+"""Orders a response's partitions as Kafka does: those refused by the API layer first, then the others.
 
 Invariants  Each line of the request that is refused has one in the answer, doubles too. What goes on to the coordinator
             is a map: a partition that is named twice is done, and answered, once; the last line counts.

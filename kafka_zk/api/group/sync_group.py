@@ -1,4 +1,4 @@
-"""SyncGroup (key 14, v0-5): bring the assignment (the leader) and fetch one's own (everyone).
+"""SyncGroup (key 14, v0-5): the leader submits the assignment, every member receives its own.
 
 v3 static members · v5 protocol type and name, which must then be there
 Source      KafkaApis.handleSyncGroupRequest.

@@ -1,4 +1,4 @@
-"""Log files that roll: by the calendar (log4j's DailyRollingFileAppender) or by size (RollingFileAppender).
+"""Rolling log files: by date (log4j's DailyRollingFileAppender) or by size (RollingFileAppender).
 
 Role        Acts, on the drain thread only.
 Invariants  A line is never divided between two files. A file that cannot be rolled keeps growing.

@@ -1,4 +1,4 @@
-"""How a log line looks: log4j's conversion patterns.
+"""The format of a log line: log4j's conversion patterns.
 
 Role        Pure but for the local time zone.
 Source      org.apache.log4j.PatternLayout; Kafka's pattern is `[%d] %p %m (%c)%n`.

@@ -1,4 +1,4 @@
-"""The way of a log line out of the broker: a bounded queue, drained by a thread of its own.
+"""Log lines on their way out: a bounded queue, drained by its own thread.
 
 Role        Acts. The loop formats and puts; only the thread writes. A destination that blocks (a terminal on hold, a
             full pipe, a hung disk) costs lines, never the loop's time.

@@ -1,4 +1,4 @@
-"""The broker's log: which lines go where, read from a log4j 1 properties file.
+"""Sets up logging from a log4j 1 properties file.
 
 Role        Acts. `start_logging` is called once, before anything is logged; rooms use the standard library's
             `logging.getLogger` with Kafka's names: kafka.server.KafkaServer, kafka.controller.KafkaController,

@@ -1,1 +1,1 @@
-"""This broker as a member of the cluster: how it comes, how it stays known, how it leaves."""
+"""This broker as a member of the cluster: registration, session and controlled shutdown."""

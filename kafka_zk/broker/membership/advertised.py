@@ -1,4 +1,4 @@
-"""What a broker says of itself in ZooKeeper: its addresses as others reach them.
+"""The addresses that a broker advertises in ZooKeeper.
 
 Role        Pure, but for asking the machine's own name where an address leaves the host out.
 Source      KafkaServer.createBrokerInfo, EndPoint; InetAddress.getLocalHost.getCanonicalHostName.

@@ -1,4 +1,4 @@
-"""Leaving the cluster in order: the controller moves the leaders away before this broker goes.
+"""Controlled shutdown: the controller moves leaders away before this broker stops.
 
 Role        Acts through the channel to the controller. Never prevents the shutdown: after its attempts it gives up.
 Source      KafkaServer.controlledShutdown; KAFKA-9189 (bounded even when nobody answers).

@@ -1,4 +1,4 @@
-"""The helper process that ends the ZooKeeper session of a broker that was killed.
+"""The helper process that closes the ZooKeeper session of a killed broker.
 
 Role        A program of its own with nothing but a little of the standard library, so that it stays small: it reads
             sessions from its standard input until the pipe ends, which the kernel does when the broker is dead, and

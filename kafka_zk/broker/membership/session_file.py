@@ -1,4 +1,4 @@
-"""The ZooKeeper session of this broker, kept where its successor finds it.
+"""Saves this broker's ZooKeeper session, so that the next start can close it after a kill.
 
 Role        Acts on one small file in the first log directory. A broker that was killed leaves its session behind, and
             with it /brokers/ids/N until the session times out; the next start on the same directory, which holds the

@@ -1,4 +1,4 @@
-"""Has somebody end the ZooKeeper session when this broker is killed: the cluster goes on at once, not after a time-out.
+"""Closes the ZooKeeper session at once when this broker is killed, instead of after the timeout.
 
 Role        The broker's side of a pipe to a helper process (session_end.py), which is told each new session.
 Invariants  The broker does not depend on the helper; without it a killed broker's session times out, as with Apache's.

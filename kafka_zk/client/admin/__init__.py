@@ -1,1 +1,1 @@
-"""Administration over the wire: one method a call, synchronous."""
+"""Administration over the wire: one synchronous method per call."""

@@ -1,4 +1,4 @@
-"""AdminClient: topics, configs, reassignments and the cluster itself, asked and changed over the wire.
+"""AdminClient: describes and changes topics, configs, groups and the cluster over the wire.
 
 Role        Acts, through `Calls`. Each method is one call, over after default.api.timeout.ms at the latest.
 Invariants  What changes topics goes to the controller, what changes a broker's own configuration to that broker.

@@ -1,4 +1,4 @@
-"""What the admin client is given and answers: plain values.
+"""Plain values that the admin client takes and returns.
 
 Role        Pure.
 Source      org.apache.kafka.clients.admin: TopicListing, TopicDescription, TopicPartitionInfo, ConfigEntry, NewTopic,

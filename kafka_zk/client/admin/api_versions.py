@@ -1,4 +1,4 @@
-"""Which versions of which requests each broker knows, asked over the wire.
+"""Which request versions each broker supports.
 
 Role        Acts, through `Calls`. Nothing is tried twice: who asks wants to see what is there now.
 Source      kafka.admin.BrokerApiVersionsCommand.AdminClient (findAllBrokers, getNodeApiVersions).

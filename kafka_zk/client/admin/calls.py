@@ -1,4 +1,4 @@
-"""One call of a client: tried again, at another broker if need be, until its time is over.
+"""One call of an admin client: retried, on another broker if needed, until its deadline.
 
 Role        Acts, through `Cluster`. The policy of repeating is here and nowhere else.
 Invariants  Only failures that may pass are tried again: no connection, a lost one, a controller that moved. Other codes

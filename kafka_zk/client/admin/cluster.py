@@ -1,4 +1,4 @@
-"""The cluster as one client reaches it: bootstrap servers first, then nodes by id, one connection each.
+"""A client's connections to a cluster: bootstrap servers first, then one connection per node.
 
 Role        Acts. Synchronous and used from one thread. Finds the controller, follows it when it moves.
 Invariants  A node is named by the id in the metadata; bootstrap servers have the ids -1, -2 ...

@@ -1,4 +1,4 @@
-"""Who belongs to a cluster, asked over the wire.
+"""Describes a cluster over the wire.
 
 Role        Acts, through `Calls`.
 Source      KafkaAdminClient.describeCluster, AdminMetadataManager.updateFailed.

@@ -1,4 +1,4 @@
-"""Configurations of topics and brokers, asked and changed over the wire.
+"""Describes and alters configurations of topics and brokers over the wire.
 
 Role        Acts, through `Calls`. What only one broker knows goes to that broker, everything else to any.
 Source      KafkaAdminClient.describeConfigs, alterConfigs, incrementalAlterConfigs.

@@ -1,4 +1,4 @@
-"""One socket to one broker: requests out, answers in, versions agreed at the start.
+"""One socket to one broker: negotiates versions, sends requests, reads responses.
 
 Role        Acts. Synchronous: one request at a time, its answer is waited for. A connection that failed once is closed
             for good; its owner opens another.

@@ -1,4 +1,4 @@
-"""Groups asked of their coordinators, which are looked up before, again and again until the time is over.
+"""Sends requests about groups to their coordinators, looking these up until the deadline.
 
 Role        Acts, through `Calls`. Who asks something of groups says how one coordinator is asked about some of them.
 Invariants  Coordinators of several groups are looked up in one request where the broker can (FindCoordinator v4).

@@ -1,4 +1,4 @@
-"""Features of a cluster and their levels, asked and changed over the wire.
+"""Describes and updates features of a cluster over the wire.
 
 Role        Acts, through `Calls`. Brokers in ZooKeeper mode have no features; of other clusters all are told.
 Source      KafkaAdminClient.describeFeatures, updateFeatures; FeatureUpdate; KIP-584, KIP-778.

@@ -1,4 +1,4 @@
-"""Committed offsets of groups, read, written and deleted from outside of them, each time at the coordinator.
+"""Lists, alters and deletes committed offsets of groups, through their coordinators.
 
 Role        Acts, through `Calls`.
 Invariants  A commit goes without member and generation: the coordinator takes it only while the group has no members.

@@ -1,4 +1,4 @@
-"""What calls about consumer groups are given and answer: plain values.
+"""Plain values that calls about consumer groups take and return.
 
 Role        Pure.
 Source      org.apache.kafka.clients.admin: ConsumerGroupListing, ConsumerGroupDescription, MemberDescription;

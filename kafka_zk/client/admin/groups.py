@@ -1,4 +1,4 @@
-"""Consumer groups: listed, described, deleted, and their members put out.
+"""Lists, describes and deletes consumer groups, and removes their members.
 
 Role        Acts, through `Calls`. Lists are asked of every broker, the rest of each group's coordinator.
 Invariants  What is about several groups answers for each of them, with a value or with its error.

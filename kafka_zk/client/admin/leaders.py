@@ -1,4 +1,4 @@
-"""Partitions asked of their leaders, which are looked up before, again and again until the time is over.
+"""Sends requests about partitions to their leaders, looking these up until the deadline.
 
 Role        Acts, through `Calls`. Who asks something of partitions says how one leader is asked about some of them.
 Invariants  A partition that fails does not keep the answers of the others away.

@@ -1,4 +1,4 @@
-"""Log directories of brokers, asked over the wire.
+"""Describes brokers' log directories over the wire.
 
 Role        Acts, through `Calls`. Each broker tells of its own directories.
 Source      KafkaAdminClient.describeLogDirs; LogDirDescription, ReplicaInfo.

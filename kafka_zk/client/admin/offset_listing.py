@@ -1,4 +1,4 @@
-"""Offsets of partitions by time or by place, each asked of its leader.
+"""Lists offsets of partitions by time or position, through their leaders.
 
 Role        Acts, through `Calls`.
 Invariants  A partition that fails does not keep the answers of the others away.

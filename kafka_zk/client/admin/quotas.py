@@ -1,4 +1,4 @@
-"""Client quotas, asked and changed over the wire.
+"""Describes and alters client quotas over the wire.
 
 Role        Acts, through `Calls`.
 Source      KafkaAdminClient.describeClientQuotas, alterClientQuotas; ClientQuotaEntity, ClientQuotaFilterComponent.

@@ -1,4 +1,4 @@
-"""Reassignments of partitions that are under way, asked over the wire.
+"""Lists ongoing partition reassignments over the wire.
 
 Role        Acts, through `Calls`.
 Source      KafkaAdminClient.listPartitionReassignments.

@@ -1,4 +1,4 @@
-"""Records deleted from the front of partitions, each time at the leader.
+"""Deletes records of partitions before given offsets, through their leaders.
 
 Role        Acts, through `Calls`.
 Source      KafkaAdminClient.deleteRecords, DeleteRecordsHandler.

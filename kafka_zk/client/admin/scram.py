@@ -1,4 +1,4 @@
-"""SCRAM credentials of users, asked and changed over the wire.
+"""Describes and alters users' SCRAM credentials over the wire.
 
 Role        Acts, through `Calls`. A password never leaves this process: what is sent is its salted hash.
 Source      KafkaAdminClient.describeUserScramCredentials, alterUserScramCredentials; ScramFormatter; RFC 5802, KIP-554.

@@ -1,4 +1,4 @@
-"""Topics made, enlarged and deleted over the wire, by the controller.
+"""Creates, enlarges and deletes topics over the wire, through the controller.
 
 Role        Acts, through `Calls`. The first topic of an answer that failed is raised.
 Source      KafkaAdminClient.createTopics, deleteTopics, createPartitions.

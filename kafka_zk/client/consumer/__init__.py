@@ -1,1 +1,1 @@
-"""The consumer: records of topics, alone or in a group."""
+"""The consumer: reads records of topics, alone or in a group."""

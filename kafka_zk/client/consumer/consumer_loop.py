@@ -1,4 +1,4 @@
-"""What goes on inside every call of a consumer that waits: the network, the group, positions and fetches move on.
+"""Drives the network, the group, positions and fetches inside every blocking consumer call.
 
 Role        Acts; in the program's thread. `wakeup` may come from any other, or from a signal handler.
 Invariants  The group is kept up only inside `poll`; other calls deliver answers but begin no rebalance.

@@ -1,4 +1,4 @@
-"""Which of the twins decodes records: the compiled one where it was built."""
+"""Chooses the record decoder: the compiled twin if it was built."""
 
 from __future__ import annotations
 

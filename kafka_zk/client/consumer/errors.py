@@ -1,4 +1,4 @@
-"""What can go wrong in a consumer beside what brokers say.
+"""Errors that only a consumer can meet, besides those of brokers.
 
 Role        Pure.
 Source      org.apache.kafka.clients.consumer, org.apache.kafka.common.errors.

@@ -1,4 +1,4 @@
-"""Fetch requests and answers as messages, over all their versions.
+"""Builds Fetch requests and reads Fetch responses, over all versions.
 
 Role        Pure.
 Source      FetchRequest.Builder, FetchResponse.

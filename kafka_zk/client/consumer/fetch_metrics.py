@@ -1,4 +1,4 @@
-"""What fetching costs and brings, under Java's names.
+"""Fetch metrics, under Java's names.
 
 Role        Pure but for the clock. Folded when asked for: on the way of records are a few additions a batch.
 Source      FetchMetricsRegistry, FetchMetricsManager.

@@ -1,4 +1,4 @@
-"""The client's half of a fetch session: what a fetch must name, and what the broker remembers.
+"""The client's half of a fetch session: what a request must name, and what the broker remembers.
 
 Role        Pure. One a broker.
 Invariants  An incremental request names only what changed since the last one that was answered.

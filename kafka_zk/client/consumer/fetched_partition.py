@@ -1,4 +1,4 @@
-"""What a fetch brought of one partition, on its way to the program: batches in, records out.
+"""Fetched data of one partition: batches in, records out.
 
 Role        Pure. Decodes one batch at a time, so that what is held beside the answer's bytes is one batch's records.
 Invariants  Records come in the order of their offsets, none below the offset that was fetched, none twice.

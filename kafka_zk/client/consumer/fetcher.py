@@ -1,4 +1,4 @@
-"""Fetches records ahead of the program, one request a broker at a time, and hands them out poll by poll.
+"""Prefetches records, one request per broker at a time, and returns them poll by poll.
 
 Role        Acts, through the NetworkClient. Called by the thread that polls.
 Invariants  A partition is asked for while at most one answer of it waits, so that there is always something to decode

@@ -1,4 +1,4 @@
-"""What consumers ask the leaders of partitions: offsets by time, and where leader epochs end.
+"""Asks partition leaders for offsets by time and for the ends of leader epochs.
 
 Role        Acts, through the NetworkClient: sends, and calls back with one outcome for every partition.
 Invariants  Every partition asked about gets an answer or an error, whatever happens on the way.

@@ -1,4 +1,4 @@
-"""What a program may hear of: rebalances, and records and commits as they pass.
+"""Calls the program's rebalance listener and interceptors.
 
 Role        Calls what the program gave; of interceptors, whatever they raise is logged and changes nothing.
 Source      ConsumerRebalanceListener, ConsumerInterceptor, ConsumerInterceptors.

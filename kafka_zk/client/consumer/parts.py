@@ -1,4 +1,4 @@
-"""The parts of a consumer, made from its configuration and put together.
+"""Builds the parts of a consumer from its configuration.
 
 Role        Acts: makes sockets, threads none yet.
 Source      ClassicKafkaConsumer's constructor, ConsumerUtils.

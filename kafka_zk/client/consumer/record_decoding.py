@@ -1,4 +1,4 @@
-"""From the payload of a magic 2 batch to records that name their partition: the pure twin of `_record_decoding`.
+"""Decodes a magic 2 batch into consumer records: the pure twin of `_record_decoding`.
 
 Role        Pure. One call a batch; `decoding.py` chooses which twin runs.
 """

@@ -1,4 +1,4 @@
-"""What a consumer hands out: records, and the offsets it commits and looks up.
+"""Plain values that a consumer returns: records and offsets.
 
 Role        Pure.
 Source      ConsumerRecord, ConsumerRecords, OffsetAndMetadata, OffsetAndTimestamp.

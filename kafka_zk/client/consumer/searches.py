@@ -1,4 +1,4 @@
-"""Questions that a program waits for: offsets by time, and topics.
+"""Blocking look-ups for a program: offsets by time, and topic metadata.
 
 Role        Acts; in the program's thread. Each blocks until everything is answered or its time is over.
 Source      OffsetFetcher.fetchOffsetsByTimes, TopicMetadataFetcher.

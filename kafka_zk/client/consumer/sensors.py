@@ -1,4 +1,4 @@
-"""Averages, extremes and rates over the last windows, and totals, as Java's clients compute them.
+"""Averages, extremes, rates and totals over recent windows, as Java's clients compute them.
 
 Role        Pure but for the clock. The statistics are those of `kafka_zk.metrics`, the names those of all clients.
 Source      org.apache.kafka.common.metrics: Sensor, SampledStat, Rate, MetricConfig.

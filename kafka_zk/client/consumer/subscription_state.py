@@ -1,4 +1,4 @@
-"""What a consumer reads: topics, pattern or partitions; and of every partition where it stands.
+"""What a consumer reads: topics, a pattern or partitions, and the position of each partition.
 
 Role        Pure. Owned by the thread that calls the consumer.
 Invariants  Topics, a pattern and partitions of one's own choice exclude each other.

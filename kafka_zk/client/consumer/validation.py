@@ -1,4 +1,4 @@
-"""Was the log cut off below what was read? The judgement of a position by its leader's epochs.
+"""Detects log truncation below a position, from its leader's epochs.
 
 Role        Pure.
 Source      SubscriptionState.maybeCompleteValidation; KIP-320.

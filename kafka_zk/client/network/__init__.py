@@ -1,1 +1,1 @@
-"""What every client of a cluster stands on: sockets, versions, requests in flight, metadata."""
+"""The network layer of every client: sockets, versions, requests in flight, metadata."""

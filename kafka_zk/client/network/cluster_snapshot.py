@@ -1,4 +1,4 @@
-"""The cluster at one moment, as a Metadata answer told it.
+"""An immutable snapshot of the cluster, from one Metadata response.
 
 Role        Pure. Immutable: a newer answer makes a new one, so any thread may read the one it holds.
 Source      org.apache.kafka.common.Cluster, MetadataSnapshot.

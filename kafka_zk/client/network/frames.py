@@ -1,4 +1,4 @@
-"""Requests as frames, and answers from frames.
+"""Encodes requests into frames and decodes responses from frames.
 
 Role        Pure. What the connections of all clients send and read, synchronous ones and others.
 Source      RequestHeader, NetworkClient.parseResponse.

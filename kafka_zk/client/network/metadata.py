@@ -1,4 +1,4 @@
-"""What a client knows of the cluster, and when it has to ask again.
+"""A client's metadata of the cluster, and when it must be refreshed.
 
 Role        Pure: takes answers and times, says what is to be asked and when. `NetworkClient` does the asking. May be
             used from several threads: what changes it is guarded, what it knows is an immutable `ClusterSnapshot`.

@@ -1,4 +1,4 @@
-"""All connections of one client: requests go out by node id, outcomes come back from `poll`.
+"""All connections of one client: sends requests by node id, delivers results from `poll`.
 
 Role        Acts. Belongs to one thread; only `wakeup` may be called from others (and from signal handlers).
 Invariants  Outcomes (`on_answer`, `on_error`) are called inside `poll`, never inside `send`, and each request has one.

@@ -1,4 +1,4 @@
-"""One broker as a client reaches it: the connection, what waits to be sent, what waits for an answer.
+"""A client's connection to one broker: its state, queued requests and requests in flight.
 
 Role        Acts. Called by `NetworkClient` only, from the thread that polls. Outcomes are handed on as functions, which
             the client calls when nothing is half done.

@@ -1,4 +1,4 @@
-"""The versions that one broker serves, and which of them a request of ours takes.
+"""The versions one broker supports, and which of them a request uses.
 
 Role        Pure. Every connection begins with an ApiVersions exchange; this reads its answer.
 Invariants  The version of a request is the highest that this client and the broker both have.

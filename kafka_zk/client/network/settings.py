@@ -1,4 +1,4 @@
-"""What a configuration says about connections and metadata, as plain values.
+"""Connection and metadata settings of a client, as plain values.
 
 Role        Pure but for the choice of chance.
 Source      CommonClientConfigs, ClientUtils.createNetworkClient.

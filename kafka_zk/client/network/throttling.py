@@ -1,4 +1,4 @@
-"""Which answers ask the client itself to pause.
+"""Which responses ask the client to pause.
 
 Role        Pure.
 Source      AbstractResponse.shouldClientThrottle of each response; KIP-219.

@@ -1,1 +1,1 @@
-"""Records gathered into batches, and batches sent until their fate is known."""
+"""The producer: collects records into batches and sends them."""

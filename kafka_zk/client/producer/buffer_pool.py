@@ -1,4 +1,4 @@
-"""The memory that records may wait in: buffer.memory bytes, and nobody gets more.
+"""The producer's buffer.memory: blocks appenders while it is used up.
 
 Role        Acts: an appender waits here, in the accumulator's lock, until batches are done with theirs.
 Invariants  0 <= available <= total. Those who wait are served in their order.

@@ -1,4 +1,4 @@
-"""What compression is likely to leave of a topic's records, learned from the batches that were sent.
+"""Estimates the compression ratio of a topic's records from the batches sent so far.
 
 Role        Pure.
 Invariants  A batch that came out larger than estimated raises the estimate at once; better ones lower it slowly.

@@ -1,4 +1,4 @@
-"""Failures that only a producer meets.
+"""Errors that only a producer can meet.
 
 Role        Pure.
 Source      Kafka 3.9 org.apache.kafka.clients.producer.BufferExhaustedException.

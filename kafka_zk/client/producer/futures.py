@@ -1,4 +1,4 @@
-"""What became of a record: shared by all records of a batch, asked through a light future each.
+"""The result of a send: one shared by all records of a batch, and a light future for each record.
 
 Role        Acts: whoever asks may wait for the sender's thread.
 Invariants  A batch's outcome is set once. A batch that was split has none of its own; its parts have.

@@ -1,4 +1,4 @@
-"""Each record exactly once and in order: the producer's id, and the sequences of every partition.
+"""The idempotent producer: its id and epoch, and the sequences of every partition.
 
 Role        Pure. Touched by the sender's thread only (the accumulator asks it while draining).
 Invariants  A partition's batches carry consecutive sequences under one producer id and epoch.

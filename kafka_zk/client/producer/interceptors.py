@@ -1,4 +1,4 @@
-"""Objects that see every record before it is sent and again when its fate is known.
+"""Calls the producer's interceptors before each send and after each result.
 
 Role        Calls what the configuration names; whatever that raises is logged and changes nothing.
 Source      Kafka 3.9 ProducerInterceptor, ProducerInterceptors.

@@ -1,4 +1,4 @@
-"""The hash that gives a key its partition, the same in every client.
+"""murmur2, the hash that maps keys to partitions in every client.
 
 Role        Pure.
 Source      Austin Appleby's MurmurHash2 (public domain) with the seed 0x9747b28c; Utils.murmur2, Utils.toPositive.

@@ -1,4 +1,4 @@
-"""Which brokers could not be sent to for so long that records without a key should go elsewhere.
+"""Which brokers have been unavailable for so long that records without a key avoid them.
 
 Role        Pure.
 Source      Kafka 3.9 RecordAccumulator.NodeLatencyStats, partitionReady; KIP-794.

@@ -1,4 +1,4 @@
-"""Which partition a record without one goes to.
+"""Chooses the partition of a record that names none.
 
 Role        Pure: chance is a parameter.
 Invariants  Records with the same key go to the same partition, as long as their number stays.

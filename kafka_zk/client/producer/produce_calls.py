@@ -1,4 +1,4 @@
-"""Batches for one broker as a Produce request, and its answer as the outcome of each.
+"""Sends batches to one broker as a Produce request, and maps its response to each batch.
 
 Role        Acts through `NetworkClient` only.
 Source      Kafka 3.9 Sender.sendProduceRequest, handleProduceResponse.

@@ -1,4 +1,4 @@
-"""A batch on its way: records while it is open, bytes once it is closed, an outcome at the end.
+"""A producer batch: records while it is open, bytes once it is closed, a result at the end.
 
 Role        Pure but for the futures it settles; touched by one thread at a time, holding the accumulator's lock or as
             its only owner (the sender, between draining and the answer).

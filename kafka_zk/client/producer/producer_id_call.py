@@ -1,4 +1,4 @@
-"""Asking for a producer id, again and again until there is one.
+"""Requests a producer id, and retries until it gets one.
 
 Role        Acts through `NetworkClient` only.
 Source      Kafka 3.9 TransactionManager.InitProducerIdHandler.

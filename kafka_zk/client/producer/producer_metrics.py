@@ -1,4 +1,4 @@
-"""What a producer counts: records, bytes, batches, retries, errors, waits.
+"""Producer metrics: records, bytes, batches, retries, errors, waits.
 
 Role        Pure: called by the sender's thread with the time.
 Source      Kafka 3.9 SenderMetricsRegistry, Sender.SenderMetrics, BufferPool, KafkaProducerMetrics.

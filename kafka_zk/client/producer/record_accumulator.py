@@ -1,4 +1,4 @@
-"""Where records wait: a deque of batches per partition, filled by the application, emptied by the sender.
+"""The record accumulator: a deque of batches per partition, between application and sender.
 
 Role        Acts only by waiting for memory; sends nothing. Appenders and the sender meet here and nowhere else, under
             one lock.

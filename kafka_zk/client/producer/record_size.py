@@ -1,4 +1,4 @@
-"""How large a record may become as a batch of its own.
+"""The upper bound of a record's size in its own batch.
 
 Role        Pure.
 Source      Kafka 3.9 AbstractRecords.estimateSizeInBytesUpperBound, DefaultRecord.recordSizeUpperBound.

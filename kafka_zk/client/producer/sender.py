@@ -1,4 +1,4 @@
-"""The thread that sends: takes what is ready from the accumulator, hands it to the network, settles what comes back.
+"""The sender thread: drains the accumulator, sends batches and handles the responses.
 
 Role        Acts. Owns the NetworkClient and the idempotent state.
 Invariants  A drained batch is either under way, put back into the accumulator, or done: never lost, never both.

@@ -1,4 +1,4 @@
-"""A producer's configuration as plain values, checked as a whole.
+"""A producer's configuration as plain values, validated as a whole.
 
 Role        Pure but for its warnings.
 Source      Kafka 3.9 ProducerConfig.postProcessParsedConfig, KafkaProducer.configureDeliveryTimeout.

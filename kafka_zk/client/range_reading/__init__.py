@@ -1,1 +1,1 @@
-"""Reading ranges of offsets that were planned beforehand: no group, no subscription, no reset."""
+"""Reads ranges of offsets planned beforehand: no group, no subscription, no reset."""

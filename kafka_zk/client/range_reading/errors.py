@@ -1,4 +1,4 @@
-"""Why a range cannot be read as it was planned. Each message is one sentence for people.
+"""Why a planned range cannot be read. Each message is one sentence for users.
 
 Role        Pure.
 """

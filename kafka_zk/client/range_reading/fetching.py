@@ -1,4 +1,4 @@
-"""One partition's Fetch request, and what its answer means for a range.
+"""Builds the Fetch request of one partition, and interprets the response for a range.
 
 Role        Pure.
 Source      Kafka 3.9 FetchRequestManager, FetchCollector.handleInitializeErrors.

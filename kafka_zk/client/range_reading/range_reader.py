@@ -1,4 +1,4 @@
-"""RangeReader: the batches of planned ranges, fetched from their leaders.
+"""RangeReader: fetches the batches of planned ranges from their leaders.
 
 Role        Acts, in one thread: sockets of its own, nothing in the background.
 Invariants  Positions are never reset: offsets that are not there any more are an error, offsets that compaction removed

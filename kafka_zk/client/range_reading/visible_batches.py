@@ -1,4 +1,4 @@
-"""Which batches of a fetch answer a reader gets to see, and how far the answer reaches.
+"""Which batches of a Fetch response a reader may see, and up to which offset the response reaches.
 
 Role        Pure.
 Invariants  `next_offset` passes over control batches, aborted records and offsets that compaction removed: the end of a

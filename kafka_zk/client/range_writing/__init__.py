@@ -1,1 +1,1 @@
-"""Writing records under sequences that were noted beforehand, and finding out which of them arrived."""
+"""Writes records under producer ids and sequences noted beforehand, and finds out which arrived."""

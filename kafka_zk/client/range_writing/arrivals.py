@@ -1,4 +1,4 @@
-"""Which of the records that were to be sent under a producer id stand in a log, and where.
+"""Which of the records sent under a producer id are in a log, and where.
 
 Role        Pure.
 Rule        Records are sent with the sequences 0, 1, 2 ... in order, so a leader has appended exactly a prefix of them.

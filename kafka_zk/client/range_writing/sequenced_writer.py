@@ -1,4 +1,4 @@
-"""SequencedWriter: records appended under a producer id and sequences of the caller's.
+"""SequencedWriter: appends records under a producer id and sequences chosen by the caller.
 
 Role        Acts, in one thread: sockets of its own, nothing in the background.
 Invariants  One request a partition at a time. acks is all. One whose answer is lost is not sent again before the log

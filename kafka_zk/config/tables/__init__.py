@@ -1,1 +1,1 @@
-"""The declared keys, one module a subject; `broker.py` and the client modules put them together."""
+"""The declared keys, one module per subject; `broker.py` and the client modules combine them."""

@@ -1,4 +1,4 @@
-"""Broker keys: identity, threads and waiting rooms."""
+"""Broker keys: identity, threads and purgatories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Broker keys without a meaning in this mode (KRaft, tiered storage, the new group coordinator).
+"""Broker keys without effect in ZooKeeper mode (KRaft, tiered storage, the new group coordinator).
 
 They are checked and reported like every other, and nothing reads them.
 """

@@ -1,4 +1,4 @@
-"""Client keys: TLS and SASL. Most are the broker's rows, the rest differs.
+"""Client keys: TLS and SASL. Most share the broker's rows.
 
 Source  SslConfigs, SaslConfigs.
 """

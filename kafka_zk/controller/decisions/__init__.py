@@ -1,1 +1,1 @@
-"""What the controller decides, without acting: the cluster as it knows it, and what follows from that."""
+"""The controller's context and decisions, without side effects."""

@@ -1,4 +1,4 @@
-"""What a leader's wish to change its ISR gets: the decision table of AlterPartition, without the ZooKeeper write.
+"""The decision table of AlterPartition, without the ZooKeeper write.
 
 Role        Pure. `handlers.isr` writes what is accepted and answers.
 Invariants  Rows are tried in order; exactly one applies. The leader epoch does not change.

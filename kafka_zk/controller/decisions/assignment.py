@@ -1,4 +1,4 @@
-"""The replicas of one partition, and those being added and removed while it is reassigned.
+"""The replica assignment of one partition, with the replicas being added and removed.
 
 Role        Pure. Immutable values kept by the controller's context.
 Invariants  `replicas` is target ++ (origin not in target) during a reassignment; `adding` and `removing` are

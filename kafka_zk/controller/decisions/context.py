@@ -1,4 +1,4 @@
-"""What the controller knows of the cluster: brokers, topics, assignments, leadership, and the states of both machines.
+"""The controller context: brokers, topics, assignments, leadership, and the states of both state machines.
 
 Role        Pure data with queries. Owned by the controller greenlet; one context lives for one term of office.
 Invariants  A partition has a state iff its topic is known and the partition machine has seen it.

@@ -1,4 +1,4 @@
-"""The partition state machine: which moves are legal, and the first leadership of a new partition.
+"""The partition state machine: valid transitions, and the initial leadership of a new partition.
 
 Role        Pure. `partition_machine` performs what is decided here.
 Source      PartitionStateMachine (validPreviousStates, initializeLeaderAndIsrForPartitions).

@@ -1,4 +1,4 @@
-"""Reassignments: what is asked for, whether it may start, and whether it is done.
+"""Reassignments: validates requests, and decides whether one is complete.
 
 Role        Pure. `handlers.reassignment` performs the steps.
 Source      KafkaController.maybeBuildReassignment, validateReplicas, isReassignmentComplete; KIP-455.

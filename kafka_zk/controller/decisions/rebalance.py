@@ -1,4 +1,4 @@
-"""Which partitions go back to their preferred leader in an automatic rebalance.
+"""Which partitions an automatic rebalance moves back to their preferred leader.
 
 Role        Pure.
 Source      KafkaController.checkAndTriggerAutoLeaderRebalance.

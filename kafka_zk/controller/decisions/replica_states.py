@@ -1,4 +1,4 @@
-"""The replica state machine: which moves are legal, and how a replica leaves the ISR.
+"""The replica state machine: valid transitions, and how a replica is removed from the ISR.
 
 Role        Pure. `replica_machine` performs what is decided here.
 Source      ReplicaStateMachine (validPreviousStates, doRemoveReplicasFromIsr).

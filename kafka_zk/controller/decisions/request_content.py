@@ -1,4 +1,4 @@
-"""The bodies of the controller's three requests, in the form each version wants.
+"""The bodies of the controller's three requests, for each version.
 
 Role        Pure.
 Source      LeaderAndIsrRequest.Builder, UpdateMetadataRequest.Builder, StopReplicaRequest.Builder.

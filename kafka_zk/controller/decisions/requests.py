@@ -1,4 +1,4 @@
-"""The LeaderAndIsr, UpdateMetadata and StopReplica requests of one batch of state changes, gathered per broker.
+"""Collects LeaderAndIsr, UpdateMetadata and StopReplica requests per broker for one batch of state changes.
 
 Role        Pure. A batch is filled by the state machines, turned into requests once, and dropped.
 Invariants  At most one request of a kind per broker (StopReplica before version 3: one per delete flag). All

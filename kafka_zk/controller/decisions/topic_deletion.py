@@ -1,4 +1,4 @@
-"""Deleting topics: what is due next for each topic that is queued.
+"""Topic deletion: the next step for each queued topic.
 
 Role        Pure decisions over the context; `handlers.deletion` performs them.
 Invariants  A topic's znodes go only after every replica confirmed its deletion. A topic with a replica that cannot be

@@ -1,4 +1,4 @@
-"""Which version of each controller request an inter.broker.protocol.version fixes.
+"""Which version of each controller request an inter.broker.protocol.version uses.
 
 Role        Pure. The controller never asks a broker for its ApiVersions: the configured protocol version decides.
 Source      MetadataVersion; AbstractControllerBrokerRequestBatch.sendRequestsToBrokers.

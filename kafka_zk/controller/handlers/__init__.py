@@ -1,1 +1,1 @@
-"""What an active controller does about each event: one module a subject, functions over the `Term`."""
+"""The active controller's event handlers: one module per subject, functions over the `Term`."""

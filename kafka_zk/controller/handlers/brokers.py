@@ -1,4 +1,4 @@
-"""Brokers that come, go, restart, or change their endpoints; log directories that fail.
+"""Brokers that join, leave, restart or change endpoints, and log directories that fail.
 
 Role        Acts, in the controller greenlet.
 Invariants  A broker whose registration has a larger czxid than known is handled as dead first and new after: it has

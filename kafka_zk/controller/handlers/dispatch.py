@@ -1,4 +1,4 @@
-"""Which handler an event of an active controller goes to.
+"""Maps each event of an active controller to its handler.
 
 Role        Acts, in the controller greenlet: the one place that knows all handlers.
 Source      KafkaController.process.

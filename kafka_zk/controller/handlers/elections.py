@@ -1,4 +1,4 @@
-"""Elections that somebody asked for: by API, by the old tools' znode, by the rebalance timer, by configuration.
+"""Requested elections: by API, the old tools' znode, the rebalance timer or a config change.
 
 Role        Acts, in the controller greenlet.
 Source      KafkaController.processReplicaLeaderElection, onReplicaElection, checkAndTriggerAutoLeaderRebalance,

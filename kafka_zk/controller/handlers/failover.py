@@ -1,4 +1,4 @@
-"""What a broker does first when it has been elected controller: read the cluster, then put it in order.
+"""Controller failover: a newly elected controller loads its context and initializes the cluster.
 
 Role        Acts, in the controller greenlet.
 Invariants  Brokers get the broker list (UpdateMetadata without partitions) before any LeaderAndIsr names a broker they

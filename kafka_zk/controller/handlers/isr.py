@@ -1,4 +1,4 @@
-"""ISR changes: AlterPartition requests of leaders, and the notification znodes of leaders with an old protocol.
+"""ISR changes: AlterPartition requests, and notification znodes of leaders with an old protocol.
 
 Role        Acts, in the controller greenlet, on the decisions of `alter_partition`.
 Invariants  The answer names the version that ZooKeeper gave. Brokers hear of every partition asked about, also of the

@@ -1,4 +1,4 @@
-"""Blocks of producer ids for brokers.
+"""Allocates blocks of producer ids to brokers.
 
 Role        Acts, in the controller greenlet: the one writer of /latest_producer_id_block.
 Invariants  A block is handed out only after its znode was written with the version just read: never twice.

@@ -1,4 +1,4 @@
-"""Moving partitions to other replicas, step by step.
+"""Partition reassignment, step by step.
 
 Role        Acts, in the controller greenlet, on the decisions of `reassignment`.
 Invariants  The topic's znode says what is going on before anybody else hears of it, and is put right last: a new

@@ -1,4 +1,4 @@
-"""Controlled shutdown: a broker that is about to stop hands its leaderships over first.
+"""Controlled shutdown: moves the leaderships of a stopping broker.
 
 Role        Acts, in the controller greenlet.
 Source      KafkaController.doControlledShutdown; KIP-380 (the broker epoch).

@@ -1,4 +1,4 @@
-"""Topics and partitions that appear in, or vanish from, /brokers/topics.
+"""Topics and partitions that were added to or removed from /brokers/topics.
 
 Role        Acts, in the controller greenlet.
 Invariants  The znode of a topic is never rewritten without its topic id. Partitions added to a topic that is being

@@ -1,1 +1,1 @@
-"""The group coordinator: members and their generations, committed offsets, and the log that keeps both."""
+"""The group coordinator: members and generations, committed offsets, and the log that stores both."""

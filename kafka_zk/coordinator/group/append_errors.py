@@ -1,4 +1,4 @@
-"""What a failed append means to a client of the coordinator.
+"""Translates errors of an append to __consumer_offsets into those of the group APIs.
 
 Role        Pure. Codes of the log in, codes of the group APIs out; what is not listed stays as it is.
 Source      Kafka 3.9 GroupMetadataManager: storeGroup's and storeOffsets' putCacheCallback.

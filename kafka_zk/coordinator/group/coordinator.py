@@ -1,4 +1,4 @@
-"""GroupCoordinator: what the group APIs ask, answered by the groups that this broker coordinates.
+"""GroupCoordinator: serves the group APIs for the groups that this broker coordinates.
 
 Role        Acts: finds the group, has the decision made, keeps the answer of those who wait.
 Invariants  Every request is checked against the partition's ownership first; every Pending handed out is settled.

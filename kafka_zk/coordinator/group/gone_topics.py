@@ -1,4 +1,4 @@
-"""Offsets of topics that were deleted while nobody coordinated their group: a load finds them in the log.
+"""Removes loaded offsets of topics that were deleted while their group had no coordinator.
 
 Role        Acts, in a greenlet of its own: ZooKeeper may be away, and loads do not wait for it.
 Invariants  Nothing is forgotten of a topic that may exist. Whoever took a commit knew the topic: it was in ZooKeeper

@@ -1,4 +1,4 @@
-"""GroupManager: the groups of this broker, as leadership of __consumer_offsets comes and goes.
+"""GroupManager: loads and unloads groups as leadership of __consumer_offsets changes.
 
 Role        Acts: loads and unloads partitions, removes what has expired, and knows every group in memory.
 Invariants  One greenlet does what blocks (loading, expiry, clean-up after deleted topics), one thing after the other.

@@ -1,4 +1,4 @@
-"""How many groups there are, by state, how many offsets, and their events.
+"""Metrics of groups and committed offsets.
 
 Role        Acts: registers; counts when asked.
 Source      The gauges of Kafka 3.9 GroupMetadataManager; the sensors of group-coordinator-metrics there and in

@@ -1,4 +1,4 @@
-"""OffsetStore: the offsets of the groups that this broker coordinates, committed, fetched and deleted.
+"""OffsetStore: commits, fetches and deletes the offsets of this broker's groups.
 
 Role        Acts: has the decision made, appends, and tells the group how that went.
 Invariants  Every request is checked against the partition's ownership first; every Pending handed out is settled.

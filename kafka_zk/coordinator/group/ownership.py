@@ -1,4 +1,4 @@
-"""Of which partitions of __consumer_offsets this broker is the coordinator.
+"""Which partitions of __consumer_offsets this broker coordinates.
 
 Role        Pure state.
 Invariants  The leader epoch of a partition only grows until it is gone: what belongs to an older one is ignored.

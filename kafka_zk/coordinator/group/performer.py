@@ -1,4 +1,4 @@
-"""Has a decision made and performs its actions.
+"""Runs a decision and performs its actions.
 
 Role        Acts. Everything that changes a group comes through `decide`.
 Invariants  `decide` does not switch: records are appended by greenlets of their own, in the order of the decisions.

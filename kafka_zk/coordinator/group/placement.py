@@ -1,4 +1,4 @@
-"""Which partition of __consumer_offsets keeps a group.
+"""Maps a group to its partition of __consumer_offsets.
 
 Role        Pure.
 Source      GroupMetadataManager.partitionFor.

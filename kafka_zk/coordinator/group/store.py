@@ -1,4 +1,4 @@
-"""The log of the coordinator: records into a partition of __consumer_offsets, and its batches out again.
+"""The coordinator's log: appends records to a partition of __consumer_offsets and reads its batches.
 
 Role        Acts, through the ReplicaManager. Knows nothing about groups.
 Invariants  `done` is called exactly once for each append, without switching: at once, or when the batch is committed.

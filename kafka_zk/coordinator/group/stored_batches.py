@@ -1,4 +1,4 @@
-"""The batches of a partition of __consumer_offsets, out of its local log again.
+"""Reads the batches of a partition of __consumer_offsets from its local log.
 
 Source      Kafka 3.9 GroupMetadataManager.doLoadGroupsAndOffsets.
 """

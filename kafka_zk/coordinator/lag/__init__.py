@@ -1,1 +1,1 @@
-"""How far groups are behind: exactly, and where the records are."""
+"""Consumer lag: exact, on the broker that has the records."""

@@ -1,4 +1,4 @@
-"""GroupLag: for each group and each partition that this broker leads, how much is left to be read.
+"""GroupLag: the lag of each group on each partition that this broker leads.
 
 Role        Acts when somebody looks, and only then.
 Invariants  The leader shows the lag: it alone knows where its log ends. A committed offset is read before the end it is

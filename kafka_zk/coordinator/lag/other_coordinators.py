@@ -1,4 +1,4 @@
-"""What other brokers know of committed offsets: asked of them when somebody looks.
+"""Fetches committed offsets from other coordinators when metrics are scraped.
 
 Role        Acts, with the requests of any client: an Apache broker answers, too.
 Invariants  Blocks for TIMEOUT_MS at most, whoever does not answer. Nothing is kept between two looks.

@@ -1,4 +1,4 @@
-"""RecordCounts: how many records really lie between two offsets of a log.
+"""RecordCounts: the exact number of records between two offsets of a log.
 
 Role        Acts: reads headers, of what nobody has counted yet only. Everything is done when somebody looks.
 Invariants  A count is exact, or there is none: the holes of compaction and the markers of transactions are left out.

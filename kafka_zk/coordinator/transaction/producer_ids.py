@@ -1,4 +1,4 @@
-"""Producer ids for idempotent producers, from blocks that the controller hands out.
+"""Producer ids for idempotent producers, from blocks that the controller allocates.
 
 Role        Acts: asks the controller, ahead of need. Handing out an id itself never waits.
 Invariants  No id is given twice, in the whole cluster: a block belongs to this broker alone, and is used once.

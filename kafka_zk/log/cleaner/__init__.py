@@ -1,1 +1,1 @@
-"""Compaction: the latest record of each key stays, the others go."""
+"""Log compaction: keeps the latest record of each key."""

@@ -1,4 +1,4 @@
-"""What one batch becomes: itself, itself without some records, a bare header, or nothing.
+"""Cleans one batch: kept, rewritten, reduced to its header, or dropped.
 
 Role        Pure. The batches that `record.filtering` cannot take in one stride: transactional, control, of
             magic 0 and 1, partly obsolete, or the last of a producer.

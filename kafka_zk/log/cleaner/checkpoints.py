@@ -1,4 +1,4 @@
-"""CleanerCheckpoints: where the next cleaning of each log begins, in memory and in each directory's file.
+"""CleanerCheckpoints: the first dirty offset of each log, in memory and in each directory's file.
 
 Role        Acts. The file is read once; every change writes it anew.
 Invariants  The file exists from the first start on, empty at first. It names only logs that are there.

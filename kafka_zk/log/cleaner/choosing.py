@@ -1,4 +1,4 @@
-"""Which log is cleaned next, from where, and up to where.
+"""Which log is cleaned next, and which of its offsets.
 
 Role        Pure: looks at facts of a log and answers. Largest timestamps may have to be looked up in a file, and are
             asked for only where they matter.

@@ -1,4 +1,4 @@
-"""CleanerThread: one cleaner at work, a greenlet and a helper process.
+"""CleanerThread: one cleaner, a greenlet with a helper process.
 
 Role        Acts. A round: clean the log that needs it most, then let retention have its way with the compacted logs;
             when there was nothing to clean, rest.

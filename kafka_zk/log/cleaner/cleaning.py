@@ -1,4 +1,4 @@
-"""Cleaning: one log, once. The key table from its dirty section, then every segment up to there rewritten.
+"""Cleans one log: builds the offset map of its dirty section, then rewrites the segments.
 
 Role        Acts, in the greenlet of a cleaner. The Python-heavy passes are stretches (stretches.py) in a helper
             process; between them the cleaner rests if it was too fast, and looks whether the log still is what it was.

@@ -1,4 +1,4 @@
-"""How a cleaning ends early.
+"""Why a cleaning was aborted.
 
 Role        Pure.
 """

@@ -1,4 +1,4 @@
-"""Which segments are cleaned into one.
+"""Groups segments that are cleaned into one.
 
 Role        Pure.
 Invariants  Neighbours only, in order. A group's sums of log bytes and of each index's bytes stay within a segment's

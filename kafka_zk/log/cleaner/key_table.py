@@ -1,4 +1,4 @@
-"""KeyTable: the key table of one cleaning, a file in memory that the helper process maps.
+"""KeyTable: the offset map of one cleaning, a file in memory that the helper process maps.
 
 Role        Acts. The broker only holds it; what is in it is the business of `record.filtering`.
 Invariants  It lives as long as its cleaning, also when the helper process dies meanwhile. No more memory is used than

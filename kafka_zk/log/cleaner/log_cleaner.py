@@ -1,4 +1,4 @@
-"""LogCleaner: the cleaners of one broker and their metrics.
+"""LogCleaner: a broker's cleaner threads and their metrics.
 
 Role        Acts. One for a broker unless log.cleaner.enable is false; the log manager starts, stops and tells it of
             logs that were truncated or deleted.

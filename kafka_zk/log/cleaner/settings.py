@@ -1,4 +1,4 @@
-"""What the cleaner reads of the broker's configuration.
+"""The cleaner's settings, taken from the broker's configuration.
 
 Role        Pure.
 Source      Kafka 3.9 CleanerConfig, LogCleaner.CleanerThread.

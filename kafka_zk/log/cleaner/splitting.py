@@ -1,4 +1,4 @@
-"""Splitting a segment of a log in service whose offsets no longer fit behind its base.
+"""Splits an overflowed segment of a log in service.
 
 Role        Acts on files. How a segment is split is in segments/splitting.py; the swap is that of a cleaning, so what a
             crash leaves a start undoes or completes in the same way.

@@ -1,4 +1,4 @@
-"""CleanerStates: which logs are being cleaned, which the cleaner gave up on, and which it takes next.
+"""CleanerStates: which logs are being cleaned or uncleanable, and which is cleaned next.
 
 Role        Acts, on the loop: looks at the logs, decides by choosing.py, keeps the checkpoints right.
 Invariants  A log is in one cleaner's hands at a time, or in those of retention, so that nobody takes segments away

@@ -1,4 +1,4 @@
-"""CleanerStats: what one cleaning did, for its log lines and the metrics.
+"""CleanerStats: statistics of one cleaning, for its log lines and metrics.
 
 Role        Pure.
 Source      Kafka 3.9 CleanerStats, LogCleaner.recordStats.

@@ -1,4 +1,4 @@
-"""Putting cleaned segments in the place of those they were made from.
+"""Replaces segments with cleaned ones.
 
 Role        Acts on files; the caller holds the log's turn.
 Invariants  What replaces is synced before anything is renamed. .cleaned -> .swap, durably: from here on a start

@@ -1,4 +1,4 @@
-"""Throttle: all cleaners together read and write no more than so many bytes a second.
+"""Throttle: limits the I/O of all cleaners together (log.cleaner.io.max.bytes.per.second).
 
 Role        Pure: the time is given.
 Invariants  Looked at every 300 ms at most: who then finds that more went than allowed rests until it did not.

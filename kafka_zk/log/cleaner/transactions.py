@@ -1,4 +1,4 @@
-"""What a pass through a log must know about its transactions.
+"""Tracks the transactions in a log during a pass of the cleaner.
 
 Role        Pure; travels between the broker and the helper process. Fed with the aborted index's entries and every
             batch, in order.

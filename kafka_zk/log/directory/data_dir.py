@@ -1,4 +1,4 @@
-"""DataDir: what the manager keeps about one of the log.dirs besides its logs: the lock, the identity, the checkpoints.
+"""DataDir: the lock, meta.properties and checkpoints of one entry of log.dirs.
 
 Role        Acts. Checkpoints are encoded on the loop and written by a thread, one write of a file at a time.
 Invariants  A directory is used by one broker process: a POSIX lock on `.lock`, the kind that Java's FileLock takes.

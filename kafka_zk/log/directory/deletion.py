@@ -1,4 +1,4 @@
-"""Files that go: out of sight at once, off the disk later.
+"""Deletes files asynchronously: renames them at once, unlinks them later.
 
 Role        Acts: renames on the loop, unlinks in a pool after file.delete.delay.ms.
 Invariants  A file's name says that it is deleted before anybody is told so; what a crash leaves is unlinked at the next

@@ -1,4 +1,4 @@
-"""LogDirectory: one of the broker's log.dirs, as all its logs share it.
+"""LogDirectory: the state of one entry of log.dirs that all its logs share.
 
 Role        Acts. Knows whether the disk works and whether it stalls; turns a disk's error into the end of its service.
 Invariants  The first OSError takes the directory offline for good: every later call on its logs is KafkaStorageError.

@@ -1,4 +1,4 @@
-"""Which directories in a log directory should be partitions."""
+"""Which entries of a log directory are partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole check-up: all log directories of a broker, partitions in worker processes, what only shows together.
+"""The whole check-up: all log directories of a broker, with partitions in worker processes.
 
 Role        Acts: starts worker processes for large directories, and ends them. `on_progress` is told of bytes done.
 """

@@ -1,4 +1,4 @@
-"""One log directory examined, apart from the logs in it: is it free, whose is it, what do its checkpoints name?
+"""Examines one log directory apart from its logs: lock, identity, checkpoints.
 
 Role        Plain. Probes the lock without taking it; reads every small file once.
 """

@@ -1,4 +1,4 @@
-"""One partition examined: every check on every batch in one pass, then what a start would do about each finding.
+"""Examines one partition: all checks in one pass, then what a start would do about each finding.
 
 Role        Plain; run in a worker process for large directories, so what goes in and comes out can be pickled.
 Invariants  Memory is bounded by one read, one batch and the indexes of one segment. Nothing in the directory changes.

@@ -1,4 +1,4 @@
-"""What lies in one partition's directory, by kind, without opening anything.
+"""Lists the files of one partition's directory by kind, without opening any.
 
 Role        Plain.
 """

@@ -1,4 +1,4 @@
-"""Indexes made anew, byte for byte as the broker's recovery would write them.
+"""Rebuilds indexes, byte for byte as the broker's recovery would.
 
 Role        Acts: the one part of the doctor that changes a data directory. The caller holds its lock.
 Invariants  A recovery of the whole log runs on a shadow; its indexes are put in place by temporary file, fsync and

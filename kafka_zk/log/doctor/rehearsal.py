@@ -1,4 +1,4 @@
-"""A start rehearsed: the broker's own loader, run on a shadow of one partition's directory.
+"""Rehearses a start: runs the broker's own loader on a shadow of one partition's directory.
 
 Role        Plain. Makes the shadow, lets LogLoader loose on it, and tells what has changed.
 Invariants  What a start would do is never worked out a second time: it is what LogLoader does. The real directory is

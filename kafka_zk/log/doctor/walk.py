@@ -1,4 +1,4 @@
-"""Walking the batches of a segment file read-only, with each one's checksum, however damaged the file is.
+"""Walks the batches of a segment file read-only, however damaged it is, with their checksums.
 
 Role        Plain. Reads through a descriptor of its own: the file is never opened for writing.
 Invariants  Memory is bounded: one read of a mebibyte, or one batch up to WHOLE_BATCH_BYTES; a larger one (most likely a

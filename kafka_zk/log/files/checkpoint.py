@@ -1,4 +1,4 @@
-"""Checkpoint files: the small text files that hold one offset a partition.
+"""Checkpoint files: small text files with one offset per partition.
 
 Layout      version (0) LF, count LF, then one `topic partition offset` LF an entry, in no particular order. A file of
             length 0 holds nothing (the cleaner's is created so).

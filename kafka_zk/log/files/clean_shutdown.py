@@ -1,4 +1,4 @@
-""".kafka_cleanshutdown: says that every log of a directory was flushed and closed.
+""".kafka_cleanshutdown: the marker that every log of a directory was flushed and closed.
 
 Layout      JSON with the broker epoch, -1 in ZooKeeper mode. Older brokers left it empty; only its presence counts.
 Invariants  Gone as soon as loading begins, so that a crash while loading is seen as a crash.

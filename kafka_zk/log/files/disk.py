@@ -1,4 +1,4 @@
-"""The calls that change a disk, in one place, so that a test can let them fail, tear or forget.
+"""All calls that change a disk, so that tests can inject faults.
 
 Role        Every file module takes a `Disk`; `DISK` is the machine's own. Reading goes to `os` directly.
 Invariants  A write is whole or raises: a short write is reported as ENOSPC after the file was cut back by the caller.

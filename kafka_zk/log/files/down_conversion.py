@@ -1,4 +1,4 @@
-"""Down-conversion of a stretch of a segment file into another file: what a helper process does for old fetchers.
+"""Down-converts part of a segment file into another file: run by a helper process for old fetchers.
 
 Role        Plain. Reads and writes by descriptor and position, a little at a time, so that the process stays small.
 Invariants  At least one batch is converted, however large. Started again it writes the same bytes to the same place.

@@ -1,4 +1,4 @@
-"""Syncing a whole file system at once, where that is as good as an fsync of each of its files.
+"""Syncs a whole file system at once, where that is as good as an fsync of each file.
 
 Role        Acts; blocks, without the GIL.
 Source      syncfs(2): it waits until everything is written, and from Linux 5.8 on tells of errors. Some kinds of file

@@ -1,4 +1,4 @@
-"""From batch to batch by their headers alone: how many records a part of a segment holds.
+"""Walks batch headers to count the records in part of a segment.
 
 Role        Plain and synchronous: for the loop where the bytes are in the page cache, for a thread where they are not.
 Source      FileLogInputStream; the count is DefaultRecordBatch's, which the cleaner keeps right.

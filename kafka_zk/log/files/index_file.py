@@ -1,4 +1,4 @@
-"""The file under an offset or time index: fixed-size entries, written with pwrite, read through a map.
+"""The file of an offset or time index: fixed-size entries, written with pwrite, read through mmap.
 
 Role        Plain. Knows where entries lie, not what they mean.
 Layout      `entry_count` entries from the start; behind them zeros up to the room of the index (a sparse file) while

@@ -1,4 +1,4 @@
-"""meta.properties: to which broker and cluster a log directory belongs.
+"""meta.properties: the broker id and cluster id of a log directory.
 
 Layout      Java properties: an empty comment, a comment with the date, then broker.id, version and cluster.id in any
             order. ZooKeeper mode writes version 0. Version 1 (KRaft) names the broker node.id.

@@ -1,4 +1,4 @@
-"""Every file and directory name in a log directory, made and parsed.
+"""All file and directory names in a log directory: built and parsed.
 
 Role        Pure. Nobody else writes a suffix or cuts a name.
 Invariants  Files of a segment are named by its base offset in 20 digits; a snapshot by the offset it stands at.

@@ -1,4 +1,4 @@
-"""NNN.snapshot: the state of all producers of a partition at an offset (exclusive).
+"""NNN.snapshot: the producer state of a partition at an offset (exclusive).
 
 Layout      int16 version (1), uint32 CRC-32C of all that follows, int32 count, then 46 bytes an entry:
             int64 producer id, int16 epoch, int32 last sequence (-1), int64 last offset (-1), int32 offset delta of the

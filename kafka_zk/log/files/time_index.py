@@ -1,4 +1,4 @@
-"""NNN.timeindex: up to an offset of the segment, this is the largest timestamp.
+"""NNN.timeindex: the maximum timestamp up to an offset of the segment.
 
 Layout      12 bytes an entry: int64 timestamp, int32 offset relative to the base offset: the last offset of the batch
             that has this timestamp.

@@ -1,4 +1,4 @@
-"""NNN.txnindex: the aborted transactions whose marker lies in this segment.
+"""NNN.txnindex: the aborted transactions whose marker is in this segment.
 
 Layout      34 bytes an entry: int16 version (0), int64 producer id, int64 first offset, int64 last offset (the marker),
             int64 last stable offset at that time.

@@ -1,1 +1,1 @@
-"""Python-heavy work in a process of its own, so that the loop goes on meanwhile."""
+"""CPU-heavy work in a helper process, so that the event loop is not blocked."""

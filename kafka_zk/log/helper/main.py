@@ -1,4 +1,4 @@
-"""The helper process: does one task after the other, each a function that it is told by name.
+"""The helper process: runs one task after the other, each a function given by name.
 
 Role        A program of its own; imports what its tasks need and nothing of the broker's loop. Its standard input is
             the channel to the broker.

@@ -1,4 +1,4 @@
-"""A helper process as the broker sees it: call a function there, wait without holding the loop up.
+"""A helper process as seen by the broker: call a function there without blocking the loop.
 
 Role        Acts. Starts the process on first use, starts another when it dies, ends it after a while without work.
 Invariants  One call at a time, in the order in which they came. A call whose process dies is made once more on a fresh

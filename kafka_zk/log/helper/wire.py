@@ -1,4 +1,4 @@
-"""What the broker and a helper process say to each other: pickled objects and open files over a socket pair.
+"""The protocol between broker and helper process: pickled objects and file descriptors over a socket pair.
 
 Role        Plain, for both ends; the one that must not block passes what to do when the socket is full or empty.
 Layout      size of the pickle 8 | count of files 1 | the pickle. The files travel beside the first byte (SCM_RIGHTS).

@@ -1,1 +1,1 @@
-"""How a log is opened, made new, or made whole again after a crash."""
+"""How a log is opened, created, or recovered after a crash."""

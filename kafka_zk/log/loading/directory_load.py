@@ -1,4 +1,4 @@
-"""DirectoryLoad: opens every partition of one log directory at start-up, in threads, and tells how far it is.
+"""DirectoryLoad: opens every partition of one log directory at startup, in threads.
 
 Role        Acts. The loop waits; num.recovery.threads.per.data.dir threads take one partition after the other.
 Invariants  The names of all partitions are known good before the first one is opened. The first error ends the load:

@@ -1,4 +1,4 @@
-"""The leader epochs of a log after a crash: what the disk may have lost of them, the batches tell again.
+"""Repairs the leader epochs of a log after a crash, from its batches.
 
 Role        Acts on files, plain and synchronous.
 Source      LogLoader.load's truncations of LeaderEpochFileCache; the mending is ours.

@@ -1,4 +1,4 @@
-"""What an interrupted deletion, cleaning or split has left in a partition's directory: undone or completed.
+"""Completes or reverts interrupted deletions, cleanings and splits in a partition's directory.
 
 Role        Acts on files, plain and synchronous.
 Invariants  .deleted: nobody needs it. .cleaned: not finished, so the swaps at or above the smallest are of a split that

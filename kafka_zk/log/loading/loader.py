@@ -1,4 +1,4 @@
-"""Opening one partition's directory: finish what a crash interrupted, then say what the log is.
+"""LogLoader: opens one partition's directory, recovering it after a crash.
 
 Role        Plain and synchronous; run at start-up and when a partition is created.
 Invariants  After a clean stop nothing is scanned and nothing is opened: names, sizes and the recovery point are enough.

@@ -1,4 +1,4 @@
-"""The files of a partition that is new on this broker.
+"""Creates the files of a new partition.
 
 Role        Plain and synchronous: nearly all of it is waiting for the disk, so a thread runs it.
 Invariants  When it returns, the topic id and the names of all files are on the disk for good: no record may come into a

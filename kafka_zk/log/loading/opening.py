@@ -1,4 +1,4 @@
-"""LogOpener: from a directory's name to a UnifiedLog, at start-up and for new partitions.
+"""LogOpener: from a directory's name to a UnifiedLog, at startup and for new partitions.
 
 Role        Acts on files. `open` is for threads and touches nothing that belongs to the loop.
 Source      LogManager.loadLog, getOrCreateLog.

@@ -1,4 +1,4 @@
-"""From batches back to what is kept beside them: indexes, epochs, producer state.
+"""Rebuilds indexes, epochs and producer state from batches.
 
 Role        Plain and synchronous. Used at load after a crash, after a truncation, and for a segment without its index.
 Invariants  The log is the truth; everything else can be made again from it. Recovery of a segment keeps every batch up

@@ -1,4 +1,4 @@
-"""What in a log directory stops the start of a broker: it must be put right by hand.
+"""What in a log directory prevents a broker from starting and must be repaired by hand.
 
 Role        Plain. The loader raises these; the offline doctor asks the same questions before a start.
 Source      LogManager.loadLogs, LocalLog.parseTopicPartitionName.

@@ -1,4 +1,4 @@
-"""Which directory a start goes on with, where a replica's move between log directories was cut off at its end.
+"""Chooses between two copies of a partition after an interrupted move between log directories.
 
 Role        `put_back` acts on names, before anything is opened; `choose` is pure, once both logs are.
 Invariants  A partition that has a copy and no log gets its log back: nobody makes an empty one, to which the copy would

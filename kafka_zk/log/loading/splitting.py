@@ -1,4 +1,4 @@
-"""A segment found at a start whose offsets are out of reach of its base: parts of it take its place.
+"""Splits an overflowed segment found at startup.
 
 Role        Acts on files, plain and synchronous; no log is in service yet.
 Invariants  The parts are synced before they are renamed. .cleaned -> .swap from the newest on: until the oldest has its

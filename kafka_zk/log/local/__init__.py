@@ -1,1 +1,1 @@
-"""The files of one log: segments, their writing, rolling, cutting, removing and syncing."""
+"""The files of one log: segments, written, rolled, truncated, removed and synced."""

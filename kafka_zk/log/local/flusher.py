@@ -1,4 +1,4 @@
-"""Flusher: gets the files of one log onto the disk, always in a thread.
+"""Flusher: flushes the files of one log, always in a thread.
 
 Invariants  One flush of a log runs at a time; who asks meanwhile waits for its `turn`. A segment under fsync is marked:
             writes to it go to a thread, and nobody closes its files.

@@ -1,4 +1,4 @@
-"""LocalLog: the files of one log. Segments are written, begun, cut, removed and closed here.
+"""LocalLog: the files of one log. Segments are written, rolled, truncated, removed and closed here.
 
 Role        Acts on files, and raises OSError only. Knows nothing of producers, leader epochs or the high watermark, nor
             where the log starts or ends: UnifiedLog does, and decides.

@@ -1,4 +1,4 @@
-"""In which order a log is cut, so that a power cut at any moment leaves a log that a start makes whole.
+"""The steps of a truncation, ordered so that a power failure at any point leaves a recoverable log.
 
 Role        Pure: segments and snapshots by their offsets in, steps out. UnifiedLog carries them out one by one.
 Invariants  A power cut in between leaves what was there before, or less of its end, never a hole: the newest segment

@@ -1,1 +1,1 @@
-"""What is checked before a produced batch is appended, and what its producer is told."""
+"""Validates a produced batch before its append, and describes the result."""

@@ -1,4 +1,4 @@
-"""What an append tells the one who asked for it.
+"""The result of an append.
 
 Role        Pure.
 Source      LogAppendInfo.

@@ -1,4 +1,4 @@
-"""Where a produced batch is decompressed: on the loop, in a thread, or alone in the one thread for very large ones.
+"""Where a produced batch is decompressed: on the loop, in a thread, or in the one thread for very large batches.
 
 Role        Acts, through the pools. How large a batch becomes shows only when it is decompressed: eight kilobytes may
             hold a quarter of a gigabyte.

@@ -1,4 +1,4 @@
-"""What a topic's configuration asks of produced batches, in the words of record validation.
+"""A topic's rules for produced batches, for record validation.
 
 Role        Pure.
 Source      LogConfig.compression, UnifiedLog.append's LogValidator.

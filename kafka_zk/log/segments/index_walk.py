@@ -1,4 +1,4 @@
-"""What the indexes of a segment should hold, told by its batches alone.
+"""Computes what a segment's indexes should hold, from its batches alone.
 
 Role        Plain, for a thread: touches nothing but the segment's file, which somebody holds meanwhile.
 Source      LogSegment.recover.

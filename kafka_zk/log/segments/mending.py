@@ -1,4 +1,4 @@
-"""IndexMender: makes the indexes of a segment again that do not agree with it, while the broker serves.
+"""IndexMender: rebuilds wrong indexes of a segment while the broker serves it.
 
 Role        Acts. A thread walks the segment; on the loop only the entries are written, some at a time.
 Invariants  Who needs a segment that is being mended waits for that, and then looks again; all others go on. What is

@@ -1,4 +1,4 @@
-"""OpenSegments: keeps the number of open files bounded, however many partitions and segments there are.
+"""OpenSegments: bounds the number of open files, however many segments there are.
 
 Invariants  A segment that was not used since the last round is closed first; one that a response holds or a thread
             syncs is passed over. Closing is invisible: the next use opens it again.

@@ -1,4 +1,4 @@
-"""LogReader: finds where offsets and times lie in a log, and hands out slices of it.
+"""LogReader: looks up offsets and times in a log, and returns slices of it.
 
 Role        Plain; called by its log only. Never copies a record on its way to a fetcher.
 Invariants  A slice begins at a batch and ends at or before the batch that holds `up_to`; in between it may end inside a

@@ -1,4 +1,4 @@
-"""Which segments a log may give up.
+"""Which segments of a log are due for deletion.
 
 Role        Pure: looks at facts of the segments, oldest first, and answers how many of them go.
 Invariants  A segment goes only when everything in it is below the high watermark and all older ones went before it.

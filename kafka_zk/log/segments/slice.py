@@ -1,4 +1,4 @@
-"""FileSlice: bytes of a segment, promised to a response that has not been sent yet.
+"""FileSlice: part of a segment that a response still has to send.
 
 Invariants  The segment's descriptor stays open until `release`, which is called exactly once.
             `is_intact` is asked before each chunk: after a truncation other bytes may stand at this position.

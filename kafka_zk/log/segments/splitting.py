@@ -1,4 +1,4 @@
-"""Splitting a segment whose offsets no longer fit behind its base, into segments in which they do.
+"""Splits a segment whose offsets overflow its base offset.
 
 Role        Acts on files, plain and synchronous. A start and the cleaner share it; each puts the parts in its place.
             Such segments were written by old brokers, or made by their cleaners.

@@ -1,1 +1,1 @@
-"""What a log knows beside its batches, in memory and on disk: leader epochs and producers."""
+"""A log's leader epochs and producer state, in memory and on disk."""

@@ -1,4 +1,4 @@
-"""EpochJournal: the leader epochs of one log together with their file.
+"""EpochJournal: the leader epochs of one log and their file.
 
 Role        Plain and synchronous, except that syncing is left to whoever it is told (`sync_soon`).
 Invariants  The file is read on first use. Each assignment replaces it at once (readers see the old or the new one) and

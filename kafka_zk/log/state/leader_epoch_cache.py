@@ -1,4 +1,4 @@
-"""Where each leader epoch of one log began.
+"""The start offset of each leader epoch of one log.
 
 Role        Pure: holds the entries and answers; the log writes the file when a method says that they changed.
 Invariants  Epochs and start offsets strictly increase.

@@ -1,4 +1,4 @@
-"""ProducerJournal: the producer state of one log together with its snapshot files.
+"""ProducerJournal: the producer state of one log and its snapshot files.
 
 Role        Plain and synchronous. Decisions are in producer_state.py; here they meet the directory.
 Invariants  A snapshot at an offset holds the state up to it (exclusive). There is never a second one for an offset that

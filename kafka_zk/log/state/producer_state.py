@@ -1,4 +1,4 @@
-"""What a partition remembers of its idempotent and transactional producers.
+"""The state of a partition's idempotent and transactional producers.
 
 Role        Pure: decides whether a batch may be appended, and follows what was appended. The log keeps the files.
 Invariants  Sequences of a producer epoch follow one another, wrapping from 2147483647 to 0; a new epoch starts at 0.

@@ -1,1 +1,1 @@
-"""Records as columns: what a reader of millions of them wants in the place of one object each."""
+"""Records as columns instead of objects, for readers of millions of them."""

@@ -1,4 +1,4 @@
-"""From batches of any magic and codec to columns.
+"""Decodes batches of any magic and codec into columns.
 
 Role        Pure. Decompresses.
 Source      Kafka 3.9 CompletedFetch: which records a consumer sees of a batch, and with which timestamp type.

@@ -1,4 +1,4 @@
-"""Building columns from records: the pure twin of `_builder.pyx`.
+"""Builds columns from records: the pure twin of `_builder.pyx`.
 
 Role        Pure. Both twins have the same methods, answers and errors; hypothesis holds them together.
 Invariants  A batch is taken in whole or, when it is malformed, not at all.

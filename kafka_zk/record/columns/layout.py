@@ -1,4 +1,4 @@
-"""What a builder of columns hands over: buffers as Apache Arrow lays them out.
+"""The buffers of columns, laid out as in Apache Arrow.
 
 Role        Pure data; both twins of the builder answer with it.
 Layout      Numbers are little-endian, one behind the other. `n` fields of bytes have n + 1 positions (int32) in `data`;

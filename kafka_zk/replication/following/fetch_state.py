@@ -1,4 +1,4 @@
-"""Where a follower stands with one partition, and what it does about an answer.
+"""A follower's state of one partition, and its decisions on fetch responses.
 
 Role        Pure: decides, never acts. One state a partition, kept by the fetcher of its leader.
 Invariants  A new state is a new object: an answer counts only if the state that asked is still the current one

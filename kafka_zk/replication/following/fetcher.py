@@ -1,4 +1,4 @@
-"""A follower fetcher: one greenlet, one leader, the partitions it follows from there.
+"""A replica fetcher: one greenlet, one leader, the partitions followed there.
 
 Role        Acts on what fetch_state.py decides: fetches, truncates, appends what came as it is, moves the follower's
             high watermark and log start.

@@ -1,4 +1,4 @@
-"""What monitoring sees of the follower fetchers.
+"""Metrics of the replica fetchers.
 
 Role        Meters of one fetcher, which go when it goes; the lag of each partition is a table made when somebody looks.
 Source      Kafka 3.9 FetcherStats, FetcherLagMetrics, AbstractFetcherManager (MinFetchRate, MaxLag),

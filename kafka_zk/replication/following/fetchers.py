@@ -1,4 +1,4 @@
-"""All follower fetchers of a broker: for each leader, up to num.replica.fetchers of them.
+"""All replica fetchers of a broker: per leader up to num.replica.fetchers.
 
 Role        Gives each followed partition to its fetcher, starts and stops fetchers.
 Invariants  A partition is with one fetcher at most: that of its leader and its fetcher id.

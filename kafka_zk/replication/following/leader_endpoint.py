@@ -1,4 +1,4 @@
-"""The leader as a follower talks to it: Fetch and ListOffsets over one connection.
+"""A follower's connection to its leader: Fetch and ListOffsets.
 
 Role        Acts: builds requests, sends them, takes answers apart. The versions are those that the inter-broker
             protocol version fixes; no ApiVersions are exchanged.

@@ -1,1 +1,1 @@
-"""Leading: who is in sync, what is committed, and what the controller is asked to write down."""
+"""Leading: the ISR, the high watermark, and AlterPartition requests."""

@@ -1,4 +1,4 @@
-"""The appends of one partition: they end before its leadership changes, and those that come meanwhile wait.
+"""Tracks the appends of one partition, and holds them while its leadership changes.
 
 Role        Acts: holds greenlets up. `wait_while_held`, `count` and `ended` are for whoever appends, `held` for who
             changes the leadership.

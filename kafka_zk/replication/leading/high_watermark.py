@@ -1,4 +1,4 @@
-"""Where the high watermark of a led partition may stand.
+"""The rules of a led partition's high watermark.
 
 Role        Pure: decides, never acts.
 Invariants  The answer is never below the current high watermark.

@@ -1,4 +1,4 @@
-"""Who is in sync: the committed ISR, the change in flight, and the rules of joining and leaving.
+"""The ISR: committed, in flight, and the rules of joining and leaving.
 
 Role        Pure: decides, never acts. Called by the partition that leads.
 Invariants  At most one change is in flight. `maximal` holds every broker that may be in the ISR as the controller sees

@@ -1,4 +1,4 @@
-"""What a leader asks the controller for, and what it is told.
+"""An ISR change requested from the controller, and its result.
 
 Source      AlterPartitionItem and AlterPartitionManager in Kafka 3.9.
 """

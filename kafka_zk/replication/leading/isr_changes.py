@@ -1,4 +1,4 @@
-"""ISR changes on their way to the controller.
+"""Sends ISR changes to the controller.
 
 Role        Gathers what leaders propose and sends it as AlterPartition, one request in flight for the whole broker.
 Invariants  At most one change a partition waits here. A change is taken out when the controller answered it by name, so

@@ -1,4 +1,4 @@
-"""How a leader changes its ISR: a follower's fetch moves it on, the leader proposes, the controller answers.
+"""How a leader changes its ISR: updates followers, proposes changes, applies the controller's response.
 
 Role        Functions over a Partition that leads; the rules of joining and leaving are in isr.py.
 Invariants  Every change goes through the controller. Its answer counts only if neither leadership nor the proposal

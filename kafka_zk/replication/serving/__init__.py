@@ -1,1 +1,1 @@
-"""Serving: what clients and followers ask of a led partition, and those of them who wait."""
+"""Serving: requests of clients and followers on led partitions, and those that wait."""

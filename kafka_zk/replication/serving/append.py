@@ -1,4 +1,4 @@
-"""Appending to led partitions, and waiting until what was appended is committed.
+"""Appends to led partitions, and waits until the records are committed.
 
 Role        The way of produced records: the Produce handler and the coordinators come through here.
 Invariants  One partition's failure does not touch the others. Results stand in the order of the entries.

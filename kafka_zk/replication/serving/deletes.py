@@ -1,4 +1,4 @@
-"""DeleteRecords on led partitions, and waiting until every live replica followed.
+"""DeleteRecords on led partitions, waiting until every live replica has followed.
 
 Role        Serves the DeleteRecords handler.
 Invariants  The log start is raised at once, whatever becomes of the wait.

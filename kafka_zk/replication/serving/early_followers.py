@@ -1,4 +1,4 @@
-"""A follower that heard of a new leader before the leader did: its fetch is kept for a moment.
+"""Holds the fetch of a follower that learned of a new leader before the leader did.
 
 Refused, it would come again after its back-off, a second with Apache's brokers, and everybody who writes with acks=all
 would stand still meanwhile: it is in the ISR.

@@ -1,4 +1,4 @@
-"""Reading for consumers and followers, and waiting until there is enough to answer.
+"""Fetches for consumers and followers, waiting for min.bytes.
 
 Role        The way of a fetch: read every partition in order within the limits; answer, or wait on the partitions.
 Invariants  Reads stand in the order of what was wanted. A follower's fetch counts once as progress, when it arrives;

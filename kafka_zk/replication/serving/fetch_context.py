@@ -1,4 +1,4 @@
-"""What one fetch request is in the life of its session: sessionless, a new session, the next step of one, or an error.
+"""The session context of a fetch: sessionless, a new session, the next step of one, or an error.
 
 Role        Pure. Tells the handler which partitions to read, and which of the reads belong into the answer.
 Invariants  An incremental step has consumed its epoch when its context is made, also if the answer is throttled.

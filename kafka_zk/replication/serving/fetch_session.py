@@ -1,4 +1,4 @@
-"""Incremental fetch sessions (KIP-227): the partitions a fetcher reads, remembered between its requests.
+"""Incremental fetch sessions (KIP-227).
 
 Role        Pure. A session keeps what is wanted of each partition and what was last answered, so that requests name
             only what changed and answers only what is new.

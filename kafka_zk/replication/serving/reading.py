@@ -1,4 +1,4 @@
-"""Reading from a partition: fetches, offset look-ups, epochs, and moving the log start.
+"""Reads from a partition: fetches, offset look-ups, epochs, and advancing the log start offset.
 
 Role        Functions over a Partition, for whoever serves Fetch, ListOffsets, OffsetForLeaderEpoch and DeleteRecords.
 Invariants  Leader epochs are compared before roles are (rule 41). A fetch whose history diverges gets no records, and

@@ -1,4 +1,4 @@
-"""What a fetch asks of one partition and what it gets.
+"""The request and the result of a fetch of one partition.
 
 Role        Pure. Plain data between the fetch handler, the fetch session and the partitions.
 Invariants  Slices are counted references to segment files: each is released exactly once, by the connection after it

@@ -1,1 +1,1 @@
-"""Client quotas: how much a user or client may use, and how long it waits when that was more."""
+"""Client quotas: limits per user and client id, and throttling."""

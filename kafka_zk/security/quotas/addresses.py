@@ -1,4 +1,4 @@
-"""The address that the name of an ip quota stands for.
+"""Resolves the address of an ip quota.
 
 Role        Acts: asks the resolver of the system, off the loop.
 Source      InetAddress.getByName in DynamicConfig.Ip.isValidIpEntity and IpConfigHandler.

@@ -1,4 +1,4 @@
-"""Which quota holds for a user and client id: the most particular one that is configured.
+"""Which quota applies to a user and client id: the most specific one.
 
 Role        Pure. One `Limits` for each kind of quota.
 Invariants  Whoever shares a quota's own entity shares its tags, and so its sensor: two clients of a user with a quota

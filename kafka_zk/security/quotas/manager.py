@@ -1,4 +1,4 @@
-"""QuotaManagers: the client quotas of one broker, as configured now, and the metrics that show them.
+"""QuotaManagers: the client quotas of one broker, and their metrics.
 
 Role        Pure: counts, and says how long a client waits. Muting is the connection's.
 Invariants  `is_configured` is False while no user or client has a quota: nobody counts anything then.

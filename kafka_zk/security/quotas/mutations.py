@@ -1,4 +1,4 @@
-"""The quota of one request that changes topics: tokens for each partition made or deleted.
+"""The mutation quota of one request: tokens for each partition created or deleted.
 
 Role        Pure. Decides; the time comes from a clock, because parts of a request may be far apart.
 Invariants  A strict quota refuses all of a request's topics from the one on that finds the bucket overdrawn; a

@@ -1,4 +1,4 @@
-"""Quotas as they stand in ZooKeeper: the keys of an entity's config, and the values they may have.
+"""Quota keys and their allowed values, as stored in ZooKeeper.
 
 Role        Pure. The one list of quota keys: enforcement, AlterClientQuotas and DescribeClientQuotas read it.
 Source      QuotaConfigs, DynamicConfig.Client, .User and .Ip; QuotaConfigHandler, IpConfigHandler.

@@ -1,4 +1,4 @@
-"""How long a client waits that was over its quota.
+"""The throttle time of a client that exceeded its quota.
 
 Role        Pure.
 Source      QuotaUtils.throttleTime, ControllerMutationQuotaManager.throttleTimeMs; Math.round and narrowing of Java.

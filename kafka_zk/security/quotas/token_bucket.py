@@ -1,4 +1,4 @@
-"""A bucket of tokens that fills at the rate of a quota: what bounds the changes a client asks of the controller.
+"""A token bucket, which bounds the mutations a client may request.
 
 Role        Pure.
 Invariants  Never holds more than a burst, which is what flows in during all windows. It may be overdrawn without bound.

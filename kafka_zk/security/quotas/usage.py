@@ -1,4 +1,4 @@
-"""What clients have used of one kind of quota, and how long they wait for using more.
+"""Clients' usage of one kind of quota, and their throttle times.
 
 Role        Pure. The sensors of a ClientQuotaManager: one for all who share the tags of their quota.
 Invariants  A sensor keeps what was used when its quota changes. Unused for an hour it is forgotten.

@@ -1,4 +1,4 @@
-"""What a failed job says: the one sentence inside Spark's many lines.
+"""Extracts the one sentence that matters from a failed Spark job's error.
 
 Role        Pure.
 Source      Spark wraps what a Python worker raised in a Java exception whose text holds the worker's traceback.

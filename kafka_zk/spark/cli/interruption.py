@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the process ends at once, with one line and exit code 130 or 143.
+"""Ctrl-C and SIGTERM: ends the process at once, with one line and exit code 130 or 143.
 
 Role        Acts: blocks both signals and waits for them in a thread, which ends the process, whatever hinders it.
 Why         A handler in the main thread would do for our own code, but Spark puts its own in that place, which asks the

@@ -1,4 +1,4 @@
-"""archive: topics to files, partitioned by topic and date; each record once.
+"""archive: topics to files, partitioned by topic and date; each record exactly once.
 
 Guarantee   Exactly once, provable by (topic, partition, offset). Spark notes the offsets of a batch in the checkpoint
             before it reads them, so a batch that is done again has the same records; its files count only when the

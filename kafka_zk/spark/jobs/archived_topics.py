@@ -1,4 +1,4 @@
-"""How many partitions the topics of an archive had: files do not tell of those that were empty.
+"""The partition counts of an archive's topics, since files do not show empty partitions.
 
 Role        Notes them beside the files, as `_topics.json`, which Spark's readers pass over.
 Invariants  A count never goes down, a topic is never forgotten: the archive still holds what it took of it.

@@ -1,4 +1,4 @@
-"""audit: verifies an archive, data directories or a live cluster's replicas, in parallel, and reports in a table.
+"""audit: verifies an archive, data directories or a live cluster's replicas in parallel, and reports in a table.
 
 Exit        Outcome.found_wrong when there is a finding of severity error.
 """

@@ -1,4 +1,4 @@
-"""An archive audited: offsets that are there twice, holes, and records that differ from the cluster's.
+"""Audits an archive: duplicate offsets, gaps, and records that differ from the cluster's.
 
 Role        Builds plans.
 Rule        A hole is an error only where the cluster still has records in it; without a cluster to ask it is a warning,

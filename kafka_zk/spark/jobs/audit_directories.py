@@ -1,4 +1,4 @@
-"""Data directories of stopped brokers audited: the doctor's checks, one task a partition, and replicas compared.
+"""Audits data directories of stopped brokers: the doctor's checks in tasks, then compares replicas.
 
 Role        Lists on the driver, examines in workers; so the directories must be where the workers see them.
 """

@@ -1,4 +1,4 @@
-"""The report of an audit: one row a finding, whatever was audited.
+"""The report of an audit: one row per finding.
 
 Role        Declares the table and makes its rows.
 """

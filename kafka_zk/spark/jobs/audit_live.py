@@ -1,4 +1,4 @@
-"""A live cluster's replicas audited: every replica's batches fetched from its own broker and compared.
+"""Audits the replicas of a live cluster: fetches every replica from its own broker and compares them.
 
 Role        Lists on the driver, fetches in workers; clients are made there.
 Rule        A consumer may fetch from a follower (Fetch from version 11 on, KIP-392), up to its high watermark.

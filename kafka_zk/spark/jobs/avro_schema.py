@@ -1,4 +1,4 @@
-"""Avro schemas as Spark's types, and Confluent's prefix.
+"""Maps Avro schemas to Spark types, and strips Confluent's prefix.
 
 Role        Pure: plain data in, SQL type texts out.
 Framing     plain: the value is the record's bytes. confluent: a zero byte, four bytes of the writer's schema id (big

@@ -1,4 +1,4 @@
-"""A consumer group of a mirror's source goes on in the target: its committed offsets, translated.
+"""Translates a consumer group's committed offsets from a mirror's source to its target.
 
 Guarantee   No record is passed over, and a group that is further in the target already is never taken back there.
 """

@@ -1,4 +1,4 @@
-"""What jobs ask a cluster on the driver: partitions, end offsets, committed offsets; topics made, offsets committed.
+"""Cluster operations of the jobs, on the driver: partitions, offsets, topic creation, commits.
 
 Role        Acts: each function opens a client of its own and closes it. Blocks.
 """

@@ -1,4 +1,4 @@
-"""Copies whose records stand in the target in the source's order: what is still to be sent, which offset became which.
+"""Plans an ordered copy: what is still to be sent, and which offset became which.
 
 Role        Pure.
 Rule        What is to be sent is noted before it is sent: a producer id, and the source offsets whose records get its

@@ -1,4 +1,4 @@
-"""The column `value` as JSON, Avro or text, when a job is told so.
+"""Decodes the column `value` as JSON, Avro or text.
 
 Role        Builds plans; the Avro decoder runs in workers.
 Invariants  A null value (a tombstone) stays null. A value that cannot be decoded fails the job with a sentence, or is

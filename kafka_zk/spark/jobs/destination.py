@@ -1,4 +1,4 @@
-"""Where a transform's checkpoint writes to, and which topics it and a mirror may not write to.
+"""Binds a checkpoint to its transform's destination, and refuses topics that the job itself reads.
 
 Role        Acts, on the driver, before the query starts.
 Why         A checkpoint that goes on at another destination leaves out what came before. A topic that is read by the

@@ -1,4 +1,4 @@
-"""A small file replaced so that a crash at any moment leaves the old text or the new one, never none and never a part.
+"""Replaces a small file atomically: a crash leaves the old text or the new one.
 
 Role        Acts, on the driver.
 Rule        Written beside its place, synced, renamed over the old file; nothing is deleted before.

@@ -1,4 +1,4 @@
-"""Offsets of a streaming query, committed to a consumer group so that lag tools see how far it is.
+"""Commits a streaming query's offsets to a consumer group, for lag tools.
 
 Role        Acts, on the driver.
 """

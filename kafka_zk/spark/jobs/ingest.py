@@ -1,4 +1,4 @@
-"""ingest: files to a topic; what is done is never sent again.
+"""ingest: files to a topic; completed files are never sent again.
 
 Guarantee   Each row once, also when the job is killed and run again. Files go in batches. Before a batch is sent, its
             files and the topic's end offsets are noted in the checkpoint; after it, that it is done. A batch that was

@@ -1,4 +1,4 @@
-"""mirror: topics of one cluster to another, keeping partitions and order, and where each offset went.
+"""mirror: topics from one cluster to another, keeping partitions and order, with an offset translation table.
 
 Guarantee   Each record once (see copy_plan.py). A batch's offsets are fixed by the query's checkpoint; which of them
             are sent is noted before the first is, so that what the source loses meanwhile changes nothing.

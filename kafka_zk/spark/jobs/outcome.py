@@ -1,4 +1,4 @@
-"""What a job hands back, and how it fails.
+"""The result of a job, and its error.
 
 Role        Pure.
 """

@@ -1,4 +1,4 @@
-"""What a person sees of a running job: one line, written anew on a terminal, one line a batch elsewhere.
+"""The progress of a running job: one updating line on a terminal, one line per batch elsewhere.
 
 Role        Plain: counts, formats, prints.
 """

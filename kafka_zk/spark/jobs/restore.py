@@ -1,4 +1,4 @@
-"""restore: an archive back to topics; same partition, key, value, headers and timestamp, in the order of the offsets.
+"""restore: an archive back to topics: same partitions, keys, values, headers, timestamps and order.
 
 Guarantee   Each record once: the checkpoint notes what is sent under which producer id before it is sent, so a restore
             that was cut off finds in the topic what of it arrived, and sends the rest (see copy_plan.py).

@@ -1,4 +1,4 @@
-"""Rows of files on their way to a topic in the order of their file, also when some of them are there already.
+"""Sends rows of files to a topic in file order, also when some were sent before.
 
 Role        Builds plans.
 Rule        A task reads whole files, one after the other, and sends them with a producer of its own: what arrived of a

@@ -1,4 +1,4 @@
-"""One run at a time works with a checkpoint, and with a directory that files are written to.
+"""Locks a checkpoint or an output directory, so that one run at a time uses it.
 
 Role        Acts, on the driver, before a job looks at what is there.
 Why         Each of two runs would find what the other has noted and not sent yet, and send it, too.

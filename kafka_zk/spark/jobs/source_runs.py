@@ -1,4 +1,4 @@
-"""Sets of source offsets as runs: pairs (first offset, how many follow each other), in order, apart from each other.
+"""Sets of source offsets as runs: sorted, disjoint pairs (first offset, count).
 
 Role        Pure.
 """

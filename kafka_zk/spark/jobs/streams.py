@@ -1,4 +1,4 @@
-"""Running a streaming query to its end: progress while it goes, offsets for a group, one sentence when it fails.
+"""Runs a streaming query to its end: progress, group commits, and one sentence on failure.
 
 Role        Acts. The query's thread is Spark's; this one watches it and prints.
 Invariants  A group's offsets are committed after the batch that they belong to is done, never before: a lag that tools

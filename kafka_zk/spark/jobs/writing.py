@@ -1,4 +1,4 @@
-"""DataFrames of any columns as records: key, value, and the other columns that the data source writes.
+"""Converts DataFrames to records: key, value, and the data source's other columns.
 
 Role        Builds plans.
 """

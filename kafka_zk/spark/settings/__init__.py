@@ -1,1 +1,1 @@
-"""What a job can be told: declared once, given by options or a TOML file."""
+"""The settings of jobs: declared once, given by options or a TOML file."""

@@ -1,4 +1,4 @@
-"""A setting of a job, declared once: the command line, the TOML file, the help and the checks come from its row.
+"""The declaration of a job's settings, from which command line, TOML file, help and checks are made.
 
 Role        Pure.
 Invariants  A value that reaches a job has the type of its row. Unknown names and wrong values are a SettingError that

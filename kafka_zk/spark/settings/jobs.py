@@ -1,4 +1,4 @@
-"""The jobs and everything they can be told.
+"""The jobs and their settings.
 
 Role        Pure: tables only. docs/pipeline.md explains them with examples.
 """

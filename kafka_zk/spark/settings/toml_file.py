@@ -1,4 +1,4 @@
-"""pipeline.toml: one table a job, one for Spark, one for each cluster.
+"""pipeline.toml: one table per job, one for Spark, one per cluster.
 
 Role        Plain: reads the file; what it says is judged by the declaration.
 Invariants  The command line wins over the file; of a mapping it wins key by key. The file may hold tables of other

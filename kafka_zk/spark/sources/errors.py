@@ -1,4 +1,4 @@
-"""What a data source refuses. Each message is one sentence for people; Spark shows it below its own headline.
+"""Errors of the data sources. Each message is one sentence; Spark shows it below its own headline.
 
 Role        Pure.
 """

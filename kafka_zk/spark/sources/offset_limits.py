@@ -1,4 +1,4 @@
-"""Where a query starts and ends: the options starting... and ending..., and what they mean for each partition.
+"""Where a query starts and ends: the options starting... and ending..., resolved per partition.
 
 Role        Pure. A limit says what to look up; the caller asks the cluster or the indexes of segments.
 Source      Spark 4.2 KafkaSourceProvider.getKafkaOffsetRangeLimit, JsonUtils.partitionOffsets, KafkaOffsetReaderAdmin.

@@ -1,4 +1,4 @@
-"""Options of both sources read as values, with the names and limits of Spark's own connector.
+"""Parses the options of both sources, with the names and limits of Spark's own connector.
 
 Role        Pure.
 Source      Spark 4.2 KafkaSourceProvider.validateGeneralOptions, validateBatchOptions, validateStreamOptions.

@@ -1,4 +1,4 @@
-"""From the offsets of a query to the pieces that its tasks read.
+"""Splits a query's offset ranges into the pieces that its tasks read.
 
 Role        Pure.
 Source      Spark 4.2 KafkaOffsetRangeCalculator: same number of pieces, same bounds.

@@ -1,4 +1,4 @@
-"""What both formats have in common: a name, the columns of records, and no others.
+"""What both formats share: a name, and the fixed columns of records.
 
 Role        Base of the classes that Spark registers. Holds options only.
 """

@@ -1,4 +1,4 @@
-"""Where a streaming query is: an offset of each partition, and the ids of the topics that these offsets belong to.
+"""A streaming query's offsets per partition, with the topic ids they belong to.
 
 Role        Pure.
 Why         A topic that is deleted and made anew begins again at offset 0. Once it has grown past the old one's offsets

@@ -1,4 +1,4 @@
-"""kafka-consumer-perf-test.sh: how fast records can be consumed.
+"""kafka-consumer-perf-test.sh: measures consumer throughput.
 
 Source      org.apache.kafka.tools.ConsumerPerformance.
 """

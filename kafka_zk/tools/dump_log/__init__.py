@@ -1,1 +1,1 @@
-"""kafka-dump-log.sh: what the files of a log directory say, in Apache's words."""
+"""kafka-dump-log.sh: prints the files of a log directory, in Apache's words."""

@@ -1,4 +1,4 @@
-"""kafka-dump-log.sh: what the files of a log directory say.
+"""kafka-dump-log.sh: prints the files of a log directory.
 
 Options, texts, streams and exit codes are those of Apache Kafka 3.9's tool. Beyond it: --json, whole directories, and
 exit code 2 where something is damaged (docs/compat.md tells what counts).

@@ -1,1 +1,1 @@
-"""The parts of kafka-configs.sh: its options, and its two ways."""
+"""The parts of kafka-configs.sh: its options, and its two modes."""

@@ -1,4 +1,4 @@
-"""What the tool does alike for every kind of entity: calls of the admin client, and keys that cannot be deleted."""
+"""Shared by all entity types: admin calls, and keys that cannot be deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--delete and --delete-offsets: groups, or what they have committed, go.
+"""--delete and --delete-offsets: deletes groups or committed offsets.
 
 Role        Asks and prints.
 Source      ConsumerGroupCommand: deleteGroups, deleteOffsets.

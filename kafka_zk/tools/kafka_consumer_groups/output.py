@@ -1,4 +1,4 @@
-"""How kafka-consumer-groups.sh tells of an error: on stdout, with the trace on stderr; the exit code stays 0."""
+"""Prints an error of kafka-consumer-groups.sh: on stdout, with the trace on stderr and exit code 0."""
 
 from __future__ import annotations
 

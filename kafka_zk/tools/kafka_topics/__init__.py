@@ -1,1 +1,1 @@
-"""The parts of kafka-topics.sh: its options, and its two ways."""
+"""The parts of kafka-topics.sh: its options, and its two modes."""

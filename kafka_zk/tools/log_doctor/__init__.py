@@ -1,1 +1,1 @@
-"""kafka-log-doctor.sh: looks into stopped data directories, says what is wrong and what a start would do about it."""
+"""kafka-log-doctor.sh: checks stopped data directories, and reports what a start would do about problems."""

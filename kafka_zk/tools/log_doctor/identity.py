@@ -1,4 +1,4 @@
-"""Do directories that are started together belong together? The broker's own decision answers."""
+"""Checks that directories belong to the same broker and cluster, with the broker's own rules."""
 
 from __future__ import annotations
 

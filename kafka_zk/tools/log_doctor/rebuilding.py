@@ -1,4 +1,4 @@
-"""--rebuild-indexes: hold the directories, write what is not right, say what was done."""
+"""--rebuild-indexes: locks the directories, rebuilds wrong indexes, reports the result."""
 
 from __future__ import annotations
 

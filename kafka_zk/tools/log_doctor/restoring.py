@@ -1,4 +1,4 @@
-"""--znodes: print what the directories imply, or write it to a ZooKeeper that has lost it.
+"""--znodes: prints the znodes that the directories imply, or writes them to an empty ZooKeeper.
 
 Invariants  What is there already is never replaced unless --overwrite says so, and each replacement is told.
             Nothing is written while brokers are registered: they and their controller know better.

@@ -1,4 +1,4 @@
-"""The znodes that data directories imply: what can be known of a cluster whose ZooKeeper is lost.
+"""The znodes that data directories imply: what can be restored of a lost ZooKeeper.
 
 Role        Pure.
 Invariants  The leader of a partition is the replica with the highest leader epoch, then the longest log: no record that

@@ -1,4 +1,4 @@
-"""kafka-producer-perf-test.sh: how fast records can be produced, and how long each is on its way.
+"""kafka-producer-perf-test.sh: measures producer throughput and latency.
 
 Source      org.apache.kafka.tools.ProducerPerformance.
 """

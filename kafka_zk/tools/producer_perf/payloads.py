@@ -1,4 +1,4 @@
-"""Values for records that are sent to see how fast they are sent.
+"""Payloads of the performance test: random, or from a file.
 
 Role        Reads the file it is given; chance comes from a seed.
 Invariants  Letters are cut from a pool of random ones at random places: one by one they would take longer than all

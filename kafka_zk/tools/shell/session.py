@@ -1,4 +1,4 @@
-"""The session behind one zookeeper-shell.sh: connected when first needed, its events printed between commands.
+"""The session of zookeeper-shell.sh: connects when first needed, prints its events between commands.
 
 A command connects when it first needs ZooKeeper; until then its mistakes cost nothing. Events (watches, connection) are
 printed between commands, as they come.

@@ -1,4 +1,4 @@
-"""kafka-streams-application-reset.sh: lets an application of Kafka Streams begin anew.
+"""kafka-streams-application-reset.sh: resets an application of Kafka Streams.
 
 Its input is read again from where the options say, its intermediate topics from their ends; its internal topics go.
 Source: org.apache.kafka.tools.StreamsResetter.

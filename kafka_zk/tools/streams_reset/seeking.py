@@ -1,4 +1,4 @@
-"""Input topics back to where the options say, intermediate topics to their ends: a consumer seeks and commits.
+"""Resets input topics to the requested offsets and intermediate topics to their ends.
 
 Role        Asks and prints, through a consumer of the application's group.
 Source      StreamsResetter: maybeResetInputAndSeekToEndIntermediateTopicOffsets and what it calls.

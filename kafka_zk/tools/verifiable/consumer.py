@@ -1,4 +1,4 @@
-"""kafka-verifiable-consumer.sh: consumes, and tells of every event.
+"""kafka-verifiable-consumer.sh: consumes, and prints every event.
 
 Source      org.apache.kafka.tools.VerifiableConsumer.
 """

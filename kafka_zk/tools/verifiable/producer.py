@@ -1,4 +1,4 @@
-"""kafka-verifiable-producer.sh: sends numbers, and tells of each what became of it.
+"""kafka-verifiable-producer.sh: sends numbers, and prints the result of each.
 
 Source      org.apache.kafka.tools.VerifiableProducer.
 """

@@ -1,4 +1,4 @@
-"""Every znode of a Kafka 3.9 cluster, declared once: its path, what it holds, how that is written and read.
+"""Every znode of a Kafka 3.9 cluster, declared once: path, content, encoding and decoding.
 
 All of it is pure. A decoder takes the data and the Stat of a read and raises MalformedZNode, nothing else.
 """

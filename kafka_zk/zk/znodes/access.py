@@ -1,4 +1,4 @@
-"""Znodes of security: ACLs with their change notices, delegation tokens.
+"""Znodes of security: ACLs with their change notifications, delegation tokens.
 
 Role        Pure. Types and operations stay text, spelled as Kafka spells them in ZooKeeper (`Topic`, `Allow`, `Read`).
 Source      kafka.zk.LiteralAclStore, ExtendedAclStore, ResourceZNode, DelegationTokenInfoZNode; KIP-290, KIP-48.

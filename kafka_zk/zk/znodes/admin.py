@@ -1,4 +1,4 @@
-"""Wishes to the controller, left as znodes: delete a topic, move partitions, elect preferred leaders.
+"""Requests to the controller as znodes: delete a topic, reassign partitions, elect preferred leaders.
 
 Role        Pure.
 Source      kafka.zk.DeleteTopicsTopicZNode, ReassignPartitionsZNode, PreferredReplicaElectionZNode.

@@ -1,4 +1,4 @@
-"""/brokers/ids/N: what a living broker says of itself, and /brokers/seqid.
+"""/brokers/ids/N: a broker's registration; and /brokers/seqid.
 
 Role        Pure.
 Source      kafka.zk.BrokerIdZNode, BrokerSequenceIdZNode; versions 1 to 5 (KIP-103, KIP-392, KIP-584).

@@ -1,4 +1,4 @@
-"""/config: overrides of topics, clients, users, brokers and ips, and the notices that something there has changed.
+"""/config: overrides of topics, clients, users, brokers and ips, and change notifications.
 
 Role        Pure.
 Source      kafka.zk.ConfigEntityZNode, ConfigEntityChangeNotificationSequenceZNode, DynamicConfigManager.

@@ -1,4 +1,4 @@
-"""Znodes of the cluster as a whole: its id, its controller, features, producer ids.
+"""Cluster-wide znodes: cluster id, controller, features, producer ids.
 
 Role        Pure.
 Source      kafka.zk.ClusterIdZNode, ControllerZNode, ControllerEpochZNode, FeatureZNode, ProducerIdBlockZNode.

@@ -1,4 +1,4 @@
-"""The JSON in znodes: one line of UTF-8, keys in no particular order.
+"""Encodes and decodes JSON znodes: one line of UTF-8.
 
 Role        Pure. What every znode with a JSON document shares.
 Invariants  Unknown keys are ignored; whatever bytes come, reading them yields a value or raises MalformedZNode.

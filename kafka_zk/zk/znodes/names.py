@@ -1,4 +1,4 @@
-"""Names in paths: sanitized entities, sequence numbers, the paths every broker makes, and who may read which.
+"""Names in paths: sanitized entities, sequence numbers, persistent paths and their ACLs.
 
 Role        Pure.
 Source      org.apache.kafka.common.utils.Sanitizer; kafka.zk.ZkData; KAFKA-6672 (parents of /config/changes).

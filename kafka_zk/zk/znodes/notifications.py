@@ -1,4 +1,4 @@
-"""Numbered notices from brokers to the controller: an ISR has changed, a log directory has failed.
+"""Sequential notifications to the controller: ISR changes and failed log directories.
 
 Role        Pure.
 Source      kafka.zk.IsrChangeNotificationSequenceZNode, LogDirEventNotificationSequenceZNode.

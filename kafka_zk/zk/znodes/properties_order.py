@@ -1,4 +1,4 @@
-"""The order in which java.util.Properties hands out its keys: that of the configs in znodes that Kafka writes.
+"""The iteration order of java.util.Properties, which orders configs in Kafka's znodes.
 
 Role        Pure. Nobody relies on it; it makes our znodes the same bytes as Kafka's.
 Source      java.util.Properties, a ConcurrentHashMap for 8 entries: addCount, transfer.

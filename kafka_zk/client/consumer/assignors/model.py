@@ -1,4 +1,4 @@
-"""What an assignor is given and answers.
+"""The input and output of an assignor.
 
 Role        Pure. Members as the leader learns them from JoinGroup; an assignor decides who reads which partition.
 Source      ConsumerPartitionAssignor (Subscription, RebalanceProtocol), AbstractPartitionAssignor.MemberInfo.

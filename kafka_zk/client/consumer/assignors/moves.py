@@ -1,4 +1,4 @@
-"""Which partitions moved from whom to whom while a group is balanced.
+"""Records which partitions moved between members while a group is balanced.
 
 Role        Pure. Kept by one run of the sticky assignor.
 Invariants  A partition has at most one move: from where it was at the start to where it is now.

@@ -1,4 +1,4 @@
-"""Who reads near by: members in the racks of replicas.
+"""Matches members to replicas in the same rack.
 
 Role        Pure. Made by an assignor for one round.
 Invariants  A member that names no rack is at home everywhere; a partition none of whose replicas names one, nowhere.

@@ -1,4 +1,4 @@
-"""Range: of every topic each member takes a run of partitions next to each other.
+"""Range: each member gets a consecutive range of every topic's partitions.
 
 Role        Pure.
 Invariants  The sizes of the shares are those of runs, with racks or without: a rack only chooses which partitions.

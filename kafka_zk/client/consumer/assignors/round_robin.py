@@ -1,4 +1,4 @@
-"""Round robin: all partitions of all topics, dealt out one by one.
+"""Round robin: distributes all partitions of all topics one by one.
 
 Role        Pure. Looks at no racks, as Java's.
 Source      RoundRobinAssignor.

@@ -1,4 +1,4 @@
-"""Sticky assignors: as even as can be, and as much as can be stays where it was.
+"""Sticky assignors: as balanced as possible, moving as few partitions as possible.
 
 Role        Pure. Reads what members had, chooses between the two ways to balance (all members read the same topics, or
             not), and writes the memory that the next round will read.

@@ -1,4 +1,4 @@
-"""Sharing out when all members read the same topics: everyone gets the quota, rounded down or up.
+"""Sticky assignment when all members read the same topics: each gets the quota, rounded up or down.
 
 Role        Pure. Called by the sticky assignors.
 Invariants  Nobody has fewer than the smaller quota; exactly `total % members` have the larger one.

@@ -1,4 +1,4 @@
-"""Sharing out when members read different topics: partitions move one by one until no move helps.
+"""Sticky assignment when members read different topics: moves single partitions while that helps.
 
 Role        Pure. Called by the sticky assignors.
 Invariants  Only members of a topic get its partitions. A move goes from a member to one that has at least two fewer.

@@ -1,4 +1,4 @@
-"""Committed positions: written, by hand or by the clock, and read.
+"""Writes and reads committed offsets, on request or automatically.
 
 Role        Acts, through the CoordinatorLink; in the program's thread.
 Invariants  Commits are taken in the order in which they were given, and so are their callbacks; a synchronous one

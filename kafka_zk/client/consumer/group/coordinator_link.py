@@ -1,4 +1,4 @@
-"""The line to the group's coordinator: connections of its own, on a thread of its own.
+"""The connection to the group coordinator, on its own thread.
 
 Role        Acts. The program's thread hands requests over and is called back by `deliver`, in its own thread; that of
             the link finds the coordinator, sends, and beats the heart, however long the program takes for its records.

@@ -1,4 +1,4 @@
-"""A consumer's membership of its group as one thing: link, rebalances, commits.
+"""A consumer's membership of its group: link, rebalances and commits behind one object.
 
 Role        Acts; in the program's thread, but for the link's own.
 Source      ConsumerCoordinator.

@@ -1,4 +1,4 @@
-"""What a group's leader knows of the topics that its members read.
+"""What a group's leader knows about the topics that its members read.
 
 Role        Pure. Two pictures that are not equal mean that the group is to be shared out anew.
 Source      ConsumerCoordinator.MetadataSnapshot, PartitionRackInfo; KIP-881.

@@ -1,4 +1,4 @@
-"""The requests of a member as messages, over all their versions.
+"""Builds the requests of a group member, over all versions.
 
 Role        Pure.
 Source      JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest, OffsetCommitRequest,

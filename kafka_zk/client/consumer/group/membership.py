@@ -1,4 +1,4 @@
-"""A member's way through the generations of its group: what to send next, given the answers so far.
+"""A member's state machine: which request to send next, given the responses so far.
 
 Role        Pure. Owned by the thread that calls the consumer; heartbeats only read `identity`.
 Invariants  Nothing is committed, and no heartbeat sent, under an identity that the coordinator has refused.

@@ -1,4 +1,4 @@
-"""Joining the group, again and again: what is given up, what is asked for, what is taken over.
+"""Rebalances: revokes, joins, syncs and takes over the new assignment.
 
 Role        Acts, through the CoordinatorLink and the program's listener; in the program's thread. What answers mean is
             membership's to say.

@@ -1,4 +1,4 @@
-"""What members tell each other through the coordinator: subscriptions one way, assignments the other.
+"""The consumer protocol: subscriptions to the leader, assignments to the members.
 
 Role        Pure.
 Layout      An i16 version, then the fields of that version; newer versions only add fields at the end, so an unknown

@@ -1,1 +1,1 @@
-"""What a group is and decides, and how it is written down and read back: pure, one module a subject."""
+"""The state and decisions of a group, and its records: pure, one module per subject."""

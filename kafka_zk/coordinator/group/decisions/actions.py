@@ -1,4 +1,4 @@
-"""What a decision about a group is made of: answers, timers, a record to store, a line for the log.
+"""The actions that a decision returns: responses, timers, records to store, log lines.
 
 Role        Pure data. The core returns these in order; `GroupCoordinator` performs them.
 Source      JoinGroupResult, SyncGroupResult, DelayedJoin, DelayedSync, DelayedHeartbeat in Kafka 3.9.

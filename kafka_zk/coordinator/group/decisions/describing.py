@@ -1,4 +1,4 @@
-"""Groups as DescribeGroups and ListGroups show them.
+"""Groups in the form of DescribeGroups and ListGroups.
 
 Role        Pure.
 Source      Kafka 3.9 GroupMetadata.summary and overview, GroupCoordinator.handleListGroups.

@@ -1,4 +1,4 @@
-"""Which offsets of a group nobody wants any more.
+"""Which committed offsets of a group have expired.
 
 Role        Pure.
 Invariants  Offsets of a group with members stay, except those of topics that a consumer group no longer reads.

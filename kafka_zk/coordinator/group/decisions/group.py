@@ -1,4 +1,4 @@
-"""One group: its members, its generation, its state and its offsets.
+"""One group: its members, generation, state and offsets.
 
 Role        Pure state with the operations that keep it consistent; what to do when is decided in joining, syncing,
             membership and rebalance. Called only by them and by the coordinator.

@@ -1,4 +1,4 @@
-"""JoinGroup: who may join, under which id, and whether that starts a rebalance.
+"""JoinGroup: who may join, under which member id, and whether that triggers a rebalance.
 
 Role        Pure decisions on a group.
 Invariants  Check and insert are one step: a group never outgrows group.max.size (KAFKA-9844).

@@ -1,4 +1,4 @@
-"""One member of a group: who it is, what it can speak, and which of its requests wait.
+"""One member of a group: identity, protocols, and its pending requests.
 
 Role        Pure state; changed only by its group.
 Source      Kafka 3.9 MemberMetadata.

@@ -1,4 +1,4 @@
-"""Staying in a group and leaving it: heartbeats, leave requests, sessions that run out, commits of members.
+"""Heartbeats, leaves, session expiry and members' commits.
 
 Role        Pure decisions on a group.
 Source      Kafka 3.9 GroupCoordinator: handleHeartbeat, handleLeaveGroup, onExpireHeartbeat, validateOffsetCommit,

@@ -1,4 +1,4 @@
-"""OffsetDelete: which offsets of a group an operator may remove.
+"""OffsetDelete: which offsets of a group may be deleted.
 
 Role        Pure decision on a group.
 Source      Kafka 3.9 GroupCoordinator.handleDeleteOffsets, GroupMetadata.isSubscribedToTopic; KIP-496.

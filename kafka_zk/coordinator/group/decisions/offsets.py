@@ -1,4 +1,4 @@
-"""The committed offsets of one group: what is valid, what is on its way to the log, what has expired.
+"""The committed offsets of one group: committed, pending, expired.
 
 Role        Pure state; the coordinator tells it what was appended and what failed.
 Invariants  A value becomes valid only once its record is in the log, and never gives way to one from an older batch.

@@ -1,4 +1,4 @@
-"""Which groups wait for the end of which transaction.
+"""Which groups have pending commits of which open transaction.
 
 Role        Pure state. Without it the end of every transaction would have to look at every group.
 Source      Kafka 3.9 GroupMetadataManager: openGroupsForProducer, addProducerGroup, removeGroupFromAllProducers.

@@ -1,4 +1,4 @@
-"""A rebalance from its beginning to the new generation: who is waited for, how long, and who leads.
+"""A rebalance from its start to the next generation.
 
 Role        Pure decisions on a group.
 Invariants  A group that is preparing has its join timer running, one that completes has its sync timer running: no

@@ -1,4 +1,4 @@
-"""Records of __consumer_offsets: keys and values between the group's terms and the declared messages.
+"""Encodes and decodes the records of __consumer_offsets.
 
 Role        Pure. The declarations are in protocol/messages/records.py.
 Invariants  Values are written as Kafka 3.9 writes them (version 3; 1 where an old client set an expiry) and read in

@@ -1,4 +1,4 @@
-"""From the batches of one partition of __consumer_offsets to its groups.
+"""Rebuilds groups from the batches of one partition of __consumer_offsets.
 
 Role        Pure. `LogReplay` is fed the batches in order; `groups` then makes what is left into groups.
 Invariants  The log's order decides: a later record replaces an earlier one of its key, a tombstone removes it.

@@ -1,4 +1,4 @@
-"""The states of a group, and which happening leads from one to the next.
+"""The group state machine: its states, events and transitions.
 
 Role        Pure data.
 Invariants  What is not in the table is an illegal move, and raises.

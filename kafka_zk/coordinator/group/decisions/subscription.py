@@ -1,4 +1,4 @@
-"""Which topics the members of a consumer group read, from the metadata that they brought.
+"""Which topics the members of a consumer group subscribe to, from their join metadata.
 
 Role        Pure.
 Source      Kafka 3.9 GroupMetadata.computeSubscribedTopics.

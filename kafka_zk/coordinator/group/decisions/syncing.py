@@ -1,4 +1,4 @@
-"""SyncGroup, and what follows once the group's record is stored or could not be.
+"""SyncGroup, and the result of storing the group's metadata.
 
 Role        Pure decisions on a group.
 Invariants  An assignment is valid, and seen by members, only once its record is in the log: one a generation.

@@ -1,1 +1,1 @@
-"""What the doctor looks at, one check a module. Each notes findings; none changes a file."""
+"""The doctor's checks, one per module. Each notes findings; none changes a file."""

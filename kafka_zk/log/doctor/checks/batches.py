@@ -1,4 +1,4 @@
-"""Do the offsets of a log's batches go on, inside their segments, without a gap?
+"""Checks that the offsets of a log's batches are continuous and inside their segments.
 
 Gaps are what compaction leaves. Of a log that was never compacted nothing may be missing.
 """

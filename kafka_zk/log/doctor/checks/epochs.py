@@ -1,4 +1,4 @@
-"""Do the leader epochs in leader-epoch-checkpoint and in the batches agree?"""
+"""Checks that leader-epoch-checkpoint and the batches agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a partition that something interrupted has left, and files that are nobody's."""
+"""Checks for leftover and unknown files in a partition's directory."""
 
 from __future__ import annotations
 

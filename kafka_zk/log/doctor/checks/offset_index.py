@@ -1,4 +1,4 @@
-"""Does NNN.index lead to batches, and to the right ones?
+"""Checks that NNN.index points to the right batches.
 
 An entry (offset, position) promises: a batch begins at that position, every batch before it ends below the offset, and
 the offset is the last one of an append that began there.

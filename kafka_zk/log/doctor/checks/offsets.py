@@ -1,4 +1,4 @@
-"""Do the checkpoints of the log directory fit the log?"""
+"""Checks that the checkpoints of a log directory match the log."""
 
 from __future__ import annotations
 

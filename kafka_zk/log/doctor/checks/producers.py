@@ -1,4 +1,4 @@
-"""Producers and transactions as the batches tell of them, against the transaction index and the snapshots."""
+"""Checks the transaction index and producer snapshots against the batches."""
 
 from __future__ import annotations
 

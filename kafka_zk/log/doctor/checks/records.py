@@ -1,4 +1,4 @@
-"""Are the records inside a batch what its header says? (--deep)"""
+"""Checks that the records inside a batch match its header (--deep)."""
 
 from __future__ import annotations
 

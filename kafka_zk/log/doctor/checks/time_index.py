@@ -1,4 +1,4 @@
-"""Does NNN.timeindex say the truth: up to this offset, this is the largest timestamp?"""
+"""Checks that NNN.timeindex holds the right maximum timestamps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planner: asks the cluster, on the driver, which partitions there are and where their logs begin and end.
+"""Planner: looks up, on the driver, the partitions and the ends of their logs.
 
 Role        Acts. What is planned with the answers is decided in offset_limits.py and ranges.py.
 Invariants  Ends are looked up with the query's isolation level: what is planned can be read.

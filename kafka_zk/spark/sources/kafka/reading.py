@@ -1,4 +1,4 @@
-"""What a task does: one piece of a partition as Arrow batches.
+"""Reads one piece of a partition as Arrow batches, in a task.
 
 Role        Acts, in a worker: makes its own client, keeps nothing.
 """

@@ -1,4 +1,4 @@
-"""What the options of `kafka_zk` ask for when it is read.
+"""The read options of `kafka_zk`.
 
 Role        Pure. Read on the driver; the values travel to the workers.
 Source      Spark 4.2 KafkaSourceProvider: the same options, defaults and refusals.

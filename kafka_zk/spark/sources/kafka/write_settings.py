@@ -1,4 +1,4 @@
-"""What the options and columns of a DataFrame mean when it is written to topics.
+"""The write options of `kafka_zk`, and the columns that are written.
 
 Role        Pure.
 Source      Spark 4.2 KafkaWriter.validateQuery, KafkaSourceProvider.kafkaParamsForProducer.

@@ -1,1 +1,1 @@
-"""The format `kafka_zk_log`: segment files read where they lie, without a broker."""
+"""The format `kafka_zk_log`: reads segment files directly, without a broker."""

@@ -1,4 +1,4 @@
-"""Which partitions lie in the directories that a query names, and what is known of how they were left.
+"""Which partitions are in the directories of a query, and how they were left.
 
 Role        Plain: lists directories, reads small files, never writes.
 Invariants  A partition is read from one place: two copies of it are an error, not twice its records.

@@ -1,4 +1,4 @@
-"""One partition's segments: where they end, and where an offset lies in them.
+"""One partition's segments: their ends, and the position of an offset.
 
 Role        Plain: opens files for reading only, so a copy on a read-only disk will do.
 Invariants  What lies behind the first batch that is not whole and right is never read. An index only tells where to

@@ -1,4 +1,4 @@
-"""What the options of `kafka_zk_log` ask for.
+"""The options of `kafka_zk_log`.
 
 Role        Pure.
 """

@@ -1,4 +1,4 @@
-"""Where a time lies in a partition's segments.
+"""Looks up times in a partition's segments.
 
 Role        Plain: opens files for reading only.
 Invariants  The batches decide, no index does: a .timeindex may lack entries at its end or in the middle, and nothing in

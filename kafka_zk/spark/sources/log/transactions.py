@@ -1,4 +1,4 @@
-"""What a reader of committed records needs beside the segments: aborted transactions, and where open ones begin.
+"""Aborted and open transactions of a partition, for readers of committed records.
 
 Role        Plain.
 Invariants  The batches decide: a .txnindex may be missing or cut off, and nothing in it shows that. Only headers are
