@@ -47,7 +47,7 @@ class ConfigChangeListener:
         self._listener.start(before_following=self._apply_all)
 
     def _apply_all(self) -> None:
-        """Blocks."""
+        """Blocks. Passes every entity's stored configuration to its handler."""
         for path, overrides in entity_configs(self._zk, self._paths()).items():
             entity = tuple(entities_of(path))
             handler = self._handlers.get(entity[0][0])
@@ -60,7 +60,7 @@ class ConfigChangeListener:
                 log.error("%s", error)
 
     def stop(self) -> None:
-        """Blocks."""
+        """Blocks. Stop following /config/changes."""
         self._listener.stop()
 
     def _paths(self) -> Iterable[str]:

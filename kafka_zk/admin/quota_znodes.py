@@ -72,7 +72,7 @@ def _remove_empty_parents(zk: ZkClient, path: str) -> None:
 
 
 def _remove_if_empty(zk: ZkClient, path: str) -> None:
-    """Blocks."""
+    """Blocks. Remove the entity's znode if it holds no config and has no children."""
     while True:
         stored = stored_config(zk, path)
         if stored.version is None or stored.overrides or entities_with_config(zk, path):

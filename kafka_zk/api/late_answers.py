@@ -33,7 +33,7 @@ def when_settled(pending: Pending[T], act: Callable[[Pending[T]], object]) -> No
 
 
 def _act_in_turns(act: Callable[[Pending[T]], object], settled: Pending[T]) -> None:
-    """Blocks."""
+    """Blocks. Run `act` on the settled pending, yielding to other greenlets."""
     with InTurns(large=True):
         act(settled)
 

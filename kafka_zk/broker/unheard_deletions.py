@@ -48,7 +48,7 @@ class UnheardDeletions:
         )
 
     def stop(self) -> None:
-        """Blocks."""
+        """Blocks. Stop looking for deletions."""
         if self._greenlet is not None:
             self._greenlet.kill()
             self._greenlet = None

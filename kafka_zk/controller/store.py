@@ -289,11 +289,11 @@ class FencedStore:
         return self._zk.children(znodes.DeleteTopicsZNode.PATH)
 
     def remove_topic_deletions(self, topics: Sequence[str]) -> None:
-        """Blocks."""
+        """Blocks. Delete the topics' znodes in /admin/delete_topics."""
         self._many([Delete(znodes.DeleteTopicsTopicZNode.path(topic)) for topic in topics])
 
     def isr_change_notification_names(self) -> list[str]:
-        """Blocks."""
+        """Blocks. List the children of /isr_change_notification."""
         return self._zk.children(znodes.IsrChangeNotificationZNode.PATH)
 
     def isr_change_notifications(self) -> tuple[list[str], list[TopicPartition]]:
@@ -307,11 +307,11 @@ class FencedStore:
         return names, sorted({partition for partitions in found.values() for partition in partitions})
 
     def remove_isr_change_notifications(self, names: Sequence[str]) -> None:
-        """Blocks."""
+        """Blocks. Delete these children of /isr_change_notification."""
         self._many([Delete(f"{znodes.IsrChangeNotificationZNode.PATH}/{name}") for name in names])
 
     def log_dir_event_names(self) -> list[str]:
-        """Blocks."""
+        """Blocks. List the children of /log_dir_event_notification."""
         return self._zk.children(znodes.LogDirEventNotificationZNode.PATH)
 
     def log_dir_events(self) -> tuple[list[str], list[int]]:
@@ -325,7 +325,7 @@ class FencedStore:
         return names, sorted(set(found.values()))
 
     def remove_log_dir_events(self, names: Sequence[str]) -> None:
-        """Blocks."""
+        """Blocks. Delete these children of /log_dir_event_notification."""
         self._many([Delete(f"{znodes.LogDirEventNotificationZNode.PATH}/{name}") for name in names])
 
     def preferred_elections(self) -> list[TopicPartition] | None:
@@ -337,7 +337,7 @@ class FencedStore:
         return _or_empty(znodes.PreferredReplicaElectionZNode.decode, nothing, *found)
 
     def remove_preferred_elections(self) -> None:
-        """Blocks."""
+        """Blocks. Delete /admin/preferred_replica_election if it exists."""
         self._one(Delete(znodes.PreferredReplicaElectionZNode.PATH), ignore=NoNode)
 
     def reassignments(self) -> dict[TopicPartition, tuple[int, ...]] | None:

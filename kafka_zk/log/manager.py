@@ -416,7 +416,7 @@ class LogManager:
             self._cleaner.reconfigure(now)
 
     def _apply_broker_config(self, topic_partition: TopicPartition, config: BrokerConfig) -> None:
-        """Blocks."""
+        """Blocks. Apply broker defaults and topic overrides to the log and future log."""
         topic_config = None
         try:
             topic_config = self._topic_config(topic_partition.topic)

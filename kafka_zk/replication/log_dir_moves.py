@@ -100,7 +100,7 @@ class LogDirMoves:
             self._begin(self._hosted.get(*topic_partition), path)
 
     def _begin(self, partition: Partition, path: str) -> None:
-        """Blocks."""
+        """Blocks. Create the future log in `path` and start copying, unless the log is there."""
         topic_partition = partition.topic_partition
         future = self._log_manager.future.get(topic_partition)
         if future is not None and str(future.log_dir.path) != path:

@@ -158,7 +158,7 @@ class ZkClient:
         return answer
 
     def exists(self, path: str) -> Stat | None:
-        """Blocks."""
+        """Blocks. Return the znode's stat; None if it does not exist."""
         stat: Stat | None = _value(self.exists_many([path])[0])
         return stat
 

@@ -29,7 +29,7 @@ ERRORS = Form((Each("entries", "entries", inner=(Each("entity", "entity"),)),), 
 
 @api(ALTER_CLIENT_QUOTAS_REQUEST, ALTER_CLIENT_QUOTAS_RESPONSE, errors=ERRORS)
 def alter(request: AlterClientQuotasRequest, ctx: RequestContext) -> AlterClientQuotasResponse:
-    """Blocks."""
+    """Blocks. Alter each entry; of entries with the same entity the last result is returned."""
     authorize(ctx, Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
 
     def alter_one(entry: RequestEntryData) -> ResponseEntryData:

@@ -22,7 +22,7 @@ from kafka_zk.protocol.messages.alter_configs import (
 
 @api(ALTER_CONFIGS_REQUEST, ALTER_CONFIGS_RESPONSE, errors=Form((Each("resources", "responses"),), Text.OWN))
 def alter_configs(request: AlterConfigsRequest, ctx: RequestContext) -> AlterConfigsResponse:
-    """Blocks."""
+    """Blocks. Replace the configs of each resource."""
     resources: list[Resource] = [
         (
             resource.resource_type,

@@ -55,7 +55,7 @@ def alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, ctx: RequestCont
 
 
 def _moved(partition: TopicPartition, path: str, ctx: RequestContext) -> ErrorCode:
-    """Blocks."""
+    """Blocks. Start the move of one replica; its error code."""
     try:
         ctx.services.replica_manager.moves.move(partition, path)
     except NotLeaderOrFollower:

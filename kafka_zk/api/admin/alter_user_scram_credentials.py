@@ -31,7 +31,7 @@ ERRORS = Form(
 
 @api(ALTER_USER_SCRAM_CREDENTIALS_REQUEST, ALTER_USER_SCRAM_CREDENTIALS_RESPONSE, errors=ERRORS)
 def alter(request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> AlterUserScramCredentialsResponse:
-    """Blocks."""
+    """Blocks. Delete and upsert credentials, on the active controller only."""
     if not ctx.services.controller.is_active:
         raise NotController
     authorize(ctx, Operation.ALTER, ResourceType.CLUSTER)

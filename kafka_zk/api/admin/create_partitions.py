@@ -41,7 +41,7 @@ STRICT_FROM = 3
 def create_partitions(
     request: CreatePartitionsRequest, ctx: RequestContext
 ) -> CreatePartitionsResponse | Pending[CreatePartitionsResponse]:
-    """Blocks."""
+    """Blocks. Add partitions to each topic; the response waits until their leaders are known."""
     occurrences = Counter(topic.name for topic in in_turns(request.topics))
     _check_all(occurrences, ctx)
     quota = mutation_quota(ctx, strict_from=STRICT_FROM)

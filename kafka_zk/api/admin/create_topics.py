@@ -48,7 +48,7 @@ ERRORS = Form((Each("topics", "topics", same_names=False, copied={"name": "name"
 def create_topics(
     request: CreateTopicsRequest, ctx: RequestContext
 ) -> CreateTopicsResponse | Pending[CreateTopicsResponse]:
-    """Blocks."""
+    """Blocks. Create each topic; the response waits until their leaders are known."""
     occurrences = Counter(topic.name for topic in in_turns(request.topics))
     quota = mutation_quota(ctx, strict_from=STRICT_FROM)
     waiting: dict[str, CreatableTopicResult] = {}

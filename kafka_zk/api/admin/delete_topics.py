@@ -49,7 +49,7 @@ ERRORS = Form((Each("topic_names", "responses", key="name"), Each("topics", "res
 def delete_topics(
     request: DeleteTopicsRequest, ctx: RequestContext
 ) -> DeleteTopicsResponse | Pending[DeleteTopicsResponse]:
-    """Blocks."""
+    """Blocks. Mark each topic for deletion, then wait until the metadata cache drops it."""
     states = [DeleteTopicState(name=name) for name in in_turns(request.topic_names)] or request.topics
     if any(state.name is not None and state.topic_id != NULL_UUID for state in in_turns(states)):
         return DeleteTopicsResponse(responses=[_refused(state, InvalidRequest()) for state in in_turns(states)])

@@ -33,7 +33,7 @@ EXACT, DEFAULT, SPECIFIED = range(3)
     errors=Form(text=Text.OWN, constants={"entries": None}),
 )
 def describe(request: DescribeClientQuotasRequest, ctx: RequestContext) -> DescribeClientQuotasResponse:
-    """Blocks."""
+    """Blocks. Return the quotas of all entities that match the filter."""
     authorize(ctx, Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER)
     wanted = QuotaFilter.of(
         [(each.entity_type, _match(each)) for each in in_turns(request.components)], strict=request.strict

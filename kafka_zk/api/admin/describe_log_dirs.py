@@ -36,7 +36,7 @@ log_lines = logging.getLogger("kafka.server.ReplicaManager")
 
 @api(DESCRIBE_LOG_DIRS_REQUEST, DESCRIBE_LOG_DIRS_RESPONSE, errors=Form(code_counts_always=True))
 def describe_log_dirs(request: DescribeLogDirsRequest, ctx: RequestContext) -> DescribeLogDirsResponse:
-    """Blocks."""
+    """Blocks. Return the replicas and sizes in each log directory."""
     authorize(ctx, Operation.DESCRIBE, ResourceType.CLUSTER)
     log_manager = ctx.services.log_manager
     asked = None

@@ -29,7 +29,7 @@ ERRORS = Form((Each("users", "results", same_names=False),), Text.OWN, uncounted
 
 @api(DESCRIBE_USER_SCRAM_CREDENTIALS_REQUEST, DESCRIBE_USER_SCRAM_CREDENTIALS_RESPONSE, errors=ERRORS)
 def describe(request: DescribeUserScramCredentialsRequest, ctx: RequestContext) -> DescribeUserScramCredentialsResponse:
-    """Blocks."""
+    """Blocks. Return mechanisms and iterations of the named users, or of all."""
     authorize(ctx, Operation.DESCRIBE, ResourceType.CLUSTER)
     zk = ctx.services.zk
     if not request.users:

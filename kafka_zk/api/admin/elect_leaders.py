@@ -140,7 +140,7 @@ def _await_leaders(
 
 
 def _response(outcomes: Outcomes, code: int = ErrorCode.NONE, refused: Refused | None = None) -> ElectLeadersResponse:
-    """Blocks in turns."""
+    """Blocks in turns. Group the outcomes by topic."""
     by_topic = {topic: list(in_turns(lines.values())) for topic, lines in (refused or {}).items()}
     for partition, error in in_turns(outcomes.items()):
         by_topic.setdefault(partition.topic, []).append(

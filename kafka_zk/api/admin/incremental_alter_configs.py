@@ -28,7 +28,7 @@ from kafka_zk.protocol.messages.incremental_alter_configs import (
 def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, ctx: RequestContext
 ) -> IncrementalAlterConfigsResponse:
-    """Blocks."""
+    """Blocks. Apply single changes to the configs of each resource."""
     resources: list[Resource] = [
         (
             resource.resource_type,

@@ -172,7 +172,7 @@ def _convert_here(ctx: RequestContext, to_convert: Sequence[_ToConvert]) -> bool
 
 
 def _convert_elsewhere(ctx: RequestContext, to_convert: Sequence[_ToConvert]) -> None:
-    """Blocks."""
+    """Blocks. Convert the reads in the helper process, in place."""
     converter = ctx.services.log_manager.down_converter
     duration_ns = temporary_bytes = 0
     wanted = [Stored(each.piece, each.asked.fetch_offset) for each in to_convert]

@@ -27,7 +27,7 @@ NOBODY_S = ""
 
 @api(LIST_GROUPS_REQUEST, LIST_GROUPS_RESPONSE)
 def list_groups(request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsResponse:
-    """Blocks in turns."""
+    """Blocks in turns. List the groups that match the filters and that the client may see."""
     states, types = _known(request.states_filter, STATES), _known(request.types_filter, TYPES)
     error, groups = ctx.services.group_coordinator.list_groups(states, types)
     if not ctx.may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):

@@ -218,7 +218,7 @@ def _failed(wanted: _Wanted, error: ErrorCode, ctx: RequestContext) -> _Answer:
 
 
 def _from_zookeeper(wanted: _Wanted, ctx: RequestContext) -> _Answer:
-    """Blocks."""
+    """Blocks. Read committed offsets from ZooKeeper, for version 0."""
     topics: list[tuple[str, list[Any]]] = []
     for name, indexes in in_turns(wanted.topics or ()):
         if _may_see(name, ctx):

@@ -40,7 +40,7 @@ class ConsoleDestination:
         self._write = write
 
     def write(self, line: bytes, now_s: float) -> None:
-        """Blocks."""
+        """Blocks. Write the whole line to the file descriptor."""
         while line:
             line = line[self._write(self._file_descriptor, line) :]
 

@@ -58,7 +58,7 @@ class GoneTopics:
         self._greenlet = spawn_for_life("GoneTopics", self._run)
 
     def shutdown(self) -> None:
-        """Blocks."""
+        """Blocks. Stop looking for deleted topics."""
         if self._greenlet is not None:
             self._greenlet.kill()
             self._greenlet = None
@@ -76,7 +76,7 @@ class GoneTopics:
             self._has_load.clear()
 
     def _look_through(self, groups: Sequence[Group]) -> None:
-        """Blocks."""
+        """Blocks. Remove the offsets of these groups whose topics no longer exist."""
         doubtful: defaultdict[str, list[Loaded]] = defaultdict(list)
         looked_at = 0
         for group in groups:

@@ -162,7 +162,7 @@ class GroupManager:
         return counts
 
     def _end_load(self, load: Load, first: int) -> None:
-        """Blocks."""
+        """Blocks. Load the partition, and forget noted deletions after the last load."""
         try:
             self._load(load, first)
         finally:

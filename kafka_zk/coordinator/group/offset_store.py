@@ -120,7 +120,7 @@ class OffsetStore:
         producer: Producer,
         answer: Pending[CommitCodes],
     ) -> None:
-        """Blocks."""
+        """Blocks. Append the accepted offsets; `answer` gets a code for each partition."""
         accepted = {partition: value for partition, value in offsets.items() if self._may_store(value.metadata)}
         codes = dict.fromkeys(offsets, ErrorCode.OFFSET_METADATA_TOO_LARGE)
         if not accepted:

@@ -103,7 +103,7 @@ class Performer:
                 log_lines.info("[GroupCoordinator] %s", text)
 
     def _store(self, group: Group, action: StoreGroup) -> None:
-        """Blocks."""
+        """Blocks. Append the group's record; the result is decided on when it is known."""
         if group.is_dead:
             # It ended before its record had its turn: behind the tombstone the record would bring it back.
             return

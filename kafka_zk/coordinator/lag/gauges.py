@@ -86,7 +86,7 @@ class GroupLag:
             yield from self._rows()
 
     def _rows(self) -> Iterator[Row]:
-        """Blocks."""
+        """Blocks. Yield the lag of each group on each led partition."""
         ways = self._ways()
         self._series_count = sum(map(len, ways.values()))
         self._counts.begin_look()
@@ -100,7 +100,7 @@ class GroupLag:
         self._counts.end_look()
 
     def _records_left(self, partition: Partition, offset: int, end: int) -> int | None:
-        """Blocks."""
+        """Blocks. Count the records from `offset` to `end`; None unless this broker leads."""
         log = partition.log
         if log is None or not partition.is_leader:
             return None

@@ -53,7 +53,7 @@ def committed_elsewhere(nodes: Sequence[Node], connect: Connect) -> Iterator[lis
 
 
 def _ask(node: Node, connect: Connect) -> list[GroupOffsets] | None:
-    """Blocks."""
+    """Blocks. Fetch the committed offsets of all groups of one broker; None on failure."""
     try:
         channel = connect(node)
     except NetworkError as error:
@@ -76,7 +76,7 @@ def _ask(node: Node, connect: Connect) -> list[GroupOffsets] | None:
 
 
 def _fetch(channel: BrokerChannel, names: Iterable[str]) -> Iterator[GroupOffsets]:
-    """Blocks."""
+    """Blocks. Fetch the committed offsets of these groups."""
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=name, topics=None) for name in names])
     for group in channel.send(request, OFFSET_FETCH_VERSION, timeout_ms=TIMEOUT_MS).groups:
         yield (

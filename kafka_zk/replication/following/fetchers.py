@@ -163,6 +163,6 @@ class FetcherManager:
 
 
 def _end(fetcher: Fetcher) -> None:
-    """Blocks."""
+    """Blocks. Stop the fetcher and remove its metrics."""
     fetcher.stop()
     fetcher.metrics.forget()

@@ -48,7 +48,7 @@ def leave_the_end_to_it() -> None:
 
 
 def _wait_and_end(heard: set[signal.Signals], scratch: Path) -> None:
-    """Blocks."""
+    """Blocks. Wait for a signal, then kill the children and end the process."""
     code = 128 + signal.sigwait(heard)
     _begun.set()
     stderr = _take_stderr()

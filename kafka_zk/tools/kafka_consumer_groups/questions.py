@@ -57,7 +57,7 @@ class Questions:
         return self.all_groups() if self.options.has("all-groups") else self.options.texts("group")
 
     def all_groups(self) -> list[str]:
-        """Blocks."""
+        """Blocks. List the ids of all groups."""
         return [group.group_id for group in wrapped(lambda: self.listings((), ()))]
 
     def listings(
