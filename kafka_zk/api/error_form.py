@@ -36,7 +36,7 @@ class Each:
     """One element of the response's `answered` for each element of the request's `asked`.
 
     `asked` may lead through nested arrays ("topics.partitions"). Fields of an answer take the field of the same name
-    from the innermost element, else from those around it; `copied` names pairs that differ (answer's, element's).
+    from the innermost element, else from those that enclose it; `copied` names pairs that differ (answer's, element's).
     Elements that are no structs go to the answer's field `key`. `constants` differ from the declared defaults.
     """
 
@@ -161,7 +161,7 @@ def _text(text: Text, code: ErrorCode, error: Exception) -> str | None:
 
 
 _Chain = tuple[tuple[Any, "Struct | None"], ...]
-"""An element and what is around it, innermost first, each with its struct (None: a number or a string)."""
+"""An element and its enclosing elements, innermost first, each with its struct (None: a number or a string)."""
 
 
 class _Filler:
@@ -198,16 +198,16 @@ class _Filler:
         if self._has(struct, name):
             setattr(value, name, content)
 
-    def mirror(self, each: Each, around: _Chain, answered: Struct, value: Any) -> None:
-        """Fill the array `each.answered` of `value` from what the innermost of `around` asked."""
+    def mirror(self, each: Each, context: _Chain, answered: Struct, value: Any) -> None:
+        """Fill the array `each.answered` of `value` from what the innermost of `context` asked."""
         target = _field(answered, each.answered)
         steps = each.asked.split(".")
-        asked = around[0][1]
+        asked = context[0][1]
         assert asked is not None
         fields = (target, _field(asked, steps[0]))
         if self._api_version in each.versions and all(self._api_version in f.versions for f in fields):
             answers = getattr(value, each.answered)
-            for chain in _elements(around, steps):
+            for chain in _elements(context, steps):
                 answers.append(self._answer(each, chain, target.struct))
                 if self._give_way is not None:
                     self._give_way()
@@ -258,13 +258,13 @@ class _Filler:
         return any(f.name == name and self._api_version in f.versions for f in struct.fields)
 
 
-def _elements(around: _Chain, steps: list[str]) -> Iterator[_Chain]:
-    """The elements at the end of `steps`, each with what is around it, innermost first."""
-    value, struct = around[0]
+def _elements(context: _Chain, steps: list[str]) -> Iterator[_Chain]:
+    """The elements at the end of `steps`, each with its enclosing elements, innermost first."""
+    value, struct = context[0]
     assert struct is not None
     inner = _field(struct, steps[0]).struct
     for element in getattr(value, steps[0]) or ():
-        chain: _Chain = ((element, inner), *around)
+        chain: _Chain = ((element, inner), *context)
         if len(steps) == 1:
             yield chain
         else:

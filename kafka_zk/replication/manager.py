@@ -35,7 +35,7 @@ from kafka_zk.replication.leading.isr_proposals import shrink_if_due
 from kafka_zk.replication.log_dir_moves import LogDirMoves, moved_bytes_per_second
 from kafka_zk.replication.metrics import register_gauges
 from kafka_zk.replication.orders import StopOrder, tell
-from kafka_zk.replication.partition import Partition, PartitionSurroundings
+from kafka_zk.replication.partition import Partition, PartitionContext
 from kafka_zk.replication.purgatory import Purgatory
 from kafka_zk.replication.serving.append import Appender
 from kafka_zk.replication.serving.deletes import Deletes
@@ -121,7 +121,7 @@ class ReplicaManager:
                 ("FailedIsrUpdatesPerSec", "failedUpdates"),
             )
         ]
-        self._around_partitions = PartitionSurroundings(
+        self._partition_context = PartitionContext(
             broker_id=self.broker_id,
             clock=clock,
             replica_lag_time_max_ms=config.replica_lag_time_max_ms,
@@ -260,7 +260,7 @@ class ReplicaManager:
         return (-1, -1) if state is None else (state.leader, state.leader_epoch)
 
     def _new_partition(self, topic_partition: TopicPartition) -> Partition:
-        return Partition(topic_partition, self._around_partitions, self.topic_stats.topic(topic_partition.topic))
+        return Partition(topic_partition, self._partition_context, self.topic_stats.topic(topic_partition.topic))
 
     def _partition_forgotten(self, topic_partition: TopicPartition) -> None:
         if topic_partition.topic not in self.hosted.by_topic:

@@ -45,7 +45,7 @@ log_lines = logging.getLogger("kafka.cluster.Partition")
 
 
 @dataclass(slots=True)
-class PartitionSurroundings:
+class PartitionContext:
     """What a partition uses of its broker."""
 
     broker_id: int
@@ -67,8 +67,8 @@ class Partition:
     __slots__ = (
         "_appends",
         "adding_replicas",
-        "around",
         "assigned_replicas",
+        "context",
         "epoch_start_offset",
         "followers",
         "is_leader",
@@ -83,9 +83,9 @@ class Partition:
         "topic_partition",
     )
 
-    def __init__(self, topic_partition: TopicPartition, around: PartitionSurroundings, metrics: TopicMetrics) -> None:
+    def __init__(self, topic_partition: TopicPartition, context: PartitionContext, metrics: TopicMetrics) -> None:
         self.topic_partition = topic_partition
-        self.around = around
+        self.context = context
         self.metrics = metrics
         self.log: UnifiedLog | None = None
         self.is_leader = False
@@ -154,7 +154,7 @@ class Partition:
             # The ISR may be this broker alone now.
             has_advanced = self.maybe_advance_high_watermark()
         if has_advanced:
-            self.around.wake(self)
+            self.context.wake(self)
         return is_new_leader
 
     def _lead_epoch(self, state: LeaderAndIsrPartitionState, log: UnifiedLog) -> None:
@@ -168,7 +168,7 @@ class Partition:
         self._assign(state)
         self.isr.settle(state.isr)
         if is_new_epoch:
-            now_ms = self.around.clock.monotonic_ms()
+            now_ms = self.context.clock.monotonic_ms()
             for follower in self.followers.values():
                 follower.reset(
                     in_isr=follower.broker_id in self.isr.committed,
@@ -179,10 +179,10 @@ class Partition:
             self.leader_epoch = state.leader_epoch
             self.epoch_start_offset = start_offset
         self.partition_epoch = state.partition_epoch
-        self.leader_id = self.around.broker_id
+        self.leader_id = self.context.broker_id
         self.is_leader = True
         if is_new_leader:
-            self.leadership = next(self.around.leaderships)
+            self.leadership = next(self.context.leaderships)
 
     def become_follower(self, state: LeaderAndIsrPartitionState, log: UnifiedLog) -> bool:
         """Blocks. Follow `state.leader`; whether the leader epoch is new, so that the fetcher must start anew."""
@@ -229,7 +229,7 @@ class Partition:
         log_lines.info(
             "[Partition %s broker=%d] Skipped leader epoch %d: its partition epoch %d is older than %d",
             self.topic_partition,
-            self.around.broker_id,
+            self.context.broker_id,
             state.leader_epoch,
             state.partition_epoch,
             self.partition_epoch,
@@ -240,7 +240,7 @@ class Partition:
         self.assigned_replicas = tuple(state.replicas)
         self.adding_replicas = tuple(state.adding_replicas)
         self.removing_replicas = tuple(state.removing_replicas)
-        own_id = self.around.broker_id
+        own_id = self.context.broker_id
         self.followers = {
             broker_id: self.followers.get(broker_id) or FollowerState(broker_id)
             for broker_id in state.replicas
@@ -303,16 +303,16 @@ class Partition:
         """Move the high watermark as far as the rules allow; whether it moved."""
         log = self.log
         assert log is not None and self.is_leader
-        around = self.around
+        context = self.context
         advanced = next_high_watermark(
             current=log.high_watermark,
             log_end_offset=log.log_end_offset,
             isr=self.isr,
             followers=self.followers.values(),
             min_isr=self.min_isr(log),
-            is_eligible=around.is_alive,
-            now_ms=around.clock.monotonic_ms(),
-            max_lag_ms=around.replica_lag_time_max_ms,
+            is_eligible=context.is_alive,
+            now_ms=context.clock.monotonic_ms(),
+            max_lag_ms=context.replica_lag_time_max_ms,
         )
         if advanced == log.high_watermark:
             return False
@@ -336,7 +336,7 @@ class Partition:
             log_lines.info(
                 "[Partition %s broker=%d] Unexpected offset in append: the batch at %d holds the log start offset %d",
                 self.topic_partition,
-                self.around.broker_id,
+                self.context.broker_id,
                 error.first_offset,
                 start_offset,
             )
@@ -359,7 +359,7 @@ class Partition:
         """The lowest log start offset of this leader and its followers on live brokers."""
         lowest = self.leader_log().log_start_offset
         for follower in self.followers.values():
-            if self.around.is_alive(follower.broker_id):
+            if self.context.is_alive(follower.broker_id):
                 lowest = min(lowest, follower.log_start_offset)
         return lowest
 
@@ -372,7 +372,7 @@ class Partition:
     @property
     def is_joining(self) -> bool:
         """Whether a reassignment adds the replica on this broker."""
-        return self.is_adding(self.around.broker_id)
+        return self.is_adding(self.context.broker_id)
 
     def is_adding(self, broker_id: int) -> bool:
         """Whether a reassignment adds the replica on that broker."""

@@ -43,7 +43,7 @@ def unheard(hosted: HostedPartitions, request: UpdateMetadataRequest) -> Unheard
                 partition is not None
                 and partition.is_leader
                 and state.leader_epoch > partition.leader_epoch
-                and state.leader not in (partition.around.broker_id, LEADER_DURING_DELETE)
+                and state.leader not in (partition.context.broker_id, LEADER_DURING_DELETE)
             ):
                 found.led_elsewhere.append(partition)
     return found

@@ -45,20 +45,20 @@ def shrink_if_due(partition: Partition) -> None:
     log = partition.log
     if not partition.is_leader or log is None:
         return
-    around = partition.around
+    context = partition.context
     remaining = without_laggards(
         partition.isr,
         partition.followers.values(),
-        leader_id=around.broker_id,
+        leader_id=context.broker_id,
         leader_end_offset=log.log_end_offset,
-        now_ms=around.clock.monotonic_ms(),
-        max_lag_ms=around.replica_lag_time_max_ms,
+        now_ms=context.clock.monotonic_ms(),
+        max_lag_ms=context.replica_lag_time_max_ms,
     )
     if remaining is not None:
         log_lines.info(
             "[Partition %s broker=%d] Shrinking ISR from %s to %s. Leader: (highWatermark: %d, endOffset: %d).",
             partition.topic_partition,
-            around.broker_id,
+            context.broker_id,
             _csv(partition.isr.committed),
             _csv(remaining),
             log.high_watermark,
@@ -72,7 +72,7 @@ def shrink_if_due(partition: Partition) -> None:
 def advance_and_wake(partition: Partition) -> None:
     """Look at the high watermark again: something other than a fetch may have ended what it waited for."""
     if partition.is_leader and partition.log is not None and partition.maybe_advance_high_watermark():
-        partition.around.wake(partition)
+        partition.context.wake(partition)
 
 
 def follower_fetched(
@@ -84,19 +84,19 @@ def follower_fetched(
     leader_end_offset: int,
 ) -> None:
     """A follower of the current epoch asked for `fetch_offset`; `leader_end_offset` was taken before the read."""
-    around = partition.around
+    context = partition.context
     end_offset_before = follower.log_end_offset
     start_offset_before = follower.log_start_offset
     follower.fetched(
         fetch_offset=fetch_offset,
         log_start_offset=log_start_offset,
         leader_end_offset=leader_end_offset,
-        now_ms=around.clock.monotonic_ms(),
+        now_ms=context.clock.monotonic_ms(),
     )
     expand_if_caught_up(partition, follower)
     moved = follower.log_end_offset != end_offset_before and partition.maybe_advance_high_watermark()
     if moved or follower.log_start_offset != start_offset_before:
-        around.wake(partition)
+        context.wake(partition)
 
 
 def expand_if_caught_up(partition: Partition, follower: FollowerState) -> None:
@@ -104,11 +104,13 @@ def expand_if_caught_up(partition: Partition, follower: FollowerState) -> None:
     log = partition.log
     if log is None or partition.epoch_start_offset is None or follower.broker_id in partition.isr.committed:
         return
-    around = partition.around
+    context = partition.context
     if may_join(
         partition.isr,
         follower,
-        is_eligible=(around.is_alive(follower.broker_id) and around.clock.monotonic_ms() >= follower.refused_until_ms),
+        is_eligible=(
+            context.is_alive(follower.broker_id) and context.clock.monotonic_ms() >= follower.refused_until_ms
+        ),
         high_watermark=log.high_watermark,
         epoch_start_offset=partition.epoch_start_offset,
     ):
@@ -131,7 +133,7 @@ def take_answer(partition: Partition, change: IsrChange, answer: CommittedIsr | 
     if isinstance(answer, BrokerError):
         _refused(partition, answer)
     elif answer.leader_epoch != partition.leader_epoch or answer.partition_epoch < partition.partition_epoch:
-        partition.around.on_isr_update_failed()
+        partition.context.on_isr_update_failed()
     else:
         _committed(partition, answer)
 
@@ -150,34 +152,34 @@ def _send(partition: Partition) -> None:
         partition.partition_epoch,
         partition.isr.proposed,
     )
-    partition.around.alter_isr(partition, change)
+    partition.context.alter_isr(partition, change)
 
 
 def _committed(partition: Partition, answer: CommittedIsr) -> None:
-    around = partition.around
+    context = partition.context
     grew = len(answer.members) > len(partition.isr.committed)
     partition.isr.settle(answer.members)
     partition.partition_epoch = answer.partition_epoch
     log_lines.info(
         "[Partition %s broker=%d] ISR updated to %s and version updated to %d",
         partition.topic_partition,
-        around.broker_id,
+        context.broker_id,
         _csv(answer.members),
         answer.partition_epoch,
     )
-    (around.on_isr_expanded if grew else around.on_isr_shrunk)()
+    (context.on_isr_expanded if grew else context.on_isr_shrunk)()
     # A smaller ISR may have been all that the high watermark waited for (rule 24).
     partition.maybe_advance_high_watermark()
-    around.wake(partition)
+    context.wake(partition)
 
 
 def _refused(partition: Partition, error: BrokerError) -> None:
-    around = partition.around
-    around.on_isr_update_failed()
+    context = partition.context
+    context.on_isr_update_failed()
     log_lines.info(
         "[Partition %s broker=%d] Failed to alter partition to %s: %s",
         partition.topic_partition,
-        around.broker_id,
+        context.broker_id,
         _csv(partition.isr.proposed or ()),
         error.code.name,
     )
@@ -193,7 +195,7 @@ def _refused(partition: Partition, error: BrokerError) -> None:
 
 def _leave_out_for_a_while(partition: Partition) -> None:
     """Its broker is shutting down or dead. Proposed again with each of its fetches, it would be refused each time."""
-    until_ms = partition.around.clock.monotonic_ms() + REFUSED_MS
+    until_ms = partition.context.clock.monotonic_ms() + REFUSED_MS
     for member in partition.isr.proposed or ():
         follower = partition.followers.get(member)
         if follower is not None and member not in partition.isr.committed:

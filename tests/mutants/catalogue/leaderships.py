@@ -107,7 +107,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what waits to be appended to __consumer_offsets does not go into the next topic of that name",
         file="kafka_zk/replication/partition.py",
-        old="next(self.around.leaderships)",
+        old="next(self.context.leaderships)",
         new="self.leadership + 1",
         tests="tests/unit/coordinator/test_overtaking.py -k next_topic",
     ),
