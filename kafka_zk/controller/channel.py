@@ -83,7 +83,7 @@ class ChannelMetrics(Protocol):
 
 
 class BrokerChannels:
-    """All channels of one term of office."""
+    """The channels to all brokers, during one controller epoch."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """KafkaController: one greenlet that takes events from one queue, elected or not.
 
-Role        Acts. Every broker runs one and always competes for the office.
+Role        Acts. Every broker runs one, which takes part in every controller election.
 Invariants  All controller state belongs to the greenlet; others queue events and wait for their `Pending`.
-            The state of an active controller is its `Term`: it is there iff this broker holds the office, and whatever
+            The state of an active controller is its `Term`: it exists iff this broker is the controller, and whatever
             was queued for an earlier term finds none (KAFKA-4447).
             Who waits for an event that cannot be handled any more is told so (KAFKA-10193).
             A lost session ends the term before anything else is done; the broker competes again only once it is
@@ -52,7 +52,7 @@ _LOGGER = logging.getLogger("kafka.controller.KafkaController")
 NOBODY = -1
 
 FAILED_FAILOVER_PAUSE_MS = 1_000
-"""How long a broker that could not complete a failover leaves the office to others, before it competes again."""
+"""How long a broker that could not complete a failover waits before it takes part in an election again."""
 
 SHUTDOWN_GRACE_S = 2.0
 """How long the event being handled may still take when the broker stops."""
@@ -95,7 +95,7 @@ class KafkaController:
         self._competes_from_ms = 0
         self._greenlet: gevent.Greenlet[[], None] | None = None
         self.active_controller_id = NOBODY
-        """The broker in office as far as this broker knows; -1: unknown."""
+        """The active controller as far as this broker knows; -1: unknown."""
         self.state = ControllerState.IDLE
 
     # What other rooms use
@@ -259,15 +259,15 @@ class KafkaController:
                 dispatch(self._term, queued)
 
     def _maybe_resign(self) -> None:
-        """Blocks. Look who holds the office; leave it if that is somebody else."""
+        """Blocks. Read who the controller is; resign if it is another broker."""
         found = self._elections.active_controller()
         self.active_controller_id = NOBODY if found is None else found
         if found != self._id:
             self._resign()
 
     def _elect(self) -> None:
-        """Blocks. Compete if the office is free, and take it if won."""
-        # Whatever happens to the session from here on, the office is taken in a session this broker is registered in.
+        """Blocks. Run for controller if there is none, and fail over if elected."""
+        # Whatever happens to the session from here on, the election is tied to a session this broker is registered in.
         generation = self._registered_generation
         if self._term is not None or generation != self._zk.generation:
             return
@@ -297,7 +297,7 @@ class KafkaController:
         except (ControllerMoved, SessionExpired, ConnectionClosed):
             raise
         except Exception as error:
-            # Refused by ZooKeeper or a bug of ours: half an office is worse than none.
+            # Refused by ZooKeeper or a bug of ours: a controller that failed over in part is worse than none.
             _LOGGER.error("[Controller id=%d] Error while electing or becoming controller on broker: %s",
                           self._id, error, exc_info=_bug(error))  # fmt: skip
             self._competes_from_ms = self._clock.monotonic_ms() + FAILED_FAILOVER_PAUSE_MS
@@ -349,7 +349,7 @@ class KafkaController:
         )
 
     def _move_on(self) -> None:
-        """Blocks. Leave the office and /controller, so that some broker starts a fresh term."""
+        """Blocks. Resign and delete /controller, so that a new controller is elected."""
         term = self._term
         self._resign()
         self.active_controller_id = NOBODY

@@ -21,7 +21,7 @@ from kafka_zk.zk.errors import ControllerMoved, SessionExpired
 
 
 class Outbox:
-    """Makes batches for one term of office and sends each when it is complete."""
+    """Collects batches of one controller epoch, and sends each when it is complete."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Outbox:
         """A batch that is sent when the block ends.
 
         Raises BatchAbandoned if the block fails: part of its changes may stand in ZooKeeper without any broker having
-        heard of them, which only a new term of office can put right.
+        heard of them, which only a new controller epoch can repair.
         """
         batch = RequestBatch(self._broker_id, self._context, self._versions, self._listener)
         try:

@@ -33,7 +33,7 @@ ElectionResults = dict[TopicPartition, int | BrokerError]
 
 
 class PartitionMachine:
-    """Performs partition state changes for one term of office."""
+    """Performs partition state changes during one controller epoch."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ from kafka_zk.protocol.types import TopicPartition
 
 
 class ReplicaMachine:
-    """Performs replica state changes for one term of office."""
+    """Performs replica state changes during one controller epoch."""
 
     def __init__(self, context: ControllerContext, store: FencedStore, outbox: Outbox, log: StateChangeLog) -> None:
         self._context = context

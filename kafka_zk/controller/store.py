@@ -74,7 +74,7 @@ class FencedStore:
     def unwatch(self, path: str, kind: Kind) -> None:
         self._zk.unwatch(path, kind)
 
-    # Office
+    # Election
 
     def set_up_features(self, json_version: int) -> None:
         """Blocks. Make /feature say that this cluster has finalized no features, keeping those somebody finalized."""
@@ -169,27 +169,27 @@ class FencedStore:
             return not isinstance(result, NoNode)
 
     def delete_topics(self, topics: Sequence[str]) -> dict[str, ZkError]:
-        """Blocks. Remove what is below the topics, their overrides, then each topic with the wish to delete it.
+        """Blocks. Remove what is below the topics, their overrides, then each topic with its deletion request.
 
-        As many rounds as for one topic. Answers with those that could not be removed; their wishes stay.
-        Differs from Kafka, where the overrides and the wish go after the topic: they may be the next topic's of the
-        name by then, where it is quick, and a wish that a controller leaves behind would delete that.
+        Takes as many round trips as one topic. Returns those that could not be removed; their requests stay.
+        Differs from Kafka, which removes the overrides and the request after the topic: by then they may belong to
+        a new topic of that name, which a request left behind would delete.
         """
         failed: dict[str, ZkError] = {}
         roots, *below = self._levels({znodes.TopicZNode.path(topic): topic for topic in topics})
         for level in reversed(below):
             self._remove(level, failed)
         self._remove({znodes.ConfigEntityZNode.path(f"topics/{topic}"): topic for topic in topics}, failed)
-        # What has no wish any more, or no znode, or one that may not be removed, goes apart.
-        apart = self._remove_with_wishes({path: topic for path, topic in roots.items() if topic not in failed})
+        # Those whose request or znode is gone, or must not be removed, are handled one by one.
+        apart = self._remove_with_requests({path: topic for path, topic in roots.items() if topic not in failed})
         self._remove(apart, failed)
         self.remove_topic_deletions([topic for topic in apart.values() if topic not in failed])
         return failed
 
-    def _remove_with_wishes(self, topic_of: Mapping[str, str]) -> dict[str, str]:
-        """Blocks. Delete each topic and the wish for it as one; those where that cannot be."""
-        wishes = [Delete(znodes.DeleteTopicsTopicZNode.path(topic)) for topic in topic_of.values()]
-        done = self._multis([(Delete(path), wish) for path, wish in zip(topic_of, wishes, strict=True)])
+    def _remove_with_requests(self, topic_of: Mapping[str, str]) -> dict[str, str]:
+        """Blocks. Delete each topic together with its request; returns those that could not be."""
+        requests = [Delete(znodes.DeleteTopicsTopicZNode.path(topic)) for topic in topic_of.values()]
+        done = self._multis([(Delete(path), request) for path, request in zip(topic_of, requests, strict=True)])
         return {
             path: topic
             for (path, topic), results in zip(topic_of.items(), done, strict=True)
@@ -282,7 +282,7 @@ class FencedStore:
             if partition in outcome.written:
                 return outcome.written[partition]
 
-    # Wishes and notifications
+    # Requests in /admin, and notifications
 
     def topic_deletions(self) -> list[str]:
         """Blocks. The topics somebody wants deleted."""
@@ -442,7 +442,7 @@ def _topic_in_zk(assignment: znodes.TopicAssignment) -> TopicInZk:
 
 
 def _or_empty(decode: Callable[[bytes | None, Stat], _Value], empty: _Value, data: bytes | None, stat: Stat) -> _Value:
-    """A wish nobody can read is a wish for nothing: it is removed like one that was fulfilled."""
+    """A malformed request is dropped: its znode is removed as after a valid one."""
     try:
         return decode(data, stat)
     except MalformedZNode as error:

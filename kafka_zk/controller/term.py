@@ -37,7 +37,7 @@ class Term:
 
     settings: ControllerSettings
     generation: int
-    """The ZooKeeper session the office is held in."""
+    """The ZooKeeper session in which this broker was elected."""
     versions: RequestVersions
     context: ControllerContext
     store: FencedStore

@@ -199,7 +199,7 @@ class Listener:
             except BlockingIOError:
                 return
             except OSError as error:
-                # A client that is gone again is its own affair; anything else would fail at once again.
+                # The client has disconnected already. Other errors would recur at once.
                 if error.errno in OUT_OF_FILES:
                     self._complain(f"Error while accepting connection: {error}")
                     self._pause_for(ACCEPT_PAUSE_S)

@@ -1,7 +1,7 @@
 """kazoo's connection with pipelining: many requests per write, many responses per read.
 
 Role        Acts. kazoo sends and reads one message at a time, each with its own look at the socket: a controller that
-            takes office with thousands of partitions spends most of its time there. And it keeps a server that says
+            fails over with thousands of partitions spends most of its time there. And it keeps a server that says
             nothing as long as somebody asks it something.
 Invariants  Requests leave in the order they were queued, responses are taken in the order they came. Whatever is not a
             plain request (authentication, kazoo's test hooks, the end of the session), the handshake and TLS are

@@ -1,6 +1,6 @@
 """The controller context: brokers, topics, assignments, leadership, and the states of both state machines.
 
-Role        Pure data with queries. Owned by the controller greenlet; one context lives for one term of office.
+Role        Pure data with queries. Owned by the controller greenlet; each controller epoch has its own context.
 Invariants  A partition has a state iff its topic is known and the partition machine has seen it.
             `topic_ids` and `topic_names` are inverse to each other.
             `shutting_down` is a subset of the keys of `brokers`.
@@ -75,7 +75,7 @@ NO_PARTITIONS: Mapping[int, ReplicaAssignment] = {}
 
 @dataclass(slots=True)
 class ControllerContext:
-    """All that one term of office knows. Sets and dictionaries are changed in place by the controller greenlet only."""
+    """The controller context. Its sets and dictionaries are changed in place, by the controller greenlet only."""
 
     epoch: int = 0
     epoch_zk_version: int = 0

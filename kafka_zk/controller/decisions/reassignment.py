@@ -24,7 +24,7 @@ SHOWN = 1_000
 def planned_assignment(
     context: ControllerContext, partition: TopicPartition, target: Sequence[int] | None
 ) -> ReplicaAssignment:
-    """The assignment to write for a wish; `target` None cancels the running reassignment.
+    """The assignment to write for a request; `target` None cancels the ongoing reassignment.
 
     Raises NoReassignmentInProgress (nothing to cancel), InvalidReplicaAssignment, UnknownTopicOrPartition.
     Differs from Kafka in ZooKeeper mode, and is as in KRaft: what would delete the only replicas that are alive and in

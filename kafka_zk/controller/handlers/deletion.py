@@ -38,7 +38,7 @@ def on_topic_deletion(term: Term) -> None:
     context = term.context
     wanted = set(term.store.topic_deletions())
     if not wanted <= context.assignments.keys():
-        # Made and deleted at once: the news of the topic itself may still wait in the queue. (Kafka forgets the wish.)
+        # Made and deleted at once: the event of its creation may still be queued. (Kafka drops the request.)
         topic_handlers.on_topic_change(term)
     unknown = sorted(wanted - context.assignments.keys())
     if unknown:

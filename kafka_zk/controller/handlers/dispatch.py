@@ -34,7 +34,7 @@ def dispatch(term: Term, queued: Queued) -> None:
 
 
 def _is_outdated(term: Term, answer: events.BrokerAnswer) -> bool:
-    """Whether the request was to an earlier life of the broker, or from an earlier term of this controller.
+    """Whether the request was sent to an earlier broker epoch, or in an earlier controller epoch.
 
     Differs from Kafka, which takes such an answer for one about the present: a StopReplica that the broker's next life
     refused then keeps its topic from being deleted until some broker starts.

@@ -124,7 +124,7 @@ def _advance_all(term: Term, wanted: Mapping[TopicPartition, ReplicaAssignment])
 def _try_to_advance(term: Term, partition: TopicPartition, assignment: ReplicaAssignment) -> BrokerError | None:
     """Blocks. Do what is next for one; where it fails, for good maybe, the others go on.
 
-    Differs from Kafka, whose controllers leave the office, one after the other, over one topic that cannot be written.
+    Differs from Kafka, whose controllers resign, one after the other, over one topic that cannot be written.
     """
     try:
         _advance(term, partition, assignment)
@@ -169,7 +169,7 @@ def _advance(term: Term, partition: TopicPartition, assignment: ReplicaAssignmen
 
 
 def _adopt(term: Term, partition: TopicPartition, assignment: ReplicaAssignment) -> None:
-    """Write the wanted assignment to ZooKeeper, then to the context; drop replicas that only an older wish added."""
+    """Write the wanted assignment to ZooKeeper, then to the context; drop replicas that only an older request added."""
     before = term.context.assignment(partition)
     if before != assignment:
         _write(term, partition, assignment)

@@ -52,7 +52,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _JobParser(_Parser):
-    """Tells itself of what it does not know: with the job's usage, not the program's."""
+    """Reports unknown arguments itself, with the usage of the job instead of the program."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         found, unknown = super().parse_known_args(args, namespace)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kafka_zk.spark.settings.declaration import Settings
 
 OTHER_LOGS = ("_delta_log", ".hoodie", "metadata")
-"""What tables of Delta, Hudi and Iceberg have in their directories: their files are their own affair."""
+"""Directories that Delta, Hudi and Iceberg tables have: never delete their files."""
 SCHEMA = (
     "key BINARY, value BINARY, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT, "
     "headers ARRAY<STRUCT<key: STRING, value: BINARY>>, topic STRING, date DATE"

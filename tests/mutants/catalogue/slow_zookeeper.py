@@ -231,7 +231,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a topic that is made anew amid a deletion is not deleted by the next controller",
         file="kafka_zk/controller/store.py",
-        old="apart = self._remove_with_wishes({path: topic for path, topic in roots.items() if topic not in failed})",
+        old="apart = self._remove_with_requests({path: topic for path, topic in roots.items() if topic not in failed})",
         new="apart = {path: topic for path, topic in roots.items() if topic not in failed}",
         tests="tests/simulation/test_controller_topics.py -k by_the_next_controller",
     ),

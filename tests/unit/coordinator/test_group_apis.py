@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_zk.coordinator.group.decisions.states import TRANSITIONS, GroupState, Happening, next_state
+from kafka_zk.coordinator.group.decisions.states import TRANSITIONS, GroupEvent, GroupState, next_state
 from kafka_zk.network.pending import Pending
 from kafka_zk.protocol.errors import BrokerError, ErrorCode
 from kafka_zk.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -191,10 +191,10 @@ def test_a_partition_that_is_named_twice_is_committed_once_and_refused_as_often_
 
 
 @pytest.mark.parametrize("state", GroupState)
-@pytest.mark.parametrize("happening", Happening)
-def test_what_is_not_in_the_table_cannot_happen(state: GroupState, happening: Happening):
-    if happening in TRANSITIONS[state]:
-        assert next_state(state, happening) is TRANSITIONS[state][happening]
+@pytest.mark.parametrize("event", GroupEvent)
+def test_what_is_not_in_the_table_cannot_happen(state: GroupState, event: GroupEvent):
+    if event in TRANSITIONS[state]:
+        assert next_state(state, event) is TRANSITIONS[state][event]
     else:
         with pytest.raises(AssertionError):
-            next_state(state, happening)
+            next_state(state, event)

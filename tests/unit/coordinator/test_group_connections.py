@@ -200,15 +200,15 @@ def test_what_stands_behind_a_wait_when_the_coordinator_moves(group: Group, ask:
     assert waiting.codes() == [MOVED] * 6
 
 
-@pytest.mark.parametrize("happening", ["replicated", "timed out", "moved", "put out"])
-def test_what_stands_behind_a_commit_that_is_not_replicated_yet(group: Group, happening: str) -> None:
+@pytest.mark.parametrize("event", ["replicated", "timed out", "moved", "put out"])
+def test_what_stands_behind_a_commit_that_is_not_replicated_yet(group: Group, event: str) -> None:
     group.stable()
     coordinated, first = group.coordinated, group.first
     partition = coordinated.broker.partition(OFFSETS)
     coordinated.broker.order(OFFSETS, replicas=(1, 2), isr=(1, 2), epoch=1, partition_epoch=1)
     first.send(*first.end())
     group.wait_for(lambda found: found.offsets.is_pending(TP))
-    match happening:
+    match event:
         case "replicated":
             coordinated.broker.order(OFFSETS, replicas=(1,), isr=(1,), epoch=2, partition_epoch=2)
             partition.maybe_advance_high_watermark()

@@ -25,7 +25,7 @@ from kafka_zk.coordinator.group.decisions.actions import (
 )
 from kafka_zk.coordinator.group.decisions.member import Member, Protocols
 from kafka_zk.coordinator.group.decisions.offsets import GroupOffsets
-from kafka_zk.coordinator.group.decisions.states import GroupState, Happening, can_rebalance, next_state
+from kafka_zk.coordinator.group.decisions.states import GroupEvent, GroupState, can_rebalance, next_state
 from kafka_zk.coordinator.group.decisions.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from kafka_zk.protocol.errors import ErrorCode
 
@@ -66,8 +66,8 @@ class Group:
 
     # --- state -------------------------------------------------------------------------------------------------------
 
-    def move(self, happening: Happening, step: Step) -> None:
-        self.state = next_state(self.state, happening)
+    def move(self, event: GroupEvent, step: Step) -> None:
+        self.state = next_state(self.state, event)
         if not self.is_dead:
             self.state_timestamp_ms = step.now_ms
 
@@ -232,7 +232,7 @@ class Group:
         self.protocol_name = self.choose_protocol() if self.members else None
         self.find_subscribed_topics()
         self.pending_sync.clear()
-        self.move(Happening.ALL_JOINED if self.members else Happening.ALL_LEFT, step)
+        self.move(GroupEvent.ALL_JOINED if self.members else GroupEvent.ALL_LEFT, step)
 
     def find_subscribed_topics(self) -> None:
         self.subscribed_topics = None

@@ -29,7 +29,7 @@ from kafka_zk.coordinator.group.decisions.rebalance import (
     prepare_rebalance,
     try_complete_join,
 )
-from kafka_zk.coordinator.group.decisions.states import GroupState, Happening
+from kafka_zk.coordinator.group.decisions.states import GroupEvent, GroupState
 from kafka_zk.protocol.errors import ErrorCode
 
 
@@ -158,7 +158,7 @@ def end_if_idle(group: Group, step: Step) -> None:
 
 
 def _end(group: Group, step: Step) -> None:
-    group.move(Happening.REMOVED, step)
+    group.move(GroupEvent.REMOVED, step)
     for member_id in (*group.members, *group.pending_members):
         step.add(StopTimer(session_timer(member_id)))
     step.add(StopTimer(JOIN_TIMER))

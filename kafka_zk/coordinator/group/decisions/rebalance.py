@@ -23,7 +23,7 @@ from kafka_zk.coordinator.group.decisions.actions import (
 from kafka_zk.coordinator.group.decisions.group import Group, InitialJoin
 from kafka_zk.coordinator.group.decisions.member import Member
 from kafka_zk.coordinator.group.decisions.records import group_value
-from kafka_zk.coordinator.group.decisions.states import GroupState, Happening
+from kafka_zk.coordinator.group.decisions.states import GroupEvent, GroupState
 from kafka_zk.protocol.errors import ErrorCode
 
 
@@ -56,7 +56,7 @@ def prepare_rebalance(group: Group, reason: str, step: Step) -> None:
             f"{group.generation} (reason: {reason})"
         )
     )
-    group.move(Happening.REBALANCE_NEEDED, step)
+    group.move(GroupEvent.REBALANCE_NEEDED, step)
     if was_empty:
         # More members are likely to follow the first: one rebalance for all of them.
         delay_ms = step.rules.initial_rebalance_delay_ms

@@ -20,7 +20,7 @@ class GroupState(Enum):
     DEAD = "Dead"
 
 
-class Happening(Enum):
+class GroupEvent(Enum):
     """What moves a group on."""
 
     REBALANCE_NEEDED = "rebalance needed"
@@ -34,26 +34,26 @@ class Happening(Enum):
 _EMPTY, _PREPARING, _COMPLETING = GroupState.EMPTY, GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE
 _STABLE, _DEAD = GroupState.STABLE, GroupState.DEAD
 
-TRANSITIONS: dict[GroupState, dict[Happening, GroupState]] = {
-    _EMPTY: {Happening.REBALANCE_NEEDED: _PREPARING, Happening.REMOVED: _DEAD},
-    _PREPARING: {Happening.ALL_JOINED: _COMPLETING, Happening.ALL_LEFT: _EMPTY, Happening.REMOVED: _DEAD},
+TRANSITIONS: dict[GroupState, dict[GroupEvent, GroupState]] = {
+    _EMPTY: {GroupEvent.REBALANCE_NEEDED: _PREPARING, GroupEvent.REMOVED: _DEAD},
+    _PREPARING: {GroupEvent.ALL_JOINED: _COMPLETING, GroupEvent.ALL_LEFT: _EMPTY, GroupEvent.REMOVED: _DEAD},
     _COMPLETING: {
-        Happening.ASSIGNED: _STABLE,
-        Happening.REBALANCE_NEEDED: _PREPARING,
-        Happening.REMOVED: _DEAD,
+        GroupEvent.ASSIGNED: _STABLE,
+        GroupEvent.REBALANCE_NEEDED: _PREPARING,
+        GroupEvent.REMOVED: _DEAD,
     },
-    _STABLE: {Happening.REBALANCE_NEEDED: _PREPARING, Happening.REMOVED: _DEAD},
-    _DEAD: {Happening.REMOVED: _DEAD},
+    _STABLE: {GroupEvent.REBALANCE_NEEDED: _PREPARING, GroupEvent.REMOVED: _DEAD},
+    _DEAD: {GroupEvent.REMOVED: _DEAD},
 }
 
 
-def next_state(state: GroupState, happening: Happening) -> GroupState:
-    """Where `happening` leads from `state`; an AssertionError where it cannot happen."""
-    following = TRANSITIONS[state].get(happening)
-    assert following is not None, f"{happening.value} cannot happen to a group that is {state.value}"
+def next_state(state: GroupState, event: GroupEvent) -> GroupState:
+    """The state that `event` leads to from `state`; an AssertionError for an invalid transition."""
+    following = TRANSITIONS[state].get(event)
+    assert following is not None, f"{event.value} is not an event of a group in state {state.value}"
     return following
 
 
 def can_rebalance(state: GroupState) -> bool:
     """Whether a rebalance may begin: not while one is being prepared, not when the group is dead."""
-    return Happening.REBALANCE_NEEDED in TRANSITIONS[state]
+    return GroupEvent.REBALANCE_NEEDED in TRANSITIONS[state]

@@ -35,7 +35,7 @@ from kafka_zk.coordinator.group.decisions.rebalance import (
     synced,
 )
 from kafka_zk.coordinator.group.decisions.records import group_value
-from kafka_zk.coordinator.group.decisions.states import GroupState, Happening
+from kafka_zk.coordinator.group.decisions.states import GroupEvent, GroupState
 from kafka_zk.protocol.errors import ErrorCode
 
 
@@ -114,7 +114,7 @@ def _on_assignment_stored(group: Group, what: Assignment, error: ErrorCode, step
     for member in group.members.values():
         member.assignment = what.by_member.get(member.member_id, b"")
     answer_syncs(group, ErrorCode.NONE, step)
-    group.move(Happening.ASSIGNED, step)
+    group.move(GroupEvent.ASSIGNED, step)
 
 
 def _on_replacement_stored(group: Group, what: StaticReplacement, error: ErrorCode, step: Step) -> None:
