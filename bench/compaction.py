@@ -96,7 +96,7 @@ def main() -> int:
                 cleaner_id=0,
                 settings=CleanerSettings.of(config),
                 helper=helper,
-                stretch_bytes=BYTES_AT_ONCE,
+                chunk_bytes=BYTES_AT_ONCE,
                 rest_after=lambda size_bytes: None,
             )
             cpu_s = cpu_seconds(helper)

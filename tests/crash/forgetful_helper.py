@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from kafka_zk.log.cleaner.stretches import filter_stretch
+from kafka_zk.log.cleaner.chunks import filter_chunk
 from kafka_zk.log.helper.wire import Descriptor
 from tests.crash.forgetful_disk import ForgetfulDisk, PowerCut
 from tests.unit.log.cleaner.given import HereAndNow
@@ -21,7 +21,7 @@ class ForgetfulHelper(HereAndNow):
     def call(self, task: Callable[..., T], *arguments: Any) -> T:
         if self._disk.is_off:
             raise PowerCut
-        if task is not filter_stretch:
+        if task is not filter_chunk:
             return super().call(task, *arguments)
         # The table, the source, the target: the last one is written to.
         target = [each for each in arguments if isinstance(each, Descriptor)][-1]

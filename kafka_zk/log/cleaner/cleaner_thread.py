@@ -113,7 +113,7 @@ class CleanerThread:
             cleaner_id=self._number,
             settings=self._settings,
             helper=self._helper,
-            stretch_bytes=self._throttle.bytes_at_once(self._settings.chunk_bytes),
+            chunk_bytes=self._throttle.bytes_at_once(self._settings.buffer_bytes),
             rest_after=self._rest_after,
         )
         try:

@@ -1,6 +1,6 @@
 """Cleans one log: builds the offset map of its dirty section, then rewrites the segments.
 
-Role        Acts, in the greenlet of a cleaner. The Python-heavy passes are stretches (stretches.py) in a helper
+Role        Acts, in the greenlet of a cleaner. The CPU-heavy passes run a chunk at a time (chunks.py) in a helper
             process; between them the cleaner rests if it was too fast, and looks whether the log still is what it was.
 Invariants  Until a group's swap the log is untouched; before the first, all that was mapped is synced, and the recovery
             point on the disk is behind it. A cleaning that ends early leaves no file behind; what a crash leaves the
@@ -19,21 +19,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_zk.log.cleaner.batch_filter import LastRecord
 from kafka_zk.log.cleaner.choosing import OffsetsToClean, below, between
+from kafka_zk.log.cleaner.chunks import (
+    FilterState,
+    MapState,
+    PassRules,
+    Source,
+    TableRules,
+    filter_chunk,
+    map_chunk,
+)
 from kafka_zk.log.cleaner.errors import CleaningAborted, SegmentOverflow
 from kafka_zk.log.cleaner.grouping import group_segments
 from kafka_zk.log.cleaner.key_table import KeyTable
 from kafka_zk.log.cleaner.segment_facts import SegmentView, describe
 from kafka_zk.log.cleaner.settings import CleanerSettings
 from kafka_zk.log.cleaner.stats import CleanerStats
-from kafka_zk.log.cleaner.stretches import (
-    FilterState,
-    MapState,
-    PassRules,
-    Source,
-    TableRules,
-    filter_stretch,
-    map_stretch,
-)
 from kafka_zk.log.cleaner.swap import replace_segments
 from kafka_zk.log.cleaner.transactions import CleanedTransactions
 from kafka_zk.log.files import names
@@ -57,7 +57,7 @@ T = TypeVar("T")
 class Cleaning:
     """`truncations`: those of the log when `offsets` were decided on.
 
-    `rest_after(bytes)` is called after each stretch; it blocks if there must be a rest.
+    `rest_after(bytes)` is called after each chunk; it blocks if there must be a rest.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class Cleaning:
         cleaner_id: int,
         settings: CleanerSettings,
         helper: Helper,
-        stretch_bytes: int,
+        chunk_bytes: int,
         rest_after: Callable[[int], None],
     ) -> None:
         self._log = log
         self._offsets = offsets
         self._settings = settings
         self._helper = helper
-        self._stretch_bytes = stretch_bytes
+        self._chunk_bytes = chunk_bytes
         self._rest_after = rest_after
         self._prefix = f"Cleaner {cleaner_id}:"
         self._name = str(log.topic_partition)
@@ -154,20 +154,20 @@ class Cleaning:
             start,
             end,
         )
-        state = MapState(self._settings.chunk_bytes)
+        state = MapState(self._settings.buffer_bytes)
         state.transactions.expect(self._aborted(start, end))
         rules = TableRules(table.size_bytes, table.seed, table.limit, start)
         for slot, segment in enumerate(dirty):
             self._check()
             log_dir.open_segments.track(segment)
-            state.chunk_bytes = self._settings.chunk_bytes
+            state.buffer_bytes = self._settings.buffer_bytes
             state.position = self._position_of(start, segment)
             while state.position < segment.size_bytes and not state.is_full:
-                read_bytes, chunk_bytes = state.read_bytes, state.chunk_bytes
-                state = self._stretch(
-                    segment, map_stretch, table.descriptor, rules, _opened(segment), self._source(segment), state
+                read_bytes, buffer_bytes = state.read_bytes, state.buffer_bytes
+                state = self._run_chunk(
+                    segment, map_chunk, table.descriptor, rules, _opened(segment), self._source(segment), state
                 )
-                _tell_of_growth(chunk_bytes, state.chunk_bytes)
+                _tell_of_growth(buffer_bytes, state.buffer_bytes)
                 self._rest(state.read_bytes - read_bytes)
             if state.is_full:
                 log_lines.debug(
@@ -216,7 +216,7 @@ class Cleaning:
         with log.log_dir.guard(f"Failed to clean up log for {self._name} in dir {log.log_dir.path}"):
             cleaned = self._new_segment(group[0].base_offset)
         try:
-            state = FilterState(self._settings.chunk_bytes, transactions)
+            state = FilterState(self._settings.buffer_bytes, transactions)
             for segment in group:
                 rules = PassRules(
                     table.size_bytes,
@@ -250,16 +250,16 @@ class Cleaning:
         self, cleaned: LogSegment, segment: LogSegment, table: KeyTable, rules: PassRules, state: FilterState
     ) -> FilterState:
         """Blocks. What stays of `segment` behind what `cleaned` holds."""
-        state.position, state.chunk_bytes = 0, self._settings.chunk_bytes
+        state.position, state.buffer_bytes = 0, self._settings.buffer_bytes
         following = self._log.segments.after(segment)
         assert following is not None, "the active segment is never cleaned"
         state.transactions.expect(self._aborted(segment.base_offset, following.base_offset))
         stats = self.stats
         while state.position < segment.size_bytes:
-            chunk_bytes = state.chunk_bytes
-            state, entries, aborted, counts = self._stretch(
+            buffer_bytes = state.buffer_bytes
+            state, entries, aborted, counts = self._run_chunk(
                 segment,
-                filter_stretch,
+                filter_chunk,
                 table.descriptor,
                 rules,
                 _opened(segment),
@@ -267,7 +267,7 @@ class Cleaning:
                 _opened(cleaned),
                 state,
             )
-            _tell_of_growth(chunk_bytes, state.chunk_bytes)
+            _tell_of_growth(buffer_bytes, state.buffer_bytes)
             self._take_in(cleaned, state, entries)
             for entry in aborted:
                 cleaned.transaction_index.append(entry)
@@ -330,7 +330,7 @@ class Cleaning:
 
     # What both passes need
 
-    def _stretch(self, segment: LogSegment, task: Callable[..., T], *arguments: Any) -> T:
+    def _run_chunk(self, segment: LogSegment, task: Callable[..., T], *arguments: Any) -> T:
         """Blocks. One call of the helper that reads `segment`, which stays open meanwhile."""
         segment.file.retain()
         try:
@@ -351,7 +351,7 @@ class Cleaning:
 
     def _source(self, segment: LogSegment) -> Source:
         self._log.log_dir.open_segments.track(segment)
-        return Source(segment.size_bytes, self._log.config.max_message_bytes, self._stretch_bytes)
+        return Source(segment.size_bytes, self._log.config.max_message_bytes, self._chunk_bytes)
 
     def _aborted(self, start: int, end: int) -> list[AbortedTransaction]:
         """The index entries of transactions that may have records in [start, end)."""

@@ -20,7 +20,7 @@ class CleanerSettings(NamedTuple):
     thread_count: int
     table_slots: int
     table_keys: int
-    chunk_bytes: int
+    buffer_bytes: int
     bytes_per_second: float
     backoff_ms: int
 
@@ -32,7 +32,7 @@ class CleanerSettings(NamedTuple):
             thread_count=config.log_cleaner_threads,
             table_slots=slots,
             table_keys=int(slots * config.log_cleaner_io_buffer_load_factor),
-            chunk_bytes=max(1, config.log_cleaner_io_buffer_size // threads // 2),
+            buffer_bytes=max(1, config.log_cleaner_io_buffer_size // threads // 2),
             bytes_per_second=config.log_cleaner_io_max_bytes_per_second,
             backoff_ms=config.log_cleaner_backoff_ms,
         )

@@ -56,11 +56,11 @@ def split(segment: LogSegment, directory: Path, config: LogConfig, *, now_ms: in
     parts: list[LogSegment] = []
     try:
         end = 0
-        for stretch in _stretches(segment):
-            if stretch.begins_part:
-                parts.append(_new_part(directory, stretch.headers[0].base_offset, config, now_ms, disk))
-            end = stretch.position + stretch.size_bytes
-            _copy(segment, parts[-1], stretch)
+        for chunk in _chunks(segment):
+            if chunk.begins_part:
+                parts.append(_new_part(directory, chunk.headers[0].base_offset, config, now_ms, disk))
+            end = chunk.position + chunk.size_bytes
+            _copy(segment, parts[-1], chunk)
         _copy_rest(segment, parts[-1], end)
         _share_aborted(segment, parts)
         modified_ns = os.stat(segment.file.path).st_mtime_ns
@@ -85,7 +85,7 @@ def discard(parts: list[LogSegment], disk: Disk) -> None:
                     disk.remove_if_exists(path)
 
 
-class _Stretch:
+class _Chunk:
     """Whole batches that follow one another and go into the same part."""
 
     __slots__ = ("begins_part", "headers", "position", "size_bytes")
@@ -101,19 +101,19 @@ class _Stretch:
         self.size_bytes += header.size_bytes
 
 
-def _stretches(segment: LogSegment) -> Iterator[_Stretch]:
-    stretch: _Stretch | None = None
+def _chunks(segment: LogSegment) -> Iterator[_Chunk]:
+    chunk: _Chunk | None = None
     base_offset = -1
     for position, header in _whole_batches(segment):
         begins_part = base_offset < 0 or header.last_offset - base_offset > MAX_RELATIVE_OFFSET
-        if stretch is None or begins_part or stretch.size_bytes >= BATCHES_BYTES:
-            if stretch is not None:
-                yield stretch
-            stretch = _Stretch(position, begins_part=begins_part)
+        if chunk is None or begins_part or chunk.size_bytes >= BATCHES_BYTES:
+            if chunk is not None:
+                yield chunk
+            chunk = _Chunk(position, begins_part=begins_part)
             base_offset = header.base_offset if begins_part else base_offset
-        stretch.take(header)
-    if stretch is not None:
-        yield stretch
+        chunk.take(header)
+    if chunk is not None:
+        yield chunk
 
 
 def _whole_batches(segment: LogSegment) -> Iterator[tuple[int, BatchHeader]]:
@@ -122,9 +122,9 @@ def _whole_batches(segment: LogSegment) -> Iterator[tuple[int, BatchHeader]]:
         yield from segment.file.headers(0)
 
 
-def _copy(source: LogSegment, part: LogSegment, stretch: _Stretch) -> None:
-    part.file.write(source.file.read_at(stretch.position, stretch.size_bytes))
-    part.appended_batches(stretch.headers)
+def _copy(source: LogSegment, part: LogSegment, chunk: _Chunk) -> None:
+    part.file.write(source.file.read_at(chunk.position, chunk.size_bytes))
+    part.appended_batches(chunk.headers)
 
 
 def _copy_rest(source: LogSegment, part: LogSegment, position: int) -> None:

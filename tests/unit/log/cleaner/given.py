@@ -20,7 +20,7 @@ SETTINGS = CleanerSettings(
     thread_count=1,
     table_slots=1 << 20,
     table_keys=1 << 19,
-    chunk_bytes=262_144,
+    buffer_bytes=262_144,
     bytes_per_second=float("inf"),
     backoff_ms=15_000,
 )
@@ -47,7 +47,7 @@ class Interrupted:
         self.interrupt: Callable[[], None] | None = interrupt
 
     def call(self, task: Callable[..., Any], *arguments: Any) -> Any:
-        if task.__name__ == "filter_stretch" and self.interrupt is not None:
+        if task.__name__ == "filter_chunk" and self.interrupt is not None:
             interrupt, self.interrupt = self.interrupt, None
             interrupt()
         return HereAndNow().call(task, *arguments)
@@ -95,7 +95,7 @@ def cleaning_of(
     *,
     settings: CleanerSettings = SETTINGS,
     helper: Helper | None = None,
-    stretch_bytes: int = 1 << 20,
+    chunk_bytes: int = 1 << 20,
     rest_after: Callable[[int], None] = lambda size_bytes: None,
 ) -> Cleaning:
     now_ms = log.log_dir.clock.wall_ms()
@@ -106,7 +106,7 @@ def cleaning_of(
         cleaner_id=0,
         settings=settings,
         helper=helper or HereAndNow(),
-        stretch_bytes=stretch_bytes,
+        chunk_bytes=chunk_bytes,
         rest_after=rest_after,
     )
 

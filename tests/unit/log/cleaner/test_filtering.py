@@ -142,7 +142,7 @@ def test_reads_grow_for_a_batch_that_is_larger(place: Place, caplog: pytest.LogC
     for number in range(3):
         log.append_as_leader(produced("v" * 5000, f"{number}", keys=[b"large", b"small"]), leader_epoch=0)
     close_segment(log)
-    cleaning = cleaning_of(log, settings=SETTINGS._replace(chunk_bytes=32), stretch_bytes=1)
+    cleaning = cleaning_of(log, settings=SETTINGS._replace(buffer_bytes=32), chunk_bytes=1)
     assert cleaning.run() == 6
     assert keys_and_values(log) == [(b"large", b"v" * 5000), (b"small", b"2")]
     assert cleaning.stats.read_count == 6

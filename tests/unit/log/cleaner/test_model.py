@@ -103,7 +103,7 @@ class World:
         before = committed_view(self.log)
         if not dirt_of(facts_of(self.log), self.checkpoint, self.place.clock.wall_ms()).cleanable_bytes:
             return
-        self.checkpoint = clean(self.log, self.checkpoint, settings=self.cleaner, stretch_bytes=300)
+        self.checkpoint = clean(self.log, self.checkpoint, settings=self.cleaner, chunk_bytes=300)
         after = committed_view(self.log)
         # Nobody sees a record that was not there, or the same offset with something else in it.
         assert set(after) <= set(before)
@@ -146,12 +146,12 @@ def latest(records: list[Record]) -> dict[bytes | None, Record]:
 @given(histories, st.sampled_from([2, 5, 1000]), st.sampled_from([64, 1 << 18]))
 @settings(max_examples=120)
 def test_the_latest_committed_value_of_each_key_survives(
-    history: list[tuple[object, ...]], table_keys: int, chunk_bytes: int
+    history: list[tuple[object, ...]], table_keys: int, buffer_bytes: int
 ) -> None:
     """However small the key table and the reads are; also when the log is loaded again, cleanly and after a crash."""
     path = Path(tempfile.mkdtemp())
     try:
-        world = World(path, SETTINGS._replace(table_keys=table_keys, chunk_bytes=chunk_bytes))
+        world = World(path, SETTINGS._replace(table_keys=table_keys, buffer_bytes=buffer_bytes))
         for kind, *arguments in history:
             {"write": world.write, "end": world.end, "roll": world.roll, "clean": world.tidy}[str(kind)](*arguments)  # type: ignore[operator]
             gevent.sleep(0)

@@ -1,8 +1,8 @@
-"""The passes over a log's bytes, a stretch at a time: what a helper process does for the cleaner.
+"""The cleaner's passes over a log, one chunk at a time, run in a helper process.
 
-Role        Plain. Reads and writes by descriptor and position; between two stretches all it knows is in the state that
+Role        Plain. Reads and writes by descriptor and position; between two chunks all it knows is in the state that
             goes back and forth and in the key table, a file in memory.
-Invariants  Begun again with the same state a stretch comes out the same: keys are put with their largest offset, bytes
+Invariants  Begun again with the same state a chunk comes out the same: keys are put with their largest offset, bytes
             are written to the same place. The cleaned segment's indexes get entries by batch.
 Source      Kafka 3.9 Cleaner.buildOffsetMapForSegment, cleanInto, growBuffersOrFail; LogSegment.append of 3.9.1.
 """
@@ -42,7 +42,7 @@ class Source(NamedTuple):
 
     size_bytes: int
     max_message_bytes: int
-    stretch_bytes: int
+    chunk_bytes: int
 
 
 class TableRules(NamedTuple):
@@ -57,9 +57,9 @@ class TableRules(NamedTuple):
 
 @dataclass(slots=True)
 class MapState:
-    """How far the key table is. `position` and `chunk_bytes` are of the segment under way."""
+    """How far the key table is. `position` and `buffer_bytes` are of the segment under way."""
 
-    chunk_bytes: int
+    buffer_bytes: int
     position: int = 0
     key_count: int = 0
     latest_offset: int = -1
@@ -86,7 +86,7 @@ class PassRules(NamedTuple):
 class FilterState:
     """How far a segment is rewritten into a cleaned one, of which `written_bytes` stand."""
 
-    chunk_bytes: int
+    buffer_bytes: int
     transactions: CleanedTransactions
     position: int = 0
     written_bytes: int = 0
@@ -103,7 +103,7 @@ class Indexed:
 
 
 class Counts(NamedTuple):
-    """Of one stretch; records of discarded batches went unread."""
+    """Of one chunk; records of discarded batches went unread."""
 
     read_bytes: int = 0
     read_count: int = 0
@@ -112,31 +112,31 @@ class Counts(NamedTuple):
     keyless_count: int = 0
 
 
-class FilterStretch(NamedTuple):
+class FilteredChunk(NamedTuple):
     state: FilterState
     entries: list[IndexEntry]
     aborted: list[AbortedTransaction]
     counts: Counts
 
 
-def map_stretch(table: Descriptor, rules: TableRules, source: Descriptor, shape: Source, state: MapState) -> MapState:
-    """Blocks. Put the keys of one stretch into the table. Raises CorruptMessage, InvalidRecord, OSError."""
+def map_chunk(table: Descriptor, rules: TableRules, source: Descriptor, shape: Source, state: MapState) -> MapState:
+    """Blocks. Put the keys of one chunk into the table. Raises CorruptMessage, InvalidRecord, OSError."""
     slots = _mapped(table, rules.size_bytes, rules.seed)
-    until = min(shape.size_bytes, state.position + shape.stretch_bytes)
+    until = min(shape.size_bytes, state.position + shape.chunk_bytes)
     while state.position < until and not state.is_full:
-        chunk = _read_chunk(source.fileno, state, shape)
-        taken = _map_chunk(slots, rules, chunk, state)
+        buffer = _read_buffer(source.fileno, state, shape)
+        taken = _map_buffer(slots, rules, buffer, state)
         state.position += taken
         state.read_bytes += taken
         if not taken and not state.is_full:
-            _grow(state, shape, chunk)
+            _grow(state, shape, buffer)
     return state
 
 
-def filter_stretch(
+def filter_chunk(
     table: Descriptor, rules: PassRules, source: Descriptor, shape: Source, target: Descriptor, state: FilterState
-) -> FilterStretch:
-    """Blocks. Write what stays of one stretch of a segment behind what the cleaned one holds.
+) -> FilteredChunk:
+    """Blocks. Write what stays of one chunk of a segment behind what the cleaned one holds.
 
     Raises CorruptMessage, InvalidRecord, UnknownServerError (does not decompress), OSError.
     """
@@ -152,14 +152,14 @@ def filter_stretch(
     last_offsets = frozenset(last.data_offset for last in rules.last_records.values())
     entries: list[IndexEntry] = []
     counts = Counts()
-    until = min(shape.size_bytes, state.position + shape.stretch_bytes)
+    until = min(shape.size_bytes, state.position + shape.chunk_bytes)
     while state.position < until:
-        chunk = _read_chunk(source.fileno, state, shape)
+        buffer = _read_buffer(source.fileno, state, shape)
         parts = _Parts()
-        taken = _filter_chunk(chunk, detailed, last_offsets, state.transactions, parts)
+        taken = _filter_buffer(buffer, detailed, last_offsets, state.transactions, parts)
         state.position += taken
         if not taken:
-            _grow(state, shape, chunk)
+            _grow(state, shape, buffer)
         data = memoryview(b"".join(parts.data))
         _write(target.fileno, data, state.written_bytes)
         entries += _index(data, state, rules.index_interval_bytes)
@@ -171,11 +171,11 @@ def filter_stretch(
             counts.kept_count + parts.kept_count,
             counts.keyless_count + parts.keyless_count,
         )
-    return FilterStretch(state, entries, state.transactions.take_kept(), counts)
+    return FilteredChunk(state, entries, state.transactions.take_kept(), counts)
 
 
 class _Parts:
-    """What is left of one chunk."""
+    """What is left of one buffer."""
 
     __slots__ = ("data", "kept_count", "keyless_count", "read_count")
 
@@ -189,21 +189,21 @@ class _Parts:
         self.keyless_count += part.keyless_count
 
 
-def _filter_chunk(
-    chunk: memoryview,
+def _filter_buffer(
+    buffer: memoryview,
     rules: FilterRules,
     last_offsets: frozenset[int],
     transactions: CleanedTransactions,
     parts: _Parts,
 ) -> int:
-    """How many bytes of `chunk` were whole batches."""
+    """How many bytes of `buffer` were whole batches."""
     position = 0
     while True:
-        run = filter_run(rules.table, rules.seed, rules.latest_offset, rules.now_ms, last_offsets, chunk, position)
-        parts.data += [chunk[start:end] for start, end in run.ranges]
+        run = filter_run(rules.table, rules.seed, rules.latest_offset, rules.now_ms, last_offsets, buffer, position)
+        parts.data += [buffer[start:end] for start, end in run.ranges]
         parts.add(run)
         position = run.position
-        batch = _whole_batch(chunk, position)
+        batch = _whole_batch(buffer, position)
         if batch is None:
             return position
         if run.selection is None:
@@ -211,7 +211,7 @@ def _filter_chunk(
         else:
             horizon = horizon_after(batch.header, rules, is_needed=run.selection.has_tombstones)
             if run.payload is None:
-                place: tuple[Buffer, int, int] = (chunk, position + HEADER_SIZE, batch.end)
+                place: tuple[Buffer, int, int] = (buffer, position + HEADER_SIZE, batch.end)
             else:
                 place = (run.payload, 0, len(run.payload))
             part = rewrite_batch(batch, *place, run.selection, horizon)
@@ -221,16 +221,16 @@ def _filter_chunk(
         position = batch.end
 
 
-def _map_chunk(slots: memoryview, rules: TableRules, chunk: memoryview, state: MapState) -> int:
-    """How many bytes of `chunk` were whole batches that are in the table now."""
+def _map_buffer(slots: memoryview, rules: TableRules, buffer: memoryview, state: MapState) -> int:
+    """How many bytes of `buffer` were whole batches that are in the table now."""
     position = 0
     while True:
-        run = map_run(slots, rules.seed, state.key_count, rules.limit, chunk, position, rules.start_offset)
+        run = map_run(slots, rules.seed, state.key_count, rules.limit, buffer, position, rules.start_offset)
         state.key_count, state.is_full = run.key_count, run.is_full
         state.latest_offset = max(state.latest_offset, run.latest_offset)
         state.record_count += run.record_count
         position = run.position
-        batch = None if state.is_full else _whole_batch(chunk, position)
+        batch = None if state.is_full else _whole_batch(buffer, position)
         if batch is None:
             return position
         _map_batch(slots, rules, batch, state)
@@ -292,30 +292,30 @@ def _map_legacy(slots: memoryview, rules: TableRules, batch: Batch, state: MapSt
         state.record_count += 1
 
 
-def _read_chunk(fileno: int, state: MapState | FilterState, shape: Source) -> memoryview:
-    size_bytes = min(state.chunk_bytes, shape.size_bytes - state.position)
-    chunk = os.pread(fileno, size_bytes, state.position)
-    if len(chunk) < size_bytes:
-        raise CorruptMessage(f"The segment ends at {state.position + len(chunk)}, before its size {shape.size_bytes}")
-    return memoryview(chunk)
+def _read_buffer(fileno: int, state: MapState | FilterState, shape: Source) -> memoryview:
+    size_bytes = min(state.buffer_bytes, shape.size_bytes - state.position)
+    buffer = os.pread(fileno, size_bytes, state.position)
+    if len(buffer) < size_bytes:
+        raise CorruptMessage(f"The segment ends at {state.position + len(buffer)}, before its size {shape.size_bytes}")
+    return memoryview(buffer)
 
 
-def _whole_batch(chunk: memoryview, position: int) -> Batch | None:
+def _whole_batch(buffer: memoryview, position: int) -> Batch | None:
     """The batch at `position`; None when it is not there as a whole. Raises CorruptMessage."""
-    size = batch_size(chunk, position)
-    if size is None or position + size > len(chunk):
+    size = batch_size(buffer, position)
+    if size is None or position + size > len(buffer):
         return None
-    return Batch(chunk, position, read_header(chunk, position))
+    return Batch(buffer, position, read_header(buffer, position))
 
 
-def _grow(state: MapState | FilterState, shape: Source, chunk: memoryview) -> None:
+def _grow(state: MapState | FilterState, shape: Source, buffer: memoryview) -> None:
     """Read more at a time: not one batch was whole. Raises CorruptMessage when none can be."""
-    size, left = batch_size(chunk), shape.size_bytes - state.position
+    size, left = batch_size(buffer), shape.size_bytes - state.position
     if size is None or size > left:
         raise CorruptMessage(
             f"Log segment may be corrupt, batch size {size} > {left} bytes left in segment at position {state.position}"
         )
-    state.chunk_bytes = min(2 * state.chunk_bytes, max(shape.max_message_bytes, size))
+    state.buffer_bytes = min(2 * state.buffer_bytes, max(shape.max_message_bytes, size))
 
 
 def _index(data: memoryview, state: FilterState, interval_bytes: int) -> list[IndexEntry]:
@@ -361,7 +361,7 @@ def _write(fileno: int, data: memoryview, position: int) -> None:
 
 
 _maps: dict[bytes, memoryview] = {}
-"""The table of the pass under way, by its seed: mapping it anew for each stretch would cost as much as the stretch."""
+"""The table of the pass under way, by its seed: mapping it anew for each chunk would cost as much as the chunk."""
 
 
 def _mapped(table: Descriptor, size_bytes: int, seed: bytes) -> memoryview:
