@@ -43,15 +43,15 @@ from tests.support.processes import wait_until
 from tests.support.raw_client import RawClient
 from tests.support.zookeeper import EmbeddedZooKeeper
 
-GROUPS, MEMBERS_A_GROUP = 500, 10
+GROUPS, MEMBERS_PER_GROUP = 500, 10
 HEARTBEAT_S = 3.0
-TICKS_A_SECOND = 50
+TICKS_PER_SECOND = 50
 CORE_SHARE_FLOOR = 0.10
 
 COMMITTERS, COMMITS_IN_FLIGHT = 50, 4
 COMMITS_FLOOR = 20_000
 
-LOADED_OFFSETS, OFFSETS_A_COMMIT = 1_000_000, 200
+LOADED_OFFSETS, OFFSETS_PER_COMMIT = 1_000_000, 200
 LOAD_FLOOR_S = 5.0
 FILL_S = 120
 LOADED_LINE = re.compile(r"Finished (?:the load|loading offsets and group metadata).*? in (\d+) milliseconds")
@@ -137,7 +137,7 @@ class Member:
 
 def gather(port: int) -> list[Member]:
     """All groups stable, each member with its heartbeat ready."""
-    members = [Member(port, f"beating-{number % GROUPS}") for number in range(GROUPS * MEMBERS_A_GROUP)]
+    members = [Member(port, f"beating-{number % GROUPS}") for number in range(GROUPS * MEMBERS_PER_GROUP)]
     for member in members:
         member.ask_to_join()
     for member in members:
@@ -149,23 +149,23 @@ def gather(port: int) -> list[Member]:
         member.ask_to_sync(by_group[member.group])
     for member in members:
         member.take()
-    assert {len(each) for each in by_group.values()} == {MEMBERS_A_GROUP}
+    assert {len(each) for each in by_group.values()} == {MEMBERS_PER_GROUP}
     return members
 
 
 def beat(members: Sequence[Member], seconds: float) -> int:
     """Heartbeats evenly spread over time; how many were answered well."""
     count = 0
-    a_tick = len(members) / HEARTBEAT_S / TICKS_A_SECOND
+    a_tick = len(members) / HEARTBEAT_S / TICKS_PER_SECOND
     started = time.monotonic()
-    for tick in range(int(seconds * TICKS_A_SECOND)):
+    for tick in range(int(seconds * TICKS_PER_SECOND)):
         chosen = [members[i % len(members)] for i in range(int(tick * a_tick), int((tick + 1) * a_tick))]
         for member in chosen:
             member.socket.sendall(member.heartbeat)
         for member in chosen:
             assert struct.unpack(">h", member.take()[8:10]) == (0,), "a member was put out"
         count += len(chosen)
-        time.sleep(max(0.0, started + (tick + 1) / TICKS_A_SECOND - time.monotonic()))
+        time.sleep(max(0.0, started + (tick + 1) / TICKS_PER_SECOND - time.monotonic()))
     return count
 
 
@@ -211,8 +211,8 @@ def commits(broker: Broker, seconds: float) -> tuple[float, float]:
 def load(broker: Broker) -> tuple[float, float]:
     """Seconds, by the broker's own word, that a million offsets take after a restart; its CPU seconds until then."""
     frames = [
-        commit_frame(f"loaded-{number}", range(OFFSETS_A_COMMIT))
-        for number in range(LOADED_OFFSETS // OFFSETS_A_COMMIT)
+        commit_frame(f"loaded-{number}", range(OFFSETS_PER_COMMIT))
+        for number in range(LOADED_OFFSETS // OFFSETS_PER_COMMIT)
     ]
     answer_bytes = len(ask(broker.port, frames[0])) + 4
     exchanges = [Exchange(each, answer_bytes) for each in frames]
@@ -242,7 +242,7 @@ def measure(broker: Broker, seconds: float, parts: Sequence[str]) -> Figures:
 
     broker.start()
     try:
-        broker.create_topic(TOPIC, OFFSETS_A_COMMIT)
+        broker.create_topic(TOPIC, OFFSETS_PER_COMMIT)
         wait_until(lambda: coordinator_is_there(broker), f"the coordinator of {broker.name} has loaded")
         nothing = float("nan")
         beats, share = heartbeats(broker, 2 * seconds) if "heartbeats" in parts else (nothing, nothing)

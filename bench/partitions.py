@@ -32,7 +32,7 @@ from tests.support.processes import POLL_S
 from tests.support.raw_client import ConnectionClosed, RawClient
 from tests.support.zookeeper import EmbeddedZooKeeper
 
-PARTITIONS_A_TOPIC = 1000
+PARTITIONS_PER_TOPIC = 1000
 TIMEOUT_S = 180
 LATEST = -1
 
@@ -73,8 +73,8 @@ class Estate:
     def __init__(self, broker: Broker, partition_count: int) -> None:
         self.broker = broker
         self.rounds: list[Figures] = []
-        firsts = range(0, partition_count, PARTITIONS_A_TOPIC)
-        self._topics = {f"bench-{n}": min(PARTITIONS_A_TOPIC, partition_count - n) for n in firsts}
+        firsts = range(0, partition_count, PARTITIONS_PER_TOPIC)
+        self._topics = {f"bench-{n}": min(PARTITIONS_PER_TOPIC, partition_count - n) for n in firsts}
 
     def fill(self) -> float:
         """Make the topics and write a record into each partition; how long the topics took."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 # Fields of /proc/<pid>/stat after the command's name in parentheses: the parent is field 4, utime 14, stime 15, from 1.
 PARENT, UTIME, STIME = 1, 11, 12
 
@@ -13,7 +13,7 @@ PARENT, UTIME, STIME = 1, 11, 12
 def cpu_seconds(pid: int) -> float:
     """User and system time, all threads; the kernel counts in steps of 10 ms."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[UTIME]) + int(fields[STIME])) / TICKS_A_SECOND
+    return (int(fields[UTIME]) + int(fields[STIME])) / TICKS_PER_SECOND
 
 
 def resident_mb(pid: int) -> float:

@@ -27,7 +27,7 @@ class Text(Enum):
     """What an error_message says."""
 
     NONE = auto()  # the field keeps its default
-    OWN = auto()  # the error's own words; null if they are only the code's standard text, or if it is a bug of ours
+    OWN = auto()  # the error's message; null if it is only the code's standard text, or if it is a bug of ours
     STANDARD = auto()  # the code's standard text, whatever the error said
 
 

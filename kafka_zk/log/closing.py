@@ -17,7 +17,7 @@ from kafka_zk.log.unified_log import UnifiedLog
 MANY_LOGS = 50
 """From here on one sync of the file system is quicker than at least five a log."""
 
-LOGS_A_ROUND = 16
+LOGS_PER_ROUND = 16
 
 
 def close_all(logs: Sequence[UnifiedLog], data_dir: DataDir, pools: LogPools) -> None:
@@ -26,7 +26,7 @@ def close_all(logs: Sequence[UnifiedLog], data_dir: DataDir, pools: LogPools) ->
     if len(unflushed) < MANY_LOGS or not data_dir.can_sync_at_once():
         pools.for_each(logs, UnifiedLog.close)
         return
-    for each in in_rounds(logs, LOGS_A_ROUND):
+    for each in in_rounds(logs, LOGS_PER_ROUND):
         each.close_unsynced()
     data_dir.sync_at_once()
     for each in unflushed:

@@ -17,9 +17,9 @@ from kafka_zk.metrics.registry import MetricsRegistry
 
 _TYPE = "kafka.network:type=RequestMetrics,name="
 _PRODUCED = "kafka.server:type=BrokerTopicMetrics,name=ProduceMessageConversionsPerSec"
-_NS_A_MS = 1_000_000
+_NS_PER_MS = 1_000_000
 
-NOTES_A_FOLD = 1000
+NOTES_PER_FOLD = 1000
 """About a millisecond of folding: what a request may have to wait for it."""
 
 
@@ -38,11 +38,11 @@ class ConversionCosts:
 
     def note(self, duration_ns: int, temporary_bytes: int) -> None:
         """One request converted something."""
-        self._pending.append(((duration_ns + _NS_A_MS // 2) // _NS_A_MS, temporary_bytes))
+        self._pending.append(((duration_ns + _NS_PER_MS // 2) // _NS_PER_MS, temporary_bytes))
 
     def _fold(self, now_ms: int) -> bool:
         # A thread may append meanwhile.
-        some = [self._pending.pop() for _ in range(min(len(self._pending), NOTES_A_FOLD))]
+        some = [self._pending.pop() for _ in range(min(len(self._pending), NOTES_PER_FOLD))]
         if some:
             self._times.add(Counter(time_ms for time_ms, _ in some).items(), now_ms)
             self._bytes.add(Counter(size_bytes for _, size_bytes in some).items(), now_ms)
@@ -87,7 +87,7 @@ class ProduceConversions:
         return end
 
     def _fold(self, now_ms: int) -> bool:
-        some = [self._pending.pop() for _ in range(min(len(self._pending), NOTES_A_FOLD))]
+        some = [self._pending.pop() for _ in range(min(len(self._pending), NOTES_PER_FOLD))]
         for topic, count in some:
             self._metrics.meter(_PRODUCED).add(count)
             self._metrics.meter(_PRODUCED, topic=topic).add(count)

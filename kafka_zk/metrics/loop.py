@@ -11,7 +11,7 @@ from kafka_zk.giving_way import let_others_in
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.supervision import spawn_for_life
 
-GATHERS_A_FOLD = 20
+GATHERS_PER_FOLD = 20
 
 
 class MetricsLoop:
@@ -33,8 +33,8 @@ class MetricsLoop:
 
     def _run(self) -> None:
         while True:
-            for _ in range(GATHERS_A_FOLD):
-                gevent.sleep(self._interval_ms / GATHERS_A_FOLD / 1000)
+            for _ in range(GATHERS_PER_FOLD):
+                gevent.sleep(self._interval_ms / GATHERS_PER_FOLD / 1000)
                 while self._registry.gather_some():
                     let_others_in()
             while self._registry.fold_some():

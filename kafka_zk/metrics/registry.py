@@ -20,7 +20,7 @@ from kafka_zk.metrics.names import MBeanName, parse_name
 from kafka_zk.metrics.values import AttributeValue
 from kafka_zk.metrics.windows import RateOfTotal, SampledStat
 
-METRICS_A_FOLD = 500
+METRICS_PER_FOLD = 500
 """Folded in one go, in about a quarter of a millisecond."""
 
 GaugeFunction = Callable[[], AttributeValue]
@@ -197,9 +197,9 @@ class MetricsRegistry:
             if self.gather_some() or any(folder(now_ms) for folder in self._folders):
                 return True
             self._unfolded = [metric for metric in self._metrics.values() if type(metric) is not Gauge]
-        for metric in self._unfolded[-METRICS_A_FOLD:]:
+        for metric in self._unfolded[-METRICS_PER_FOLD:]:
             metric.fold(now_ms)
-        del self._unfolded[-METRICS_A_FOLD:]
+        del self._unfolded[-METRICS_PER_FOLD:]
         return bool(self._unfolded)
 
     def fold(self) -> None:

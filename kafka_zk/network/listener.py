@@ -32,7 +32,7 @@ from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.network.transport import Transport
 
 MAX_PORT = 2**16 - 1
-ACCEPTS_A_TURN = 64
+ACCEPTS_PER_TURN = 64
 ACCEPT_PAUSE_S = 1.0
 """How long to leave the backlog alone when the process has no file descriptor left."""
 
@@ -185,7 +185,7 @@ class Listener:
             connection.look_for_end()
 
     def _accept_ready(self) -> None:
-        for _ in range(ACCEPTS_A_TURN):
+        for _ in range(ACCEPTS_PER_TURN):
             if self._socket is None:
                 return
             if not self._quotas.has_slot(self.listener_name):

@@ -21,7 +21,7 @@ from kafka_zk.protocol.errors import ErrorCode
 
 _TYPE = "kafka.network:type=RequestMetrics,name="
 
-ROWS_A_FOLD = 1000
+ROWS_PER_FOLD = 1000
 """About a millisecond of folding: what a request may have to wait for it."""
 
 Row = tuple[int, int, int, int, int, int, int, list[int]]
@@ -69,8 +69,8 @@ class ApiTimes:
         if not self._backlog:
             self._backlog, self.rows = self.rows, []
         if self._backlog:
-            some = self._backlog[-ROWS_A_FOLD:]
-            del self._backlog[-ROWS_A_FOLD:]
+            some = self._backlog[-ROWS_PER_FOLD:]
+            del self._backlog[-ROWS_PER_FOLD:]
             self.rows += [row for row in some if not row[7][1]]
             self._fold_rows([row for row in some if row[7][1]], now_ms)
         return bool(self._backlog)

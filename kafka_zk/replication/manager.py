@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 SESSION_EVICTION_MS = 120_000
 """How long a fetch session is safe from being pushed out: not configurable in Kafka either."""
 
-PARTITIONS_A_ROUND = 256
+PARTITIONS_PER_ROUND = 256
 
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
@@ -231,7 +231,7 @@ class ReplicaManager:
         arm()
 
     def _shrink_isrs(self) -> None:
-        for partition in in_rounds(self.hosted, PARTITIONS_A_ROUND):
+        for partition in in_rounds(self.hosted, PARTITIONS_PER_ROUND):
             shrink_if_due(partition)
 
     def checkpoint_high_watermarks(self) -> None:

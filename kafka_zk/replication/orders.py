@@ -15,7 +15,7 @@ from kafka_zk.giving_way import in_rounds
 from kafka_zk.protocol.messages.leader_and_isr import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 
-ORDERS_IN_A_GO = 8
+ORDERS_PER_TURN = 8
 """Leading one partition takes a tenth of a millisecond, with writing its leader epochs."""
 
 log_lines = logging.getLogger("state.change.logger")
@@ -33,7 +33,7 @@ class StopOrder(NamedTuple):
 
 def serving_others(orders: Sequence[T]) -> Iterator[T]:
     """Blocks now and then: `orders` one after another."""
-    return in_rounds(orders, ORDERS_IN_A_GO)
+    return in_rounds(orders, ORDERS_PER_TURN)
 
 
 def asked_states(request: LeaderAndIsrRequest) -> Iterable[tuple[TopicPartition, UUID, LeaderAndIsrPartitionState]]:

@@ -24,7 +24,7 @@ from kazoo.protocol.serialization import Auth, Close
 
 from kafka_zk.zk.silence import Silence
 
-REQUESTS_A_WRITE = 64
+REQUESTS_PER_WRITE = 64
 """Few enough for the responses to be taken up meanwhile."""
 
 READ_AHEAD_BYTES = 64 * 1024
@@ -77,7 +77,7 @@ class PipeliningConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo ha
     def _send_request(self, read_timeout: float, connect_timeout: float) -> None:
         self._give_up_if_silent()
         queue, frames, count = self.client._queue, bytearray(), 0
-        while queue and count < REQUESTS_A_WRITE and _is_plain(queue[0][0]):
+        while queue and count < REQUESTS_PER_WRITE and _is_plain(queue[0][0]):
             request, answer = queue.popleft()
             self._xid = (self._xid % 2147483647) + 1
             body = request.serialize()

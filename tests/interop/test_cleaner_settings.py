@@ -28,7 +28,7 @@ from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 
 OWN = ConfigResource(ResourceType.BROKER, "0")
 MIB = 1 << 20
-BYTES_A_KEY = 24
+BYTES_PER_KEY = 24
 """What Kafka's table takes: an MD5 and an offset."""
 STATIC = {
     "log.cleaner.backoff.ms": "20",
@@ -211,7 +211,7 @@ def test_dedupe_buffer_size(scene: Scene, buffer_mib: int) -> None:
     scene.set(dedupe_buffer_size=buffer_mib * MIB)
     topic, keys = scene.topic(), pairs(4000)
     scene.write(topic, keys)
-    slots = buffer_mib * MIB // BYTES_A_KEY
+    slots = buffer_mib * MIB // BYTES_PER_KEY
     assert scene.wait_cleaned(topic)[0] == (0, 0, len(keys), round(100 * len(keys) / slots, 1))
 
 
@@ -219,7 +219,7 @@ def test_io_buffer_load_factor(scene: Scene) -> None:
     scene.set(dedupe_buffer_size=2 * MIB, io_buffer_load_factor=0.02)
     topic, keys = scene.topic(), pairs(5000)
     scene.write(topic, keys)
-    keys_a_round = int(2 * MIB // BYTES_A_KEY * 0.02)
+    keys_a_round = int(2 * MIB // BYTES_PER_KEY * 0.02)
     sections = [(each.start, each.end) for each in scene.wait_cleaned(topic, 3)]
     assert sections == [(0, keys_a_round), (keys_a_round, 2 * keys_a_round), (2 * keys_a_round, len(keys))]
 

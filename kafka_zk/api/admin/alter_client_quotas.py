@@ -6,9 +6,9 @@ Source      KafkaApis.handleAlterClientQuotasRequest, AlterClientQuotasRequest.e
 from __future__ import annotations
 
 from kafka_zk.admin.client_quotas import alter_client_quotas
+from kafka_zk.api.api_error import api_error_message
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.error_form import Each, Form, Text
-from kafka_zk.api.own_words import own_words
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.walk import per_item
@@ -49,7 +49,7 @@ def _names(entry: RequestEntryData) -> dict[str, str | None]:
 
 
 def _refused(entry: RequestEntryData, error: BrokerError) -> ResponseEntryData:
-    return ResponseEntryData(error_code=error.code, error_message=own_words(error), entity=_entity(entry))
+    return ResponseEntryData(error_code=error.code, error_message=api_error_message(error), entity=_entity(entry))
 
 
 def _entity(entry: RequestEntryData) -> list[EntityData]:

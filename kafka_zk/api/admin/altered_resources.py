@@ -14,8 +14,8 @@ from typing import Protocol, TypeVar
 
 from kafka_zk.admin.config_rules import Change, ConfigResourceType, check_changes
 from kafka_zk.api.admin.config_authorization import authorize_configs
+from kafka_zk.api.api_error import api_error_message
 from kafka_zk.api.authorization import Operation
-from kafka_zk.api.own_words import own_words
 from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.walk import IN_WORDS, per_item
 from kafka_zk.giving_way import in_turns, let_go
@@ -111,7 +111,7 @@ def _outcomes(
 
 def _refused(_: Resource, error: BrokerError) -> Outcome:
     """Not the error itself: it would keep all that was at work when it was raised."""
-    return _outcome(error.code, own_words(error))
+    return _outcome(error.code, api_error_message(error))
 
 
 @lru_cache(IN_WORDS)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from kafka_zk.api.api_error import api_error_message
 from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.charge import Charge
 from kafka_zk.api.error_form import Each, Form, Text
-from kafka_zk.api.own_words import own_words
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.throttling import mutation_quota
@@ -108,4 +108,4 @@ def _check(topic: CreatePartitionsTopic, occurrences: Counter[str], ctx: Request
 
 
 def _refused(topic: CreatePartitionsTopic, error: BrokerError) -> CreatePartitionsTopicResult:
-    return CreatePartitionsTopicResult(name=topic.name, error_code=error.code, error_message=own_words(error))
+    return CreatePartitionsTopicResult(name=topic.name, error_code=error.code, error_message=api_error_message(error))

@@ -10,10 +10,10 @@ from collections import Counter
 
 from kafka_zk.admin.topic_rules import CLUSTER_METADATA_TOPIC
 from kafka_zk.admin.topics import CreatedTopic, NewTopic
+from kafka_zk.api.api_error import api_error_message
 from kafka_zk.api.authorization import CLUSTER_NAME, Operation, ResourceType
 from kafka_zk.api.charge import Charge
 from kafka_zk.api.error_form import Each, Form, Text
-from kafka_zk.api.own_words import own_words
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
 from kafka_zk.api.throttling import mutation_quota
@@ -133,4 +133,4 @@ def _result(created: CreatedTopic, ctx: RequestContext) -> CreatableTopicResult:
 
 
 def _refused(topic: CreatableTopic, error: BrokerError) -> CreatableTopicResult:
-    return CreatableTopicResult(name=topic.name, error_code=error.code, error_message=own_words(error))
+    return CreatableTopicResult(name=topic.name, error_code=error.code, error_message=api_error_message(error))

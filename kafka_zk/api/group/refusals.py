@@ -23,7 +23,7 @@ Lines = dict[str, list[tuple[int, ErrorCode]]]
 """Partitions and their codes by topic, in the order in which the topics first appear."""
 
 
-ELEMENTS_A_LOOK: Final = 15
+ELEMENTS_PER_LOOK: Final = 15
 """After each sixteenth topic or partition of a request others may have a turn."""
 
 
@@ -57,7 +57,7 @@ def sort_out(topics: Sequence[WantedTopic[P]], ctx: RequestContext) -> tuple[Lin
     for topic in topics:
         name, partitions = topic.name, topic.partitions
         count += 1
-        if count & ELEMENTS_A_LOOK == 0:
+        if count & ELEMENTS_PER_LOOK == 0:
             give_way()
         refusal = ErrorCode.NONE
         if not ctx.may(Operation.READ, ResourceType.TOPIC, name):
@@ -69,12 +69,12 @@ def sort_out(topics: Sequence[WantedTopic[P]], ctx: RequestContext) -> tuple[Lin
             for wanted in partitions:
                 lines.append((wanted.partition_index, refusal))
                 count += 1
-                if count & ELEMENTS_A_LOOK == 0:
+                if count & ELEMENTS_PER_LOOK == 0:
                     give_way()
             continue
         for wanted in partitions:
             count += 1
-            if count & ELEMENTS_A_LOOK == 0:
+            if count & ELEMENTS_PER_LOOK == 0:
                 give_way()
             partition = TopicPartition(name, wanted.partition_index)
             if cache.partition(*partition) is None:

@@ -37,7 +37,7 @@ def _accept(answer: object) -> None:
 
 
 def raise_for(error_code: int, message: str | None) -> None:
-    """Raise the BrokerError of a code in an answer; its own words if there are some, else the code's."""
+    """Raise the BrokerError of a code in a response, with its message if there is one, else the default."""
     if error_code != ErrorCode.NONE:
         raise error_class_for(error_code)(message)
 

@@ -23,7 +23,7 @@ from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.supervision import spawn_for_life
 from kafka_zk.zk.errors import ZkError
 
-OFFSETS_A_TURN = 1_000
+OFFSETS_PER_TURN = 1_000
 
 log_lines = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
@@ -84,7 +84,7 @@ class GoneTopics:
                 if not self._is_known(partition.topic):
                     doubtful[partition.topic].append(Loaded(group, partition, committed))
             looked_at += 1 + len(group.offsets.committed)
-            if looked_at >= OFFSETS_A_TURN:
+            if looked_at >= OFFSETS_PER_TURN:
                 looked_at = 0
                 gevent.sleep(0)
         if not doubtful:

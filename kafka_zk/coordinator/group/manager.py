@@ -37,7 +37,7 @@ from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.supervision import caught, spawn_for_life
 
-OFFSETS_A_TURN = 1_000
+OFFSETS_PER_TURN = 1_000
 """Looked through for what is to be removed, before others run: about a millisecond."""
 
 TOMBSTONES_BYTES = 512 * 1024
@@ -314,7 +314,7 @@ class GroupManager:
         """Blocks between groups. Each that is still here when its turn comes."""
         looked_at = 0
         for group in list(self.groups.values()):
-            if looked_at >= OFFSETS_A_TURN:
+            if looked_at >= OFFSETS_PER_TURN:
                 looked_at = 0
                 gevent.sleep(0)
             if self.groups.get(group.group_id) is group:

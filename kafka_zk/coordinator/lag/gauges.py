@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kafka_zk.replication.partition import Partition
 
 MAX_SERIES = 100_000
-PAIRS_A_STRETCH = 200
+PAIRS_PER_TURN = 200
 
 _TABLE = "kafka.coordinator.group:type=GroupLag"
 _NAMES = ("OffsetLag", "RecordsLeft")
@@ -135,6 +135,6 @@ class GroupLag:
                     return
                 way = _Distance(offset, partition.high_watermark, group_id)
                 ways.setdefault(topic_partition, []).append(way)
-            if looked_at >= PAIRS_A_STRETCH:
+            if looked_at >= PAIRS_PER_TURN:
                 looked_at = 0
                 self._pause()

@@ -23,7 +23,7 @@ LIST_GROUPS_VERSION = 0
 OFFSET_FETCH_VERSION = 8
 """The first that asks for several groups."""
 
-GROUPS_A_REQUEST = 50
+GROUPS_PER_REQUEST = 50
 """A broker makes its answer in one go, while others wait."""
 
 TIMEOUT_MS = 2_000
@@ -64,8 +64,8 @@ def _ask(node: Node, connect: Connect) -> list[GroupOffsets] | None:
         names = [group.group_id for group in listed.groups]
         found = [
             offsets
-            for start in range(0, len(names), GROUPS_A_REQUEST)
-            for offsets in _fetch(channel, names[start : start + GROUPS_A_REQUEST])
+            for start in range(0, len(names), GROUPS_PER_REQUEST)
+            for offsets in _fetch(channel, names[start : start + GROUPS_PER_REQUEST])
         ]
     except NetworkError as error:
         log.warning("Could not fetch committed offsets from broker %d: %s", node.id, error)

@@ -4,8 +4,8 @@ Role        Acts: reads headers, of what nobody has counted yet only. Everything
 Invariants  A count is exact, or there is none: the holes of compaction and the markers of transactions are left out.
             What was counted once is remembered by segment file, so that a cleaned segment is counted anew; a file that
             was cut since is, too. What nobody asked for in one look is forgotten after it.
-            One look reads no more than BATCHES_A_LOOK headers, and waits for the disk for DISK_MS_A_LOOK: a scrape has
-            a time limit of its own. What is left over is counted in the next. One look at a time.
+            One look reads no more than BATCHES_PER_LOOK headers, and waits for the disk for DISK_MS_PER_LOOK: a scrape
+            has its own time limit. What is left over is counted in the next. One look at a time.
 Differs from Kafka: there is nothing like it; lag there is a difference of offsets.
 """
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from kafka_zk.log.segments.slice import FileSlice
     from kafka_zk.log.unified_log import UnifiedLog
 
-BATCHES_A_LOOK = 50_000
-BATCHES_A_STRETCH = 256
+BATCHES_PER_LOOK = 50_000
+BATCHES_PER_READ = 256
 """Walked without a pause: half a millisecond. As far apart are the positions whose counts are remembered."""
 
-DISK_MS_A_LOOK = 1_000
+DISK_MS_PER_LOOK = 1_000
 """Of large batches each header is a read of its own: ten milliseconds where a disk has to turn."""
 
 MAX_READ_BYTES = 2**31 - 1
@@ -76,8 +76,8 @@ class RecordCounts:
         self._disk_ms_left = 0
 
     def begin_look(self) -> None:
-        self._budget = BATCHES_A_LOOK
-        self._disk_ms_left = DISK_MS_A_LOOK
+        self._budget = BATCHES_PER_LOOK
+        self._disk_ms_left = DISK_MS_PER_LOOK
         self._asked = set()
 
     def end_look(self) -> None:
@@ -124,7 +124,7 @@ class RecordCounts:
         while known.end < end:
             if self._budget <= 0:
                 return None
-            batches = self._read(log, piece, walk, piece.fileno, known.end, end, BATCHES_A_STRETCH)
+            batches = self._read(log, piece, walk, piece.fileno, known.end, end, BATCHES_PER_READ)
             if not batches:
                 break  # The last batch of the piece is cut off by its end.
             known.take(batches)
@@ -133,7 +133,7 @@ class RecordCounts:
         place = bisect_right(known.positions, position) - 1
         before = known.counts[place]
         if known.positions[place] < position:
-            behind = self._read(log, piece, walk, piece.fileno, known.positions[place], position, BATCHES_A_STRETCH)
+            behind = self._read(log, piece, walk, piece.fileno, known.positions[place], position, BATCHES_PER_READ)
             before += sum(batch.record_count for batch in behind)
         before += self._read(log, piece, count_below, piece.fileno, position, offset)
         self._pause()
@@ -149,10 +149,10 @@ class RecordCounts:
         """As `_count`, for a piece that ends before what is known: an earlier look went further."""
         place = bisect_right(known.positions, end) - 1
         total = known.counts[place]
-        behind = self._read(log, piece, walk, piece.fileno, known.positions[place], end, BATCHES_A_STRETCH)
+        behind = self._read(log, piece, walk, piece.fileno, known.positions[place], end, BATCHES_PER_READ)
         if behind:
             return total + sum(batch.record_count for batch in behind) - before, behind[-1].header.next_offset
-        previous = self._read(log, piece, walk, piece.fileno, known.positions[place - 1], end, BATCHES_A_STRETCH)
+        previous = self._read(log, piece, walk, piece.fileno, known.positions[place - 1], end, BATCHES_PER_READ)
         return total - before, previous[-1].header.next_offset
 
     def _known(self, piece: FileSlice) -> _SegmentCounts:

@@ -28,8 +28,8 @@ from kafka_zk.protocol.types import TopicPartition
 
 log_lines = logging.getLogger("kafka.log.LogCleanerManager")
 
-LOGS_A_ROUND = 32
-NAMES_A_ROUND = 512
+LOGS_PER_ROUND = 32
+NAMES_PER_ROUND = 512
 """Most logs of most brokers are not compacted: of these there is only their config to look at."""
 
 
@@ -68,7 +68,7 @@ class CleanerStates:
         """Blocks. The log that is most worth cleaning; None when none is. Raises CannotChoose."""
         now_ms = self.last_run_ms = self._clock.wall_ms()
         found: list[tuple[LogToClean, Dirt]] = []
-        for log in in_rounds(self._at_hand(), LOGS_A_ROUND):
+        for log in in_rounds(self._at_hand(), LOGS_PER_ROUND):
             if not log.is_closed:
                 looked_at = self._look_at(log, now_ms)
                 if looked_at is not None:
@@ -153,7 +153,7 @@ class CleanerStates:
     def _at_hand(self) -> list[UnifiedLog]:
         """Blocks. Nobody has any of them in hand when this returns."""
         logs = list(self._logs.values())
-        compacted = [log for log in in_rounds(logs, NAMES_A_ROUND) if log.config.compact]
+        compacted = [log for log in in_rounds(logs, NAMES_PER_ROUND) if log.config.compact]
         not_at_hand = self._in_hand | self._uncleanable
         return [log for log in compacted if log not in not_at_hand]
 

@@ -65,7 +65,7 @@ log_lines = logging.getLogger("kafka.server.ReplicaManager")
 Entry = tuple[str, int, Buffer]
 """Topic, partition, and one batch in memory that the broker may write to."""
 
-ENTRIES_A_LOOK: Final = 7
+ENTRIES_PER_LOOK: Final = 7
 """After each eighth entry of a request others may have a turn."""
 
 
@@ -129,7 +129,7 @@ class Appender:
         for topic, index, records in entries:
             # A look at the clock costs as much as a call: a small request makes none.
             count += 1
-            if count & ENTRIES_A_LOOK == 0:
+            if count & ENTRIES_PER_LOOK == 0:
                 give_way()
             partition: Partition | None = None
             try:

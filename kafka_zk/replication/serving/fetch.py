@@ -55,7 +55,7 @@ _NOT_A_FAILED_FETCH = (
     InconsistentTopicId,
 )
 
-PARTITIONS_A_LOOK: Final = 7
+PARTITIONS_PER_LOOK: Final = 7
 """After each eighth partition of a request others may have a turn."""
 
 log_lines = logging.getLogger("kafka.server.ReplicaManager")
@@ -134,7 +134,7 @@ class Fetches:
         position = 0
         for fetch in wanted:
             position += 1  # noqa: SIM113 - enumerate would be a call
-            if position & PARTITIONS_A_LOOK == 0:
+            if position & PARTITIONS_PER_LOOK == 0:
                 give_way()
             answer = self._read_one(params, fetch, max_bytes=min(fetch.max_bytes, left_bytes), min_one=min_one)
             if answer.size_bytes > 0:

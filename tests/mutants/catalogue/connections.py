@@ -117,14 +117,14 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="nobody waits while the members of all ISRs are looked at",
         file="kafka_zk/replication/manager.py",
-        old="in in_rounds(self.hosted, PARTITIONS_A_ROUND)",
+        old="in in_rounds(self.hosted, PARTITIONS_PER_ROUND)",
         new="in self.hosted",
         tests="tests/unit/replication/test_many_partitions.py",
     ),
     Mutant(
         breaks="nobody waits while the cleaner looks for logs that are compacted",
         file="kafka_zk/log/cleaner/states.py",
-        old="in in_rounds(logs, NAMES_A_ROUND)",
+        old="in in_rounds(logs, NAMES_PER_ROUND)",
         new="in logs",
         tests="tests/unit/replication/test_many_partitions.py",
     ),

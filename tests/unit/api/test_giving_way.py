@@ -38,7 +38,7 @@ from tests.unit.replication.broker import Broker, produce_request, records
 pytestmark = pytest.mark.interpreted
 
 FRAME_BYTES = 4 * LARGE_FRAME_BYTES
-CALLS_A_TURN = 600
+CALLS_PER_TURN = 600
 """A tenth of a millisecond: 128 elements whose declaration says how they are coded, or some that are handled."""
 
 PATIENCE_MS = 60_000
@@ -127,7 +127,7 @@ def test_the_worst_requests_give_way(broker: Broker, monkeypatch: pytest.MonkeyP
         with contextlib.suppress(CloseConnection):
             turns.watch(lambda frame=frame: dispatcher.handle(frame, client))
         assert turns.count > 10, worst.name
-        assert turns.longest[0] <= CALLS_A_TURN, (worst.name, turns.longest)
+        assert turns.longest[0] <= CALLS_PER_TURN, (worst.name, turns.longest)
 
 
 def described(broker: Broker) -> list[Any]:

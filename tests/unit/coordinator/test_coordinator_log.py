@@ -37,7 +37,7 @@ TP = TopicPartition("t", 0)
 GROUP = "g"
 MINUTE_MS = 60_000
 PRODUCER = Producer(7, 0)
-BYTES_A_MEMBER = 5_000
+BYTES_PER_MEMBER = 5_000
 """With its timer, its join that waits and the answer to it."""
 BYTES_A_PENDING_ID = 5_000
 """With a group of its own, a timer, and room for Python's whims."""
@@ -294,7 +294,7 @@ def test_a_group_that_was_left_before_its_first_assignment_leaves_no_record_behi
 def test_a_removal_lets_others_run_and_leaves_groups_alone_that_went_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(manager, "OFFSETS_A_TURN", 1)
+    monkeypatch.setattr(manager, "OFFSETS_PER_TURN", 1)
     made = Coordinated(tmp_path, **{"offsets.retention.minutes": "1"})
     made.lead()
     for group in ("a", "b", "c"):
@@ -369,7 +369,7 @@ def test_thousands_of_old_members_that_are_never_heard_of_again_take_little_memo
     tracemalloc.stop()
     made.broker.clock.advance(10_000)
     print(f"{taken / 3_000:.0f} bytes a member")
-    assert taken < 3_000 * BYTES_A_MEMBER
+    assert taken < 3_000 * BYTES_PER_MEMBER
     assert all(join.value.error is ErrorCode.NONE for join in waiting), "the first generation"
     made.broker.clock.advance(MINUTE_MS)
     wait(lambda: made.coordinator.list_groups() == (ErrorCode.NONE, []))

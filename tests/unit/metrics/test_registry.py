@@ -5,7 +5,7 @@ import pytest
 from kafka_zk.clock import SimClock
 from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.metrics.names import parse_name
-from kafka_zk.metrics.registry import METRICS_A_FOLD
+from kafka_zk.metrics.registry import METRICS_PER_FOLD
 from kafka_zk.metrics.request_names import REQUEST_NAMES
 
 BYTES_IN = "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec"
@@ -135,7 +135,7 @@ def test_a_table_shows_the_rows_there_are_when_somebody_looks():
 
 def test_a_fold_of_many_metrics_is_done_in_parts_and_misses_none():
     registry, _ = given_registry()
-    meters = [registry.meter(BYTES_IN, topic=number) for number in range(3 * METRICS_A_FOLD + 1)]
+    meters = [registry.meter(BYTES_IN, topic=number) for number in range(3 * METRICS_PER_FOLD + 1)]
     for meter in meters:
         meter.mark(2)
     parts = 1

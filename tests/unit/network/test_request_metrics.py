@@ -6,7 +6,7 @@ from typing import Any
 
 from kafka_zk.clock import SimClock
 from kafka_zk.metrics import MetricsRegistry
-from kafka_zk.network.request_metrics import ROWS_A_FOLD, RequestMetrics
+from kafka_zk.network.request_metrics import ROWS_PER_FOLD, RequestMetrics
 
 MS = 1_000_000
 
@@ -64,7 +64,7 @@ def test_errors_are_counted_by_name_and_unknown_codes_as_unknown() -> None:
 
 def test_a_full_second_is_folded_in_steps_and_nothing_is_lost() -> None:
     registry, metrics = given()
-    rows = 3 * ROWS_A_FOLD + 1
+    rows = 3 * ROWS_PER_FOLD + 1
     times = metrics.of("Produce")
     times.rows += [(9, 1, 0, 0, 0, 0, 0, [1, 1])] * rows
     steps = 1

@@ -13,7 +13,7 @@ from kafka_zk.log.files.offset_index import ENTRY
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.record.walking import assign_offsets
 from kafka_zk.replication.serving import fetch
-from kafka_zk.replication.serving.fetch import PARTITIONS_A_LOOK
+from kafka_zk.replication.serving.fetch import PARTITIONS_PER_LOOK
 from kafka_zk.replication.serving.records_view import FetchParams, PartitionFetch, ReadUpTo
 from tests.unit.log.test_mending import Gate, gate
 
@@ -45,7 +45,7 @@ def test_a_fetch_of_what_is_over_when_its_other_partitions_are_read_is_no_progre
     broker.lead(replicas=(1, 2))
     broker.produce(3)
     wanted = [PartitionFetch("t", topic_id("t"), 0, 3, 1 << 20, 0, 0)]
-    wanted += [PartitionFetch("other", topic_id("other"), index, 0, 1 << 20) for index in range(PARTITIONS_A_LOOK)]
+    wanted += [PartitionFetch("other", topic_id("other"), index, 0, 1 << 20) for index in range(PARTITIONS_PER_LOOK)]
     monkeypatch.setattr(fetch, "give_way", lambda: meanwhile(broker))
     reads = broker.manager.fetch(FetchParams(2, 0, 1, 1 << 20, ReadUpTo.LOG_END, leader_only=True), wanted)
     assert isinstance(reads, list) and reads[0].error is None

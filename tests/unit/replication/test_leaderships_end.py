@@ -21,7 +21,7 @@ from kafka_zk.record.record import times_of
 from kafka_zk.replication.leading.isr_changes import RETRY_MS
 from kafka_zk.replication.partition import Partition
 from kafka_zk.replication.serving import append
-from kafka_zk.replication.serving.append import ENTRIES_A_LOOK, AppendFailure
+from kafka_zk.replication.serving.append import ENTRIES_PER_LOOK, AppendFailure
 
 from .broker import Broker, answered, fetch_request, records, topic_id
 from .test_leadership import LAG_MS, stop
@@ -29,7 +29,7 @@ from .test_offsets import EARLIEST, MAX_TIMESTAMP, list_offsets
 
 OTHER = "other"
 PATIENCE_S = 60
-INDEXES = range(ENTRIES_A_LOOK)
+INDEXES = range(ENTRIES_PER_LOOK)
 """So many that others have a turn before the last one is appended."""
 
 

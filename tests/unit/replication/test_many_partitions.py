@@ -11,7 +11,7 @@ import gevent
 import pytest
 
 from kafka_zk.clock import SimClock
-from kafka_zk.log.cleaner.states import LOGS_A_ROUND, NAMES_A_ROUND, CleanerStates
+from kafka_zk.log.cleaner.states import LOGS_PER_ROUND, NAMES_PER_ROUND, CleanerStates
 from kafka_zk.log.directory import data_dir
 from kafka_zk.replication import manager
 from tests.unit.replication.broker import Broker
@@ -53,7 +53,7 @@ def test_looking_for_lagging_members_of_isrs_lets_others_in(broker: Broker, monk
     for index in range(6):
         broker.lead(index=index)
     others, seen = Others(), []
-    monkeypatch.setattr(manager, "PARTITIONS_A_ROUND", 2)
+    monkeypatch.setattr(manager, "PARTITIONS_PER_ROUND", 2)
     monkeypatch.setattr(manager, "shrink_if_due", lambda partition: seen.append(others.turns))
     others.during(lambda: broker.clock.advance(broker.config.replica_lag_time_max_ms // 2))
     assert len(seen) == 6
@@ -61,13 +61,13 @@ def test_looking_for_lagging_members_of_isrs_lets_others_in(broker: Broker, monk
 
 
 def test_choosing_what_to_clean_lets_others_in_though_nothing_is_compacted() -> None:
-    states = CleanerStates([], logs(3 * NAMES_A_ROUND, compact=False), SimClock())
+    states = CleanerStates([], logs(3 * NAMES_PER_ROUND, compact=False), SimClock())
     assert Others().during(states.take_filthiest) >= 2
     assert Others().during(states.take_deletable) >= 2
 
 
 def test_two_cleaners_that_choose_at_a_time_take_no_log_twice() -> None:
-    states = CleanerStates([], logs(3 * NAMES_A_ROUND + LOGS_A_ROUND, compact=True), SimClock())
+    states = CleanerStates([], logs(3 * NAMES_PER_ROUND + LOGS_PER_ROUND, compact=True), SimClock())
     cleaners = [gevent.spawn(states.take_deletable) for _ in range(2)]
     gevent.joinall(cleaners)
     taken = [id(log) for cleaner in cleaners for log in cleaner.get()]

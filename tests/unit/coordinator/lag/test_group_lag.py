@@ -182,7 +182,7 @@ def test_no_more_than_so_many_lags_are_shown(watched: Watched, monkeypatch: pyte
 
 
 def test_a_count_that_is_not_there_yet_is_no_number(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_zk.coordinator.lag.record_counts.BATCHES_A_LOOK", 0)
+    monkeypatch.setattr("kafka_zk.coordinator.lag.record_counts.BATCHES_PER_LOOK", 0)
     watched.broker.produce(10)
     watched.coordinated.commit(3)
     lag, left = watched.seen()[GROUP]
@@ -210,7 +210,7 @@ def test_who_looks_while_somebody_looks_waits(watched: Watched) -> None:
 
 def test_groups_of_partitions_that_others_lead_do_not_hold_the_loop_either(watched: Watched) -> None:
     pauses: list[None] = []
-    elsewhere = [(TopicPartition("elsewhere", index), 1) for index in range(gauges.PAIRS_A_STRETCH)]
+    elsewhere = [(TopicPartition("elsewhere", index), 1) for index in range(gauges.PAIRS_PER_TURN)]
     watched.lag = GroupLag(
         hosted=watched.broker.manager.hosted,
         coordinated=lambda: [("first", [(TopicPartition("t", 0), 0)]), *[("g", elsewhere)] * 10],

@@ -93,7 +93,7 @@ class Life:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_count_is_what_a_consumer_gets(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_counts, "BATCHES_A_STRETCH", 3)
+    monkeypatch.setattr(record_counts, "BATCHES_PER_READ", 3)
     monkeypatch.setattr(header_walk, "WINDOW_BYTES", 200)
     life, counts = Life(tmp_path, seed), RecordCounts(no_pause, SimClock())
     for _ in range(12):
@@ -120,7 +120,7 @@ def test_what_was_counted_once_is_not_read_again(tmp_path: Path, monkeypatch: py
         log.append_as_leader(produced("a" * 50), leader_epoch=0)
     log.update_high_watermark(40)
     assert counts_of(log, counts, [0]) == {0: 40}
-    monkeypatch.setattr(record_counts, "BATCHES_A_LOOK", 1)
+    monkeypatch.setattr(record_counts, "BATCHES_PER_LOOK", 1)
     log.append_as_leader(produced("a"), leader_epoch=0)
     log.update_high_watermark(41)
     assert counts_of(log, counts, [0]) == {0: 41}
@@ -128,8 +128,8 @@ def test_what_was_counted_once_is_not_read_again(tmp_path: Path, monkeypatch: py
 
 
 def test_one_look_after_the_other_counts_the_longest_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_counts, "BATCHES_A_LOOK", 10)
-    monkeypatch.setattr(record_counts, "BATCHES_A_STRETCH", 4)
+    monkeypatch.setattr(record_counts, "BATCHES_PER_LOOK", 10)
+    monkeypatch.setattr(record_counts, "BATCHES_PER_READ", 4)
     log, counts = Place(tmp_path).open(topic_config(segment_bytes=1_000)), RecordCounts(no_pause, SimClock())
     for _ in range(40):
         log.append_as_leader(produced("a" * 50), leader_epoch=0)
@@ -145,7 +145,7 @@ def test_a_look_at_a_slow_disk_ends_and_the_next_one_goes_on(tmp_path: Path, mon
     def slow_walk(fileno: int, position: int, end: int, limit: int) -> list[header_walk.CountedBatch]:
         nonlocal walks
         walks += 1
-        clock.advance(record_counts.DISK_MS_A_LOOK)
+        clock.advance(record_counts.DISK_MS_PER_LOOK)
         return header_walk.walk(fileno, position, end, limit)
 
     monkeypatch.setattr(record_counts, "walk", slow_walk)

@@ -386,7 +386,7 @@ def test_a_log_that_is_truncated_while_others_are_looked_at_is_not_chosen(
 
     def in_rounds(logs: list[UnifiedLog], count: int) -> Iterator[UnifiedLog]:
         yield from logs
-        if count == states.LOGS_A_ROUND:
+        if count == states.LOGS_PER_ROUND:
             truncate_and_grow(log)
 
     monkeypatch.setattr(states, "in_rounds", in_rounds)
