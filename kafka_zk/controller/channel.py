@@ -40,7 +40,7 @@ from kafka_zk.supervision import spawn_for_life
 
 RETRY_PAUSE_MS = 100
 
-_LOGGER = logging.getLogger("kafka.controller.RequestSendThread")
+log = logging.getLogger("kafka.controller.RequestSendThread")
 _MANAGER_LOGGER = logging.getLogger("kafka.controller.ControllerChannelManager")
 
 
@@ -237,7 +237,7 @@ class _Channel:
             try:
                 if self._link is None:
                     self._link = self._owner._connect(self._endpoint, self._broker_id)
-                    _LOGGER.info(
+                    log.info(
                         "[RequestSendThread controllerId=%d] Controller %d connected to %s:%d (id: %d) for sending "
                         "state change requests", self._owner._controller_id, self._owner._controller_id,
                         self._endpoint.host, self._endpoint.port, self._broker_id,
@@ -249,7 +249,7 @@ class _Channel:
                 self._pause()
 
     def _log_failure(self, request: BrokerRequest, error: NetworkError) -> None:
-        _LOGGER.warning(
+        log.warning(
             "[RequestSendThread controllerId=%d] Controller %d epoch %d fails to send request %s to broker "
             "%s:%d (id: %d). Reconnecting to broker. (%s)",
             self._owner._controller_id,

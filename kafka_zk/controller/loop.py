@@ -47,7 +47,7 @@ from kafka_zk.supervision import caught, spawn_for_life
 from kafka_zk.zk.errors import ConnectionClosed, ControllerMoved, SessionExpired
 from kafka_zk.zk.session import ZkClient
 
-_LOGGER = logging.getLogger("kafka.controller.KafkaController")
+log = logging.getLogger("kafka.controller.KafkaController")
 
 NOBODY = -1
 
@@ -130,7 +130,7 @@ class KafkaController:
     def wait_until_answered(self, timeout_s: float) -> None:
         """Blocks. Until the brokers have carried out what they were told; nothing while not the controller."""
         if self._term is not None and not self._term.channels.wait_until_answered(timeout_s):
-            _LOGGER.warning("[Controller id=%d] Some brokers have not answered within %.1f s", self._id, timeout_s)
+            log.warning("[Controller id=%d] Some brokers have not answered within %.1f s", self._id, timeout_s)
 
     @property
     def is_active(self) -> bool:
@@ -200,21 +200,21 @@ class KafkaController:
         try:
             self._handle(queued)
         except ControllerMoved as error:
-            _LOGGER.info("[Controller id=%d] Controller moved to another broker when processing %s.", self._id, event)
+            log.info("[Controller id=%d] Controller moved to another broker when processing %s.", self._id, event)
             self._fail(queued, error)
             self._safely(self._maybe_resign)
         except (SessionExpired, ConnectionClosed) as error:
             # Expire (or Shutdown) is on its way; until then nothing of this term may act.
-            _LOGGER.info("[Controller id=%d] Session lost when processing %s.", self._id, event)
+            log.info("[Controller id=%d] Session lost when processing %s.", self._id, event)
             self._fail(queued, error)
             self._resign()
         except BatchAbandoned as error:
-            _LOGGER.error("[Controller id=%d] Forcing the controller to resign", self._id, exc_info=_bug(error))
+            log.error("[Controller id=%d] Forcing the controller to resign", self._id, exc_info=_bug(error))
             self._fail(queued, error)
             self._safely(self._move_on)
         except BrokerError as error:
             if not self._fail(queued, error):
-                _LOGGER.error("[Controller id=%d] Error processing event %s: %s", self._id, event, error)
+                log.error("[Controller id=%d] Error processing event %s: %s", self._id, event, error)
         except Exception as error:
             # A bug of ours in one event must not end the greenlet that handles all others.
             caught(f"Controller id={self._id}", f"processing event {event}")
@@ -232,7 +232,7 @@ class KafkaController:
         try:
             act()
         except BrokerError as error:
-            _LOGGER.error("[Controller id=%d] Error while resigning: %s", self._id, error)
+            log.error("[Controller id=%d] Error while resigning: %s", self._id, error)
             self._resign()
 
     @property
@@ -278,11 +278,11 @@ class KafkaController:
         found = self._elections.active_controller()
         if found is not None:
             self.active_controller_id = found
-            _LOGGER.debug("[Controller id=%d] Broker %d has been elected as the controller, so stopping the election "
+            log.debug("[Controller id=%d] Broker %d has been elected as the controller, so stopping the election "
                           "process.", self._id, found)  # fmt: skip
             return
         epoch, zk_version = self._win(generation)
-        _LOGGER.info(
+        log.info(
             "[Controller id=%d] %d successfully elected as the controller. Epoch incremented to %d and epoch zk "
             "version is now %d",
             self._id,
@@ -298,7 +298,7 @@ class KafkaController:
             raise
         except Exception as error:
             # Refused by ZooKeeper or a bug of ours: a controller that failed over in part is worse than none.
-            _LOGGER.error("[Controller id=%d] Error while electing or becoming controller on broker: %s",
+            log.error("[Controller id=%d] Error while electing or becoming controller on broker: %s",
                           self._id, error, exc_info=_bug(error))  # fmt: skip
             self._competes_from_ms = self._clock.monotonic_ms() + FAILED_FAILOVER_PAUSE_MS
             raise BatchAbandoned(f"The failover was not completed: {error!r}") from error
@@ -319,7 +319,7 @@ class KafkaController:
         context = ControllerContext(epoch=epoch, epoch_zk_version=zk_version)
         store = FencedStore(self._zk, epoch_zk_version=zk_version, generation=generation)
         versions = RequestVersions.of(self.settings.inter_broker_protocol_version)
-        log = StateChangeLog(self._id, epoch)
+        state_changes = StateChangeLog(self._id, epoch)
         channels = BrokerChannels(
             controller_id=self._id,
             controller_epoch=epoch,
@@ -330,7 +330,13 @@ class KafkaController:
             metrics=self._metrics,
         )
         outbox = Outbox(
-            self._id, context, versions, self.settings.listener, channels.send, log, self._metrics.on_unclean_election
+            self._id,
+            context,
+            versions,
+            self.settings.listener,
+            channels.send,
+            state_changes,
+            self._metrics.on_unclean_election,
         )
         unclean = self.settings.unclean_leader_election_enable
         return Term(
@@ -341,8 +347,8 @@ class KafkaController:
             store=store,
             channels=channels,
             outbox=outbox,
-            partitions=PartitionMachine(context, store, outbox, log, unclean_by_default=unclean),
-            replicas=ReplicaMachine(context, store, outbox, log),
+            partitions=PartitionMachine(context, store, outbox, state_changes, unclean_by_default=unclean),
+            replicas=ReplicaMachine(context, store, outbox, state_changes),
             clock=self._clock,
             put=self._mailbox.put,
             new_topic_id=self._new_topic_id,
@@ -361,9 +367,9 @@ class KafkaController:
         term, self._term = self._term, None
         if term is None:
             return
-        _LOGGER.debug("[Controller id=%d] Resigning", self._id)
+        log.debug("[Controller id=%d] Resigning", self._id)
         term.end()
-        _LOGGER.info("[Controller id=%d] Resigned", self._id)
+        log.info("[Controller id=%d] Resigned", self._id)
 
 
 def _bug(error: Exception) -> Exception | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 
-_LOGGER = logging.getLogger("state.change.logger")
+log = logging.getLogger("state.change.logger")
 
 
 class StateChangeLog:
@@ -17,15 +17,15 @@ class StateChangeLog:
         self._prefix = f"[Controller id={broker_id} epoch={epoch}] "
 
     def debug(self, message: str) -> None:
-        if _LOGGER.isEnabledFor(logging.DEBUG):
-            _LOGGER.debug("%s%s", self._prefix, message)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("%s%s", self._prefix, message)
 
     def info(self, message: str) -> None:
-        if _LOGGER.isEnabledFor(logging.INFO):
-            _LOGGER.info("%s%s", self._prefix, message)
+        if log.isEnabledFor(logging.INFO):
+            log.info("%s%s", self._prefix, message)
 
     def warning(self, message: str) -> None:
-        _LOGGER.warning("%s%s", self._prefix, message)
+        log.warning("%s%s", self._prefix, message)
 
     def error(self, message: str) -> None:
-        _LOGGER.error("%s%s", self._prefix, message)
+        log.error("%s%s", self._prefix, message)

@@ -28,7 +28,7 @@ from kafka_zk.zk.operations import Check, Create, Delete, Operation, SetData, St
 from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.watches import Kind
 
-_LOGGER = logging.getLogger("kafka.controller.KafkaController")
+log = logging.getLogger("kafka.controller.KafkaController")
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -108,7 +108,7 @@ class FencedStore:
             if all(low <= finalized[name] <= high for name, (low, high) in levels.items()):
                 compatible[broker_id] = broker
             else:
-                _LOGGER.warning(
+                log.warning(
                     "Ignoring registration of new brokers due to incompatibilities with finalized features: %d",
                     broker_id,
                 )
@@ -422,14 +422,14 @@ class FencedStore:
             if isinstance(node, NoNode):
                 continue
             if isinstance(node, NoAuth):
-                _LOGGER.error("%s", node)
+                log.error("%s", node)
                 continue
             if isinstance(node, ZkError):
                 raise node
             try:
                 found[key] = decode(*node, key)
             except MalformedZNode as error:
-                _LOGGER.error("%s", error)
+                log.error("%s", error)
         return found
 
 
@@ -446,5 +446,5 @@ def _or_empty(decode: Callable[[bytes | None, Stat], _Value], empty: _Value, dat
     try:
         return decode(data, stat)
     except MalformedZNode as error:
-        _LOGGER.error("%s", error)
+        log.error("%s", error)
         return empty

@@ -28,7 +28,7 @@ from kafka_zk.controller.store import FencedStore
 from kafka_zk.protocol.errors import BrokerError
 from kafka_zk.zk.watches import Kind
 
-_LOGGER = logging.getLogger("kafka.controller.KafkaController")
+log = logging.getLogger("kafka.controller.KafkaController")
 
 
 @dataclass(slots=True)
@@ -90,13 +90,13 @@ class Term:
             self.error(f"Failed {what}: {error}")
 
     def info(self, message: str) -> None:
-        _LOGGER.info("[Controller id=%d] %s", self.broker_id, message)
+        log.info("[Controller id=%d] %s", self.broker_id, message)
 
     def warning(self, message: str) -> None:
-        _LOGGER.warning("[Controller id=%d] %s", self.broker_id, message)
+        log.warning("[Controller id=%d] %s", self.broker_id, message)
 
     def error(self, message: str) -> None:
-        _LOGGER.error("[Controller id=%d] %s", self.broker_id, message)
+        log.error("[Controller id=%d] %s", self.broker_id, message)
 
     def debug(self, message: str) -> None:
-        _LOGGER.debug("[Controller id=%d] %s", self.broker_id, message)
+        log.debug("[Controller id=%d] %s", self.broker_id, message)

@@ -32,7 +32,7 @@ from kafka_zk.supervision import spawn_for_life
 RETRY_BACKOFF_MS = 50
 API_VERSIONS_VERSION = 3
 
-log_lines = logging.getLogger("kafka.server.NodeToControllerRequestThread")
+log = logging.getLogger("kafka.server.NodeToControllerRequestThread")
 
 _KEYS = {f"{api.name}Request": api for api in API_TABLE.values()}
 
@@ -165,7 +165,7 @@ class ControllerChannel:
             response = channel.send(in_version(queued.request, api_version), api_version)
         except NetworkError as error:
             if not self._stopped:
-                log_lines.info("Recorded lost controller %s: %s", self._node, error)
+                log.info("Recorded lost controller %s: %s", self._node, error)
             self._disconnect()
             return False
         if getattr(response, "error_code", ErrorCode.NONE) == ErrorCode.NOT_CONTROLLER:
@@ -207,7 +207,7 @@ class ControllerChannel:
             raise
         self._versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
         self._channel, self._node = channel, node
-        log_lines.info("Recorded new controller, from now on will use node %s", node)
+        log.info("Recorded new controller, from now on will use node %s", node)
         return channel
 
     def _version_for(self, request: Any) -> int:

@@ -60,7 +60,7 @@ RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 OfflineListener = Callable[[Sequence[Partition]], None]
 
-log_lines = logging.getLogger("kafka.server.ReplicaManager")
+log = logging.getLogger("kafka.server.ReplicaManager")
 
 
 class ReplicaManager:
@@ -198,7 +198,7 @@ class ReplicaManager:
 
     def shutdown(self) -> None:
         """Blocks. Stop fetchers and timers, forget who waits, write the high watermarks down."""
-        log_lines.info("[ReplicaManager broker=%d] Shutting down", self.broker_id)
+        log.info("[ReplicaManager broker=%d] Shutting down", self.broker_id)
         self._stopped = True
         for timer in self._timers.values():
             timer.cancel()
@@ -209,7 +209,7 @@ class ReplicaManager:
         for purgatory in (self.delayed_produces, self.delayed_fetches, self.delayed_delete_records):
             purgatory.shutdown()
         self.checkpoint_high_watermarks()
-        log_lines.info("[ReplicaManager broker=%d] Shut down completely", self.broker_id)
+        log.info("[ReplicaManager broker=%d] Shut down completely", self.broker_id)
 
     def _every(self, name: str, period_ms: int, task: Callable[[], None]) -> None:
         """Run `task` every `period_ms`. A task that fails is logged and runs again."""
@@ -324,7 +324,7 @@ class ReplicaManager:
         ]
         if not failed and self._stopped:
             return
-        log_lines.warning(
+        log.warning(
             "[ReplicaManager broker=%d] Stopping serving replicas in dir %s: %d partitions go offline",
             self.broker_id,
             directory,

@@ -18,7 +18,7 @@ from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 ORDERS_PER_TURN = 8
 """Leading one partition takes a tenth of a millisecond, with writing its leader epochs."""
 
-log_lines = logging.getLogger("state.change.logger")
+log = logging.getLogger("state.change.logger")
 
 T = TypeVar("T")
 
@@ -51,4 +51,4 @@ def tell(listener: Callable[[], None]) -> None:
         listener()
     except Exception:
         # A bug in one of those who coordinate; it must not keep the others from leading.
-        log_lines.exception("A listener for partition changes failed")
+        log.exception("A listener for partition changes failed")

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 MS_PER_MINUTE = 60_000
 REMEMBERED_GROUPS = 10_000
 LEAVERS_AT_ONCE = 100
-log_lines = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
+log = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
 
 
 class Leaver(NamedTuple):
@@ -153,13 +153,13 @@ class GroupCoordinator:
         self._metadata_cache.on_change(lambda _, deleted: self.handle_deleted_partitions(deleted))
         self._manager.startup()
         self._is_active = True
-        log_lines.info("[GroupCoordinator] Startup complete.")
+        log.info("[GroupCoordinator] Startup complete.")
 
     def shutdown(self) -> None:
         """Blocks. Answer nothing any more but COORDINATOR_NOT_AVAILABLE."""
         self._is_active = False
         self._manager.shutdown()
-        log_lines.info("[GroupCoordinator] Shutdown complete.")
+        log.info("[GroupCoordinator] Shutdown complete.")
 
     # --- leadership --------------------------------------------------------------------------------------------------
 

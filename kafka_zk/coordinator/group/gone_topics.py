@@ -25,7 +25,7 @@ from kafka_zk.zk.errors import ZkError
 
 OFFSETS_PER_TURN = 1_000
 
-log_lines = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
+log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
 
 class Loaded(NamedTuple):
@@ -92,10 +92,8 @@ class GoneTopics:
         try:
             gone = sorted(self._gone(sorted(doubtful)))
         except ZkError as error:
-            log_lines.warning(
-                "[GroupMetadataManager] Could not check which topics of the loaded offsets exist: %s", error
-            )
+            log.warning("[GroupMetadataManager] Could not check which topics of the loaded offsets exist: %s", error)
             return
         for topic in gone:
-            log_lines.info("[GroupMetadataManager] Removing loaded offsets of deleted topic %s", topic)
+            log.info("[GroupMetadataManager] Removing loaded offsets of deleted topic %s", topic)
             self._forget(doubtful[topic])

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 NO_ACKS = 0
 
-log_lines = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
+log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
 KeyAndValue = tuple[bytes, bytes | None]
 Done = Callable[[ErrorCode, int], None]
@@ -95,7 +95,7 @@ class OffsetsLog:
         result = self._append(partition, [(key, None) for key in keys], NO_ACKS)
         assert not isinstance(result, Pending), "an append without acks has nothing to wait for"
         if isinstance(result[0], AppendFailure):
-            log_lines.error(
+            log.error(
                 "Failed to append %d tombstones to %s-%d: %s",
                 len(keys),
                 GROUP_METADATA_TOPIC,
@@ -143,7 +143,7 @@ class OffsetsLog:
                 )
         except Exception:
             # A bug of ours; without an answer the group would wait for this record for ever.
-            log_lines.exception("Error while appending %d records to partition %d", len(records), partition)
+            log.exception("Error while appending %d records to partition %d", len(records), partition)
             return [AppendFailure(UnknownServerError())]
 
     def read(self, partition: int, is_wanted: Callable[[], bool]) -> Iterator[Batch]:

@@ -17,7 +17,7 @@ from kafka_zk.log.files import names
 from kafka_zk.log.files.checkpoint import MalformedCheckpoint, read_offsets
 from kafka_zk.protocol.types import TopicPartition
 
-log_lines = logging.getLogger("kafka.log.LogCleanerManager")
+log = logging.getLogger("kafka.log.LogCleanerManager")
 
 
 class CleanerCheckpoints:
@@ -38,7 +38,7 @@ class CleanerCheckpoints:
                 if not path.exists():
                     directory.disk.replace_file(path, b"")
             except MalformedCheckpoint as error:
-                log_lines.warning("Error occurred while reading %s, counted as empty: %s", path, error)
+                log.warning("Error occurred while reading %s, counted as empty: %s", path, error)
             except OSError as error:
                 directory.fail(f"Failed to access checkpoint file {path} in dir {data_dir.path}", error)
 

@@ -25,7 +25,7 @@ from kafka_zk.replication.partition import Partition
 
 __all__ = ["Connect", "FetcherManager"]
 
-log_lines = logging.getLogger("kafka.server.ReplicaFetcherManager")
+log = logging.getLogger("kafka.server.ReplicaFetcherManager")
 
 
 class FetcherManager:
@@ -84,7 +84,7 @@ class FetcherManager:
         if self._size == self._config.num_replica_fetchers or self._adds_none:
             return
         before, self._size = self._size, self._config.num_replica_fetchers
-        log_lines.info("Resizing fetcher thread pool size from %d to %d", before, self._size)
+        log.info("Resizing fetcher thread pool size from %d to %d", before, self._size)
         followed = [partition for fetcher in self._fetchers.values() for partition in fetcher.followed]
         self.forget(partition.topic_partition for partition in followed)
         for partition in followed:
@@ -133,9 +133,7 @@ class FetcherManager:
         number = fetcher_id(topic, index, self._size)
         node = self._node(leader_id)
         if node is None:
-            log_lines.error(
-                "Cannot follow %s: broker %d has no inter-broker listener", partition.topic_partition, leader_id
-            )
+            log.error("Cannot follow %s: broker %d has no inter-broker listener", partition.topic_partition, leader_id)
             return None
         fetcher = self._fetchers.get((leader_id, number))
         if fetcher is None:

@@ -39,7 +39,7 @@ from kafka_zk.supervision import caught
 
 RETRY_MS = 50
 
-log_lines = logging.getLogger("kafka.server.DefaultAlterPartitionManager")
+log = logging.getLogger("kafka.server.DefaultAlterPartitionManager")
 
 
 class ControllerRequests(Protocol):
@@ -85,7 +85,7 @@ class IsrChanges:
     def _answered(self, sent: list[IsrChange], settled: Pending[Any]) -> None:
         code = ErrorCode.UNKNOWN_SERVER_ERROR if settled.error is not None else code_of(settled.value.error_code)
         if code is not ErrorCode.NONE:
-            log_lines.warning("Broker %d could not alter partitions: %s", self._broker_id, settled.error or code.name)
+            log.warning("Broker %d could not alter partitions: %s", self._broker_id, settled.error or code.name)
             self._clock.call_at(self._clock.monotonic_ms() + RETRY_MS, self._retry)
             for partition, _ in list(self._waiting.values()):
                 advance_and_wake(partition)

@@ -60,7 +60,7 @@ _NOT_A_FAILED_PRODUCE = (UnknownTopicOrPartition, NotLeaderOrFollower)
 
 _EXPIRES = "kafka.server:type=DelayedProduceMetrics,name=ExpiresPerSec"
 
-log_lines = logging.getLogger("kafka.server.ReplicaManager")
+log = logging.getLogger("kafka.server.ReplicaManager")
 
 Entry = tuple[str, int, Buffer]
 """Topic, partition, and one batch in memory that the broker may write to."""
@@ -201,7 +201,7 @@ class Appender:
 
     def _failure(self, topic: str, partition: Partition | None, records: Buffer, error: Exception) -> AppendFailure:
         if not isinstance(error, BrokerError):
-            log_lines.error("Error processing append operation on partition of %s", topic, exc_info=error)
+            log.error("Error processing append operation on partition of %s", topic, exc_info=error)
             error = BrokerError()
         if partition is not None:
             metrics = partition.metrics

@@ -100,7 +100,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a znode that the controller may not read counts as missing",
         file="kafka_zk/controller/store.py",
-        old='                _LOGGER.error("%s", node)\n                continue\n',
+        old='                log.error("%s", node)\n                continue\n',
         new="                raise node\n",
         tests="tests/simulation/test_controller_lasting_faults.py -k counts_as_missing",
     ),
