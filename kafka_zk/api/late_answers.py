@@ -18,9 +18,9 @@ R = TypeVar("R")
 
 
 def when_settled(pending: Pending[T], act: Callable[[Pending[T]], object]) -> None:
-    """Blocks as `act`, which raises nothing, where `pending` is settled already: its greenlet is that of who asks.
+    """Call `act(pending)` once `pending` is settled. Blocks as `act` does if it is settled already.
 
-    Else `act(pending)` is called in a greenlet of its own, which works in turns, once it is.
+    Otherwise `act` runs later, in its own greenlet, which yields to others. `act` must raise nothing.
     """
 
     def spawn(settled: Pending[T]) -> None:

@@ -1,4 +1,4 @@
-"""One request's surroundings: who asks, and the parts of the broker that can answer. Made for each request.
+"""The context of one request: its client, and the parts of the broker that serve it. Made for each request.
 
 Source      RequestContext and AuthHelper in Kafka 3.9.
 """

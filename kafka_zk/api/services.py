@@ -47,7 +47,7 @@ class Authentication(Protocol):
 
 
 class Asker(Protocol):
-    """Who asks, as far as quotas care: a RequestContext."""
+    """The client of a request, as quotas need it: a RequestContext."""
 
     client_id: str
 

@@ -1,6 +1,6 @@
 """Connections to the other brokers of the cluster.
 
-Role        Acts. Who needs them (the channel to the controller, the fetchers) is given these two functions.
+Role        Acts. These two functions are passed to the users of such connections: controller channel and fetchers.
 Source      NodeToControllerChannelManagerImpl, BrokerBlockingSender.
 """
 

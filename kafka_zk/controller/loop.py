@@ -4,7 +4,7 @@ Role        Acts. Every broker runs one, which takes part in every controller el
 Invariants  All controller state belongs to the greenlet; others queue events and wait for their `Pending`.
             The state of an active controller is its `Term`: it exists iff this broker is the controller, and whatever
             was queued for an earlier term finds none (KAFKA-4447).
-            Who waits for an event that cannot be handled any more is told so (KAFKA-10193).
+            Callers that wait for an event which is dropped get an error (KAFKA-10193).
             A lost session ends the term before anything else is done; the broker competes again only once it is
             registered in the new session.
 Source      KafkaController (startup, elect, onControllerFailover, onControllerResignation, process).

@@ -68,7 +68,7 @@ class PartitionMachine:
     def move(
         self, partitions: Iterable[TopicPartition], target: PartitionState, strategy: Strategy = Strategy.OFFLINE
     ) -> ElectionResults:
-        """Blocks. Move `partitions` to `target`; `strategy` matters only for Online. Answers with the elections' ends.
+        """Blocks. Move `partitions` to `target`; `strategy` matters only for Online. Returns the election results.
 
         Raises ControllerMoved.
         """

@@ -102,7 +102,7 @@ class DownConverter:
             return answers
 
     def stop(self) -> None:
-        """Blocks. Who waits gets errors."""
+        """Blocks. Stop the helper; waiting callers get errors."""
         self._helper.stop()
 
     def _convert_one(self, wanted: Stored, magic: int, file: _MemoryFile, limit_bytes: int) -> Converted | BrokerError:

@@ -36,7 +36,7 @@ class RetiredLogs:
             self.retire_in_turn(retired, kind)
 
     def retire_in_turn(self, retired: UnifiedLog, kind: DirKind = DirKind.DELETED) -> None:
-        """The same for who has the log's turn, while nobody flushes it. Does not switch. Raises KafkaStorageError."""
+        """The same, called with the log's turn held and no flush running. Does not switch. Raises KafkaStorageError."""
         directory = retired.log_dir
         name = marked_dir_name(retired.topic_partition, kind, uuid.uuid4())
         with directory.guard(f"Error while renaming dir for {retired.topic_partition} in log dir {directory.path}"):

@@ -602,7 +602,7 @@ class UnifiedLog:
             self._carry_out(restart_plan([segment.base_offset for segment in self.segments], offset))
 
     def _carry_out(self, plan: Sequence[Step]) -> None:
-        """Blocks. Cut the log as planned, by who has its turn. Raises OSError, KafkaStorageError."""
+        """Blocks. Truncate the log as planned, while holding its turn. Raises OSError, KafkaStorageError."""
         try:
             self._carry_out_steps(plan)
         except (OSError, KafkaStorageError):
@@ -746,7 +746,7 @@ class UnifiedLog:
             return  # The directory is offline by now and has said so.
 
     def _sync_up_to(self, up_to: int, finished: Iterable[LogSegment], snapshot: Path | None) -> None:
-        """Blocks. By who has the flusher's turn: sync, then move the recovery point. Raises KafkaStorageError."""
+        """Blocks. Sync, then advance the recovery point, while holding the flusher's turn. Raises KafkaStorageError."""
         # Who asked may have waited while the log was truncated. A roll may have left a gap before an append that a
         # thread still writes: then the log ends behind it.
         up_to = min(up_to, max(self.log_end_offset, self.local.active.base_offset))

@@ -25,7 +25,7 @@ WAIT_S = 5.0
 
 
 class FirstUpdate:
-    """`wait_s`: how long the controller has, from the first who asks on."""
+    """`wait_s`: how long to wait for the controller, counted from the first caller."""
 
     def __init__(self, metadata_cache: MetadataCache, wait_s: float = WAIT_S) -> None:
         self._cache = metadata_cache
@@ -41,7 +41,7 @@ class FirstUpdate:
     def answer(self, answer: Callable[[], T]) -> T | Pending[T]:
         """What `answer` returns, at once or, in a greenlet of its own, when there is something to tell.
 
-        Who waits must not keep a place of the request channel: the controller's word needs one.
+        Waiting requests must give up their place in the request channel: the UpdateMetadata needs one.
         """
         if self._over.is_set():
             return answer()

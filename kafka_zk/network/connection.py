@@ -155,8 +155,8 @@ class Connection:
         return self._parking is not None and self._parking.is_sending
 
     def look_for_end(self) -> None:
-        """Find out whether the client has gone meanwhile. Told now and then: who waits for an answer, or for a handler,
-        does not look at the socket, and bytes sent ahead would hide the end from who did."""
+        """Find out whether the client has disconnected. Called now and then: a greenlet that waits for a response or a
+        handler does not read the socket, and pipelined bytes would hide the end of the stream."""
         parking = self._parking
         if parking is None or not parking.has_unread or not (self._has_place or self._answers.waiting_count):
             return
@@ -170,7 +170,7 @@ class Connection:
         if state == TCP_CLOSE:
             self.close()
         else:
-            # To be told by our own greenlet: who answers with what there is may have to read it first.
+            # Left to our own greenlet, which may have to read pending requests first.
             self._has_ended = True
             parking.wake()
 

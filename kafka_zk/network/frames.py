@@ -193,7 +193,7 @@ class FrameReader:
         self._view = None
 
     rest_for_bytes = rest
-    """`rest` of who waits for nothing but the next bytes."""
+    """`rest` for callers that only wait for the next bytes."""
 
     def resume(self) -> None:
         """Undo `rest` where whole frames may have been laid aside; for callers that will not receive first."""

@@ -5,7 +5,7 @@ Role        Acts. Stands between a connection and its frames only where the limi
             charges what its answer takes until that has gone.
 Invariants  As in Kafka a frame may be read while a single byte is left, so requests larger than what is left go through
             and the pool may be overdrawn by one of them; then nobody reads on until enough was given back.
-            Who waits is served in the order of asking. Nobody waits for memory while holding a place of the
+            Waiting requests are served first come, first served. None waits for memory while holding a place of the
             RequestChannel, or takes memory while it may not be handled, so no limit can block another.
             Each frame is paid for once and given back once, also when its connection ends before it is handled.
             An answer is charged when it is there and may overdraw the pool; no answer waits for memory. A client that
@@ -46,7 +46,7 @@ log = logging.getLogger("kafka.network.SocketServer")
 
 
 class _Ticket:
-    """Somebody who waits for `size_bytes`. `on_grant` is called once they are there."""
+    """A waiting request for `size_bytes`. `on_grant` is called once they are available."""
 
     __slots__ = ("is_granted", "on_grant", "size_bytes")
 
@@ -186,8 +186,8 @@ class MeteredReader:
         return self._inner.has_frame
 
     def rest(self) -> None:
-        """As of FrameReader. Who waits for an answer takes no memory for what comes behind it: others may need it to
-        make that answer."""
+        """As of FrameReader. A connection that waits for a response holds no memory for later requests: others may need
+        that memory to produce the response."""
         self._frame = None
         ticket, self._ticket = self._ticket, None
         if ticket is not None:

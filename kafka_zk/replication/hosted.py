@@ -43,9 +43,9 @@ class HostedPartitions:
         raise UnknownTopicOrPartition
 
     def check_leadership(self, partition: Partition, leadership: int) -> None:
-        """That `partition` did not begin to lead anew since its `leadership` was noted. It may lead no more: ask it.
+        """Check that `partition` did not start a new leadership since `leadership` was noted. It may no longer lead.
 
-        Who waits for offsets of one leadership must not take those of the next one for them.
+        Waiters for offsets of one leadership must not accept those of the next one.
         Raises NotLeaderOrFollower, and what `get` raises.
         """
         self.get(*partition.topic_partition)

@@ -423,7 +423,7 @@ class Leadership:
         return None
 
     def _refuse(self, partition: Partition, error: BrokerError, codes: dict[TopicPartition, ErrorCode]) -> None:
-        """Blocks. It is not hosted any more: nobody fetches it, and who waits on it is told so."""
+        """Blocks. The partition is no longer hosted: stop fetching it, and complete the requests that wait on it."""
         topic_partition = partition.topic_partition
         codes[topic_partition] = error_code_for(error)
         self._hosted.remove(topic_partition)

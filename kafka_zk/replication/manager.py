@@ -197,7 +197,7 @@ class ReplicaManager:
         self.fetchers.add_none()
 
     def shutdown(self) -> None:
-        """Blocks. Stop fetchers and timers, forget who waits, write the high watermarks down."""
+        """Blocks. Stop fetchers and timers, drop delayed requests, write the high watermark checkpoints."""
         log.info("[ReplicaManager broker=%d] Shutting down", self.broker_id)
         self._stopped = True
         for timer in self._timers.values():
@@ -340,7 +340,7 @@ class ReplicaManager:
             self._on_log_dir_failure(directory)
 
     def _let_go(self, failed: Sequence[Partition]) -> None:
-        """Blocks. Nobody fetches these any more, and who waits on them is answered."""
+        """Blocks. Stop fetching these partitions, and complete the requests that wait on them."""
         self.fetchers.forget([partition.topic_partition for partition in failed])
         for partition in failed:
             self.wake(partition)

@@ -142,7 +142,7 @@ class Partition:
         """Blocks. Lead `state.leader_epoch` on `log`; whether this broker did not lead before.
 
         Appends of the old epoch end first: written after the new one began, they would wipe it from the epoch file.
-        Until then the old leadership goes on, for who fetches, and for who waits.
+        Until then the old leadership continues to serve fetches and delayed requests.
         The epoch and where it starts go to the leader epoch file before anything is appended: without the entry a
         follower could not find where it diverges (rule 34).
         """

@@ -180,7 +180,7 @@ class AdminClient:
     ) -> dict[TopicPartition, int | BrokerError | KafkaException]:
         """Blocks. Delete what lies before the given offsets (-1: the high watermark).
 
-        Answers with the low watermark of each partition, or with its error.
+        Returns the low watermark of each partition, or its error.
         """
         from kafka_zk.client.admin.record_deletion import delete_records
 

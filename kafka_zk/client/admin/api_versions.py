@@ -1,6 +1,6 @@
 """Which request versions each broker supports.
 
-Role        Acts, through `Calls`. Nothing is tried twice: who asks wants to see what is there now.
+Role        Acts, through `Calls`. Nothing is retried: callers want to see the current state.
 Source      kafka.admin.BrokerApiVersionsCommand.AdminClient (findAllBrokers, getNodeApiVersions).
 """
 

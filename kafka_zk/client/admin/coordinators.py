@@ -1,6 +1,6 @@
 """Sends requests about groups to their coordinators, looking these up until the deadline.
 
-Role        Acts, through `Calls`. Who asks something of groups says how one coordinator is asked about some of them.
+Role        Acts, through `Calls`. Callers define the request that one coordinator gets about some of the groups.
 Invariants  Coordinators of several groups are looked up in one request where the broker can (FindCoordinator v4).
             A group that fails does not keep the answers of the others away. A coordinator that moved, or whose
             connection broke, is looked up again; one that is loading is asked again.

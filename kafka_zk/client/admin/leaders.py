@@ -1,6 +1,6 @@
 """Sends requests about partitions to their leaders, looking these up until the deadline.
 
-Role        Acts, through `Calls`. Who asks something of partitions says how one leader is asked about some of them.
+Role        Acts, through `Calls`. Callers define the request that one leader gets about some of the partitions.
 Invariants  A partition that fails does not keep the answers of the others away.
 Source      AdminApiDriver, PartitionLeaderStrategy.
 """

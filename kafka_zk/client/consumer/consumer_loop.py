@@ -67,7 +67,7 @@ class ConsumerLoop:
         deadline_s = time.monotonic() + timeout_s
         while True:
             if self._member is not None:
-                # Each time round: who waits here for longer than max.poll.interval.ms is alive all the same.
+                # In each iteration: a program that blocks here for longer than max.poll.interval.ms is still alive.
                 self._member.note_poll()
             self.check_wakeup()
             self.advance()

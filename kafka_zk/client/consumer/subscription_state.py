@@ -248,7 +248,7 @@ class SubscriptionState:
                 state.retry_at_ms = at_ms
 
     def reset_missing(self) -> list[TopicPartition]:
-        """Have those without any position looked up; answers with those for which there is no strategy."""
+        """Reset the partitions without a position; returns those that have no reset strategy."""
         without: list[TopicPartition] = []
         for partition in self.in_state(FetchState.INITIALIZING):
             if self.default_strategy is ResetStrategy.NONE:

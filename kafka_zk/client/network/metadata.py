@@ -110,7 +110,7 @@ class ClusterMetadata:
             self._all_topics = True
 
     def request_update(self) -> int:
-        """Have it asked again as soon as the backoff allows. Answers with `update_count` as it is now."""
+        """Request an update as soon as the backoff allows. Returns the current `update_count`."""
         with self._lock:
             self._wanted = True
             return self.update_count

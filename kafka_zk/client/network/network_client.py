@@ -270,7 +270,7 @@ class NetworkClient:
     # --- metadata ----------------------------------------------------------------------------------------------------
 
     def _refresh_metadata(self, now_ms: int) -> int:
-        """Ask if it is time; answers with when it will be."""
+        """Send a metadata request if one is due; returns when the next one is."""
         if self._is_asking:
             return NEVER_MS
         wait_ms = self.metadata.ms_until_update(now_ms)

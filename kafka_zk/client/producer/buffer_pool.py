@@ -93,7 +93,7 @@ class BufferPool:
         self._tell_first()
 
     def close(self) -> None:
-        """Nobody who waits gets any more."""
+        """Fail all waiting appenders."""
         self._is_closed = True
         for waiter in self._waiting:
             waiter.condition.notify()

@@ -205,7 +205,7 @@ class RecordAccumulator:
         self.pool.wait_and_take(size, deadline_s, self._max_block_ms)
 
     def begin_flush(self) -> list[ProducerBatch]:
-        """Let everything be sent without lingering until `end_flush`; answers with what is not done yet."""
+        """Send everything without lingering until `end_flush`; returns the batches that are not done yet."""
         with self.lock:
             self.flush_count += 1
             return list(self.incomplete)

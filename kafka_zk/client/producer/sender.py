@@ -123,7 +123,7 @@ class Sender:
     # --- draining ----------------------------------------------------------------------------------------------------
 
     def _send_what_is_ready(self, now_ms: int) -> int:
-        """Answers with how long the poll may take."""
+        """Run one iteration up to the poll; returns how long the poll may take."""
         accumulator = self._accumulator
         with accumulator.lock:
             by_node, ready, wait_ms, unknown = self._look(now_ms)

@@ -1,6 +1,6 @@
 """Leader elections: the four strategies.
 
-Role        Pure: each function looks at one partition and answers with an `Election`.
+Role        Pure: each function decides for one partition and returns an `Election`.
 Invariants  The leader epoch grows by exactly one with each election. Only an unclean election picks a leader from
             outside the ISR, and it says so in the recovery state.
 Source      Election; PartitionLeaderElectionAlgorithms; KIP-460, KIP-704.
@@ -28,7 +28,7 @@ class Strategy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """The outcome for one partition: its next leadership (None: nobody may lead) and who has to hear of it."""
+    """The outcome for one partition: its next leadership (None: no leader possible) and the brokers to notify."""
 
     leadership: Leadership | None
     recipients: tuple[int, ...]

@@ -26,7 +26,7 @@ from kafka_zk.network.pending import Pending
 
 
 def dispatch(term: Term, queued: Queued) -> None:
-    """Blocks. Handle one event. Somebody who waits gets the outcome, or the error that is raised too."""
+    """Blocks. Handle one event. A waiting caller gets the result, or the error, which is also raised."""
     if queued.reply is None:
         _react(term, queued.event)
     else:

@@ -106,7 +106,7 @@ class CleanerStates:
             self.checkpoints.put(log.topic_partition, log.log_dir, end_offset)
 
     def take(self, log: UnifiedLog) -> bool:
-        """Whether nobody else had `log` in hand, for who wants to let go some of its segments."""
+        """Reserve `log` for a caller that deletes segments; False if the cleaner or another caller has it."""
         is_free = log not in self._in_hand
         self._in_hand.add(log)
         return is_free

@@ -33,7 +33,7 @@ def decode(content: bytes, path: Path) -> UUID:
         if match is None:
             raise MalformedPartitionMetadata(f"Malformed line in checkpoint file ({path}): {line}")
         fields[match[1]] = match[2]
-    # A later version is read, too: Kafka keeps it readable for who goes back.
+    # A later version is accepted, too: Kafka keeps it readable for downgrades.
     if not re.fullmatch(r"\+?[0-9]{1,9}", fields.get("version", "")):
         raise MalformedPartitionMetadata(
             f"Unrecognized version of partition metadata file ({path}): {fields.get('version')}"

@@ -1,6 +1,6 @@
 """Flusher: flushes the files of one log, always in a thread.
 
-Invariants  One flush of a log runs at a time; who asks meanwhile waits for its `turn`. A segment under fsync is marked:
+Invariants  One flush of a log runs at a time; other callers wait for its `turn`. A segment under fsync is marked:
             writes to it go to a thread, and nobody closes its files.
 Source      LocalLog.flush, UnifiedLog.roll's scheduled flush.
 """
@@ -19,7 +19,7 @@ from kafka_zk.log.turn import Turn
 
 
 class Flusher:
-    """`sync`, `sync_beside` and `sync_names` are for who has the turn."""
+    """`sync`, `sync_beside` and `sync_names` may only be called while holding the turn."""
 
     __slots__ = ("_at_work", "_background", "_log_dir", "_rolled", "_segments", "turn")
 

@@ -34,8 +34,8 @@ on copying this into the page cache. Where the disk keeps a write waiting, threa
 
 
 class LocalLog:
-    """`active` is where appends go. `turn`: of who changes the log and may switch meanwhile. `jitter_below(n)` draws a
-    number below n for each new segment."""
+    """`active` is where appends go. `turn`: held by a caller that changes the log and may switch meanwhile.
+    `jitter_below(n)` draws a number below n for each new segment."""
 
     def __init__(
         self,

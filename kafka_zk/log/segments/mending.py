@@ -1,7 +1,7 @@
 """IndexMender: rebuilds wrong indexes of a segment while the broker serves it.
 
 Role        Acts. A thread walks the segment; on the loop only the entries are written, some at a time.
-Invariants  Who needs a segment that is being mended waits for that, and then looks again; all others go on. What is
+Invariants  Readers that need a segment under repair wait for it and then retry; all others continue. What is
             appended meanwhile is taken in at the end. A segment that is removed meanwhile is left alone.
 Source      LogSegment.recover; that a running broker does this is ours.
 """

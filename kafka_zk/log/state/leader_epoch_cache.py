@@ -50,7 +50,7 @@ class LeaderEpochCache:
     def end_offset_for(self, leader_epoch: int, log_end_offset: int) -> EpochEnd:
         """Where `leader_epoch` ends in this log.
 
-        Answers with the largest known epoch <= the wanted one. Older than every known epoch: (wanted, first known
+        Returns the largest known epoch <= the wanted one. Older than every known epoch: (wanted, first known
         start offset). Newer than every known epoch, or -1: (-1, -1). Source: LeaderEpochFileCache.endOffsetFor.
         """
         if leader_epoch == UNDEFINED_EPOCH or not self.entries:

@@ -1,6 +1,6 @@
 """Tracks the appends of one partition, and holds them while its leadership changes.
 
-Role        Acts: holds greenlets up. `wait_while_held`, `count` and `ended` are for whoever appends, `held` for who
+Role        Acts: holds greenlets up. `wait_while_held`, `count` and `ended` are for appenders, `held` is for whoever
             changes the leadership.
 Invariants  While `held` is entered no append is under way. Nobody is refused because of a change: who waited sees what
             came of it.

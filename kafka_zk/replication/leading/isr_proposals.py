@@ -187,7 +187,7 @@ def _refused(partition: Partition, error: BrokerError) -> None:
         if error.code is ErrorCode.INELIGIBLE_REPLICA:
             _leave_out_for_a_while(partition)
         partition.isr.cancel()
-        # The high watermark may have waited only for who cannot join.
+        # The high watermark may have waited only for replicas that cannot join.
         advance_and_wake(partition)
     elif error.code not in _OUTDATED:
         _send(partition)

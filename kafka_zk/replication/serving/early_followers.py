@@ -28,7 +28,7 @@ class EarlyFollowers:
         self._waiting: set[Event] = set()
 
     def order_carried_out(self, *_: object) -> None:
-        """A LeaderAndIsr was: who waits looks again. Does not switch."""
+        """A LeaderAndIsr was applied: waiting fetches check again. Does not switch."""
         for woken in self._waiting:
             woken.set()
 

@@ -61,7 +61,7 @@ class CachedPartition:
         self.high_watermark = read.high_watermark
         self.log_start_offset = read.log_start_offset
         if read.error is not None or read.diverging_epoch is not None:
-            # Whatever comes after it is news: who has to truncate first takes no high watermark.
+            # Whatever follows counts as changed: a follower that must truncate first ignores the high watermark.
             self.high_watermark = -1
         return news
 

@@ -51,7 +51,7 @@ def coordinator(broker: Broker) -> Iterator[GroupCoordinator]:
     made.shutdown()
 
 
-def happenings(broker: Broker) -> dict[str, float]:
+def events(broker: Broker) -> dict[str, float]:
     """The totals of group-coordinator-metrics, by their stems."""
     metric = broker.metrics.find("kafka.server:type=group-coordinator-metrics")
     assert metric is not None
@@ -90,7 +90,7 @@ def test_loads_commits_and_expiries_are_counted(broker: Broker, coordinator: Gro
     }
     done = coordinator.commit_offsets("g", member_id="", group_instance_id=None, generation=-1, offsets=offsets)
     assert set(done.result(10_000).values()) == {ErrorCode.NONE}
-    assert happenings(broker) == {
+    assert events(broker) == {
         "offset-commit": 1,
         "offset-expiration": 0,
         "offset-deletion": 0,
@@ -99,10 +99,10 @@ def test_loads_commits_and_expiries_are_counted(broker: Broker, coordinator: Gro
     coordinator.handle_deleted_partitions([TopicPartition("gone", partition) for partition in range(3)])
     offsets_left = "kafka.coordinator.group:type=GroupMetadataManager,name=NumOffsets"
     eventually(lambda: value_of(broker, offsets_left) == 3)
-    assert happenings(broker)["offset-deletion"] == 0
+    assert events(broker)["offset-deletion"] == 0
     broker.clock.advance(2 * MINUTE_MS)
-    eventually(lambda: happenings(broker)["offset-expiration"] == 3)
-    assert happenings(broker)["offset-commit"] == 1
+    eventually(lambda: events(broker)["offset-expiration"] == 3)
+    assert events(broker)["offset-commit"] == 1
 
 
 def test_a_rebalance_counts_when_the_leader_assigns_and_waits_are_seen(
@@ -115,8 +115,8 @@ def test_a_rebalance_counts_when_the_leader_assigns_and_waits_are_seen(
     broker.clock.advance(1_000)
     member = joined.result(10_000)
     assert waiting(broker) == (1, 1)
-    assert happenings(broker)["group-completed-rebalance"] == 0
+    assert events(broker)["group-completed-rebalance"] == 0
     sync = Sync(member.member_id, generation=member.generation, assignments={member.member_id: b"all"})
     assert coordinator.sync_group("g", sync).result(10_000).assignment == b"all"
-    assert happenings(broker)["group-completed-rebalance"] == 1
+    assert events(broker)["group-completed-rebalance"] == 1
     assert waiting(broker) == (1, 0)

@@ -62,7 +62,7 @@ class _Deal:
         self._turn = 0
 
     def within_racks(self, unassigned: Sequence[TopicPartition], racks: Racks) -> list[TopicPartition]:
-        """To members in racks of the partition. Answers with what found none that had room."""
+        """Assign to members in racks of the partition. Returns the partitions for which no such member had room."""
         left: list[TopicPartition] = []
         self._turn = 0
         for partition in unassigned:
@@ -87,7 +87,7 @@ class _Deal:
                 self._give_beyond(partition, self._ready[0])
 
     def _give_in_turn(self, partition: TopicPartition, place: int) -> None:
-        """To one who has less than the smaller quota; the one behind is the next."""
+        """Assign to a member below the smaller quota; the next call continues after that member."""
         member_id = self._below[place]
         self._assignment[member_id].append(partition)
         self._turn = place + 1

@@ -191,7 +191,7 @@ class CoordinatorLink:
         self._notify()
 
     def _send_questions(self, now_ms: int) -> int:
-        """Send what waits, if the coordinator is known. Answers with when something is due."""
+        """Send queued requests if the coordinator is known. Returns when something is due next."""
         while self._inbox:
             self._questions.append(self._inbox.popleft())
         for question in [each for each in self._questions if now_ms >= each.deadline_ms]:

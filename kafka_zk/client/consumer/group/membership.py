@@ -82,7 +82,7 @@ class Membership:
         self.rejoin_needed = True
 
     def begin_join(self) -> int:
-        """A JoinGroup leaves. Answers with the number of the attempt, which its answer must name."""
+        """A JoinGroup is sent. Returns the number of the attempt, which its response must carry."""
         self.state = MemberState.JOINING
         self.rejoin_needed = False
         self.attempt += 1

@@ -134,7 +134,7 @@ def loaded(group: Group, step: Step) -> None:
 
 
 def unloaded(group: Group, step: Step) -> None:
-    """This broker is no longer the coordinator: everyone who waits is sent to the new one."""
+    """This broker is no longer the coordinator: waiting members get NOT_COORDINATOR."""
     for member in group.members.values():
         group.answer_join(member, JoinResult(ErrorCode.NOT_COORDINATOR, member.member_id), step)
         group.answer_sync(member, SyncResult(ErrorCode.NOT_COORDINATOR), step)

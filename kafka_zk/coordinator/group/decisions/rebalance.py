@@ -165,7 +165,7 @@ def reset_assignments(group: Group, error: ErrorCode, step: Step) -> None:
 
 
 def answer_syncs(group: Group, error: ErrorCode, step: Step) -> None:
-    """Answer everyone who waits for an assignment; a wait is no silence, so their sessions begin anew."""
+    """Respond to all members that wait for an assignment, and restart their session timers."""
     failed = error is not ErrorCode.NONE
     for member in group.members.values():
         result = (
