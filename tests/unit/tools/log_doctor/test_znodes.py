@@ -82,7 +82,7 @@ def test_the_state_is_one_that_every_controller_may_follow() -> None:
     ("replicas", "said"),
     [
         ([replica(1), replica(2, topic_id=UUID(int=6))], "its partitions have different topic ids"),
-        ([replica(1), replica(1)], "partition 0 is twice on one broker"),
+        ([replica(1), replica(1)], "partition 0 occurs twice on one broker"),
         ([replica(1, failure="torn")], "partition 0 of broker 1 cannot be opened: torn"),
     ],
 )
