@@ -20,7 +20,7 @@ Assignment = dict[int, list[int]]
 
 @dataclass(frozen=True, slots=True)
 class BrokerRack:
-    """A broker that may take replicas, and where it stands (None: not said)."""
+    """A broker that can host replicas, and its rack (None: unknown)."""
 
     broker_id: int
     rack: str | None = None
@@ -72,7 +72,7 @@ def assign_replicas(
 
 
 def assign_more_replicas(brokers: Sequence[BrokerRack], existing: Assignment, total_count: int) -> Assignment:
-    """Replicas for the partitions that let `existing` grow to `total_count`, on the pattern that partition 0 started.
+    """Replicas for the partitions added to `existing` up to `total_count`, continuing the pattern of partition 0.
 
     Raises as `assign_replicas`. Source: AdminZkClient.createNewPartitionsAssignment.
     """

@@ -51,7 +51,7 @@ class BrokerConfigs:
         self._parts.append(part)
 
     def load(self, zk: ZkClient, broker_id: int) -> None:
-        """Blocks. Take over what stands there at the start; nobody is told."""
+        """Blocks. Apply the stored configs at startup, without notifying parts."""
         default = entity_config(zk, entity_path(("brokers", None)))
         own = self._encoded_anew(zk, entity_path(("brokers", str(broker_id))))
         taken, complaints = take_over(self.config, default=default, broker=own, encoder=self._encoder)
@@ -91,7 +91,7 @@ class BrokerConfigs:
         check_step(self.config, self._with(texts, for_all_brokers=for_all_brokers))
 
     def readable(self, stored: Mapping[str, str], *, for_all_brokers: bool) -> dict[str, str]:
-        """What of the `stored` values counts, passwords decoded."""
+        """The usable ones of the `stored` values, with passwords decoded."""
         return usable(stored, for_all_brokers=for_all_brokers, encoder=self._encoder)[0]
 
     def to_store(self, texts: Mapping[str, str], *, for_all_brokers: bool) -> dict[str, str]:

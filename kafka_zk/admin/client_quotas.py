@@ -27,7 +27,7 @@ _LIMITS = {ConfigType.INT: 2**31, ConfigType.LONG: 2**63}
 
 
 def describe_client_quotas(zk: ZkClient, wanted: QuotaFilter) -> dict[Entity, dict[str, float]]:
-    """Blocks. The quotas of every entity that has some and that the filter lets through."""
+    """Blocks. The quotas of every entity that matches the filter."""
     entities = {path: tuple(entities_of(path)) for path in quota_entities(zk)}
     asked = [path for path, entity in entities.items() if wanted.lets_through(entity)]
     found: dict[Entity, dict[str, float]] = {}
@@ -42,7 +42,7 @@ def describe_client_quotas(zk: ZkClient, wanted: QuotaFilter) -> dict[Entity, di
 def alter_client_quotas(
     zk: ZkClient, names: Names, changes: Sequence[tuple[str, float | None]], *, validate_only: bool = False
 ) -> None:
-    """Blocks. Set quotas of one entity, or take them away (None), one after the other. Raises InvalidRequest."""
+    """Blocks. Set quotas of one entity, or remove them (None), one after the other. Raises InvalidRequest."""
     entity = entity_of(names)
     entity_type, name = entity[0]
     if entity_type == "ips" and name is not None and address_of(name) is None:

@@ -32,7 +32,7 @@ QUOTA_TYPES = ("clients", "users", "ips")
 
 
 class ConfigChangeListener:
-    """Tells each handler of the entities of its type (topics, brokers, users, clients, ips), now and when they change.
+    """Passes entities (topics, brokers, users, clients, ips) to the handler of their type, at start and on each change.
 
     What belongs to a user's clients goes to the handler of users.
     """
@@ -43,7 +43,7 @@ class ConfigChangeListener:
         self._listener = SequenceListener(zk, ConfigChangesZNode.PATH, "config_change_", self._handle, clock)
 
     def start(self) -> None:
-        """Blocks. Apply what is there, then follow the changes."""
+        """Blocks. Apply the stored configs, then follow changes."""
         self._listener.start(before_following=self._apply_all)
 
     def _apply_all(self) -> None:

@@ -38,7 +38,7 @@ class Operation(IntEnum):
 
 
 class Change(NamedTuple):
-    """One change of one key. `operation` may be a number that nobody knows; a deletion needs no value."""
+    """One change of one key. `operation` may be an unknown number; a deletion needs no value."""
 
     operation: int
     name: str
@@ -57,7 +57,7 @@ def check_changes(changes: Sequence[Change]) -> None:
 
 
 def changed(stored: Mapping[str, str], changes: Iterable[Change], rows: Mapping[str, Config]) -> dict[str, str]:
-    """The values after `changes`. Raises InvalidConfig for steps on what is no list."""
+    """The values after `changes`. Raises InvalidConfig for list operations on other types."""
     values = dict(stored)
     for operation, name, value in changes:
         if operation == Operation.DELETE:

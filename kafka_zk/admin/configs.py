@@ -140,7 +140,7 @@ class ConfigAdmin:
         self._change(entity_path(("topics", topic)), change, keep_others=keep_others)
 
     def alter_log_levels(self, name: str, changes: Sequence[Change], *, validate_only: bool) -> None:
-        """Change levels of this broker's loggers; they last until its end."""
+        """Change levels of this broker's loggers, until it stops."""
         self._check_own_logger_id(name)
         check_levels(changes, self._loggers.all())
         if validate_only:

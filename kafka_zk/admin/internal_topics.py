@@ -15,7 +15,7 @@ from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_
 
 
 class TopicDefaults(NamedTuple):
-    """What a topic gets that is made because somebody asked for it."""
+    """The defaults of an auto-created topic."""
 
     partition_count: int
     replication_factor: int

@@ -24,7 +24,7 @@ Wanted = TypeVar("Wanted")
 
 
 class MetadataWait:
-    """The requests of one `kind` that wait for the metadata cache. Each answer is what it does not show in time."""
+    """Requests of one `kind` that wait for the metadata cache. Each result is what the cache did not show in time."""
 
     def __init__(self, kind: str, metadata_cache: MetadataCache, clock: Clock) -> None:
         self._cache = metadata_cache
@@ -36,7 +36,7 @@ class MetadataWait:
         register_purgatory(metrics, self._purgatory)
 
     def until_led(self, partition_counts: Mapping[str, int], timeout_ms: int) -> Pending[set[str]]:
-        """Every one of so many partitions of each topic has a leader."""
+        """Wait until this many partitions of each topic have a leader."""
 
         def is_led(topic: str) -> bool:
             state = self._cache.topic(topic)
@@ -48,11 +48,11 @@ class MetadataWait:
         return self._until_topics(partition_counts, is_led, timeout_ms)
 
     def until_gone(self, topics: Collection[str], timeout_ms: int) -> Pending[set[str]]:
-        """The cache knows none of the topics any more."""
+        """Wait until the cache has dropped all of the topics."""
         return self._until_topics(topics, lambda topic: self._cache.topic(topic) is None, timeout_ms)
 
     def until_led_by(self, leaders: Mapping[TopicPartition, int], timeout_ms: int) -> Pending[set[TopicPartition]]:
-        """Each partition is led by the given broker."""
+        """Wait until each partition is led by the given broker."""
 
         def is_led(partition: TopicPartition) -> bool:
             state = self._cache.partition(partition.topic, partition.partition)

@@ -21,7 +21,7 @@ Names = Mapping[str, str | None]
 
 
 class Anything:
-    """What a filter wants of a type where any name will do."""
+    """A filter component that matches any name of its type."""
 
 
 ANYTHING = Anything()
@@ -54,7 +54,7 @@ def names_of(entity: Entity) -> dict[str, str | None]:
 
 @dataclass(frozen=True, slots=True)
 class QuotaFilter:
-    """What of each type is wanted. A type that is not named may be there too, unless the filter is strict."""
+    """What must match for each entity type. Other types are allowed too, unless the filter is strict."""
 
     wanted: Mapping[str, str | Anything | None] = field(default_factory=dict)
     strict: bool = False

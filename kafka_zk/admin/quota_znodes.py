@@ -36,7 +36,7 @@ def overrides_of(zk: ZkClient, entity: Entity) -> dict[str, str]:
 
 
 def change_overrides(zk: ZkClient, entity: Entity, change: Change) -> None:
-    """Blocks. Replace the overrides of an entity by what `change` makes of them, and have every broker read them.
+    """Blocks. Replace the overrides of an entity with the result of `change`, and notify every broker.
 
     Raises what `change` raises, and ControllerMoved.
     """

@@ -88,7 +88,7 @@ def _iterations(zk: ZkClient, user: str) -> dict[Mechanism, int]:
 def alter_credentials(
     zk: ZkClient, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]
 ) -> dict[str, BrokerError | None]:
-    """Blocks. What came of it for each user: None, or why nothing was changed."""
+    """Blocks. The result for each user: None, or why nothing was changed."""
     outcomes = _refusals(deletions, upsertions)
     by_user: dict[str, tuple[list[Deletion], list[Upsertion]]] = {}
     for upsertion in in_turns(upsertions):

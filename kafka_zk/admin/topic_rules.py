@@ -22,7 +22,7 @@ _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def check_name(name: str) -> None:
-    """Raise InvalidTopicException unless `name` may be a topic's."""
+    """Raise InvalidTopicException unless `name` is a valid topic name."""
     if reason := _fault_of(name):
         raise InvalidTopicException(f"Topic name is invalid: {reason}")
 
@@ -50,7 +50,7 @@ def check_collisions(name: str, existing: Iterable[str]) -> None:
 
 
 def check_assignment(assignment: Assignment) -> None:
-    """Raise InvalidReplicaAssignment unless the hand-made `assignment` of a new topic is whole and even."""
+    """Raise InvalidReplicaAssignment unless the manual `assignment` of a new topic is complete and consistent."""
     if len({len(replicas) for replicas in in_turns(assignment.values())}) != 1:
         raise InvalidReplicaAssignment("All partitions should have the same number of replicas")
     for replicas in in_turns(assignment.values()):
@@ -68,7 +68,7 @@ def check_new_partitions(
     given: Sequence[Sequence[int]] | None,
     live_brokers: Collection[int],
 ) -> None:
-    """Raise InvalidPartitions or InvalidReplicaAssignment unless `topic` may grow to `total_count` partitions.
+    """Raise InvalidPartitions or InvalidReplicaAssignment unless `topic` can be extended to `total_count` partitions.
 
     `given` are the replicas of the new partitions where the client chose them (None: the broker chooses).
     """

@@ -80,7 +80,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic:
-    """What came of it, with all its configs. The id is the null UUID where the topic was only validated."""
+    """A created topic, with all its configs. The id is the null UUID if the topic was only validated."""
 
     name: str
     topic_id: UUID
@@ -90,7 +90,7 @@ class CreatedTopic:
 
 
 class AdminOperationFailed(BrokerError):
-    """The topic's znode does not make sense. Source: AdminOperationException, which has no code of its own."""
+    """The topic's znode is inconsistent. Source: AdminOperationException, which has no code of its own."""
 
 
 class TopicAdmin:
@@ -116,7 +116,7 @@ class TopicAdmin:
     def create(
         self, topic: NewTopic, *, validate_only: bool = False, before_change: BeforeChange = lambda count: None
     ) -> CreatedTopic:
-        """Blocks. Raises the BrokerError that the client shall see."""
+        """Blocks. Create a topic, or only validate it. Raises the BrokerError for the client."""
         if self._metadata_cache.topic(topic.name) is not None:
             raise TopicAlreadyExists(f"Topic '{topic.name}' already exists.")
         overrides = _checked_overrides(topic.configs)
@@ -151,7 +151,7 @@ class TopicAdmin:
         )
 
     def auto_create(self, name: str, before_change: BeforeChange = lambda count: None) -> None:
-        """Blocks. Create a topic that somebody asked metadata of; raises what that client is told instead.
+        """Blocks. Create a topic on a metadata request; raises the error that the client gets instead.
 
         Succeeds also when another broker was faster.
         """
@@ -221,7 +221,7 @@ class TopicAdmin:
         before_change: BeforeChange = lambda count: None,
         there: Siblings | None = None,
     ) -> None:
-        """Blocks. Let a topic grow to `total_count` partitions, the new ones on `given` brokers or on chosen ones.
+        """Blocks. Extend a topic to `total_count` partitions, the new ones on the `given` brokers or on chosen ones.
 
         `there`: the topics, where one request names very many.
         """

@@ -10,7 +10,7 @@ from kafka_zk.protocol.errors import BrokerError, ErrorCode
 
 
 def api_error_message(error: BrokerError) -> str | None:
-    """The message of `error`, None where it is just the standard sentence of its code."""
+    """The message of `error`; None if it is only the default message of its code."""
     message = str(error)
     is_generic = error.code is ErrorCode.UNKNOWN_SERVER_ERROR or message == str(type(error)())
     return None if is_generic else message

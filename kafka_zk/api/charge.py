@@ -6,7 +6,7 @@ from enum import Enum, auto
 
 
 class Charge(Enum):
-    """What a request counts against the quotas of its client, besides the time that it takes."""
+    """Which client quotas a request counts against, besides request time."""
 
     TIME = auto()  # nothing more
     PRODUCED = auto()  # its bytes

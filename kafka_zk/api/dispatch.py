@@ -58,7 +58,7 @@ Timing = tuple[int, int, int, int, int]
 
 
 class Route:
-    """All that is known beforehand about the requests of one key and version."""
+    """What is known in advance about requests of one key and version."""
 
     __slots__ = (
         "api",
@@ -100,7 +100,7 @@ class Route:
 
 
 class Exchange:
-    """A request whose answer is still to come."""
+    """A request whose response is pending."""
 
     __slots__ = ("ctx", "request", "route", "timing")
 

@@ -18,7 +18,7 @@ from kafka_zk.protocol.schema import Array, Struct
 
 
 def error_tally(form: Form, response: Message[Any], api_version: int) -> Tally:
-    """What counts the error codes in the answers of one version."""
+    """A function that counts the error codes in responses of one version."""
     found = _tally_of(response.struct, api_version, form.uncounted, always=form.code_counts_always)
     return found or Tally(response.value_class, (), ())
 

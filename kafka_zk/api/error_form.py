@@ -24,7 +24,7 @@ ALL_VERSIONS = Versions.parse("0+")
 
 
 class Text(Enum):
-    """What an error_message says."""
+    """What goes into an error_message."""
 
     NONE = auto()  # the field keeps its default
     OWN = auto()  # the error's message; null if it is only the code's standard text, or if it is a bug of ours
@@ -73,7 +73,7 @@ NO_FORM = Form()
 
 
 def each_topic(*inner: Each) -> tuple[Each, ...]:
-    """Topics are answered one by one, and what `inner` says of each."""
+    """One response element per topic, and `inner` within each."""
     return (Each("topics", "topics", inner=inner),)
 
 
@@ -133,7 +133,7 @@ def error_response(
     error: Exception,
     give_way: Callable[[], object] | None = None,
 ) -> Any:
-    """The response, or None where this request gets no answer at all (a produce with acks=0).
+    """The response, or None if this request gets none (a produce with acks=0).
 
     Blocks as `give_way` does, which is called between elements.
     """

@@ -60,7 +60,7 @@ class HandledApi:
 
 
 class ApiRegistry:
-    """Handlers by API key."""
+    """The handlers, by API key."""
 
     def __init__(self) -> None:
         self._apis: dict[int, HandledApi] = {}

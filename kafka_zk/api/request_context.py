@@ -26,7 +26,7 @@ class Client(Protocol):
 
 
 class RequestContext:
-    """One request's surroundings. `gives_way`: its handler lets others in between the elements of what is asked."""
+    """The context of one request. `gives_way`: its handler yields to others between the elements of the request."""
 
     __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id", "gives_way", "services")
 
@@ -49,7 +49,7 @@ class RequestContext:
 
     @property
     def principal(self) -> str:
-        """Kafka's text form, "User:ANONYMOUS" where nobody proved anything."""
+        """The principal in Kafka's text form; "User:ANONYMOUS" without authentication."""
         return self.connection.principal
 
     @property

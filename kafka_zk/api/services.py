@@ -33,13 +33,13 @@ __all__ = ["Authentication", "Authorizer", "Quotas", "Services"]
 
 
 class Authorizer(Protocol):
-    """Decides who may do what. Without one everything is allowed."""
+    """Decides which operations a client may perform. Without one everything is allowed."""
 
     def may(self, principal: str, client_host: str, operation: int, resource_type: int, name: str) -> bool: ...
 
 
 class Authentication(Protocol):
-    """Watches over connections that have not proved yet who they are (SASL listeners)."""
+    """Guards connections that have not authenticated yet (SASL listeners)."""
 
     def check(self, header: RequestHeader, connection: Connection) -> None:
         """Raises CloseConnection if this request may not come before authentication has ended."""
@@ -56,7 +56,7 @@ class Asker(Protocol):
 
 
 class Quotas(Protocol):
-    """How long a client has to wait because it used more than its share."""
+    """Throttle times of clients that exceed their quotas."""
 
     def throttle_ms(
         self, charge: Charge, asker: Asker, request: Any, response: Any, size_bytes: int, local_ns: int

@@ -27,7 +27,7 @@ _UNBOUNDED = Unbounded()
 
 
 class Throttling:
-    """The quotas of this broker, as dispatch and handlers ask them."""
+    """The quotas of this broker, as used by dispatch and handlers."""
 
     def __init__(self, managers: QuotaManagers) -> None:
         self._managers = managers
@@ -55,7 +55,7 @@ class Throttling:
         return self._longest(asker, own_kind, own_ms, self._record(asker, QuotaKind.REQUEST, percent))
 
     def fetch_throttle_ms(self, asker: Asker, size_bytes: int, local_ns: int) -> int:
-        """Count a fetch before it is answered. Where it has to wait, its answer shall hold no records."""
+        """Count a fetch before its response. If it is throttled, the response must hold no records."""
         time_ms = self._record(asker, QuotaKind.REQUEST, local_ns * PERCENT_PER_NS)
         bytes_ms = self._record(asker, QuotaKind.FETCH, size_bytes)
         throttle_ms = self._longest(asker, QuotaKind.FETCH, bytes_ms, time_ms)
@@ -68,7 +68,7 @@ class Throttling:
         self._managers.record_exempt(local_ns * PERCENT_PER_NS)
 
     def most_fetch_bytes(self, asker: Asker) -> int:
-        """More bytes than this would have the client wait though it has fetched nothing for long."""
+        """The byte limit of a fetch: more would throttle even a client that has been idle."""
         return int(min(MAX_FETCH_BYTES, self._managers.most_in_window(QuotaKind.FETCH, _user(asker), asker.client_id)))
 
     def mutations(self, asker: Asker, *, strict: bool) -> MutationQuota:
@@ -87,7 +87,7 @@ class Throttling:
 
 
 def mutation_quota(ctx: RequestContext, *, strict_from: int | None) -> MutationQuota:
-    """What a request that changes topics asks first. From version `strict_from` on clients understand a refusal."""
+    """The mutation quota of a request that changes topics. From version `strict_from` on clients accept a rejection."""
     quotas = ctx.services.quotas
     if quotas is None:
         return _UNBOUNDED

@@ -126,5 +126,5 @@ def _attempt(topic: Any, partition: P, act: Callable[[Any, P], R], refuse: Calla
 
 
 def unknown_server_error() -> BrokerError:
-    """What clients get to see of a bug of ours."""
+    """The error that clients get for a bug of ours."""
     return BrokerError()

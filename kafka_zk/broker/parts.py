@@ -76,7 +76,7 @@ log = logging.getLogger("kafka.server.KafkaServer")
 
 
 class Parts:
-    """Everything one broker is made of. `give_up` is called when nothing is left to live for; it may block."""
+    """The parts of one broker. `give_up` is called when all log directories have failed; it may block."""
 
     def __init__(self, config: BrokerConfig, clock: Clock, *, give_up: Callable[[], None]) -> None:
         self.config = config
@@ -93,7 +93,7 @@ class Parts:
         self._serves_replicas = False
 
     def start(self) -> None:
-        """Blocks. Everything, in order; raises what prevents it, with `stops` for all that was started."""
+        """Blocks. Start everything in order. Raises what prevents it; `stops` then has what was started."""
         started_ms = self._clock.wall_ms()
         for warning in start_up_warnings(self.config):
             log.warning(warning)

@@ -91,7 +91,7 @@ class KafkaServer:
         self._stopped.wait()
 
     def log_state(self) -> None:
-        """Write to the log what this broker is doing, for a person to read."""
+        """Log what this broker is doing."""
         if self._is_running:
             self._say(f"State:\n{self._parts.describe()}\n")
         else:

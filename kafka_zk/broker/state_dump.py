@@ -57,7 +57,7 @@ def _section(heading: str, lines: Iterable[str]) -> list[str]:
 
 
 def describe_greenlets() -> list[str]:
-    """Where the greenlets of this thread stand, the most crowded place first; innermost frame last."""
+    """Stacks of this thread's greenlets, the most frequent one first; innermost frame last."""
     places: defaultdict[str, list[str]] = defaultdict(list)
     current = gevent.getcurrent()
     for each in _greenlets():

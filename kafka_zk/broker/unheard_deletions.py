@@ -54,7 +54,7 @@ class UnheardDeletions:
             self._greenlet = None
 
     def look_soon(self) -> None:
-        """Something may have been missed. Does not switch."""
+        """Check soon: a deletion may have been missed. Does not switch."""
         self._is_due.set()
 
     def _run(self) -> None:

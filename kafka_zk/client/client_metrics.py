@@ -25,7 +25,7 @@ class MetricName(NamedTuple):
 
 
 class Meter:
-    """Counts, and says how many a second."""
+    """A total and a rate per second."""
 
     __slots__ = ("_stat", "total")
 
@@ -65,7 +65,7 @@ class ClientMetrics:
         return stat
 
     def gauge(self, group: str, name: str, read: Read, tags: Mapping[str, str] | None = None) -> None:
-        """A value that is read when somebody looks; `read` is given the time."""
+        """A value that is read on each snapshot; `read` is given the time."""
         self._add(group, name, tags, read)
 
     def snapshot(self, now_ms: int) -> dict[MetricName, float]:

@@ -40,7 +40,7 @@ class ClientConfig:
             log.info("These configurations '[%s]' were supplied but are not used yet.", ", ".join(unknown))
 
     def refuse_security(self) -> None:
-        """Raise UnsupportedSecurity for protection that we cannot give yet."""
+        """Raise UnsupportedSecurity for security settings that are not supported yet."""
         protocol = self.text("security.protocol").upper()
         if protocol != PLAINTEXT:
             raise UnsupportedSecurity(
@@ -49,7 +49,7 @@ class ClientConfig:
             )
 
     def check_timeouts(self) -> None:
-        """Raise ConfigException unless a call may last as long as one request of it."""
+        """Raise ConfigException if the API timeout is shorter than the request timeout."""
         request_ms = self.integer("request.timeout.ms")
         if self.integer("default.api.timeout.ms") >= request_ms:
             return
@@ -61,29 +61,29 @@ class ClientConfig:
         self._values["default.api.timeout.ms"] = request_ms
 
     def integer(self, name: str) -> int:
-        """The value of a key that is a whole number."""
+        """The value of an integer key."""
         value = self._values[name]
         assert isinstance(value, int), f"{name} is not an integer"
         return value
 
     def boolean(self, name: str) -> bool:
-        """The value of a key that is yes or no."""
+        """The value of a boolean key."""
         value = self._values[name]
         assert isinstance(value, bool), f"{name} is not a boolean"
         return value
 
     def given(self, name: str) -> object:
-        """What was given for a key, declared or not, as it was given; None if nothing was."""
+        """The raw value given for a key, declared or not; None if none was given."""
         return self._given.get(name)
 
     def text(self, name: str) -> str:
-        """The value of a key that is a text; empty when it has none."""
+        """The value of a string key; empty if unset."""
         value = self._values[name]
         assert value is None or isinstance(value, str), f"{name} is not a string"
         return value or ""
 
     def texts(self, name: str) -> list[str]:
-        """The value of a key that is a list."""
+        """The value of a list key."""
         value: ConfigValue = self._values[name]
         if not isinstance(value, list):
             raise ConfigException(f"Invalid value {value} for configuration {name}: Expected a comma separated list.")

@@ -48,47 +48,47 @@ _OUTSIDE_THE_PACKAGE = {"INVALID_RECORD": "org.apache.kafka.common.InvalidRecord
 
 
 class KafkaException(Exception):
-    """A client's failure that has no code on the wire."""
+    """A client-side error without an error code."""
 
     java_class = "org.apache.kafka.common.KafkaException"
 
 
 class TimeoutException(KafkaException):
-    """The time for a call is over."""
+    """A call timed out."""
 
     java_class = ERRORS_PACKAGE + "TimeoutException"
 
 
 class DisconnectException(KafkaException):
-    """The connection was closed, or none could be made, before the answer came. Trying again may help."""
+    """The connection was closed, or could not be established, before the response. Retriable."""
 
     java_class = ERRORS_PACKAGE + "DisconnectException"
 
 
 class SerializationException(KafkaException):
-    """A value could not be turned into bytes, or bytes into a value."""
+    """A value could not be serialized or deserialized."""
 
     java_class = ERRORS_PACKAGE + "SerializationException"
 
 
 class IllegalStateException(KafkaException):
-    """A call that is not allowed now, such as any call of a closed client."""
+    """A call that is not allowed in the current state, such as any call of a closed client."""
 
     java_class = "java.lang.IllegalStateException"
 
 
 class IllegalArgumentException(KafkaException):
-    """Something was asked for that can never be, whatever is waited for."""
+    """An argument that can never be valid."""
 
     java_class = "java.lang.IllegalArgumentException"
 
 
 class UnsupportedSecurity(KafkaException):
-    """The configuration asks for protection that this client cannot give yet."""
+    """The configuration asks for security features that this client does not support yet."""
 
 
 def wrapped(error: BaseException) -> KafkaException:
-    """What a library or a bug failed with, as an error of the client: Java's `new KafkaException(error)`."""
+    """Wrap the error of a library or a bug as an error of the client: Java's `new KafkaException(error)`."""
     return caused_by(KafkaException(f"{type(error).__name__}: {error}"), error)
 
 

@@ -41,7 +41,7 @@ MOST_REPLICAS = 10_000
 def alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, ctx: RequestContext
 ) -> AlterPartitionReassignmentsResponse | Pending[AlterPartitionReassignmentsResponse]:
-    """Blocks while the controller's queue is full. A partition without replicas stops its move."""
+    """Blocks while the controller's queue is full. Null replicas cancel the reassignment of a partition."""
     authorize(ctx, Operation.ALTER, ResourceType.CLUSTER)
     targets = {
         TopicPartition(topic.name, wanted.partition_index): None

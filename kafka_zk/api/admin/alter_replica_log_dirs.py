@@ -36,7 +36,7 @@ ERRORS = Form(
 
 @api(ALTER_REPLICA_LOG_DIRS_REQUEST, ALTER_REPLICA_LOG_DIRS_RESPONSE, errors=ERRORS)
 def alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, ctx: RequestContext) -> AlterReplicaLogDirsResponse:
-    """Blocks. Of two directories for one partition the last one counts."""
+    """Blocks. If a partition is given two directories, the last one counts."""
     may = ctx.may(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)
     wanted = {
         TopicPartition(topic.name, index): each.path

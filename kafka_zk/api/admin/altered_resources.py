@@ -34,7 +34,7 @@ A = TypeVar("A", covariant=True)
 
 
 class Answer(Protocol[A]):
-    """How an API tells of one resource; both do it in the same words, but in classes of their own."""
+    """The response class of one resource: the two APIs have the same fields in different classes."""
 
     def __call__(self, *, error_code: int, error_message: str | None, resource_type: int, resource_name: str) -> A: ...
 
@@ -42,7 +42,7 @@ class Answer(Protocol[A]):
 def alter_all(
     resources: list[Resource], ctx: RequestContext, answer: Answer[A], *, keep_others: bool, validate_only: bool
 ) -> list[A]:
-    """Blocks. Alter each, and answer in the request's order. Uses `resources` up.
+    """Blocks. Alter each resource; results in the request's order. Consumes `resources`.
 
     `keep_others`: single keys change; else what is named replaces all that is there, and loggers are refused.
     """
@@ -50,7 +50,7 @@ def alter_all(
     answers: dict[tuple[int, str, Outcome], A] = {}
 
     def answer_of(kind: int, name: str, outcome: Outcome) -> A:
-        """Equal ones are one object."""
+        """Equal results share one object."""
         code, message = outcome
         found = answers.get((kind, name, outcome))
         if found is None:
@@ -76,7 +76,7 @@ def _outcomes(
     admin = ctx.services.config_admin
 
     def look_at(resource: Resource) -> Outcome | None:
-        """Returns None where the resource is not settled by this."""
+        """The result, or None if the resource still has to be altered."""
         kind, name, changes = resource
         if occurrences[kind][name] > 1:
             raise InvalidRequest("Each resource must appear at most once.")
@@ -116,5 +116,5 @@ def _refused(_: Resource, error: BrokerError) -> Outcome:
 
 @lru_cache(IN_WORDS)
 def _outcome(code: ErrorCode, words: str | None) -> Outcome:
-    """Equal ones are one object."""
+    """Equal results share one object."""
     return code, words

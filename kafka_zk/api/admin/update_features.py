@@ -48,7 +48,7 @@ def _refused(code: ErrorCode) -> UpdateFeaturesResponse:
 
 
 def refusal(update: FeatureUpdateKey, api_version: int) -> str:
-    """Why this update is not possible."""
+    """Why this update is refused."""
     upgrade_type = update.upgrade_type
     if api_version < TYPES_FROM:
         upgrade_type = SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE

@@ -23,7 +23,7 @@ MANY = 1_000
 
 
 def ask(ctx: RequestContext, event: Event, answer: Callable[[Any], Response]) -> Pending[Response]:
-    """Blocks while the controller's queue is full. The response that `answer` makes of the outcome; it may give way.
+    """Blocks while the controller's queue is full. The response that `answer` makes of the result; it may yield.
 
     A failure of the event becomes the failure of the request: dispatch gives it the API's error form.
     """

@@ -38,7 +38,7 @@ ERRORS = Form(
 
 @api(LEADER_AND_ISR_REQUEST, LEADER_AND_ISR_RESPONSE, errors=ERRORS, charge=Charge.EXEMPT)
 def leader_and_isr(request: LeaderAndIsrRequest, ctx: RequestContext) -> LeaderAndIsrResponse:
-    """Blocks while logs are made. Its own order at a time with the controller's other requests."""
+    """Blocks while logs are created. Serialized with the controller's other requests."""
     check_order(ctx, request.broker_epoch)
     codes = ctx.services.replica_manager.become_leader_or_follower(request)
     return _response(codes, ctx.api_version)

@@ -20,7 +20,7 @@ from kafka_zk.protocol.messages.update_metadata import (
 
 @api(UPDATE_METADATA_REQUEST, UPDATE_METADATA_RESPONSE, charge=Charge.EXEMPT)
 def update_metadata(request: UpdateMetadataRequest, ctx: RequestContext) -> UpdateMetadataResponse:
-    """Blocks while another order is carried out. Those who wait on the cache are told before the answer leaves."""
+    """Blocks while another controller request is applied. Waiters on the cache are notified before the response."""
     check_order(ctx, request.broker_epoch)
     ctx.services.replica_manager.maybe_update_metadata_cache(request)
     return UpdateMetadataResponse(error_code=ErrorCode.NONE)

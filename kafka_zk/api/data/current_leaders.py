@@ -11,7 +11,7 @@ from kafka_zk.metadata.snapshot import Node
 
 
 class CurrentLeaders:
-    """`nodes`: the leaders so far that are alive on the client's listener, each once."""
+    """`nodes`: the leaders seen so far that are alive on the client's listener, without duplicates."""
 
     __slots__ = ("_ctx", "nodes")
 

@@ -115,7 +115,7 @@ ERRORS = Form(
     variant_of=_variant,
 )
 def fetch(request: FetchRequest, ctx: RequestContext) -> FetchResponse | Pending[FetchResponse]:
-    """Answers at once, or a Pending while there is less than min_bytes."""
+    """Returns a response, or a Pending while there are fewer than min_bytes."""
     services = ctx.services
     started_ns = 0 if services.quotas is None else time.monotonic_ns()
     params = _params(request, ctx)

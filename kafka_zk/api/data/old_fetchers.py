@@ -56,7 +56,7 @@ def answer_old_fetcher(
     reads: list[PartitionRead] | Pending[list[PartitionRead]],
     respond: Respond,
 ) -> FetchResponse | Pending[FetchResponse]:
-    """`respond(reads)` once they are fit for the version of `ctx`: converted, or errors in the place of records."""
+    """`respond(reads)` once they suit the version of `ctx`: converted, or with errors instead of records."""
     if not isinstance(reads, Pending):
         to_convert = _unfit(ctx, wanted, reads)
         if not to_convert or _convert_here(ctx, to_convert):

@@ -41,7 +41,7 @@ _LOW_ATTRIBUTES_AT: Final = ATTRIBUTES_AT + 1
 
 
 class NoBatchAtAll(CorruptMessage):
-    """What stands first cannot be a batch. Kafka looks there before it does anything: the whole request fails."""
+    """The first bytes are not a batch. Kafka checks this before anything else, so the whole request fails."""
 
 
 def one_batch(records: Buffer | None, api_version: int) -> Buffer:

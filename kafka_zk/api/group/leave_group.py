@@ -25,7 +25,7 @@ SEVERAL_MEMBERS_FROM = 3
 
 @api(LEAVE_GROUP_REQUEST, LEAVE_GROUP_RESPONSE)
 def leave_group(request: LeaveGroupRequest, ctx: RequestContext) -> LeaveGroupResponse:
-    """Blocks where very many leave."""
+    """Blocks if very many members leave."""
     authorize(ctx, Operation.READ, ResourceType.GROUP, request.group_id)
     several = ctx.api_version >= SEVERAL_MEMBERS_FROM
     if several:

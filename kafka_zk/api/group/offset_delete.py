@@ -22,7 +22,7 @@ from kafka_zk.protocol.messages.offset_delete import (
 
 @api(OFFSET_DELETE_REQUEST, OFFSET_DELETE_RESPONSE)
 def offset_delete(request: OffsetDeleteRequest, ctx: RequestContext) -> OffsetDeleteResponse:
-    """Blocks while tombstones are written. If the group refuses, its code stands alone."""
+    """Blocks while tombstones are written. If the group refuses, only its error code is returned."""
     authorize(ctx, Operation.DELETE, ResourceType.GROUP, request.group_id)
     refused, known = sort_out(request.topics, ctx)
     error, codes = ctx.services.group_coordinator.delete_offsets(request.group_id, known)

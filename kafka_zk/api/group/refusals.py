@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 def sort_out(topics: Sequence[WantedTopic[P]], ctx: RequestContext) -> tuple[Lines, dict[TopicPartition, P]]:
-    """Blocks in turns. What is refused (no READ on the topic, not in the metadata), and what goes on."""
+    """Blocks in turns. The refused partitions (no READ on the topic, not in the metadata), and the others."""
     refused: Lines = {}
     accepted: dict[TopicPartition, P] = {}
     cache = ctx.services.metadata_cache

@@ -23,7 +23,7 @@ _UNITS = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
 class Rolling(Protocol):
-    """When a file has to make room, and where its old content goes."""
+    """When a file rolls, and the name of the old one."""
 
     def is_due(self, size_bytes: int, coming_bytes: int, now_s: float) -> bool: ...
 

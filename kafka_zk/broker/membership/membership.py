@@ -66,7 +66,7 @@ class Membership:
         self._file.end_previous(self.zk.connect)
 
     def register(self, mine: BrokerRegistration, generation: int | None = None) -> None:
-        """Blocks. Appear in /brokers/ids with a new broker epoch; again with the `generation` of each new session."""
+        """Blocks. Register in /brokers/ids with a new broker epoch; again for the `generation` of each new session."""
         if generation is None:
             check_endpoints_free(self.zk, mine)
         assert self._file is not None

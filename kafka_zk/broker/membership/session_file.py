@@ -30,7 +30,7 @@ class SessionFile:
         self._written: str | None = None
 
     def remember(self, zk: ZkClient) -> None:
-        """Write down the present session of `zk`.
+        """Save the current session of `zk`.
 
         A directory that fails must not keep the broker out of the cluster: without the file a successor merely waits.
         """
@@ -44,7 +44,7 @@ class SessionFile:
             log.warning("Cannot save the ZooKeeper session; after a kill it lasts until it times out: %s", error)
 
     def forget(self) -> None:
-        """The session has been ended in order. The file of a successor, which may have come already, stays."""
+        """Delete the file after a clean close. A file that a successor has written already stays."""
         try:
             if self._written is not None and self._path.read_text() == self._written:
                 self._path.unlink()
@@ -52,7 +52,7 @@ class SessionFile:
             log.warning("Cannot remove %s: %s", self._path, error)
 
     def end_previous(self, connect: str) -> None:
-        """Blocks. End the session of a predecessor that was killed, if there is one."""
+        """Blocks. Close the session of a killed predecessor, if there is one."""
         try:
             session = json.loads(self._path.read_text())
             session_id, password = int(session["session_id"]), bytes.fromhex(session["password"])

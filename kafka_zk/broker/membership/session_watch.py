@@ -21,7 +21,7 @@ log = logging.getLogger("kafka.server.KafkaServer")
 
 
 class SessionWatch:
-    """One helper, started at once."""
+    """The helper process, started on construction."""
 
     def __init__(self, connect: str, *, session_timeout_ms: int) -> None:
         """Start the helper. A machine that cannot start it is warned about and left alone."""
@@ -45,11 +45,11 @@ class SessionWatch:
             )
 
     def guard(self, session_id: int, password: bytes) -> None:
-        """From now on end this session, and no earlier one, when the broker dies."""
+        """Close this session, instead of the previous one, when the broker dies."""
         self._tell(f"{session_id} {password.hex()}\n")
 
     def release(self) -> None:
-        """The session has been ended in order. Waits for the helper, which ends at once."""
+        """End the helper after a clean close of the session."""
         self._tell("\n")
         helper, self._helper = self._helper, None
         if helper is None or helper.stdin is None:

@@ -94,7 +94,7 @@ class AdminClient:
     # --- topics ------------------------------------------------------------------------------------------------------
 
     def list_topics(self, *, internal: bool = False) -> list[TopicListing]:
-        """Blocks. All topics of the cluster, with Kafka's `internal` ones or without, in the order of the answer."""
+        """Blocks. All topics of the cluster in the order of the response, with or without `internal` ones."""
         answer = self._metadata("listTopics", None)
         return [
             TopicListing(topic.name or "", topic.topic_id, topic.is_internal)
@@ -103,7 +103,7 @@ class AdminClient:
         ]
 
     def describe_topics(self, names: Sequence[str], *, timeout_ms: int | None = None) -> dict[str, TopicDescription]:
-        """Blocks. Raises UnknownTopicOrPartition and the like."""
+        """Blocks. Describe topics by name. Raises UnknownTopicOrPartition and similar errors."""
         from kafka_zk.client.admin.topics import refuse_unnamed
 
         refuse_unnamed(names)
@@ -111,18 +111,18 @@ class AdminClient:
         return {topic.name: topic for topic in self._describe_topics(wanted, timeout_ms)}
 
     def describe_topics_by_id(self, ids: Sequence[UUID]) -> dict[UUID, TopicDescription]:
-        """Blocks. Raises UnknownTopicId and the like."""
+        """Blocks. Describe topics by id. Raises UnknownTopicId and similar errors."""
         wanted = [MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in ids]
         return {topic.topic_id: topic for topic in self._describe_topics(wanted)}
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> None:
-        """Blocks. Raises TopicAlreadyExists, InvalidReplicationFactor ..."""
+        """Blocks. Create topics. Raises TopicAlreadyExists, InvalidReplicationFactor ..."""
         from kafka_zk.client.admin.topics import create_topics
 
         create_topics(self._calls, topics, timeout_ms=self._request_timeout_ms, validate_only=validate_only)
 
     def delete_topics(self, names: Sequence[str]) -> None:
-        """Blocks. Raises UnknownTopicOrPartition, TopicDeletionDisabled ..."""
+        """Blocks. Delete topics. Raises UnknownTopicOrPartition, TopicDeletionDisabled ..."""
         from kafka_zk.client.admin.topics import delete_topics
 
         delete_topics(self._calls, names, timeout_ms=self._request_timeout_ms)
@@ -130,7 +130,7 @@ class AdminClient:
     def create_partitions(
         self, counts: Mapping[str, int], assignments: Mapping[str, Sequence[Sequence[int]]] | None = None
     ) -> None:
-        """Blocks. Let topics grow to `counts` partitions, the new ones on brokers as `assignments` says, where it does.
+        """Blocks. Increase topics to `counts` partitions; `assignments` may place the new ones.
 
         Raises InvalidPartitions, InvalidReplicaAssignment ...
         """
@@ -169,7 +169,7 @@ class AdminClient:
     def list_offsets(
         self, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False, timeout_ms: int | None = None
     ) -> Listed:
-        """Blocks. Offsets by time in ms, or by an OffsetSpec; a partition that has none has its error."""
+        """Blocks. Offsets by time in ms or by an OffsetSpec; the error for partitions without one."""
         from kafka_zk.client.admin.offset_listing import list_offsets
 
         calls = self._calls.within(timeout_ms)
@@ -178,7 +178,7 @@ class AdminClient:
     def delete_records(
         self, wanted: Mapping[TopicPartition, int], *, timeout_ms: int | None = None
     ) -> dict[TopicPartition, int | BrokerError | KafkaException]:
-        """Blocks. Delete what lies before the given offsets (-1: the high watermark).
+        """Blocks. Delete the records before the given offsets (-1: the high watermark).
 
         Returns the low watermark of each partition, or its error.
         """
@@ -224,7 +224,7 @@ class AdminClient:
     def delete_consumer_groups(
         self, groups: Collection[str], *, timeout_ms: int | None = None
     ) -> dict[str, BrokerError | KafkaException | None]:
-        """Blocks. None for each group that is deleted, else its error: NonEmptyGroup, GroupIdNotFound ..."""
+        """Blocks. Delete groups: None for each one deleted, else its error (NonEmptyGroup, GroupIdNotFound ...)."""
         from kafka_zk.client.admin.groups import delete_consumer_groups
 
         return delete_consumer_groups(self._calls.within(timeout_ms), groups)
@@ -237,7 +237,7 @@ class AdminClient:
         reason: str | None = None,
         timeout_ms: int | None = None,
     ) -> None:
-        """Blocks. Put members out of a group, all of them unless some are named. Raises KafkaException, BrokerError."""
+        """Blocks. Remove the given members of a group, or all. Raises KafkaException, BrokerError."""
         from kafka_zk.client.admin.groups import remove_members
 
         remove_members(self._calls.within(timeout_ms), group, members, reason)
@@ -278,7 +278,7 @@ class AdminClient:
     def delete_consumer_group_offsets(
         self, group: str, partitions: Collection[TopicPartition], *, timeout_ms: int | None = None
     ) -> dict[TopicPartition, BrokerError | KafkaException | None]:
-        """Blocks. None for each partition whose offset is gone, else its error. Raises GroupIdNotFound and the like."""
+        """Blocks. Delete committed offsets: None for each one deleted, else its error. Raises GroupIdNotFound ..."""
         from kafka_zk.client.admin.group_offsets import delete_group_offsets
 
         return delete_group_offsets(self._calls.within(timeout_ms), group, partitions)
@@ -294,7 +294,7 @@ class AdminClient:
         return describe_configs(self._calls, resources, synonyms=synonyms)
 
     def alter_configs(self, values: Mapping[ConfigResource, Mapping[str, str]], *, validate_only: bool = False) -> None:
-        """Blocks. Replace all that is set on topics and brokers. Raises InvalidConfig, InvalidRequest ..."""
+        """Blocks. Replace all overrides of topics and brokers. Raises InvalidConfig, InvalidRequest ..."""
         from kafka_zk.client.admin.configs import alter_configs
 
         alter_configs(self._calls, values, validate_only=validate_only)
@@ -312,7 +312,7 @@ class AdminClient:
     def describe_client_quotas(
         self, components: Sequence[FilterComponent], *, strict: bool = False
     ) -> dict[ClientQuotaEntity, dict[str, float]]:
-        """Blocks. The quotas of the entities that a filter lets through. Raises InvalidRequest ..."""
+        """Blocks. The quotas of the entities that match a filter. Raises InvalidRequest ..."""
         from kafka_zk.client.admin.quotas import describe_client_quotas
 
         return describe_client_quotas(self._calls, components, strict=strict)
@@ -336,7 +336,7 @@ class AdminClient:
     def alter_user_scram_credentials(
         self, *, deletions: Sequence[ScramDeletion] = (), upsertions: Sequence[ScramUpsertion] = ()
     ) -> None:
-        """Blocks. Raises UnacceptableCredential, ResourceNotFound ..."""
+        """Blocks. Store and delete credentials. Raises UnacceptableCredential, ResourceNotFound ..."""
         from kafka_zk.client.admin.scram import alter_user_scram_credentials
 
         alter_user_scram_credentials(self._calls, deletions=deletions, upsertions=upsertions)
@@ -346,7 +346,7 @@ class AdminClient:
     def list_partition_reassignments(
         self, partitions: Sequence[TopicPartition] | None = None
     ) -> dict[TopicPartition, PartitionReassignment]:
-        """Blocks. The reassignments under way among `partitions` (None: all). Raises ClusterAuthorizationFailed ..."""
+        """Blocks. The ongoing reassignments of `partitions` (None: all). Raises ClusterAuthorizationFailed ..."""
         from kafka_zk.client.admin.reassignments import list_partition_reassignments
 
         return list_partition_reassignments(self._calls, partitions, timeout_ms=self._request_timeout_ms)
@@ -358,13 +358,13 @@ class AdminClient:
         return describe_log_dirs(self._calls, broker_ids)
 
     def describe_api_versions(self) -> dict[Node, list[ApiVersion] | BrokerError | KafkaException]:
-        """Blocks. What each broker says it can be asked, or its error. Raises NoNode at once if none is there."""
+        """Blocks. The API versions of each broker, or its error. Raises NoNode at once if none can be reached."""
         from kafka_zk.client.admin.api_versions import describe_api_versions
 
         return describe_api_versions(self._calls)
 
     def describe_cluster(self, *, of_controllers: bool = False, call_name: str = "listNodes") -> ClusterDescription:
-        """Blocks. Id, controller and living brokers. Whoever is no KRaft controller refuses to describe those.
+        """Blocks. Cluster id, controller and live brokers. Only KRaft controllers describe controllers.
 
         `call_name` is the call that fails when time is over.
         """
@@ -384,7 +384,7 @@ class AdminClient:
     def update_features(
         self, updates: Mapping[str, FeatureUpdate], *, validate_only: bool = False, of_controllers: bool = False
     ) -> dict[str, BrokerError | KafkaException | None]:
-        """Blocks. None for each feature at its new level, else its error. Raises ValueError for a blank name."""
+        """Blocks. Update features: None for each one updated, else its error. Raises ValueError for a blank name."""
         from kafka_zk.client.admin.features import update_features
 
         return update_features(

@@ -55,7 +55,7 @@ class PartitionReassignment:
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to create; None leaves a count to the brokers, an assignment excludes both counts."""
+    """A topic to create. None means the brokers' default; an assignment excludes both counts."""
 
     name: str
     partition_count: int | None = None
@@ -95,7 +95,7 @@ class ConfigSource(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One configured value; None where it is a secret or has no value. `synonyms` are (name, value, source)."""
+    """One config value; None if it is sensitive or unset. `synonyms` are (name, value, source)."""
 
     name: str
     value: str | None
@@ -137,7 +137,7 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription:
-    """The cluster's id, its brokers, and which of them is controller (-1: none)."""
+    """The cluster id, the brokers, and the controller's id (-1: none)."""
 
     cluster_id: str
     controller_id: int

@@ -58,7 +58,7 @@ class Call(Generic[Request, Response]):
 
 
 class Calls:
-    """Calls to one cluster, with one client's patience."""
+    """Calls to one cluster, with one client's timeout and retry settings."""
 
     def __init__(self, cluster: Cluster, config: ClientConfig, timeout_ms: int | None = None) -> None:
         """`timeout_ms` is the patience with one call; None: default.api.timeout.ms."""
@@ -68,7 +68,7 @@ class Calls:
         self.timeout_ms = config.integer("default.api.timeout.ms") if timeout_ms is None else max(0, timeout_ms)
 
     def within(self, timeout_ms: int | None) -> Calls:
-        """The same calls with another patience; None changes nothing."""
+        """The same calls with another timeout; None keeps it."""
         return self if timeout_ms is None else Calls(self._cluster, self._config, timeout_ms)
 
     def log_text(self, text: str) -> str:
@@ -90,7 +90,7 @@ class Calls:
         return self._run(call, lambda deadline_s: self._cluster.node(node_id, deadline_s))
 
     def to_node_once(self, node_id: int, call: Call[Request, Response], deadline_s: float) -> Response:
-        """Blocks. Ask one broker, and leave it to the caller what to do next.
+        """Blocks. Ask one broker without retrying.
 
         Raises DisconnectException (no connection, or a lost one), TimeoutException, and what `check` raises.
         """
@@ -148,7 +148,7 @@ class Calls:
 
 
 def timed_out(name: str, tries: int, left_s: float, wait_s: float) -> TimeoutException:
-    """What a call ends with whose next try, `wait_s` from now, would come after its end, `left_s` from now."""
+    """The error of a call whose next retry, in `wait_s`, would come after its deadline, in `left_s`."""
     now_ms = time.time_ns() // 1_000_000
     return TimeoutException(
         f"Call(callName={name}, deadlineMs={now_ms + int(left_s * 1000)}, tries={tries}, "

@@ -34,7 +34,7 @@ log = logging.getLogger("org.apache.kafka.clients.NetworkClient")
 
 
 class NoNode(DisconnectException):
-    """No node that could take the request can be reached just now."""
+    """No node that could serve the request is reachable."""
 
 
 class Cluster:
@@ -61,7 +61,7 @@ class Cluster:
     # --- who is asked ------------------------------------------------------------------------------------------------
 
     def any_node(self, deadline_s: float) -> int:
-        """Blocks. A node with an open connection, the one already open where there is one. Raises NoNode."""
+        """Blocks. A connected node, preferably one connected already. Raises NoNode."""
         for node_id in self._connections:
             return node_id
         for node_id in random.sample(list(self._nodes), len(self._nodes)):
@@ -92,7 +92,7 @@ class Cluster:
         return node_id
 
     def forget_controller(self) -> None:
-        """The next `controller` asks the cluster again."""
+        """Look the controller up again on the next call of `controller`."""
         self._controller_id = None
 
     def refresh(self, deadline_s: float) -> None:
@@ -105,7 +105,7 @@ class Cluster:
         self.learn(answer)
 
     def learn(self, answer: MetadataResponse) -> None:
-        """Take brokers and controller from a metadata answer."""
+        """Take brokers and controller from a Metadata response."""
         if not answer.brokers:
             return
         known = {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}

@@ -59,7 +59,7 @@ def _entry(entry: describing.DescribeConfigsResourceResult) -> ConfigEntry:
 
 
 def alter_configs(calls: Calls, values: Mapping[ConfigResource, Mapping[str, str]], *, validate_only: bool) -> None:
-    """Blocks. Replace all that is set on topics and brokers. Raises InvalidConfig, InvalidRequest ..."""
+    """Blocks. Replace all overrides of topics and brokers. Raises InvalidConfig, InvalidRequest ..."""
 
     def build(_: int) -> replacing.AlterConfigsRequest:
         return replacing.AlterConfigsRequest(

@@ -29,7 +29,7 @@ Value = TypeVar("Value")
 
 
 class Again(Enum):
-    """Why a group is asked about once more."""
+    """Why the request about a group is retried."""
 
     LOADING = "the coordinator is loading"
     MOVED = "the coordinator is elsewhere"
@@ -39,7 +39,7 @@ Outcome: TypeAlias = Value | BrokerError | KafkaException | Again
 
 
 def outcome_of(error_code: int, message: str | None = None) -> BrokerError | Again:
-    """What the code of a group means that is not NONE."""
+    """The meaning of a group's error code."""
     if error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         return Again.LOADING
     if error_code in (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR):

@@ -104,7 +104,7 @@ def update_features(
     validate_only: bool,
     of_controllers: bool,
 ) -> dict[str, BrokerError | KafkaException | None]:
-    """Blocks. None for each feature at its new level, else its error. Raises ValueError for a blank name."""
+    """Blocks. Update features: None for each one updated, else its error. Raises ValueError for a blank name."""
     if not all(map(java_trim, updates)):
         raise ValueError("Provided feature can not be empty.")
 

@@ -36,7 +36,7 @@ class ConsumerGroupState(_Named):
 
     @classmethod
     def parse(cls, name: str) -> ConsumerGroupState:
-        """UNKNOWN for a name that is none."""
+        """UNKNOWN for an unknown name."""
         return next((state for state in cls if state.value.lower() == name.lower()), cls.UNKNOWN)
 
 
@@ -49,7 +49,7 @@ class GroupType(_Named):
 
     @classmethod
     def parse(cls, name: str) -> GroupType:
-        """UNKNOWN for a name that is none."""
+        """UNKNOWN for an unknown name."""
         return next((each for each in cls if each.value.lower() == name.lower()), cls.UNKNOWN)
 
 
@@ -97,7 +97,7 @@ class CommittedOffset:
 
 @dataclass(frozen=True, slots=True)
 class MemberToRemove:
-    """A member to put out of its group: a static one by its instance id, a dynamic one by its member id."""
+    """A member to remove from its group: a static one by its instance id, a dynamic one by its member id."""
 
     member_id: str = ""
     group_instance_id: str | None = None

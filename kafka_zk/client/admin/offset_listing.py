@@ -24,7 +24,7 @@ _LOGGER = "org.apache.kafka.clients.admin.internals.ListOffsetsHandler"
 
 
 class OffsetSpec(IntEnum):
-    """What may stand in the place of a timestamp."""
+    """Special values in place of a timestamp."""
 
     LATEST = -1
     EARLIEST = -2
@@ -39,7 +39,7 @@ _SINCE_VERSION = {OffsetSpec.MAX_TIMESTAMP: 7, OffsetSpec.EARLIEST_LOCAL: 8, Off
 
 @dataclass(frozen=True, slots=True)
 class ListedOffset:
-    """An answer; `offset` is -1 where no record is as late as was asked for."""
+    """A listed offset; -1 if no record is that late."""
 
     offset: int
     timestamp_ms: int

@@ -21,7 +21,7 @@ IP = "ip"
 
 
 class Match(IntEnum):
-    """How a filter looks for the name of one entity type."""
+    """How a filter matches the name of one entity type."""
 
     EXACT = 0
     DEFAULT = 1
@@ -30,7 +30,7 @@ class Match(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClientQuotaEntity:
-    """Whom a quota is for: names by entity type, None for the default of the type."""
+    """The entity of a quota: names by entity type, None for the default of the type."""
 
     entries: tuple[tuple[str, str | None], ...]
 

@@ -35,7 +35,7 @@ class ScramMechanism(IntEnum):
 
 
 class ScramCredentialInfo(NamedTuple):
-    """What may be seen of a credential. A mechanism that this client does not know keeps its code."""
+    """The visible part of a credential. An unknown mechanism keeps its code."""
 
     mechanism: ScramMechanism | int
     iterations: int
@@ -89,7 +89,7 @@ def describe_user_scram_credentials(
 def alter_user_scram_credentials(
     calls: Calls, *, deletions: Sequence[ScramDeletion] = (), upsertions: Sequence[ScramUpsertion] = ()
 ) -> None:
-    """Blocks. Raises UnacceptableCredential, ResourceNotFound ..., the first in the answer's order."""
+    """Blocks. Delete, then store credentials. Raises the first error of the response: UnacceptableCredential ..."""
     if "" in [deletion.user for deletion in deletions] + [upsertion.user for upsertion in upsertions]:
         raise UnacceptableCredential("Username must not be empty")
     for upsertion in upsertions:

@@ -14,13 +14,13 @@ from kafka_zk.protocol.errors import InvalidTopicException, UnsupportedVersion
 
 
 def refuse_unnamed(names: Iterable[str]) -> None:
-    """Raise InvalidTopicException for a name that no request can carry; nobody is asked."""
+    """Raise InvalidTopicException for an empty name, without asking a broker."""
     if not all(names):
         raise InvalidTopicException("The given topic name '' cannot be represented in a request.")
 
 
 def create_topics(calls: Calls, topics: Sequence[NewTopic], *, timeout_ms: int, validate_only: bool) -> None:
-    """Blocks. Raises TopicAlreadyExists, InvalidReplicationFactor ..."""
+    """Blocks. Create topics. Raises TopicAlreadyExists, InvalidReplicationFactor ..."""
     refuse_unnamed(topic.name for topic in topics)
     from kafka_zk.protocol.messages import create_topics as messages
 
@@ -54,7 +54,7 @@ def create_topics(calls: Calls, topics: Sequence[NewTopic], *, timeout_ms: int, 
 
 
 def delete_topics(calls: Calls, names: Sequence[str], *, timeout_ms: int) -> None:
-    """Blocks. Raises UnknownTopicOrPartition, TopicDeletionDisabled ..."""
+    """Blocks. Delete topics. Raises UnknownTopicOrPartition, TopicDeletionDisabled ..."""
     refuse_unnamed(names)
     from kafka_zk.protocol.messages import delete_topics as messages
 
@@ -77,7 +77,7 @@ def delete_topics(calls: Calls, names: Sequence[str], *, timeout_ms: int) -> Non
 def create_partitions(
     calls: Calls, counts: Mapping[str, int], given: Mapping[str, Sequence[Sequence[int]]], *, timeout_ms: int
 ) -> None:
-    """Blocks. Let topics grow to `counts` partitions, the new ones on brokers as `given` says, where it does.
+    """Blocks. Increase topics to `counts` partitions; `given` may place the new ones.
 
     Raises InvalidPartitions, InvalidReplicaAssignment ...
     """

@@ -49,12 +49,12 @@ class ConsumerLoop:
         self._is_uninterruptible = False
 
     def wakeup(self) -> None:
-        """Let the call that waits, or the next one that would, raise WakeupException."""
+        """Make the blocked call, or the next one that would block, raise WakeupException."""
         self._woken = True
         self._network.wakeup()
 
     def disable_wakeups(self) -> None:
-        """From now on nobody's wait is given up, whoever calls `wakeup`."""
+        """Ignore `wakeup` from now on."""
         self._is_uninterruptible = True
 
     def check_wakeup(self) -> None:

@@ -15,31 +15,31 @@ _CONSUMER_PACKAGE = "org.apache.kafka.clients.consumer."
 
 
 class WakeupException(KafkaException):
-    """`wakeup` was called: the call that waited was given up, nothing is broken."""
+    """`wakeup` was called: the blocked call was aborted, and the consumer remains usable."""
 
     java_class = ERRORS_PACKAGE + "WakeupException"
 
 
 class IllegalState(KafkaException):
-    """The call does not fit to what the consumer is doing."""
+    """The call is not allowed in the consumer's current state."""
 
     java_class = "java.lang.IllegalStateException"
 
 
 class ConcurrentUse(KafkaException):
-    """Two threads call the consumer at once."""
+    """Two threads used the consumer at the same time."""
 
     java_class = "java.util.ConcurrentModificationException"
 
 
 class InvalidGroupId(KafkaException):
-    """A call needs group.id and there is none."""
+    """The call requires group.id."""
 
     java_class = ERRORS_PACKAGE + "InvalidGroupIdException"
 
 
 class CommitFailed(KafkaException):
-    """The group went on without this member: its commit was not taken."""
+    """The group has rebalanced without this member, so its commit was rejected."""
 
     java_class = _CONSUMER_PACKAGE + "CommitFailedException"
 
@@ -51,13 +51,13 @@ class CommitFailed(KafkaException):
 
 
 class RebalanceInProgress(KafkaException):
-    """The group rebalances: poll, then commit again."""
+    """The group is rebalancing: poll, then commit again."""
 
     java_class = ERRORS_PACKAGE + "RebalanceInProgressException"
 
 
 class RetriableCommitFailed(KafkaException):
-    """The commit could not be sent; trying again may help."""
+    """The commit failed with a retriable error."""
 
     java_class = _CONSUMER_PACKAGE + "RetriableCommitFailedException"
 
@@ -74,7 +74,7 @@ class NoOffsetForPartition(KafkaException):
 
 
 class OffsetOutOfRange(KafkaException):
-    """Positions that the logs do not hold any more, or not yet, and auto.offset.reset is none."""
+    """Positions outside of the logs, and auto.offset.reset is none."""
 
     java_class = _CONSUMER_PACKAGE + "OffsetOutOfRangeException"
 
@@ -84,7 +84,7 @@ class OffsetOutOfRange(KafkaException):
 
 
 class LogTruncation(KafkaException):
-    """The log was cut off below a position, and auto.offset.reset is none.
+    """The log was truncated below a position, and auto.offset.reset is none.
 
     `diverging` holds, where it is known, the offset up to which what was read is still there.
     """
@@ -100,7 +100,7 @@ class LogTruncation(KafkaException):
 
 
 class RecordDeserializationFailed(KafkaException):
-    """A deserializer failed. Seek past the record to go on."""
+    """A deserializer failed. Seek past the record to continue."""
 
     java_class = ERRORS_PACKAGE + "RecordDeserializationException"
 

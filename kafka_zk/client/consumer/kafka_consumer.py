@@ -38,7 +38,7 @@ log = logging.getLogger("org.apache.kafka.clients.consumer.KafkaConsumer")
 
 
 class KafkaConsumer:
-    """Reads records. Close it: a group waits for a member that is gone without a word until session.timeout.ms.
+    """Reads records. Close it: otherwise its group waits for session.timeout.ms before it reassigns the partitions.
 
         with KafkaConsumer({
             "bootstrap.servers": "localhost:9092",
@@ -87,7 +87,7 @@ class KafkaConsumer:
     def subscribe(
         self, topics: Iterable[str] | re.Pattern[str], listener: ConsumerRebalanceListener | None = None
     ) -> None:
-        """Share topics, named or all those that match a pattern as a whole, with the other members of the group.
+        """Subscribe to topics, by name or by a pattern that must match the whole name, as a member of the group.
 
         Replaces the subscription before; no topics is `unsubscribe`. Raises InvalidGroupId without group.id.
         """
@@ -108,7 +108,7 @@ class KafkaConsumer:
             member.rebalance.match_after = self._metadata.request_update()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions, whoever else does. None at all is `unsubscribe`."""
+        """Read these partitions, without group assignment. An empty list is `unsubscribe`."""
         with self._use():
             wanted = [TopicPartition(*partition) for partition in partitions]
             if not wanted:
@@ -121,7 +121,7 @@ class KafkaConsumer:
             self._metadata.set_topics({partition.topic for partition in wanted}, self._clock.monotonic_ms())
 
     def unsubscribe(self) -> None:
-        """Leave the group and read nothing."""
+        """Leave the group and stop reading."""
         with self._use():
             member = self._parts.member
             try:
@@ -131,11 +131,11 @@ class KafkaConsumer:
                 self._subscriptions.unsubscribe()
 
     def subscription(self) -> frozenset[str]:
-        """The topics that were subscribed to, or that the pattern found."""
+        """The subscribed topics, or those that match the pattern."""
         return self._subscriptions.topics
 
     def assignment(self) -> set[TopicPartition]:
-        """The partitions that this member reads now."""
+        """The currently assigned partitions."""
         return set(self._subscriptions.assigned)
 
     # --- records -----------------------------------------------------------------------------------------------------
@@ -157,27 +157,27 @@ class KafkaConsumer:
                 return self._parts.interceptors.on_consume(records) if records else records
 
     def wakeup(self) -> None:
-        """Have the call that waits, else the next one, raise WakeupException. From any thread or signal handler."""
+        """Make the blocked call, or the next one, raise WakeupException. Callable from any thread or signal handler."""
         self._loop.wakeup()
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Hand nothing out of these partitions; they stay assigned."""
+        """Return no records of these partitions; they stay assigned."""
         with self._use():
             self._subscriptions.pause(partitions)
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        """Hand records of these partitions out again."""
+        """Return records of these partitions again."""
         with self._use():
             self._subscriptions.resume(partitions)
 
     def paused(self) -> set[TopicPartition]:
-        """The partitions of which nothing is handed out."""
+        """The paused partitions."""
         return set(self._subscriptions.where(lambda state: state.paused))
 
     # --- positions ---------------------------------------------------------------------------------------------------
 
     def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
-        """Read on from there. With a leader epoch it is first asked whether the log still holds what came before."""
+        """Continue from this offset. With a leader epoch, the log is first checked for truncation."""
         with self._use():
             wanted = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
             if wanted.offset < 0:
@@ -185,11 +185,11 @@ class KafkaConsumer:
             self._subscriptions.seek(partition, FetchPosition(wanted.offset, wanted.leader_epoch))
 
     def seek_to_beginning(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        """Of all assigned partitions where none are named. The offset is looked up when it is needed."""
+        """Continue from the start of these partitions (none: all assigned). Evaluated lazily."""
         self._seek_to(ResetStrategy.EARLIEST, partitions)
 
     def seek_to_end(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        """The end of what may be read: the last stable offset under read_committed."""
+        """Continue from the end of these partitions; with read_committed, from the last stable offset."""
         self._seek_to(ResetStrategy.LATEST, partitions)
 
     def _seek_to(self, strategy: ResetStrategy, partitions: Iterable[TopicPartition]) -> None:
@@ -212,7 +212,7 @@ class KafkaConsumer:
     def offsets_for_times(
         self, timestamps_ms: Mapping[TopicPartition, int], timeout_s: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Blocks. The first record of each partition from a time on; None where all are older."""
+        """Blocks. The first record of each partition at or after a time; None if all are older."""
         if any(timestamp < 0 for timestamp in timestamps_ms.values()):
             raise ValueError("The target time cannot be negative.")
         found = self._look_up(timestamps_ms, timeout_s)
@@ -234,7 +234,7 @@ class KafkaConsumer:
         return self._ends(partitions, ResetStrategy.LATEST, timeout_s)
 
     def current_lag(self, partition: TopicPartition) -> int | None:
-        """Records between position and end, as the last fetch knew them."""
+        """The records between position and log end, as of the last fetch."""
         return self._subscriptions.lag(partition, read_committed=self._parts.fetch_settings.read_committed)
 
     def _ends(
@@ -252,7 +252,7 @@ class KafkaConsumer:
     # --- the group ---------------------------------------------------------------------------------------------------
 
     def commit_sync(self, offsets: Offsets | None = None, timeout_s: float | None = None) -> None:
-        """Blocks. Commit positions, all of them unless some are given; after the asynchronous commits before it.
+        """Blocks. Commit the given positions, or all; waits for earlier asynchronous commits first.
 
         Raises CommitFailed, RebalanceInProgress, TimeoutException, BrokerError.
         """
@@ -261,7 +261,7 @@ class KafkaConsumer:
             self._commit(wanted, self._timeout(timeout_s), may_be_retried)
 
     def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> None:
-        """Commit without waiting or retries. `callback(offsets, error or None)` is called by a later call, in order."""
+        """Commit without waiting or retrying. A later call runs `callback(offsets, error or None)`, in commit order."""
         with self._use():
             commits = self._member.commits
             wanted = commits.consumed() if offsets is None else dict(offsets)
@@ -270,7 +270,7 @@ class KafkaConsumer:
     def committed(
         self, partitions: Iterable[TopicPartition], timeout_s: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Blocks. What the group committed last; None for partitions without."""
+        """Blocks. The committed offsets; None for partitions without one."""
         with self._use():
             commits = self._member.commits
             wanted, deadline_ms = list(partitions), self._clock.monotonic_ms() + int(self._timeout(timeout_s) * 1000)
@@ -314,7 +314,7 @@ class KafkaConsumer:
             return self._parts.topic_search.find(None, self._timeout(timeout_s))
 
     def metrics(self) -> dict[MetricName, float]:
-        """By Java's names."""
+        """This consumer's metrics, by Java's names."""
         self._parts.fetch_metrics.forget_all_but(self._subscriptions.assigned)
         found = {**self._parts.fetch_metrics.values(), **self._parts.poll_metrics()}
         if self._parts.member is not None:
@@ -325,7 +325,7 @@ class KafkaConsumer:
     # --- the end -----------------------------------------------------------------------------------------------------
 
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
-        """Blocks. Commit (with enable.auto.commit), give the partitions up, leave the group, and let go of everything.
+        """Blocks. Commit (with enable.auto.commit), revoke the partitions, leave the group, and release all resources.
 
         Waits for the coordinator no longer than `timeout_s`. Harmless a second time. The listener may use the consumer
         while it gives its partitions up: to commit, above all.

@@ -16,21 +16,21 @@ log = logging.getLogger("org.apache.kafka.clients.consumer.internals.ConsumerInt
 
 
 class ConsumerRebalanceListener:
-    """Called in `poll`, `unsubscribe` and `close`, in the thread that calls them. Override what is of interest."""
+    """Called in `poll`, `unsubscribe` and `close`, in the calling thread. Override the methods you need."""
 
     def on_partitions_revoked(self, partitions: Sequence[TopicPartition]) -> None:
-        """These are about to be given up: the last moment to commit."""
+        """These partitions are about to be revoked: the last chance to commit."""
 
     def on_partitions_assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        """These are new here. Called after every rebalance, with none where nothing came."""
+        """These partitions were added. Called after every rebalance, with an empty list if there are none."""
 
     def on_partitions_lost(self, partitions: Sequence[TopicPartition]) -> None:
-        """These belong to others already: commits would fail. As a revocation, unless overridden."""
+        """These partitions already belong to other members, so commits would fail. Calls the revocation by default."""
         self.on_partitions_revoked(partitions)
 
 
 class ConsumerInterceptor:
-    """Sees every poll's records before the program, and every commit that was taken."""
+    """Sees each poll's records before the program does, and each successful commit."""
 
     def on_consume(self, records: ConsumerRecords) -> ConsumerRecords:
         return records
@@ -47,7 +47,7 @@ class ConsumerInterceptors:
         self._interceptors = list(interceptors)
 
     def on_consume(self, records: ConsumerRecords) -> ConsumerRecords:
-        """The records as the last of them wants them handed out."""
+        """The records as returned by the last interceptor."""
         for each in self._interceptors:
             try:
                 records = each.on_consume(records)

@@ -31,7 +31,7 @@ class ConsumerRecord(NamedTuple):
 
 
 class ConsumerRecords:
-    """What one poll brought: records by partition, in the order of their offsets."""
+    """The result of one poll: records by partition, in offset order."""
 
     __slots__ = ("_by_partition",)
 
@@ -68,7 +68,7 @@ class ConsumerRecords:
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A position to commit: the offset of the next record, and what the program wants to remember of it."""
+    """A position to commit: the offset of the next record, with optional metadata of the program."""
 
     offset: int
     metadata: str = ""

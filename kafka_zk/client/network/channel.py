@@ -59,7 +59,7 @@ class Channel:
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Harmless when it was closed before."""
+        """Idempotent."""
         with contextlib.suppress(OSError):
             self._socket.close()
 

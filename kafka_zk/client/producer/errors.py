@@ -10,6 +10,6 @@ from kafka_zk.client.errors import TimeoutException
 
 
 class BufferExhaustedException(TimeoutException):
-    """There was no room in buffer.memory for max.block.ms."""
+    """buffer.memory was exhausted for longer than max.block.ms."""
 
     java_class = "org.apache.kafka.clients.producer.BufferExhaustedException"

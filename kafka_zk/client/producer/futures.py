@@ -21,7 +21,7 @@ NO_TIMESTAMP: Final = -1
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record is now. Offset -1: not told (acks=0, or a duplicate the broker knew); sizes -1: None was sent."""
+    """Where a record was written. Offset -1: unknown (acks=0, or a known duplicate); size -1: None was sent."""
 
     topic: str
     partition: int
@@ -89,18 +89,18 @@ class RecordFuture:
         return self._index
 
     def done(self) -> bool:
-        """Whether `result` would answer at once."""
+        """Whether `result` would return without blocking."""
         return self._place()[0].is_done
 
     def result(self, timeout_s: float | None = None) -> RecordMetadata:
-        """Blocks. Where the record is. Raises what it failed with, or TimeoutException after `timeout_s`."""
+        """Blocks. The record's metadata. Raises its error, or TimeoutException after `timeout_s`."""
         error = self.exception(timeout_s)
         if error is not None:
             raise error
         return self.metadata()
 
     def exception(self, timeout_s: float | None = None) -> Exception | None:
-        """Blocks. What the record failed with, if it did. Raises TimeoutException after `timeout_s`."""
+        """Blocks. The record's error, or None. Raises TimeoutException after `timeout_s`."""
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
@@ -111,7 +111,7 @@ class RecordFuture:
                 return None if result.error_of is None else result.error_of(index)
 
     def metadata(self) -> RecordMetadata:
-        """What is known of the record so far; the offset is -1 until it was taken."""
+        """The metadata known so far; the offset is -1 until the broker has accepted the record."""
         result, index = self._place()
         offset = NO_OFFSET if result.base_offset == NO_OFFSET else result.base_offset + index
         timestamp = self._timestamp if result.log_append_time_ms == NO_TIMESTAMP else result.log_append_time_ms
@@ -129,7 +129,7 @@ class RecordFuture:
 
 
 def failed_future(topic: str, partition: int, error: Exception) -> RecordFuture:
-    """The future of a record that never came into a batch."""
+    """The future of a record that was never added to a batch."""
     result = BatchResult(topic, partition)
     result.error_of = lambda _: error
     result.settle()

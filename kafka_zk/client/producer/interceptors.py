@@ -38,7 +38,7 @@ class Interceptors:
         return bool(self._interceptors)
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
-        """The record as the last of them wants it sent."""
+        """The record as returned by the last interceptor."""
         for each in self._interceptors:
             try:
                 record = each.on_send(record) if hasattr(each, "on_send") else record

@@ -212,7 +212,7 @@ class KafkaProducer:
             raise caused_by(SerializationException(refusal), error) from error
 
     def flush(self, timeout_s: float | None = None) -> None:
-        """Blocks until every record sent before has its outcome. Raises TimeoutException after `timeout_s`."""
+        """Blocks until every record sent before has completed. Raises TimeoutException after `timeout_s`."""
         began_ns = time.monotonic_ns()
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         batches = self._accumulator.begin_flush()
@@ -230,7 +230,7 @@ class KafkaProducer:
             self._metrics.flush_ns += time.monotonic_ns() - began_ns
 
     def close(self, timeout_s: float | None = None) -> None:
-        """Blocks until everything is sent, at most `timeout_s`; what is not done then fails. Harmless a second time.
+        """Blocks until everything is sent, at most `timeout_s`; the rest then fails. Idempotent.
 
         Called from a callback it does not wait: then everything that is not done fails.
         """
@@ -263,7 +263,7 @@ class KafkaProducer:
         return [known[number] for number in sorted(known)]
 
     def metrics(self) -> dict[MetricName, float]:
-        """What this producer counted, by Java's names."""
+        """This producer's metrics, by Java's names."""
         return self._metrics.snapshot(self._clock.monotonic_ms())
 
     # --- inside ------------------------------------------------------------------------------------------------------

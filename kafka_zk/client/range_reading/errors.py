@@ -10,11 +10,11 @@ from kafka_zk.protocol.types import TopicPartition
 
 
 class RangeError(KafkaException):
-    """A range of a partition that cannot be read whole."""
+    """A range of a partition that cannot be read completely."""
 
 
 class OffsetsLost(RangeError):
-    """Records of the range were deleted before they were read. `log_start_offset` is the first that is left."""
+    """Records of the range were deleted before they were read. `log_start_offset` is the first remaining offset."""
 
     def __init__(self, partition: TopicPartition, position: int, end_offset: int, log_start_offset: int) -> None:
         super().__init__(
@@ -25,7 +25,7 @@ class OffsetsLost(RangeError):
 
 
 class EndBeyondLog(RangeError):
-    """The range reaches further than the log does."""
+    """The range ends beyond the log."""
 
     def __init__(self, partition: TopicPartition, position: int, end_offset: int, log_end_offset: int) -> None:
         super().__init__(
@@ -36,7 +36,7 @@ class EndBeyondLog(RangeError):
 
 
 class TopicReplaced(RangeError):
-    """The topic was deleted and made anew since the range was planned: its offsets are other records' now."""
+    """The topic was deleted and created again since the range was planned, so its offsets mean other records."""
 
     def __init__(self, partition: TopicPartition, position: int, end_offset: int) -> None:
         super().__init__(
@@ -56,7 +56,7 @@ class NoProgress(RangeError):
 
 
 class CorruptRange(RangeError):
-    """A batch of the range is not what its checksum says, or cannot be decoded."""
+    """A batch of the range has a wrong checksum or cannot be decoded."""
 
     def __init__(self, partition: TopicPartition, base_offset: int, last_offset: int, what: str) -> None:
         super().__init__(f"The batch of offsets {base_offset} to {last_offset} of partition {partition}: {what}")

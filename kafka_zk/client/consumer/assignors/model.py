@@ -51,7 +51,7 @@ class Member:
 
 
 class Assignor(Protocol):
-    """A way to share partitions out."""
+    """A partition assignment strategy."""
 
     @property
     def name(self) -> str:

@@ -72,7 +72,7 @@ class Commits:
         return not self._pending
 
     def run_callbacks(self) -> None:
-        """Call back for the commits that have their outcome."""
+        """Run the callbacks of completed commits."""
         while self._finished:
             self._finished.popleft()()
 
