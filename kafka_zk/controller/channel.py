@@ -74,7 +74,7 @@ def socket_connect(settings: ControllerSettings) -> Connect:
 
 
 class ChannelMetrics(Protocol):
-    """Who counts what the channels do."""
+    """Counts what the channels do."""
 
     def on_request_taken(self, broker_id: int, waited_ms: int) -> None:
         """A request left the queue of a broker and is sent now."""
@@ -106,7 +106,7 @@ class BrokerChannels:
         self._channels: dict[int, _Channel] = {}
 
     def add(self, broker: Broker) -> None:
-        """Open the channel to a broker that has come; connecting waits for the first request."""
+        """Add a channel for a new broker; it connects on the first request."""
         if broker.broker_id in self._channels:
             return
         endpoint = broker.endpoint(self._listener)
@@ -134,7 +134,7 @@ class BrokerChannels:
             channel.move(endpoint)
 
     def remove(self, broker_id: int) -> None:
-        """Drop the channel and what waits in it: the broker is gone."""
+        """Drop the channel of a broker that is gone, with its queued requests."""
         channel = self._channels.pop(broker_id, None)
         if channel is not None:
             channel.stop()
@@ -152,7 +152,7 @@ class BrokerChannels:
         channel.put(request)
 
     def wait_until_answered(self, timeout_s: float) -> bool:
-        """Blocks. Until every broker has answered all that was queued for it; whether they did in time."""
+        """Blocks. Wait until every broker has answered all queued requests; returns whether they did in time."""
         idle = [channel.is_idle for channel in self._channels.values()]
         return len(gevent.wait(idle, timeout_s)) == len(idle)
 
@@ -201,7 +201,7 @@ class _Channel:
             self._close_link()
 
     def stop(self) -> None:
-        """Nothing is sent any more, and the answer to what was sent is not waited for."""
+        """Stop sending, without waiting for responses in flight."""
         self._queue.clear()
         self._greenlet.kill(block=False)
 

@@ -46,7 +46,7 @@ class ControllerState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something the controller has to look at. Watches say only that something changed: it is read again."""
+    """An event for the controller. Watches only say that something changed, so it is read again."""
 
     state: ClassVar[ControllerState] = ControllerState.CONTROLLER_CHANGE
 
@@ -67,11 +67,11 @@ class Reelect(Event):
 
 
 class RegisterBrokerAndReelect(Event):
-    """A new ZooKeeper session stands."""
+    """A new ZooKeeper session was established."""
 
 
 class Expire(Event):
-    """The ZooKeeper session is gone."""
+    """The ZooKeeper session expired."""
 
 
 class Shutdown(Event):
@@ -133,7 +133,7 @@ class AutoPreferredElection(Event):
 
 
 class UncleanElectionDefault(Event):
-    """unclean.leader.election.enable of the broker's configuration is another now."""
+    """The broker's unclean.leader.election.enable changed."""
 
     state = ControllerState.UNCLEAN_ELECTION_ENABLE
 

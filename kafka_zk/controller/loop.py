@@ -128,7 +128,7 @@ class KafkaController:
         self.leader_waits.shutdown()
 
     def wait_until_answered(self, timeout_s: float) -> None:
-        """Blocks. Until the brokers have carried out what they were told; nothing while not the controller."""
+        """Blocks. Wait until the brokers have answered all requests; returns at once if not the controller."""
         if self._term is not None and not self._term.channels.wait_until_answered(timeout_s):
             log.warning("[Controller id=%d] Some brokers have not answered within %.1f s", self._id, timeout_s)
 
@@ -139,12 +139,12 @@ class KafkaController:
 
     @property
     def controller_epoch(self) -> int:
-        """The epoch of the present term; 0 if not active."""
+        """The current controller epoch; 0 if not active."""
         return 0 if self._term is None else self._term.context.epoch
 
     @property
     def term(self) -> Term | None:
-        """The present term. For metrics and tests: read only."""
+        """The current term, read-only, for metrics and tests."""
         return self._term
 
     @property

@@ -36,7 +36,7 @@ class Queued:
 
 
 def dropped_error(event: Event) -> BrokerError:
-    """What somebody hears whose event will not be handled here."""
+    """The error for a caller whose event is dropped."""
     return StaleControllerEpoch() if isinstance(event, ControlledShutdown) else NotController()
 
 
@@ -55,13 +55,13 @@ class Mailbox:
         return len(self._queue)
 
     def put(self, event: Event) -> None:
-        """Queue a change somebody noticed, unless the same one waits already. Never blocks."""
+        """Queue a change event, unless an equal one is queued already. Never blocks."""
         if event not in self._waiting:
             self._waiting.add(event)
             self._append(Queued(event, self._clock.monotonic_ms(), is_change=True))
 
     def put_answer(self, event: Event) -> None:
-        """Queue a broker's answer; each one counts. Never blocks: a channel has one request in flight."""
+        """Queue a broker's response, without deduplication. Never blocks: a channel has one request in flight."""
         self._append(Queued(event, self._clock.monotonic_ms()))
 
     def put_request(self, event: Event) -> Pending[Any]:
@@ -74,7 +74,7 @@ class Mailbox:
         return reply
 
     def clear_and_put(self, event: Event) -> None:
-        """Drop all that waits, telling whoever waits for it, and queue `event` alone."""
+        """Drop all queued events, failing their waiters, and queue `event` alone."""
         dropped = list(self._queue)
         self._queue.clear()
         self._waiting.clear()

@@ -51,7 +51,7 @@ class PartitionMachine:
         self.unclean_by_default = unclean_by_default
 
     def start(self) -> None:
-        """Blocks. Give every partition its first state in this term, then try to bring all online."""
+        """Blocks. Initialize the state of every partition, then try to bring all online."""
         for partition in in_slices(self._context.all_partitions()):
             self._context.partition_states[partition] = state_at_startup(self._context, partition)
         self.bring_online()

@@ -41,7 +41,7 @@ class ReplicaMachine:
         self._log = log
 
     def start(self) -> None:
-        """Blocks. First states of this term; then Online for the replicas that are, Offline for the others."""
+        """Blocks. Initialize the replica states: Online for live replicas, Offline for the others."""
         online: list[PartitionReplica] = []
         offline: list[PartitionReplica] = []
         for replica in in_slices(self._context.replicas_of(self._context.all_partitions())):

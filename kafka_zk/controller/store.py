@@ -49,7 +49,7 @@ class TopicInZk:
 
 @dataclass(frozen=True, slots=True)
 class WriteOutcome:
-    """What became of conditional state writes."""
+    """The results of conditional state writes."""
 
     written: dict[TopicPartition, Leadership] = field(default_factory=dict)
     """With the partition epoch that the write gave them."""
@@ -92,7 +92,7 @@ class FencedStore:
             self._one(SetData(path, znodes.FeatureZNode.encode(wanted)))
 
     def resign(self) -> None:
-        """Blocks. Delete /controller, so that every broker competes again."""
+        """Blocks. Delete /controller, so that a new controller is elected."""
         self._one(Delete(znodes.ControllerZNode.PATH), ignore=NoNode)
 
     # Brokers
@@ -263,7 +263,7 @@ class FencedStore:
         return outcome
 
     def bump_leader_epoch(self, partition: TopicPartition, *, controller_epoch: int) -> Leadership | None:
-        """Blocks. Write the same state with the next leader epoch; None if there is no state.
+        """Blocks. Write the same state with the next leader epoch; None if the partition has no state.
 
         Raises StateChangeFailed if a later controller has written it.
         """
@@ -285,7 +285,7 @@ class FencedStore:
     # Requests in /admin, and notifications
 
     def topic_deletions(self) -> list[str]:
-        """Blocks. The topics somebody wants deleted."""
+        """Blocks. The topics in /admin/delete_topics."""
         return self._zk.children(znodes.DeleteTopicsZNode.PATH)
 
     def remove_topic_deletions(self, topics: Sequence[str]) -> None:

@@ -81,7 +81,7 @@ class Term:
 
     @contextmanager
     def contained(self, what: str) -> Iterator[None]:
-        """Log what fails in the block, perhaps for good: it shall hold up nothing else. What ends the term goes on."""
+        """Log an error in the block, so that it does not affect anything else. Errors that end the term propagate."""
         try:
             yield
         except END_OF_TERM:

@@ -185,7 +185,7 @@ class LogManager:
         log.info("Shutdown complete.")
 
     def release(self) -> None:
-        """Give back the locks of the directories; harmless when it was done."""
+        """Release the locks of the directories; idempotent."""
         for data_dir in self._dirs:
             data_dir.unlock()
         self._is_locked = False
@@ -347,7 +347,7 @@ class LogManager:
         return found
 
     def set_aside(self, topic_partition: TopicPartition) -> bool:
-        """Blocks. Set a log aside that may be in the way of the next topic of its name (-stray); whether it was.
+        """Blocks. Set aside a log that would block a new topic of its name (-stray); returns whether it did.
 
         A start made it of a copy, whose topic was deleted while its directory was offline; or see `has_no_topic`.
         Raises KafkaStorageError.
@@ -358,12 +358,12 @@ class LogManager:
         return True
 
     def has_no_topic(self, topic_partition: TopicPartition) -> None:
-        """Its topic is gone, and nobody ordered to delete the log: it stays until there is a next one of its name."""
+        """Its topic is gone without a StopReplica: keep the log until a new topic of that name is created."""
         if topic_partition in self._logs:
             self._put_back.add(topic_partition)
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
-        """Blocks. Take the log out of service now, and its files off the disk later. Raises KafkaStorageError."""
+        """Blocks. Take the log out of service now, and delete its files later. Raises KafkaStorageError."""
         if topic_partition in self._logs:
             self._take_out(topic_partition, DirKind.DELETED)
 
@@ -403,7 +403,7 @@ class LogManager:
                     each.apply_config(config)
 
     def broker_config_changed(self, before: BrokerConfig) -> None:
-        """Blocks. The broker's configuration became another: its logs, their producers and the cleaner follow it."""
+        """Blocks. Apply a changed broker configuration to logs, producer expiration and the cleaner."""
         self._config_changes += 1
         now = self._config
         for topic_partition in {**self._logs, **self._future_logs}:
@@ -495,7 +495,7 @@ class LogManager:
             gevent.sleep(0)
 
     def flush_due_logs(self) -> None:
-        """Blocks. Sync the logs whose flush.ms is over."""
+        """Blocks. Flush the logs whose flush.ms has passed."""
         for each in self.all_logs():
             now_ms = self._clock.monotonic_ms()
             if each.log_end_offset > each.recovery_point and now_ms - each.last_flush_ms >= each.config.flush_ms:

@@ -23,7 +23,7 @@ class Periodic:
         self._stopped = False
 
     def every(self, name: str, period_ms: int, task: Callable[[], None], *, first_after_ms: int) -> None:
-        """Run `task` again and again until `stop`."""
+        """Run `task` periodically until `stop`."""
 
         def run() -> None:
             try:

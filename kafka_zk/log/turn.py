@@ -20,7 +20,7 @@ class Turn:
         self._waiting: deque[AsyncResult[None]] = deque()
 
     def take(self) -> None:
-        """Blocks. Wait for all who came earlier, then have the turn until `leave`."""
+        """Blocks. Wait for earlier callers, then hold the turn until `leave`."""
         if not self.is_taken:
             self.is_taken = True
             return

@@ -43,13 +43,13 @@ class MetadataCache:
         self._listeners: list[ChangeListener] = []
 
     def update(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
-        """Take over what the controller says; the partitions that are gone with it."""
+        """Apply an UpdateMetadata; returns the partitions it deleted."""
         update = next_snapshot(self.snapshot, request)
         self._show(update)
         return update.deleted_partitions
 
     def forget(self, topics: Iterable[str]) -> None:
-        """These exist no more, though the controller told nothing of it."""
+        """Drop partitions that were deleted without an UpdateMetadata."""
         self._show(without_topics(self.snapshot, topics))
 
     def _show(self, update: Update) -> None:
@@ -59,7 +59,7 @@ class MetadataCache:
             listener(update.changed_topics, update.deleted_partitions)
 
     def on_change(self, listener: ChangeListener) -> None:
-        """Have `listener` called after every update."""
+        """Call `listener` after every update."""
         self._listeners.append(listener)
 
     # --- brokers -----------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ MAX_UNANSWERED: Final = 32
 
 
 class Deferred(Pending[Parts]):
-    """An answer that is still to come, as the connection sees it."""
+    """A pending response, as the connection sees it."""
 
     __slots__ = ("lets_next_start",)
 

@@ -126,7 +126,7 @@ class Connection:
     # --- what handlers may use -------------------------------------------------------------------------------------
 
     def mute(self, throttle_ms: int) -> None:
-        """Take no further request for `throttle_ms`, once the answers at hand are out (KIP-219)."""
+        """Stop reading requests for `throttle_ms`, once the ready responses are sent (KIP-219)."""
         self._answers.mute(time.monotonic_ns() + throttle_ms * 1_000_000)
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from kafka_zk.protocol.errors import BrokerError, ErrorCode
 
 
 class NetworkError(BrokerError):
-    """The other side could not be reached, went away, or did not answer in time."""
+    """The peer could not be reached, disconnected, or did not respond in time."""
 
     code: ClassVar[ErrorCode] = ErrorCode.NETWORK_EXCEPTION
 
@@ -28,7 +28,7 @@ class InvalidFrame(CloseConnection):
 
 
 class PeerClosed(Exception):
-    """The connection ended: the peer closed or reset it, or we are closing it. Nothing worth a log line."""
+    """The peer closed or reset the connection, or we are closing it. Not worth a log line."""
 
 
 class EndOfStream(PeerClosed):

@@ -127,7 +127,7 @@ class Listener:
         self.accept_if_allowed()
 
     def accept_if_allowed(self) -> None:
-        """Look at the listening socket again, after a place became free or a pause has ended."""
+        """Resume accepting, after a slot became free or a pause has ended."""
         if not self._may_accept():
             return
         late, self._late = self._late, None
@@ -165,7 +165,7 @@ class Listener:
         self._on_slot_free()
 
     def close_idle(self, deadline_ns: int) -> int:
-        """End the connections without activity since `deadline_ns`; returns how many."""
+        """Close the connections without activity since `deadline_ns`; returns how many."""
         idle = [
             connection
             for connection in self.connections
@@ -180,7 +180,7 @@ class Listener:
         return len(idle)
 
     def look_for_ends(self) -> None:
-        """Have each connection find out whether its client is still there."""
+        """Make each connection check whether its client is still connected."""
         for connection in list(self.connections):
             connection.look_for_end()
 

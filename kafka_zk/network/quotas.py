@@ -20,7 +20,7 @@ SWEEP_INTERVAL_MS = 60 * 1000
 
 
 class TooManyConnections(CloseConnection):
-    """An address already has all the connections it may have."""
+    """An address has reached its connection limit."""
 
 
 class ConnectionQuotas:

@@ -91,11 +91,11 @@ class RequestMemory:
         return True
 
     def queue(self, ticket: _Ticket) -> None:
-        """Serve `ticket` when there is memory again. For who could not take it."""
+        """Serve `ticket` when memory is available again, after `try_take` failed."""
         self._waiting.append(ticket)
 
     def leave(self, ticket: _Ticket) -> None:
-        """Wait no longer; what was granted is given back."""
+        """Stop waiting; granted memory is returned."""
         if ticket.is_granted:
             self.give_back(ticket.size_bytes)
         else:
@@ -264,7 +264,7 @@ class _Receipt(bytes):
 
 
 class MeteredHandler:
-    """Gives the memory of a request back when its handler has returned, whatever came of it, and charges its answer."""
+    """Releases the memory of a request when its handler has returned, and charges its response."""
 
     def __init__(self, inner: RequestHandler, memory: RequestMemory) -> None:
         self._inner = inner
@@ -283,7 +283,7 @@ class MeteredHandler:
             self._memory.take_back(frame)
 
     def end_stalled(self, now_ns: int) -> None:
-        """Close whoever takes nothing of a counted answer while others wait for its memory. `now_ns`: monotonic."""
+        """Close connections that do not read a charged response while others wait for memory. `now_ns`: monotonic."""
         if not self._memory.is_waited_for:
             return
         for connection in list(self._answered):

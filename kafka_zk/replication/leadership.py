@@ -134,7 +134,7 @@ class Leadership:
     # --- moves between log directories ---------------------------------------------------------------------------
 
     def put_in_place(self, topic_partition: TopicPartition, catch_up: CatchUp) -> bool:
-        """Blocks. Have a partition go on with its copy in another directory; whether it does. Raises KafkaStorageError.
+        """Blocks. Replace a partition's log with its future log; returns whether it did. Raises KafkaStorageError.
 
         `catch_up` brings the copy what came last, while nothing else comes.
         """
@@ -181,7 +181,7 @@ class Leadership:
             return gone
 
     def forget_deleted(self, topics: Collection[TopicState]) -> bool:
-        """Blocks. These are in ZooKeeper no more, and nobody told it; whether none of them was told anew since.
+        """Blocks. Drop topics that were deleted in ZooKeeper unheard; returns whether none was created again since.
 
         What was told anew stays, and so does what an order has hosted for the next topic of the name.
         """
@@ -257,7 +257,7 @@ class Leadership:
     # --- LeaderAndIsr --------------------------------------------------------------------------------------------
 
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> list[tuple[TopicPartition, UUID, ErrorCode]]:
-        """Blocks. Lead and follow as told; a code for each partition. Raises StaleControllerEpoch.
+        """Blocks. Apply a LeaderAndIsr; returns a code for each partition. Raises StaleControllerEpoch.
 
         Thousands may be named: others are served in between. When this returns, the leader epochs are synced.
         """
@@ -438,7 +438,7 @@ class Leadership:
     def stop_replicas(
         self, orders: Sequence[StopOrder], *, controller_epoch: int, controller_id: int
     ) -> list[tuple[TopicPartition, ErrorCode]]:
-        """Blocks. Stop fetching, and where told delete the log; a code for each. Raises StaleControllerEpoch."""
+        """Blocks. Stop replicas, deleting logs if requested; returns a code for each. Raises StaleControllerEpoch."""
         with self._orders:
             self._check_controller(controller_epoch, controller_id)
             codes: list[tuple[TopicPartition, ErrorCode]] = []

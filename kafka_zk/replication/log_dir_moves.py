@@ -42,7 +42,7 @@ log_lines = logging.getLogger("kafka.server.ReplicaAlterLogDirsManager")
 
 
 def moved_bytes_per_second(config: BrokerConfig) -> int:
-    """The throttle of all moves together. It can be set while the broker runs only, for one broker."""
+    """The throttle of all moves together. It can only be set dynamically, per broker."""
     return int(config.layers.dynamic_broker.get(THROTTLE_KEY, UNLIMITED))
 
 
@@ -76,7 +76,7 @@ class LogDirMoves:
 
     @property
     def max_lag_records(self) -> int:
-        """How far the copy is behind that is furthest behind."""
+        """The largest lag of any future log, in records."""
         lags = (self._lag_records(future) for future in self._log_manager.future.all())
         return max(lags, default=0)
 
@@ -88,7 +88,7 @@ class LogDirMoves:
     # --- what is asked -----------------------------------------------------------------------------------------------
 
     def move(self, topic_partition: TopicPartition, path: str) -> None:
-        """Blocks. Have the replica go into the log directory `path`, the one it is in to call off a move.
+        """Blocks. Move the replica to the log directory `path`; its current one cancels a move.
 
         A partition that is not here yet is made there, if it comes. Raises LogDirNotFound, KafkaStorageError,
         InvalidTopicException (no name left for the copy), NotLeaderOrFollower and UnknownTopicOrPartition (not here).
@@ -113,13 +113,13 @@ class LogDirMoves:
         self.resume()
 
     def resume(self) -> None:
-        """Go on with every copy whose partition is here. Does not switch."""
+        """Continue the moves of all hosted partitions. Does not switch."""
         for future in self._log_manager.future.all():
             if future not in self._running and self._hosted.find(*future.topic_partition) is not None:
                 self._running[future] = gevent.spawn(self._run, future)
 
     def shutdown(self) -> None:
-        """Blocks. Each copy ends where it is."""
+        """Blocks. Stop all moves where they are."""
         self._stopped.set()
         gevent.joinall(list(self._running.values()))
 

@@ -189,7 +189,7 @@ class ReplicaManager:
         self._every("isr-expiration", self.config.replica_lag_time_max_ms // 2, self._shrink_isrs)
 
     def broker_config_changed(self) -> None:
-        """Blocks. The broker's configuration became another."""
+        """Blocks. Apply a changed broker configuration."""
         self.leadership.resize_fetchers()
 
     def about_to_stop(self) -> None:
@@ -267,7 +267,7 @@ class ReplicaManager:
             self.topic_stats.remove_topic(topic_partition.topic)
 
     def wake(self, partition: Partition) -> None:
-        """Something that others may wait for happened to `partition`."""
+        """Wake the delayed requests that wait on `partition`."""
         key = partition.topic_partition
         self.delayed_fetches.check_and_complete(key)
         if self.delayed_produces.watched:
@@ -278,7 +278,7 @@ class ReplicaManager:
     # --- orders of the controller --------------------------------------------------------------------------------
 
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> list[tuple[TopicPartition, UUID, ErrorCode]]:
-        """Blocks. Carry out a LeaderAndIsr; a code for each partition. Raises StaleControllerEpoch."""
+        """Blocks. Apply a LeaderAndIsr; returns a code for each partition. Raises StaleControllerEpoch."""
         codes = self.leadership.become_leader_or_follower(request)
         self.moves.resume()
         if not self._checkpoints_started:
@@ -290,11 +290,11 @@ class ReplicaManager:
     def stop_replicas(
         self, orders: Sequence[StopOrder], *, controller_epoch: int, controller_id: int
     ) -> list[tuple[TopicPartition, ErrorCode]]:
-        """Blocks. Carry out a StopReplica; a code for each partition. Raises StaleControllerEpoch."""
+        """Blocks. Apply a StopReplica; returns a code for each partition. Raises StaleControllerEpoch."""
         return self.leadership.stop_replicas(orders, controller_epoch=controller_epoch, controller_id=controller_id)
 
     def maybe_update_metadata_cache(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
-        """Blocks. Carry out an UpdateMetadata; the partitions that are gone. Raises StaleControllerEpoch."""
+        """Blocks. Apply an UpdateMetadata; returns the deleted partitions. Raises StaleControllerEpoch."""
         return self.leadership.update_metadata(request)
 
     def on_leadership_change(self, listener: LeadershipListener) -> None:

@@ -113,7 +113,7 @@ class Partition:
     # --- who may use the log -----------------------------------------------------------------------------------------
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
-        """Fence readers that live in another epoch. Below 0: the reader does not say."""
+        """Fence readers with another leader epoch. Below 0: the reader sends none."""
         if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
             return
         if current_leader_epoch < self.leader_epoch:
@@ -201,7 +201,7 @@ class Partition:
         return is_new_epoch
 
     def stop_leading(self) -> None:
-        """Blocks. Somebody else leads, or nobody. The epochs stay as they are: an order to follow may still come."""
+        """Blocks. Stop leading. The epochs stay: a LeaderAndIsr to follow may still come."""
         with self._appends.held():
             self.is_leader = False
             self.leader_id = NO_LEADER
@@ -209,7 +209,7 @@ class Partition:
             self.isr.settle(())
 
     def delete(self) -> None:
-        """Blocks. The replica is about to be deleted. Who appends meanwhile is told that nobody leads here."""
+        """Blocks. Prepare the deletion of the replica. Appends from now on get NOT_LEADER_OR_FOLLOWER."""
         with self._appends.held():
             self.go_offline()
 

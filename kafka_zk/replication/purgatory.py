@@ -18,7 +18,7 @@ from kafka_zk.supervision import caught
 
 
 class DelayedOperation(ABC):
-    """Something that will be answered later. `timeout_ms` counts from the moment it is watched."""
+    """An operation that completes later. `timeout_ms` counts from the moment it is watched."""
 
     __slots__ = ("_keys", "_timer", "is_completed", "timeout_ms")
 

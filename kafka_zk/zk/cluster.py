@@ -35,7 +35,7 @@ def cluster_id(zk: ZkClient) -> str | None:
 
 
 def create_or_get_cluster_id(zk: ZkClient, proposed: str) -> str:
-    """Blocks. Make `proposed` the cluster's id; where it has one already, answer that."""
+    """Blocks. Set the cluster id to `proposed` unless there is one; returns the cluster id."""
     try:
         zk.create(ClusterIdZNode.PATH, ClusterIdZNode.encode(proposed), make_parents=True)
     except NodeExists:
@@ -45,7 +45,7 @@ def create_or_get_cluster_id(zk: ZkClient, proposed: str) -> str:
 
 
 def controller(zk: ZkClient) -> ControllerRegistration | None:
-    """Blocks. Who is controller now, None if nobody."""
+    """Blocks. The id of the current controller, or None."""
     try:
         return ControllerZNode.decode(*zk.get(ControllerZNode.PATH))
     except NoNode:

@@ -70,7 +70,7 @@ def entity_configs(zk: ZkClient, entity_paths: Iterable[str]) -> dict[str, dict[
 
 
 def stored_config(zk: ZkClient, entity_path: str) -> Stored:
-    """Blocks. The same of one that shall be changed."""
+    """Blocks. The same, for an entity about to be changed."""
     # The type first: whatever is removed from now on shows in its version.
     found = dict(existing(zk, [_type_of(entity_path), entity_path], ConfigEntityZNode.path))
     if entity_path not in found:
@@ -148,7 +148,7 @@ def change_entity_config(
     *,
     replace: Callable[[ZkClient, str, Mapping[str, str], Version | None], bool] | None = None,
 ) -> None:
-    """Blocks. Make the overrides of an entity what `change` makes of them, and have every broker read them.
+    """Blocks. Replace the overrides of an entity with the result of `change`, and notify every broker.
 
     `change` is asked again where somebody else has written meanwhile. `replace` writes, as `replace_entity_config`
     does. Raises what `change` raises, and ControllerMoved.
@@ -243,5 +243,5 @@ def remove_entity(zk: ZkClient, entity_path: str, version: Version) -> bool:
 
 
 def announce_config_change(zk: ZkClient, entity_path: str) -> None:
-    """Blocks. Let every broker read the overrides of `entity_path` again."""
+    """Blocks. Notify every broker to reload the overrides of `entity_path`."""
     zk.create(ConfigChangeZNode.PREFIX, ConfigChangeZNode.encode(entity_path), sequential=True, make_parents=True)

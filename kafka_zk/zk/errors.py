@@ -84,7 +84,7 @@ class NotTried(ZkError):
 
 
 class TooLarge(ZkError):
-    """A write that ZooKeeper would not take: it closes the connection of whoever sends so much. Nothing was sent."""
+    """A write that is too large for ZooKeeper, which would close the connection. Nothing was sent."""
 
     code = ErrorCode.INVALID_REQUEST
     keeper_code = "BadArguments"

@@ -83,7 +83,7 @@ def kazoo_client(connect: str, session_timeout_ms: int, session: tuple[int, byte
 
 
 def close_session(connect: str, session_id: int, password: bytes, *, timeout_ms: int = 6_000) -> None:
-    """Blocks. End a session from outside, as a restarted broker does with that of its killed predecessor.
+    """Blocks. Close a session from outside, as a restarted broker does with that of its killed predecessor.
 
     Its ephemeral znodes go at once. A session that is over already is no error. Raises ConnectionTimeout.
     """

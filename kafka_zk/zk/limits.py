@@ -25,13 +25,13 @@ FENCE_BYTES = 256
 
 
 def max_request_bytes(environment: Mapping[str, str]) -> int:
-    """What the ensemble takes, as KAFKA_OPTS tells Apache's programs: -Djute.maxbuffer=BYTES (also as 0x...)."""
+    """The ensemble's request limit, from -Djute.maxbuffer=BYTES (or 0x...) in KAFKA_OPTS, as for Apache's programs."""
     found = re.findall(r"-Djute\.maxbuffer=(0[xX][0-9a-fA-F]+|\d+)(?:\s|$)", environment.get("KAFKA_OPTS", ""))
     return int(found[-1], 0) if found else DEFAULT_MAX_REQUEST_BYTES
 
 
 def request_bytes(operations: Sequence[Operation], *, chroot: str = "") -> int:
-    """At most so many bytes go to the server."""
+    """An upper bound of the bytes sent to the server."""
     total = HEADER_BYTES + MULTI_HEADER_BYTES
     for operation in operations:
         total += MULTI_HEADER_BYTES + INT_BYTES + len(chroot) + len(operation.path.encode()) + INT_BYTES
@@ -43,7 +43,7 @@ def request_bytes(operations: Sequence[Operation], *, chroot: str = "") -> int:
 
 
 def largest(operations: Sequence[Operation]) -> Operation | None:
-    """The operation that carries most."""
+    """The operation with the most data."""
     carrying = [operation for operation in operations if not isinstance(operation, Delete)]
     return max(carrying, key=lambda operation: len(getattr(operation, "data", None) or b""), default=None)
 

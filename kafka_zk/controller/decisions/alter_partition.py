@@ -43,7 +43,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class AlreadySo:
-    """A repetition of what is already committed: answer with the cached state."""
+    """The wanted ISR is already committed: respond with the cached state."""
 
     leadership: Leadership
 
@@ -57,7 +57,7 @@ Decision = Write | AlreadySo | Refused
 
 
 def broker_epoch_problem(context: ControllerContext, broker_id: int, broker_epoch: int) -> BrokerError | None:
-    """Why the whole request is refused; None: the sender is the broker's present life."""
+    """Why the whole request is refused; None if it carries the broker's current epoch."""
     broker = context.brokers.get(broker_id)
     if broker is None or broker.epoch != broker_epoch:
         return StaleBrokerEpoch()

@@ -35,7 +35,7 @@ class ReplicaAssignment:
         return bool(self.adding or self.removing)
 
     def reassign_to(self, target: Sequence[int]) -> ReplicaAssignment:
-        """Start (or start anew, from the first origin) a reassignment to `target`."""
+        """Start a reassignment to `target`; one in progress restarts from its original replicas."""
         origin = self.origin
         full = (*target, *(r for r in origin if r not in target))
         return ReplicaAssignment(

@@ -107,7 +107,7 @@ class ControllerContext:
     def is_replica_online(
         self, broker_id: int, partition: TopicPartition, *, include_shutting_down: bool = False
     ) -> bool:
-        """Whether the broker lives and the partition is not in a failed log directory of it."""
+        """Whether the broker is alive and the partition is not in one of its failed log directories."""
         if broker_id not in self.brokers or partition in self.offline_dir_replicas.get(broker_id, ()):
             return False
         return include_shutting_down or broker_id not in self.shutting_down
@@ -128,7 +128,7 @@ class ControllerContext:
         self.assignments.setdefault(partition.topic, {})[partition.partition] = assignment
 
     def set_topic_id(self, topic: str, topic_id: uuid.UUID) -> None:
-        """A topic that comes back under another id leaves nothing of the old id behind."""
+        """Set the id of a topic; a new id replaces all that is known of the old one."""
         old = self.topic_ids.get(topic)
         if old is not None:
             self.topic_names.pop(old, None)

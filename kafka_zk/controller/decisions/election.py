@@ -17,7 +17,7 @@ from kafka_zk.protocol.types import TopicPartition
 
 
 class Strategy(Enum):
-    """Why a leader is looked for; the value is Kafka's word in its logs."""
+    """The election strategy; the value is Kafka's word in its logs."""
 
     OFFLINE = "OfflinePartitionLeaderElectionStrategy(false)"
     UNCLEAN = "OfflinePartitionLeaderElectionStrategy(true)"

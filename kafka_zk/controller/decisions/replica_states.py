@@ -47,7 +47,7 @@ def split_by_legality(
 
 
 def without_replica(state: Leadership, broker_id: int) -> Leadership | None:
-    """The leadership once `broker_id` has left the ISR, one leader epoch later; None: it is no member, write nothing.
+    """The leadership without `broker_id` in the ISR, with the next leader epoch; None if it is not a member.
 
     The last member stays: an empty ISR would lose the knowledge of who holds every committed record.
     """

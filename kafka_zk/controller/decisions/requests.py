@@ -41,7 +41,7 @@ class BrokerRequest:
 
 
 class RequestBatch:
-    """Gathers; `requests()` gives the result in the order it must be sent."""
+    """Collects state changes; `requests()` returns the resulting requests in sending order."""
 
     def __init__(
         self, controller_id: int, context: ControllerContext, versions: RequestVersions, listener: str
@@ -58,7 +58,7 @@ class RequestBatch:
     def add_leader_and_isr(
         self, broker_ids: Iterable[int], partition: TopicPartition, state: Leadership, *, is_new: bool
     ) -> None:
-        """Tell `broker_ids` the leadership; everybody alive gets the partition's metadata too."""
+        """Send the leadership to `broker_ids`; all live brokers get the partition's metadata, too."""
         assignment = self._context.assignment(partition)
         for broker_id in broker_ids:
             if broker_id < 0:

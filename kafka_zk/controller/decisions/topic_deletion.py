@@ -18,7 +18,7 @@ from kafka_zk.controller.decisions.context import ControllerContext, PartitionRe
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What the queue of deletions asks for now; each list sorted by topic name."""
+    """The deletion steps that are due; each list sorted by topic name."""
 
     complete: tuple[str, ...]
     """Every replica is gone: remove the topic's znodes."""

@@ -57,7 +57,7 @@ def on_broker_change(term: Term) -> None:
 
 
 def on_broker_modifications(term: Term, broker_ids: Collection[int]) -> None:
-    """Blocks. Znodes of brokers changed: when endpoints or features differ, everybody gets the new broker list."""
+    """Blocks. Broker znodes changed: if endpoints or features differ, send the new broker list to all brokers."""
     known = term.context.brokers
     changed = {
         id: found

@@ -17,7 +17,7 @@ from kafka_zk.protocol.types import TopicPartition
 
 
 def queue_at_startup(term: Term) -> None:
-    """Blocks. Take over the deletions that are asked for in ZooKeeper, without starting any."""
+    """Blocks. Queue the deletions requested in ZooKeeper, without starting any."""
     wanted = set(term.store.topic_deletions())
     context = term.context
     if not term.settings.delete_topic_enable:
@@ -78,7 +78,7 @@ def resume(term: Term) -> None:
 
 
 def resume_for(term: Term, topics: Collection[str]) -> None:
-    """Blocks. What held up the deletion of these topics may be over: a broker came back, a reassignment ended."""
+    """Blocks. Resume the deletion of these topics: a broker came back, or a reassignment ended."""
     queued = term.context.topics_to_delete.intersection(topics)
     if queued:
         term.context.topics_ineligible_for_deletion -= queued

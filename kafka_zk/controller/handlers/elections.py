@@ -90,7 +90,7 @@ def on_preferred_election_znode(term: Term) -> None:
 
 
 def on_auto_rebalance(term: Term) -> None:
-    """Blocks. Lead partitions back to their preferred replicas where a broker is over the limit; set the next timer."""
+    """Blocks. Move leadership back to preferred replicas where a broker is over the limit; set the next timer."""
     try:
         limit = term.settings.leader_imbalance_per_broker_percentage
         for partitions in partitions_to_rebalance(term.context, max_imbalance_percentage=limit).values():
@@ -115,7 +115,7 @@ def on_unclean_election_enabled(term: Term, topic: str | None) -> None:
 
 
 def on_unclean_default_changed(term: Term) -> None:
-    """Blocks. The broker's own unclean.leader.election.enable is another now."""
+    """Blocks. Apply a change of the broker's unclean.leader.election.enable."""
     term.partitions.unclean_by_default = term.settings.unclean_leader_election_enable
     if term.partitions.unclean_by_default:
         on_unclean_election_enabled(term, None)

@@ -63,7 +63,7 @@ def alter_partition(term: Term, event: AlterPartitionReceived) -> AlterPartition
 
 
 def after_alter_partition(term: Term, event: AlterPartitionReceived) -> None:
-    """Blocks. Tell every broker the state of the partitions asked about; finish reassignments that waited for it."""
+    """Blocks. Send the new partition states to all brokers; complete reassignments that waited for them."""
     asked = _asked_partitions(term, event.request, event.api_version)
     if not asked:
         return
@@ -146,7 +146,7 @@ def _refresh(term: Term, partitions: list[TopicPartition]) -> None:
 
 
 def on_isr_change_notification(term: Term) -> None:
-    """Blocks. Leaders wrote these states themselves: read them, tell everybody, remove the notifications."""
+    """Blocks. Leaders wrote these states themselves: read them, notify all brokers, delete the notifications."""
     names, partitions = term.store.isr_change_notifications()
     if partitions:
         _refresh(term, partitions)

@@ -54,20 +54,20 @@ def on_znode(term: Term) -> None:
 
 
 def listing(term: Term, partitions: Sequence[TopicPartition] | None) -> dict[TopicPartition, ReplicaAssignment]:
-    """The running reassignments among `partitions` (None: all)."""
+    """The ongoing reassignments of `partitions` (None: all)."""
     wanted = sorted(term.context.being_reassigned) if partitions is None else partitions
     found = {tp: term.context.assignment(tp) for tp in wanted}
     return {tp: assignment for tp, assignment in found.items() if assignment.is_being_reassigned}
 
 
 def resume(term: Term, concerns: Callable[[ReplicaAssignment], bool]) -> None:
-    """Blocks. Go on with the running reassignments whose assignment `concerns` accepts."""
+    """Blocks. Continue the ongoing reassignments that `concerns` accepts."""
     running = {partition: term.context.assignment(partition) for partition in sorted(term.context.being_reassigned)}
     _advance_all(term, {partition: assignment for partition, assignment in running.items() if concerns(assignment)})
 
 
 def drop_abandoned(term: Term) -> None:
-    """Blocks. At a failover: take away replicas in sync, or leading, that no assignment names any more.
+    """Blocks. On failover: remove leaders and ISR members that are no longer in the assignment.
 
     A reassignment was given up, and the controller that wrote so died before it took them away. Where no assigned
     replica is alive and in sync, they are all there is, and stay.

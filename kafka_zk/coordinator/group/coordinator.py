@@ -156,7 +156,7 @@ class GroupCoordinator:
         log.info("[GroupCoordinator] Startup complete.")
 
     def shutdown(self) -> None:
-        """Blocks. Answer nothing any more but COORDINATOR_NOT_AVAILABLE."""
+        """Blocks. Respond to everything with COORDINATOR_NOT_AVAILABLE from now on."""
         self._is_active = False
         self._manager.shutdown()
         log.info("[GroupCoordinator] Shutdown complete.")
@@ -193,7 +193,7 @@ class GroupCoordinator:
         self._manager.resigned(epochs)
 
     def handle_deleted_partitions(self, partitions: Collection[TopicPartition]) -> None:
-        """These exist no more, says the controller. Does not switch."""
+        """The controller deleted these partitions. Does not switch."""
         self._manager.handle_deleted_partitions(partitions)
 
     def partition_for(self, group_id: str) -> int:
@@ -264,7 +264,7 @@ class GroupCoordinator:
         return self._performer.decide(group, decision)
 
     def leave_group(self, group_id: str, leavers: Sequence[Leaver]) -> tuple[ErrorCode, list[ErrorCode]]:
-        """Blocks between some and some more of very many. The code of the request, and one for each who leaves (none if
+        """Blocks now and then for very many members. The code of the request, and one for each who leaves (none if
         the request failed)."""
         codes: list[ErrorCode] = []
         for start in in_turns(range(0, max(1, len(leavers)), LEAVERS_AT_ONCE)):

@@ -103,7 +103,7 @@ class GroupManager:
         self._await_next_check()
 
     def shutdown(self) -> None:
-        """Blocks. Stop loading and expiring; timers of groups fall silent."""
+        """Blocks. Stop loading and expiring; group timers no longer fire."""
         if self._timer is not None:
             self._timer.cancel()
         self._gone_topics.shutdown()
@@ -131,7 +131,7 @@ class GroupManager:
     # --- leadership --------------------------------------------------------------------------------------------------
 
     def elected(self, partition: int, leader_epoch: int) -> None:
-        """This broker leads a partition: load it in the background. Does not switch."""
+        """This broker became leader of a partition: load it in the background. Does not switch."""
         load = self.ownership.elected(partition, leader_epoch)
         if load is not None:
             log_lines.info("[GroupMetadataManager] Scheduling loading of offsets and group metadata: %s", load)
@@ -140,7 +140,7 @@ class GroupManager:
             self._later(lambda: self._end_load(load, first))
 
     def resigned(self, epochs: Mapping[int, int | None]) -> None:
-        """Other brokers lead these partitions since these epochs: drop their groups at once. Does not switch."""
+        """Other brokers lead these partitions as of these epochs: drop their groups at once. Does not switch."""
         news = [partition for partition, epoch in epochs.items() if self.ownership.resigned(partition, epoch)]
         counts = self._unload_groups(news)
         for partition in news:
@@ -236,7 +236,7 @@ class GroupManager:
     # --- removal -----------------------------------------------------------------------------------------------------
 
     def handle_deleted_partitions(self, partitions: Collection[TopicPartition]) -> None:
-        """Topics are gone: so are the offsets in them, at once; their tombstones follow. Does not switch.
+        """Topics were deleted: remove their offsets at once; the tombstones follow. Does not switch.
 
         A topic of the same name may be made at once, and what is committed for it is another's.
         """
@@ -299,7 +299,7 @@ class GroupManager:
         self._await_next_check()
 
     def remove_expired(self) -> None:
-        """Blocks. Remove offsets that nobody wanted for too long, and groups that have nothing left."""
+        """Blocks. Remove expired offsets, and groups that have nothing left."""
         now_ms = self._clock.wall_ms()
         count = 0
         for group in self._in_turns():

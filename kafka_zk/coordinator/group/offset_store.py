@@ -36,7 +36,7 @@ CommitCodes = dict[TopicPartition, ErrorCode]
 
 
 class Committer(NamedTuple):
-    """Who commits. The defaults are those of a client that takes no part in the group."""
+    """The client that commits. The defaults are for one that is not a member of the group."""
 
     member_id: str = ""
     group_instance_id: str | None = None

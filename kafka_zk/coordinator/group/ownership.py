@@ -40,7 +40,7 @@ class Ownership:
         return partition in self._loading
 
     def check(self, partition: int) -> ErrorCode:
-        """NONE if this broker answers for the partition."""
+        """NONE if this broker coordinates the partition, else the error."""
         if partition in self._owned:
             return ErrorCode.NONE
         if partition in self._loading:

@@ -42,7 +42,7 @@ class Block(NamedTuple):
 
 
 class ProducerIdManager:
-    """Gives out producer ids one by one."""
+    """Generates producer ids."""
 
     def __init__(
         self, *, broker_id: int, broker_epoch: Callable[[], int], controller: Controller, clock: Clock
@@ -58,7 +58,7 @@ class ProducerIdManager:
         self._not_before_ms = 0
 
     def next_producer_id(self) -> int:
-        """An id nobody had before. Raises CoordinatorLoadInProgress while the controller owes us a block."""
+        """A unique producer id. Raises CoordinatorLoadInProgress while waiting for the controller's next block."""
         if self._used_count == self._block.length:
             if self._next_block is None:
                 self._ask()

@@ -59,7 +59,7 @@ class LogFacts(NamedTuple):
 
 
 class Reset(Enum):
-    """Why the checkpoint's offset was not taken."""
+    """Why the checkpointed offset was rejected."""
 
     BELOW_LOG_START = "below the log start"
     ABOVE_LOG_END = "above the log end"
@@ -148,7 +148,7 @@ def compaction_delay_ms(log: LogFacts, first_dirty_offset: int, now_ms: int) -> 
 
 
 def filthiest(candidates: Iterable[tuple[L, Dirt]]) -> tuple[L, Dirt] | None:
-    """Which of them is cleaned next; None when none is worth it."""
+    """Which of them is cleaned next; None if none needs it."""
     worth = [each for each in candidates if each[1].total_bytes and each[1].is_worth_cleaning]
     return max(worth, key=lambda each: each[1].cleanable_ratio, default=None)
 

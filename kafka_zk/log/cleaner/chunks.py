@@ -70,7 +70,7 @@ class MapState:
 
 
 class PassRules(NamedTuple):
-    """What every batch of one segment is measured by; see FilterRules."""
+    """The rules for all batches of one segment; see FilterRules."""
 
     table_bytes: int
     seed: bytes

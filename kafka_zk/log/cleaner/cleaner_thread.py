@@ -59,7 +59,7 @@ class CleanerThread:
         self._greenlet = spawn_for_life(f"kafka-log-cleaner-thread-{self._number}", self._run)
 
     def stop(self) -> None:
-        """Blocks. A cleaning under way is given up."""
+        """Blocks. Stop, aborting a cleaning in progress."""
         self._stopping.set()
         self._helper.stop()
         if self._greenlet is not None:
@@ -67,11 +67,11 @@ class CleanerThread:
 
     @property
     def is_dead(self) -> bool:
-        """Whether it ended though nobody stopped it."""
+        """Whether the thread died without being stopped."""
         return self._greenlet is not None and self._greenlet.dead and not self._stopping.is_set()
 
     def work(self) -> bool:
-        """Blocks. One round; whether a log was cleaned."""
+        """Blocks. Run one round; returns whether a log was cleaned."""
         try:
             is_cleaned = self._clean_filthiest()
             self._delete_old_segments()

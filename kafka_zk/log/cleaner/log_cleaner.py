@@ -63,12 +63,12 @@ class LogCleaner:
             thread.start()
 
     def stop(self) -> None:
-        """Blocks. Cleanings under way are given up; the logs may be closed afterwards."""
+        """Blocks. Stop, aborting cleanings in progress; the logs may be closed afterwards."""
         log_lines.info("Shutting down the log cleaner.")
         gevent.joinall([gevent.spawn(thread.stop) for thread in self._threads])
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Blocks. Go on with the settings of `config`; where they changed, cleanings under way are given up."""
+        """Blocks. Apply the settings of `config`; if they changed, cleanings in progress are aborted."""
         settings = CleanerSettings.of(config)
         if settings == self._settings:
             return

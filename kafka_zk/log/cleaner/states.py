@@ -34,7 +34,7 @@ NAMES_PER_ROUND = 512
 
 
 class LogToClean(NamedTuple):
-    """In this cleaner's hands until `done`."""
+    """A log reserved for this cleaner until `done`."""
 
     log: UnifiedLog
     offsets: OffsetsToClean
@@ -43,7 +43,7 @@ class LogToClean(NamedTuple):
 
 
 class CannotChoose(Exception):
-    """Looking at `log` failed: it is this one that is bad."""
+    """Choosing failed on `log`, which is the bad one."""
 
     def __init__(self, log: UnifiedLog) -> None:
         super().__init__(f"Failed to calculate log cleaning stats for partition {log.topic_partition}")
@@ -135,14 +135,14 @@ class CleanerStates:
             self.checkpoints.put(log.topic_partition, log.log_dir, min(known, limit))
 
     def drop_gone(self) -> None:
-        """Logs that were deleted, or whose directory failed, are nobody's trouble any more."""
+        """Drop the state of logs that were deleted or whose directory failed."""
         self._uncleanable = {log for log in self._uncleanable if self._logs.get(log.topic_partition) is log}
 
     def uncleanable_in(self, directory: LogDirectory) -> list[UnifiedLog]:
         return [log for log in self._uncleanable if log.log_dir is directory and not log.is_closed]
 
     def uncleanable_bytes_in(self, directory: LogDirectory) -> int:
-        """What could be cleaned there if it could be."""
+        """The cleanable bytes of uncleanable partitions in that directory."""
         total, now_ms = 0, self._clock.wall_ms()
         for log in self.uncleanable_in(directory):
             facts = facts_of(log)

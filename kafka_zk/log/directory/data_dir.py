@@ -54,7 +54,7 @@ class DataDir:
         self._writing = Turn()
 
     def create(self) -> None:
-        """Make the directory if need be and see that it can be read. Raises OSError."""
+        """Create the directory if needed, and check that it is readable. Raises OSError."""
         if not self.path.exists():
             log.info("Log directory %s not found, creating it.", self.path)
             self.path.mkdir(parents=True)
@@ -63,7 +63,7 @@ class DataDir:
             raise OSError(f"{self.path} is not a readable log directory.")
 
     def lock(self) -> None:
-        """Raises DirectoryInUse, OSError. Harmless when we have the lock."""
+        """Take the lock; idempotent. Raises DirectoryInUse, OSError."""
         if self._lock >= 0:
             return
         descriptor = os.open(self.path / names.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

@@ -30,7 +30,7 @@ def mark_deleted(paths: Iterable[Path], log_dir: LogDirectory) -> list[Path]:
 
 
 def unlink_later(paths: list[Path], log_dir: LogDirectory, delay_ms: int) -> None:
-    """Have `paths` unlinked in a thread, wherever their directory has moved by then: a missing file is fine."""
+    """Unlink `paths` in a thread, wherever their directory has moved by then; missing files are ignored."""
     if not paths:
         return
 

@@ -98,7 +98,7 @@ class LogDirectory:
         return False
 
     def fail(self, message: str, error: OSError, *, trace: bool = True) -> KafkaStorageError:
-        """Take the directory offline; the error that its users get, with its cause. Does not switch.
+        """Take the directory offline; returns the error for its users, with its cause. Does not switch.
 
         `trace`: tell where it happened, too, not only what. Of a full disk that would say nothing more.
         """

@@ -35,7 +35,7 @@ class CheckUp:
     """What only shows when directories and partitions are seen together."""
 
     def findings(self) -> list[Finding]:
-        """The gravest first, then by place."""
+        """The most severe first, then by place."""
         every = [*self.together]
         for log_dir in self.log_dirs:
             every += log_dir.findings

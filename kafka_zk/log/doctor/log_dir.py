@@ -43,7 +43,7 @@ _FLOCK = struct.Struct("hhqqi4x")
 
 
 class LogDirInUse(Exception):
-    """A broker runs on this directory: what it holds changes while one looks."""
+    """A broker is running on this directory, so its files may change during the check."""
 
 
 class FoundPartition(NamedTuple):
@@ -72,7 +72,7 @@ class LogDir:
 
 
 def check_free(path: Path) -> None:
-    """Raise LogDirInUse when a broker holds the lock of the directory. Raises OSError.
+    """Raise LogDirInUse if a broker holds the lock of the directory. Raises OSError.
 
     Only asks: taking the lock, even for a moment, could make a broker's start fail.
     """

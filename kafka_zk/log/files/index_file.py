@@ -108,7 +108,7 @@ class IndexFile:
         self._sized = True
 
     def trim(self) -> None:
-        """Cut the file behind its last entry. Raises OSError."""
+        """Truncate the file after its last entry. Raises OSError."""
         # A map that reaches beyond the end of its file must not be touched: it goes before the file shrinks.
         self._unmap()
         descriptor, size_bytes = self._open(), self.entry_count * self.entry_size

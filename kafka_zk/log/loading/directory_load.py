@@ -113,7 +113,7 @@ class DirectoryLoad:
         self._sync()
 
     def stop(self) -> None:
-        """Have the threads end soon."""
+        """Make the threads stop soon."""
         self._is_stopping = True
 
     def _to_open(self) -> Iterable[FoundPartition]:

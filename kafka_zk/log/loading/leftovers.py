@@ -37,7 +37,7 @@ class Leftovers:
         self._prefix = prefix
 
     def clear(self, files: Iterable[OffsetFile]) -> bool:
-        """Undo or complete what `files` tell of; whether anything has changed. Raises CorruptMessage, OSError."""
+        """Revert or complete interrupted operations; whether anything changed. Raises CorruptMessage, OSError."""
         found = list(files)
         if not any(file.state for file in found):
             return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 
 class AppendInfo:
-    """What an append did. `log_append_time_ms` is -1 with CreateTime; both offsets are -1 when nothing came."""
+    """The result of an append. `log_append_time_ms` is -1 with CreateTime; both offsets are -1 when nothing came."""
 
     __slots__ = (
         "first_offset",

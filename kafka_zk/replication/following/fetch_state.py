@@ -92,12 +92,12 @@ LOOK_FOR_RANGE = Reaction(looks_for_range=True)
 
 
 def back_off_ms(code: int, configured_ms: int) -> int:
-    """How long a follower waits before it asks again."""
+    """The backoff before a follower's next fetch."""
     return min(AHEAD_MS, configured_ms) if code == ErrorCode.UNKNOWN_LEADER_EPOCH else configured_ms
 
 
 def reaction_to(code: int, *, asked_epoch: int, current_epoch: int) -> Reaction:
-    """How a follower takes an error of its leader."""
+    """A follower's reaction to an error of its leader."""
     if code == ErrorCode.OFFSET_OUT_OF_RANGE:
         return LOOK_FOR_RANGE
     if code == ErrorCode.FENCED_LEADER_EPOCH and asked_epoch == current_epoch:

@@ -80,7 +80,7 @@ class FetcherManager:
                 fetcher.forget(gone)
 
     def resize(self) -> None:
-        """Blocks. Follow num.replica.fetchers, where it changed: the partitions are dealt out anew."""
+        """Blocks. Apply a changed num.replica.fetchers: redistribute the partitions."""
         if self._size == self._config.num_replica_fetchers or self._adds_none:
             return
         before, self._size = self._size, self._config.num_replica_fetchers

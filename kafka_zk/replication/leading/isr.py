@@ -37,7 +37,7 @@ class Isr:
         self.maximal = self.committed + tuple(member for member in members if member not in self.committed)
 
     def settle(self, committed: Iterable[int]) -> None:
-        """The controller said what the ISR is; nothing is in flight any more."""
+        """The controller committed an ISR; nothing is in flight any more."""
         self.committed = self.maximal = tuple(committed)
         self.proposed = None
 

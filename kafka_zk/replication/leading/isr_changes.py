@@ -62,7 +62,7 @@ class IsrChanges:
         self._in_flight = False
 
     def submit(self, partition: Partition, change: IsrChange) -> None:
-        """Send `change` as soon as may be. A partition whose earlier change still waits is told to try later."""
+        """Send `change` as soon as possible. If an earlier change of the partition is pending, this one fails."""
         if change.topic_partition in self._waiting:
             take_answer(partition, change, OperationNotAttempted())
             return

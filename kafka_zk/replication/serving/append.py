@@ -84,7 +84,7 @@ class AppendFailure:
 
 
 class Appender:
-    """Appends for everybody. `wake` tells the waiters of a partition that it has more."""
+    """Appends to led partitions. `wake` notifies the waiters of a partition."""
 
     __slots__ = ("_hosted", "_metrics", "_produces", "_stats", "_wake", "_watched_fetches", "_watched_produces")
 

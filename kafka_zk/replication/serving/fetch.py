@@ -85,7 +85,7 @@ class Fetches:
     def fetch(
         self, params: FetchParams, wanted: Sequence[PartitionFetch]
     ) -> list[PartitionRead] | Pending[list[PartitionRead]]:
-        """What is there, or a Pending while that is less than `params.min_bytes` and there is time to wait.
+        """The available records, or a Pending while they are fewer than `params.min_bytes` and the fetch may wait.
 
         Blocks where a follower knows a later leader epoch.
         """

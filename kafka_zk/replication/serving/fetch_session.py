@@ -160,7 +160,7 @@ class FetchSessionCache:
         return self._sessions.get(session_id)
 
     def close(self, session_id: int) -> bool:
-        """Forget a session; whether there was one."""
+        """Remove a session; returns whether it existed."""
         return self._sessions.pop(session_id, None) is not None
 
     def touch(self, session: FetchSession, now_ms: int) -> None:

@@ -43,7 +43,7 @@ HIGH_WATERMARK_OFFSET = -1
 
 
 class SpecialTimestamp(IntEnum):
-    """The times in a ListOffsets request that are none."""
+    """The special timestamps of a ListOffsets request."""
 
     LATEST = -1
     EARLIEST = -2

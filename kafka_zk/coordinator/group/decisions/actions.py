@@ -64,7 +64,7 @@ SYNC_TIMER = TimerKey("sync")
 
 
 def session_timer(member_id: str) -> TimerKey:
-    """The timer that removes a silent member, or a member id that nobody came back with."""
+    """The session timer of a member, or of a pending member id."""
     return TimerKey("session", member_id)
 
 
@@ -95,7 +95,7 @@ class StopTimer:
 
 @dataclass(frozen=True, slots=True)
 class EmptyGeneration:
-    """The record of a generation without members; nothing depends on its fate."""
+    """The record of a generation without members; nothing depends on whether it is stored."""
 
     generation: int
 

@@ -26,7 +26,7 @@ class MemberDescription(NamedTuple):
 
 
 class GroupDescription(NamedTuple):
-    """The defaults describe a group of which nothing may be said."""
+    """A described group. The defaults are for one that may not be described."""
 
     state: str = ""
     protocol_type: str = ""

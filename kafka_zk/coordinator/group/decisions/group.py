@@ -72,7 +72,7 @@ class Group:
             self.state_timestamp_ms = step.now_ms
 
     def raised(self) -> Group:
-        """The empty group that this one was before it ended, as the log still has it. With the same offsets."""
+        """This dead group as the empty group it was before, with the same offsets, as the log still has it."""
         assert self.is_dead, f"{self} has not ended"
         again = Group(self.group_id)
         again.state_timestamp_ms = self.state_timestamp_ms
@@ -97,7 +97,7 @@ class Group:
     # --- members -----------------------------------------------------------------------------------------------------
 
     def add(self, member: Member, protocol_type: str) -> None:
-        """Take `member` in; the first one brings the type of protocol and leads."""
+        """Add `member`; the first one sets the protocol type and becomes the leader."""
         assert member.member_id not in self.members, f"{member} is a member of {self.group_id} already"
         if not self.members:
             self.protocol_type = protocol_type
@@ -133,7 +133,7 @@ class Group:
         member.protocols = protocols
 
     def replace_static(self, member: Member, new_member_id: str, step: Step) -> None:
-        """Give a static member a new id. Whoever still waits under the old one is fenced."""
+        """Give a static member a new id. Parked requests under the old one are fenced."""
         old_member_id = member.member_id
         assert member.group_instance_id is not None
         del self.members[old_member_id]
@@ -179,7 +179,7 @@ class Group:
         member.join_reply = reply
 
     def park_sync(self, member: Member, reply: SyncReply, step: Step) -> None:
-        """Let a sync of `member` wait, in the place of an older one."""
+        """Park a sync of `member`, replacing an older one."""
         self.answer_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS), step)
         member.sync_reply = reply
 
@@ -215,7 +215,7 @@ class Group:
         )
 
     def choose_protocol(self) -> str:
-        """The protocol that all members support and most like best; of several, the one voted for first."""
+        """The protocol with the most votes among those all members support; on a tie, the first one voted for."""
         everyone = len(self.members)
         candidates = [name for name, count in self._support.items() if count == everyone]
         votes = Counter(member.vote(candidates) for member in self.members.values())
@@ -227,7 +227,7 @@ class Group:
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def begin_generation(self, step: Step) -> None:
-        """Number the next generation and choose its protocol, if anyone is left to speak it."""
+        """Start the next generation and choose its protocol, if any members are left."""
         self.generation += 1
         self.protocol_name = self.choose_protocol() if self.members else None
         self.find_subscribed_topics()

@@ -65,7 +65,7 @@ class Member:
         return next(metadata for name, metadata in self.protocols if name == protocol_name)
 
     def vote(self, candidates: Iterable[str]) -> str:
-        """The candidate it likes best; it supports at least one."""
+        """The member's preferred candidate; it supports at least one."""
         wanted = set(candidates)
         return next(name for name, _ in self.protocols if name in wanted)
 

@@ -126,7 +126,7 @@ def _remove_pending(group: Group, member_id: str, step: Step) -> None:
 
 
 def loaded(group: Group, step: Step) -> None:
-    """The group was read from the log: its members have a whole session to be heard of."""
+    """The group was loaded from the log: start the session timers of its members."""
     if len(group.members) > step.rules.max_size:
         prepare_rebalance(group, f"Freshly-loaded group is over capacity ({step.rules.max_size})", step)
     for member in group.members.values():
@@ -152,7 +152,7 @@ def delete(group: Group, step: Step) -> ErrorCode:
 
 
 def end_if_idle(group: Group, step: Step) -> None:
-    """A group without members and offsets is forgotten."""
+    """Remove a group without members and offsets."""
     if group.state is GroupState.EMPTY and group.offsets.is_empty and not group.pending_members:
         _end(group, step)
 

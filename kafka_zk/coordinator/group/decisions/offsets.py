@@ -81,7 +81,7 @@ class GroupOffsets:
 
     @property
     def partitions(self) -> Collection[TopicPartition]:
-        """All that have, or may soon have, a valid offset."""
+        """The partitions with a committed or pending offset."""
         found = set(self.committed)
         for commit in self._commits:
             found.update(commit.offsets)
@@ -91,7 +91,7 @@ class GroupOffsets:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is kept and nothing is on its way."""
+        """Whether there are no committed and no pending offsets."""
         return not (self.committed or self._commits or self._transactions)
 
     @property
@@ -160,7 +160,7 @@ class GroupOffsets:
     # --- removal -----------------------------------------------------------------------------------------------------
 
     def known_of(self, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
-        """Those of `partitions` that have, or may soon have, a valid offset."""
+        """Those of `partitions` with a committed or pending offset."""
         if not (self._commits or self._transactions) and len(self.committed) < len(partitions):
             return [partition for partition in self.committed if partition in partitions]
         return [partition for partition in partitions if partition in self.committed or self.is_pending(partition)]

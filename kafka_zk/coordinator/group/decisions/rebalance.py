@@ -28,7 +28,7 @@ from kafka_zk.protocol.errors import ErrorCode
 
 
 def keep_alive(member: Member, step: Step) -> None:
-    """The member was heard of, or is answered: its session begins anew."""
+    """Restart the session timer of a member."""
     step.add(StartTimer(session_timer(member.member_id), member.session_timeout_ms))
 
 
@@ -45,7 +45,7 @@ def maybe_prepare_rebalance(group: Group, reason: str, step: Step) -> None:
 
 
 def prepare_rebalance(group: Group, reason: str, step: Step) -> None:
-    """Ask everyone to join again, and wait for them."""
+    """Make all members rejoin, and wait for them."""
     if group.state is GroupState.COMPLETING_REBALANCE:
         reset_assignments(group, ErrorCode.REBALANCE_IN_PROGRESS, step)
     _stop_waiting_for_syncs(group, step)
@@ -68,13 +68,13 @@ def prepare_rebalance(group: Group, reason: str, step: Step) -> None:
 
 
 def try_complete_join(group: Group, step: Step) -> None:
-    """End the wait early if everyone is here; the first members of a group are waited for in any case."""
+    """Complete the join phase once all members have joined, except in the initial rebalance."""
     if group.state is GroupState.PREPARING_REBALANCE and group.initial_join is None and group.all_joined:
         _complete_join(group, step)
 
 
 def on_join_timer(group: Group, step: Step) -> None:
-    """The time to join is over."""
+    """The rebalance timeout has passed."""
     if group.state is not GroupState.PREPARING_REBALANCE:
         return
     initial = group.initial_join
@@ -143,7 +143,7 @@ def synced(group: Group, member_id: str, step: Step) -> None:
 
 
 def on_sync_timer(group: Group, step: Step) -> None:
-    """Members that joined but never asked for their assignment are gone."""
+    """Remove the members that joined but sent no SyncGroup in time."""
     if group.state not in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE) or not group.pending_sync:
         return
     missing = sorted(group.pending_sync)
@@ -158,7 +158,7 @@ def _stop_waiting_for_syncs(group: Group, step: Step) -> None:
 
 
 def reset_assignments(group: Group, error: ErrorCode, step: Step) -> None:
-    """Take all assignments back and tell those who wait for one why."""
+    """Clear all assignments, and fail the parked syncs with an error."""
     for member in group.members.values():
         member.assignment = b""
     answer_syncs(group, error, step)

@@ -53,14 +53,14 @@ _PLAIN_VALUE = Struct(">hqihq")
 
 
 class OffsetKey(NamedTuple):
-    """Whose offset a record holds."""
+    """The key of an offset record."""
 
     group_id: str
     partition: TopicPartition
 
 
 class GroupKey(NamedTuple):
-    """Which group's metadata a record holds."""
+    """The key of a group metadata record."""
 
     group_id: str
 
@@ -91,7 +91,7 @@ def group_key(group_id: str) -> bytes:
 
 
 def read_key(key: Buffer) -> Key:
-    """What a record is about. Raises DecodeError."""
+    """Decode the key of a record. Raises DecodeError."""
     version = payload_version(key)
     # Versions 0 and 1 are the same on the wire.
     if 0 <= version <= OFFSET_KEY_VERSION:

@@ -21,7 +21,7 @@ class GroupState(Enum):
 
 
 class GroupEvent(Enum):
-    """What moves a group on."""
+    """An event that changes a group's state."""
 
     REBALANCE_NEEDED = "rebalance needed"
     ALL_JOINED = "all joined"
