@@ -1,7 +1,7 @@
 """Yields to other greenlets after each millisecond of work on large requests.
 
-Role        Called between the elements of large requests and answers, whoever handles, reads or writes them. Only a
-            greenlet that has said so is switched: callbacks in others, simulations and tools never are.
+Role        Called between the elements of large requests and responses, wherever they are decoded, handled or encoded.
+            Only greenlets that opted in are switched; callbacks in others, simulations and tools never are.
 Invariants  One greenlet works at a time, and notes when it went on: so one note does for all. Between two calls nobody
             else runs; across one, everything may have changed.
 """

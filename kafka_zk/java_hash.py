@@ -1,7 +1,7 @@
 """Java's hash codes and the iteration order of its hash maps.
 
 Role        Pure. Kafka places groups and fetched partitions by them, its leaders go through members in that order, and
-            its tools print in it: whoever must agree with Kafka in one of these asks here.
+            its tools print in it: whatever must agree with Kafka on these uses this module.
 Invariants  A hash code is an unsigned 32-bit number, as a table uses it; `signed` and `absolute` make ints of it.
 Source      java.lang.String.hashCode, java.util.HashMap (spread, power-of-two tables, load factor 0.75),
             TopicPartition.hashCode, Utils.abs.

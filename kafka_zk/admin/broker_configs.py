@@ -1,9 +1,9 @@
 """Applies the broker configs in ZooKeeper to the running broker.
 
-Role        Acts: the one place that changes the broker's configuration. It becomes the new one as a whole, then
-            each part that keeps something of it is told, with what was before and what is now.
-Invariants  What cannot be applied changes nothing: the broker goes on as it was, and its log says why.
-            One change after the other, also when two notices come close together.
+Role        Acts: the one place that changes the broker's configuration. The new one is
+            applied as a whole; then each part that depends on it is called with the old and the new one.
+Invariants  A config that cannot be applied changes nothing; the log says why.
+            Changes are applied one after the other, also when two notifications come close together.
 Source      DynamicBrokerConfig.updateBrokerConfig, updateDefaultConfig, updateCurrentConfig, maybeReEncodePasswords.
 """
 

@@ -1,8 +1,8 @@
 """Notifies the parts of this broker of configurations that were changed in ZooKeeper.
 
-Role        Acts: follows /config/changes. A notice only says where to look; what counts is read from there.
+Role        Acts: follows /config/changes. A notification only names the znode, which is then read.
 Invariants  At start the overrides of every entity are applied once, after the watch is set and before any change that
-            it tells: none can fall between, and none is undone by what was read before it.
+            it reports: no change is missed, and none is undone by an older read.
 Source      DynamicConfigManager, ZkConfigManager, ConfigHandler.
 """
 

@@ -1,9 +1,9 @@
 """The configuration of a topic or of this broker: described and altered.
 
-Role        Acts: reads and writes the overrides in ZooKeeper, and the loggers of this process. What it writes it
-            announces; that is how it reaches this broker, too.
-Invariants  Nothing is written before everything of that resource was checked. Two clients that change other keys at
-            the same moment do not undo each other.
+Role        Acts: reads and writes the overrides in ZooKeeper, and the loggers of this process. Each write
+            is announced to all brokers, which is also how it reaches this one.
+Invariants  Nothing is written before all changes of a resource are validated. Concurrent changes of different keys do
+            not undo each other.
 Source      ConfigHelper.describeConfigs; ConfigAdminManager, ZkAdminManager.alterConfigs, incrementalAlterConfigs.
 """
 

@@ -1,8 +1,8 @@
 """Changes the configs of users, clients and ips in ZooKeeper, one after the other.
 
-Role        Acts: writes the config, or removes a znode that is left without one, and tells every broker.
-Invariants  No znode stays that holds nothing and has no children (KAFKA-14285).
-            Two changes at the same moment are both made, as long as they are of different keys.
+Role        Acts: writes the config, or deletes a znode that is left without one, and notifies every broker.
+Invariants  A znode without config and children is deleted (KAFKA-14285).
+            Concurrent changes of different keys are both applied.
 Source      AdminZkClient.changeEntityConfig, fetchAllEntityConfigs, fetchAllChildEntityConfigs.
 """
 

@@ -1,7 +1,7 @@
 """Describes and alters users' SCRAM credentials in ZooKeeper on behalf of clients.
 
-Role        Acts, through quota_znodes: credentials stand beside the quotas of their user. First everything is checked,
-            and a user of whom one change is wrong gets none of the others.
+Role        Acts, through quota_znodes: credentials are stored beside the quotas of their user. All changes are
+            validated first, and a user with one invalid change gets none.
 Source      ZkAdminManager.describeUserScramCredentials, alterUserScramCredentials; KIP-554.
 """
 

@@ -1,6 +1,6 @@
 """Builds large responses in their own greenlet, so that whoever completes the wait is not blocked.
 
-Role        For answers that may be large: of large requests, of the controller, of commits of very many partitions.
+Role        For responses that may be large: to large requests, from the controller, to commits of many partitions.
 """
 
 from __future__ import annotations

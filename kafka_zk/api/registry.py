@@ -1,7 +1,7 @@
 """The registry of APIs and their handlers, which dispatch, ApiVersions and the docs read.
 
-Role        A handler module decorates its function with `@api(REQUEST, RESPONSE, ...)`, where all that is special about
-            the API stands: how it fails, what it is charged for, whether it is served in turns.
+Role        A handler module decorates its function with `@api(REQUEST, RESPONSE, ...)`, which declares what is
+            special about the API: its error form, its quotas, whether it yields to others.
 Invariants  One handler a key. The versions served are those of the declarations.
 Source      The match in KafkaApis.handle, ApiVersionsResponse.collectApis in Kafka 3.9.
 """

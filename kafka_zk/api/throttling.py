@@ -1,10 +1,10 @@
 """Counts each request against its client's quotas, and computes the throttle time (KIP-219).
 
-Role        Between dispatch and the quotas; what an API is charged for stands with its handler (`Charge`). There only
-            while somebody has a quota: without one a request pays for a look at `services.quotas`.
-Invariants  An answer leaves at once and tells its wait; then its connection takes no further request for that long.
-            Produce without acknowledgement waits for its bytes, never for its time. What brokers ask each other does
-            not wait.
+Role        Between dispatch and the quotas; what an API is charged for is declared with its handler (`Charge`). Exists
+            only while any quota is set: without one, a request only checks `services.quotas`.
+Invariants  A response is sent at once with its throttle time; then its connection is muted for that long.
+            Produce with acks=0 is throttled for its bytes, never for its request time. Inter-broker requests are not
+            throttled.
 Differs from Kafka: the time that sending an answer takes is not counted.
 Source      RequestHandlerHelper, KafkaApis.handleProduceRequest, handleFetchRequest.
 """

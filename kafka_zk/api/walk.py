@@ -1,8 +1,8 @@
 """Walks a request's topics and partitions, and turns each failure into that partition's error code.
 
-Role        Handlers give the three things that differ: who may, what to do with one partition, and how one partition's
-            answer looks when it failed. Order and duplicates of the request are kept.
-Invariants  One partition's failure never touches another's answer. What is not a BrokerError is our bug: it is logged
+Role        Handlers provide what differs: the authorization, the action on one partition, and the error response of
+            one partition. Order and duplicates of the request are kept.
+Invariants  One partition's failure never affects another's response. What is not a BrokerError is our bug: it is logged
             with its traceback and answered with code -1.
 Source      The loops of KafkaApis.handle* in Kafka 3.9.
 """

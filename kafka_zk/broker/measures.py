@@ -1,6 +1,6 @@
 """Gauges of the broker as a whole: state, version, cluster id, disk reads and writes.
 
-Role        Gauges only, asked for when somebody looks.
+Role        Gauges only, evaluated on each scrape.
 Source      KafkaServer's metrics, BrokerState, AppInfoParser, LinuxIoMetricsCollector, MetadataLoaderMetrics.
 """
 

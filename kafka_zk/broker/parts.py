@@ -1,8 +1,8 @@
 """Builds and starts the parts of one broker, in Kafka's order.
 
-Role        Acts. The only place that knows all rooms; it decides nothing but the order.
+Role        Acts. The only module that knows all packages; it decides only their order.
 Invariants  A broker is in ZooKeeper only while its data is locked and loaded; it serves only once it is registered.
-            What is started says at once how it is stopped (`stops`), so a start may fail half way.
+            Each started part registers its stop at once (`stops`), so a start may fail half way.
 Source      KafkaServer.startup.
 """
 

@@ -1,7 +1,7 @@
 """Stops what was started, in reverse order.
 
-Role        Acts. Whoever starts a part says at once how it is stopped.
-Invariants  Every stop is tried, whatever the ones before it raised. A stop that adds another one has it tried too.
+Role        Acts. Whoever starts a part registers its stop at once.
+Invariants  Every stop is run, whatever earlier ones raised, including those added by another stop.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The configs of the topics that have logs on this broker.
 
-Role        Acts, through ZooKeeper: reads a topic's overrides when its first log is opened, takes over what changes.
+Role        Acts, through ZooKeeper: reads a topic's overrides when its first log is opened, then follows changes.
 Invariants  What is known of a topic is what ZooKeeper held when its log was opened, and each change since. A topic
             that was deleted is unknown again: the next one of its name has configs of its own, which no change tells.
             So nothing is kept of a topic that has no znode, though its log is still here; and since that of a topic

@@ -1,8 +1,8 @@
 """Finds topics that were deleted while this broker could not hear of it.
 
-Role        Acts, in a greenlet of its own, through ZooKeeper. A session that expired while the process lived, or a
-            controller that died with its last orders unsent, leaves topics in the metadata that are gone. No
-            UpdateMetadata names them ever again.
+Role        Acts, in a greenlet of its own, through ZooKeeper. After a session expired, or a controller died with
+            requests unsent, the metadata cache may have deleted topics, which no later UpdateMetadata will
+            remove.
 Invariants  Nothing is forgotten that may exist. A topic is in ZooKeeper before a controller tells of it, and what is
             known is noted before ZooKeeper is asked, whose server catches up first: what is missing then was deleted.
             What was told anew since the look is another topic, or the next look's.

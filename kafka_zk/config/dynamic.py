@@ -1,7 +1,7 @@
 """Which broker configs can be changed at run time, and which of those in ZooKeeper are applied.
 
-Role        Pure. What comes through the API is checked and refused whole; what stands in ZooKeeper was perhaps
-            written by another hand, so of that the wrong values are left out, with a complaint each.
+Role        Pure. Changes through the API are validated and rejected as a whole. Values in ZooKeeper may have been
+            written by other tools, so invalid ones are skipped, with a log line each.
 Invariants  Unknown keys stay: plug-ins may know them. Passwords are encoded in ZooKeeper, plain in the configuration.
 Source      DynamicBrokerConfig.validateConfigs, fromPersistentProps, toPersistentProps; DynamicConfig.Broker.
 """

@@ -1,6 +1,6 @@
 """Which dynamic changes of a broker's configuration are allowed.
 
-Role        Pure. Both configurations are right by themselves; here only the step between them is judged.
+Role        Pure. Both configurations are valid by themselves; only the change between them is checked here.
 Invariants  A part is asked only when one of its keys has changed.
 Source      DynamicBrokerConfig.processReconfiguration; validateReconfiguration of DynamicThreadPool, DynamicLogConfig,
             DynamicListenerConfig, DynamicMetricsReporters, DynamicRemoteLogConfig, LogCleaner, ConnectionQuotas and

@@ -1,7 +1,7 @@
 """Configs that this broker does not support: refused, or ignored with a warning.
 
-Role        Pure. The one list of what is refused; a feature that gets built takes its line out here.
-Invariants  Nothing that guards data or access is ever ignored silently: it is refused or it works.
+Role        Pure. The one list of what is refused; remove a line when its feature is implemented.
+Invariants  A config that protects data or access is never ignored silently: it works, or it is refused.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The controller's events, and the controller state of each (for metrics).
 
-Role        Pure, immutable values. Those that somebody waits for are answered through the `Pending` that travels
-            with them in the queue, never through the event.
+Role        Pure, immutable values. Requests are answered through the `Pending` that is queued with them, never
+            through the event.
 Source      ControllerEvent and its case classes; ControllerState.
 """
 

@@ -96,8 +96,8 @@ def test_what_changes_nothing_is_said_in_one_line_each(tmp_path: Path, zookeeper
     text += "transaction.max.timeout.ms=1000\n"
     with Started(tmp_path, text) as broker:
         unknown, ignored, unread = broker.warnings()
-    assert "confluent.support.metrics.enable is not known" in unknown
-    assert "com.example.Reporter is ignored" in ignored
+    assert "confluent.support.metrics.enable is unknown" in unknown
+    assert "ignoring com.example.Reporter" in ignored
     assert "transaction.max.timeout.ms is not supported yet" in unread
 
 

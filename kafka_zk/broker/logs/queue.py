@@ -1,9 +1,9 @@
 """Log lines on their way out: a bounded queue, drained by its own thread.
 
 Role        Acts. The loop formats and puts; only the thread writes. A destination that blocks (a terminal on hold, a
-            full pipe, a hung disk) costs lines, never the loop's time.
-Invariants  At most `capacity` lines wait. A line that finds no room is counted, and the count is written as soon as
-            lines flow again. Lines leave in the order they came.
+            full pipe, a hung disk) loses lines, but never blocks the loop.
+Invariants  At most `capacity` lines wait. A line that does not fit is counted, and the count is logged as soon as
+            lines are written again. Lines leave in the order they came.
 """
 
 from __future__ import annotations

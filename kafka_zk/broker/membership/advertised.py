@@ -1,6 +1,6 @@
 """The addresses that a broker advertises in ZooKeeper.
 
-Role        Pure, but for asking the machine's own name where an address leaves the host out.
+Role        Pure, except for looking up this machine's name if a listener has no host.
 Source      KafkaServer.createBrokerInfo, EndPoint; InetAddress.getLocalHost.getCanonicalHostName.
 """
 

@@ -1,10 +1,10 @@
 """One call of an admin client: retried, on another broker if needed, until its deadline.
 
-Role        Acts, through `Cluster`. The policy of repeating is here and nowhere else.
-Invariants  Only failures that may pass are tried again: no connection, a lost one, a controller that moved. Other codes
-            are the answer, retriable or not, as in Kafka's own admin client.
+Role        Acts, through `Cluster`. The only module that retries.
+Invariants  Only transient failures are retried: no connection, a lost one, a controller that moved. Other error codes
+            are returned, retriable or not, as in Kafka's own admin client.
             The wait doubles from retry.backoff.ms up to retry.backoff.max.ms.
-            A call that may not be repeated once it was sent does not exist: what admin calls do is the same twice.
+            Every call may be repeated after it was sent: admin calls are idempotent.
 Source      KafkaAdminClient.Call.fail, ControllerNodeProvider, TimeoutProcessor.
 """
 

@@ -1,8 +1,8 @@
 """One socket to one broker: negotiates versions, sends requests, reads responses.
 
-Role        Acts. Synchronous: one request at a time, its answer is waited for. A connection that failed once is closed
+Role        Acts. Synchronous: one request at a time, waiting for its response. A connection that failed once is closed
             for good; its owner opens another.
-Invariants  Nothing is sent before ApiVersions was answered, and that only once a connection.
+Invariants  Nothing is sent before the response to ApiVersions, which is sent once per connection.
 Source      NetworkClient (doSend, handleApiVersionsResponse).
 """
 

@@ -1,10 +1,10 @@
 """A client's connection to one broker: its state, queued requests and requests in flight.
 
-Role        Acts. Called by `NetworkClient` only, from the thread that polls. Outcomes are handed on as functions, which
-            the client calls when nothing is half done.
-Invariants  Requests leave in the order they were given; answers come in that order, too.
-            Nothing but ApiVersions is sent before its answer came.
-            Every request has exactly one outcome. When a connection is lost all that were given to it fail.
+Role        Acts. Called by `NetworkClient` only, from the thread that polls. Results are queued as callbacks, which
+            the client runs when its state is consistent.
+Invariants  Requests are sent in the order they were given, and answered in that order.
+            Nothing but ApiVersions is sent before its response.
+            Every request has exactly one outcome. When a connection is lost, all its requests fail.
 Source      Kafka 3.9 NetworkClient, ClusterConnectionStates, InFlightRequests.
 """
 

@@ -1,6 +1,6 @@
 """GroupLag: the lag of each group on each partition that this broker leads.
 
-Role        Acts when somebody looks, and only then.
+Role        Acts only when metrics are scraped.
 Invariants  The leader shows the lag: it alone knows where its log ends. A committed offset is read before the end it is
             compared with, or at the same instant where the group is coordinated here: no lag is negative because of a
             race, and none is of an end that is no longer true.

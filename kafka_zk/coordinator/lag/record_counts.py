@@ -1,6 +1,6 @@
 """RecordCounts: the exact number of records between two offsets of a log.
 
-Role        Acts: reads headers, of what nobody has counted yet only. Everything is done when somebody looks.
+Role        Acts: reads headers of batches that are not counted yet, and only when metrics are scraped.
 Invariants  A count is exact, or there is none: the holes of compaction and the markers of transactions are left out.
             What was counted once is remembered by segment file, so that a cleaned segment is counted anew; a file that
             was cut since is, too. What nobody asked for in one look is forgotten after it.

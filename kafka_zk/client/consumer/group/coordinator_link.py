@@ -1,11 +1,11 @@
 """The connection to the group coordinator, on its own thread.
 
-Role        Acts. The program's thread hands requests over and is called back by `deliver`, in its own thread; that of
-            the link finds the coordinator, sends, and beats the heart, however long the program takes for its records.
+Role        Acts. The program's thread queues requests and is called back by `deliver`, in its own thread. The link's
+            thread finds the coordinator, sends, and keeps up heartbeats, however long the program processes records.
 Invariants  Outcomes are called by `deliver` only, each once, in the order in which they came.
-            An error that nobody expected is raised once by `deliver`, in the program's thread, and the link goes on.
+            An unexpected error is raised once by `deliver`, in the program's thread, and the link continues.
             No lock is held while the program's code runs; `wakeup` of the consumer takes none at all.
-            The thread ends with the link, and is a daemon: it keeps no program alive.
+            The thread ends with the link; as a daemon, it keeps no program alive.
 Source      AbstractCoordinator (HeartbeatThread, lookupCoordinator), Heartbeat, ConsumerNetworkClient.
 """
 

@@ -1,11 +1,11 @@
 """Rebalances: revokes, joins, syncs and takes over the new assignment.
 
-Role        Acts, through the CoordinatorLink and the program's listener; in the program's thread. What answers mean is
-            membership's to say.
+Role        Acts, through the CoordinatorLink and the program's listener; in the program's thread. `membership`
+            interprets the responses.
 Invariants  The listener hears of a partition's revocation (or loss) before anybody else can be given it, and of its
             assignment before its first record is handed out.
             An eager member owns nothing while it joins; a cooperative one gives up only what the leader took.
-            What an attempt brings that was given up, by `leave`, changes nothing.
+            The result of an attempt that was abandoned by `leave` is ignored.
 Source      ConsumerCoordinator (onJoinPrepare, onJoinComplete, onLeaderElected, rejoinNeededOrPending); KIP-429.
 """
 
