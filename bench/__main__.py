@@ -74,17 +74,19 @@ def _run_requests(options: argparse.Namespace) -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=3, help="of each load on each broker (default 3)")
-    parser.add_argument("--warm", type=float, default=2, help="seconds of the same load before (default 2)")
+    parser.add_argument("--seconds", type=float, default=3, help="seconds of each load on each broker (default 3)")
+    parser.add_argument("--warm", type=float, default=2, help="seconds of warm-up with the same load (default 2)")
     parser.add_argument("--heat", type=float, default=12, help="seconds of small produces before the first load: a JVM "
                         "compiles for that long")  # fmt: skip
-    parser.add_argument("--only", default="", help="only the loads whose name holds this")
-    parser.add_argument("--ours-alone", action="store_true", help="without Apache: no Java needed but ZooKeeper's")
+    parser.add_argument("--only", default="", help="run only the loads whose name contains this")
+    parser.add_argument(
+        "--ours-alone", action="store_true", help="skip Apache's broker; Java is only needed for ZooKeeper"
+    )
     parser.add_argument("--check", action="store_true", help="exit 1 when a floor of docs/performance.md is missed")
-    parser.add_argument("--list", action="store_true", help="only say what benches there are")
-    parser.add_argument("--all", action="store_true", help="run the others, too; the exit code is the worst of all")
+    parser.add_argument("--list", action="store_true", help="only list the benches")
+    parser.add_argument("--all", action="store_true", help="run all benches; the exit code is the worst of all")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    parser.add_argument("--folder", type=Path, help="where the brokers' data lie while it runs (default: TMPDIR)")
+    parser.add_argument("--folder", type=Path, help="directory for the brokers' data (default: TMPDIR)")
     return parser.parse_args()
 
 
@@ -98,7 +100,7 @@ def _run(brokers: list[Broker], loads: list[Load], options: argparse.Namespace) 
     for broker in brokers:
         broker.start()
     if not brokers[0].runs_compiled():
-        print("our broker runs a pure twin: build the compiled modules first (see README.md)", file=sys.stderr)
+        print("our broker runs a pure twin; build the compiled modules first (see README.md)", file=sys.stderr)
         return 2
     time.sleep(SETTLE_S)
     _print_header([broker.name for broker in brokers])

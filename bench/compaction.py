@@ -64,7 +64,7 @@ def cpu_seconds(helper: HelperProcess) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.compaction", description=__doc__)
-    parser.add_argument("--megabytes", type=int, default=100, help="of each log (default 100)")
+    parser.add_argument("--megabytes", type=int, default=100, help="size of each log (default 100)")
     parser.add_argument("--check", action="store_true", help="exit 1 when the floor is missed, by the helper's CPU")
     options = parser.parse_args()
     wanted_bytes, is_missed = options.megabytes * 1_000_000, False

@@ -195,11 +195,11 @@ def stop_once(all_members: list[Member], writers: list[Writer], kind: str | None
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.controlled_stops", description=__doc__)
-    parser.add_argument("--stops", type=int, default=20, help="how many (default 20)")
+    parser.add_argument("--stops", type=int, default=20, help="number of stops (default 20)")
     parser.add_argument(
-        "--replicas", type=int, default=3, choices=(2, 3), help="brokers, and replicas of each partition"
+        "--replicas", type=int, default=3, choices=(2, 3), help="number of brokers, and replication factor"
     )
-    parser.add_argument("--mixed", action="store_true", help="every second broker is Apache's, and every second stop")
+    parser.add_argument("--mixed", action="store_true", help="every second broker, and every second stop, is Apache's")
     parser.add_argument("--check", action="store_true", help=f"exit 1 where writers are silent for over {FLOOR_S} s")
     given = parser.parse_args()
     stops: list[Stop] = []

@@ -267,7 +267,7 @@ def missed(ours: Figures) -> Iterator[str]:
 
 def main() -> int:
     options = argparse.ArgumentParser(prog="python -m bench.groups", description=__doc__)
-    options.add_argument("--seconds", type=float, default=4, help="of commits; heartbeats take twice as long")
+    options.add_argument("--seconds", type=float, default=4, help="seconds of commits; heartbeats run twice as long")
     options.add_argument("--only", choices=("heartbeats", "commits", "load"), action="append")
     options.add_argument("--ours-alone", action="store_true")
     options.add_argument("--check", action="store_true", help="exit 1 when a floor of docs/performance.md is missed")

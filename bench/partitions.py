@@ -177,11 +177,15 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.partitions", description=__doc__)
-    parser.add_argument("--count", type=int, default=5000, help="of partitions (default 5000)")
-    parser.add_argument("--rounds", type=int, default=1, help="of stop, start, kill, start (default 1); best counts")
-    parser.add_argument("--ours-alone", action="store_true", help="without Apache: no Java needed but ZooKeeper's")
+    parser.add_argument("--count", type=int, default=5000, help="number of partitions (default 5000)")
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="rounds of stop, start, kill, start (default 1); the best counts"
+    )
+    parser.add_argument(
+        "--ours-alone", action="store_true", help="skip Apache's broker; Java is only needed for ZooKeeper"
+    )
     parser.add_argument("--check", action="store_true", help="exit 1 when a floor is missed")
-    parser.add_argument("--folder", type=Path, help="where the brokers' data lie while it runs (default: TMPDIR)")
+    parser.add_argument("--folder", type=Path, help="directory for the brokers' data (default: TMPDIR)")
     return parser.parse_args()
 
 

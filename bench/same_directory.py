@@ -102,11 +102,13 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.same_directory", description=__doc__)
-    parser.add_argument("--megabytes", type=int, default=1000, help="of each log (default 1000)")
-    parser.add_argument("--only", default="", help="only the loads whose title holds this")
-    parser.add_argument("--ours-alone", action="store_true", help="without Apache: no Java needed but ZooKeeper's")
+    parser.add_argument("--megabytes", type=int, default=1000, help="size of each log (default 1000)")
+    parser.add_argument("--only", default="", help="run only the loads whose title contains this")
+    parser.add_argument(
+        "--ours-alone", action="store_true", help="skip Apache's broker; Java is only needed for ZooKeeper"
+    )
     parser.add_argument("--check", action="store_true", help="exit 1 when a floor is missed")
-    parser.add_argument("--folder", type=Path, help="where the brokers' data lie while it runs (default: TMPDIR)")
+    parser.add_argument("--folder", type=Path, help="directory for the brokers' data (default: TMPDIR)")
     return parser.parse_args()
 
 

@@ -38,9 +38,9 @@ PARTITION = TopicPartition("bench", 0)
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.segment", description=__doc__)
     parser.add_argument("--megabytes", type=int, default=1000)
-    parser.add_argument("--records", type=int, default=140, help="of 100 bytes in each batch (default 140: 16 KB)")
+    parser.add_argument("--records", type=int, default=140, help="records of 100 bytes per batch (default 140: 16 KB)")
     parser.add_argument("--check", action="store_true", help="exit 1 when a floor is missed")
-    parser.add_argument("--folder", type=Path, help="where the segment lies while it runs (default: TMPDIR)")
+    parser.add_argument("--folder", type=Path, help="directory for the segment (default: TMPDIR)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kafka-zk-bench-", dir=options.folder) as folder:
         directory = Path(folder) / str(PARTITION)

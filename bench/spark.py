@@ -84,17 +84,17 @@ class Reading:
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.spark", description=__doc__)
-    parser.add_argument("--records", type=int, default=5_000_000, help="of 100 bytes each (default 5,000,000)")
-    parser.add_argument("--rounds", type=int, default=2, help="each way reads the topic so often (default 2)")
+    parser.add_argument("--records", type=int, default=5_000_000, help="records of 100 bytes (default 5,000,000)")
+    parser.add_argument("--rounds", type=int, default=2, help="how often each reader reads the topic (default 2)")
     parser.add_argument("--check", action="store_true", help="exit 1 when a floor is missed")
-    parser.add_argument("--folder", type=Path, help="where the broker's data lie while it runs (default: TMPDIR)")
+    parser.add_argument("--folder", type=Path, help="directory for the broker's data (default: TMPDIR)")
     return parser.parse_args()
 
 
 def main() -> int:
     given = options()
     if BUILDER != "compiled":
-        print("the pure twin builds the columns: build the compiled modules first (see README.md)", file=sys.stderr)
+        print("columns are built by the pure twin; build the compiled modules first (see README.md)", file=sys.stderr)
         return 2
     ways = (CONNECTOR, "kafka_zk", "kafka_zk_log")
     with tempfile.TemporaryDirectory(prefix="kafka-zk-bench-", dir=given.folder) as folder_name:

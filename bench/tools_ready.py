@@ -173,7 +173,7 @@ def figures(found: Sequence[Ready]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.tools_ready", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS)
-    parser.add_argument("--ours-alone", action="store_true", help="without Apache's tools")
+    parser.add_argument("--ours-alone", action="store_true", help="skip Apache's tools")
     parser.add_argument("--check", action="store_true", help=f"exit code 1 where a median of ours is over {LIMIT_S} s")
     options = parser.parse_args()
     is_missed = False
