@@ -1,6 +1,6 @@
 """FutureLogs: future replicas in other log directories, until they replace the current ones.
 
-Role        Acts. Makes a copy, drops it, and swaps it for the log; who fills it (the replication room) decides when.
+Role        Acts. Creates and drops future logs, and swaps them in; the replication package fills them and decides when.
 Invariants  A swap ends with a copy that ends where the log ends, with the same epochs and high watermark, or with
             nothing changed. While it is under way nothing is appended to, cut or deleted of the log.
             The new name is on the disk before the old one goes: a power cut never leaves a partition without a log.

@@ -1,6 +1,6 @@
 """PlacedLogs: every log and future log of the broker, and the log directory of each.
 
-Role        Plain: one table, which the LogManager, the moves and the checkpoints share. Acts on nothing.
+Role        Plain: one table, shared by the LogManager, the moves and the checkpoints.
 Invariants  A partition has at most one log and one future log, in different directories. `log_count` of a directory
             counts what lies there and what is being made there.
 Source      LogManager's currentLogs, futureLogs and logsByDir.

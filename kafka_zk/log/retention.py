@@ -4,7 +4,7 @@ Role        Acts, through the log: takes its turn, and never moves its offsets i
             segments/retention.py.
 Invariants  Segments leave from the oldest on, and only what is below the high watermark. When all would go, an empty
             one is rolled first: a log is never without a segment.
-            Nobody waits for the turn while what goes is still being synced.
+            No caller waits for the turn while deleted segments are still being synced.
 Source      UnifiedLog.deleteOldSegments, deleteSegments in Kafka 3.9.
 """
 

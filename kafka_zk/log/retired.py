@@ -1,7 +1,7 @@
 """RetiredLogs: deleted partitions, until their files are gone.
 
-Role        Acts. The rename is what deletes a partition; the rest is tidying up, also after a restart.
-Invariants  From the rename on nobody finds the partition again, and a new one of the same name may be made.
+Role        Acts. The rename deletes a partition; the rest is cleanup, also after a restart.
+Invariants  After the rename the partition is no longer found, and a new one of the same name may be created.
             Files go log.segment.delete.delay.ms later, in a thread.
 Source      LogManager.asyncDelete, addLogToBeDeleted, deleteLogs.
 """

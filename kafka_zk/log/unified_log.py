@@ -1,6 +1,6 @@
 """UnifiedLog: one partition's log on this broker.
 
-Role        Acts, but owns no greenlet: whoever comes calls it. Alone knows and moves the offsets of a log (where it
+Role        Acts, but owns no greenlet: callers run its methods. Alone knows and moves the offsets of a log (where it
             starts and ends, high watermark, last stable offset, recovery point), its producers and leader epochs; its
             files are the LocalLog's. Decisions are in segments/roll.py, segments/retention.py, state/producer_state.py,
             state/leader_epoch_cache.py, local/truncation_plan.py and record/validation.py.

@@ -2,7 +2,7 @@
 
 Role        Acts. Reads frames into a borrowed buffer, gives each to the handler, and sends what its AnswerQueue hands
             out; the queue knows the order of the answers and when the next request may start.
-            After REQUESTS_PER_TURN requests, or `turn_bytes`, the answers leave together and everybody else has a turn.
+            After REQUESTS_PER_TURN requests, or `turn_bytes`, the responses are sent and others have a turn.
 Invariants  Only its own greenlet touches the socket; whoever completes a Pending merely wakes it.
             The memory of a frame belongs to its request until the handler has returned.
             A client that does not read its answers is not read from either.

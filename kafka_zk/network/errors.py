@@ -1,6 +1,6 @@
 """Network errors, in the terms of the packages above.
 
-Role        The network room translates OSError into these where it happens; nobody above sees a socket error.
+Role        The package network translates OSError into these where it occurs; packages above never see a socket error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Connection quotas: in all, per listener, per address, and new ones per second.
 
-Role        Pure: counts and answers. The listener asks before it accepts, tells what it accepted and what has ended.
-Invariants  The inter-broker listener, where there is more than one listener, is never kept waiting by max.connections:
-            the oldest connection of another listener has to go instead.
+Role        Pure: counts. The listener asks before it accepts, and reports opened and closed connections.
+Invariants  The inter-broker listener, where there is more than one listener, is never blocked by max.connections:
+            instead, the oldest connection of another listener is closed.
 Source      ConnectionQuotas in Kafka 3.9 (core/src/main/scala/kafka/network/SocketServer.scala); QuotaUtils.
 """
 

@@ -1,7 +1,7 @@
 """Request metrics per API: counts, sizes, and the time spent in each phase.
 
 Role        The hot path appends one tuple a request to a list; `fold` does the arithmetic twenty times a second:
-            within one second the rows would outgrow the processor's cache.
+            the rows of a whole second would outgrow the CPU cache.
 Row         (api_version, size_bytes, received_ns, started_ns, handled_ns, completed_ns, throttle_ms, stamp), all times
             monotonic. `stamp` is shared by the answers that leave together: [sending started, sent], zeros until then.
 Invariants  Queue + local + remote + response queue + send time is the total time. A request without an answer counts

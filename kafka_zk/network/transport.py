@@ -8,7 +8,7 @@ Invariants  A slice's generation is checked before every chunk. Once the head of
             The loop sends only what is in the page cache; a thread reads in what is not, and never touches a socket, so
             that a reader however slow holds no thread. What may have left the page cache is looked for there first:
             history that is in memory costs what the end of a log does.
-            Between two chunks everybody else has a turn.
+            Other greenlets run between two chunks.
 Source      TransportLayer, PlaintextTransportLayer.transferFrom and FileRecords.writeTo in Kafka 3.9.
 """
 

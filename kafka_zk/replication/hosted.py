@@ -1,6 +1,6 @@
 """The partitions that this broker hosts.
 
-Role        Looks them up, and says why one cannot be found.
+Role        Looks up hosted partitions, or raises why one is not available.
 Invariants  A partition is hosted, or offline (its log directory failed), or neither; never both.
 Source      Kafka 3.9 HostedPartition, ReplicaManager.getPartitionOrError.
 """

@@ -1,11 +1,11 @@
 """Applies the controller's LeaderAndIsr, StopReplica and UpdateMetadata requests.
 
-Role        Carries out LeaderAndIsr, StopReplica and UpdateMetadata on hosted partitions, fetchers and logs.
-Invariants  One order at a time (`_orders`): each may block on the disk, none sees another half done.
-            An order of a controller that was replaced is refused; an order for an older leader epoch is refused, for
-            that partition only.
-            What goes wrong with one partition is that partition's code; the others, and who listens, go on.
-            Fetchers stop before a partition leads or follows anew, so that no late answer is appended.
+Role        Applies LeaderAndIsr, StopReplica and UpdateMetadata to hosted partitions, fetchers and logs.
+Invariants  One request at a time (`_orders`): each may block on the disk, and none sees another one half applied.
+            A request of a former controller is refused; one with an older leader epoch is refused for that
+            partition only.
+            An error with one partition becomes that partition's code; other partitions and listeners continue.
+            Fetchers stop before a partition changes its role, so that no late response is appended.
 Source      Kafka 3.9 ReplicaManager.becomeLeaderOrFollower, makeLeaders, makeFollowers, stopReplicas, stopPartitions,
             maybeUpdateMetadataCache.
 """

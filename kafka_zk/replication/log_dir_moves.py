@@ -1,9 +1,9 @@
 """LogDirMoves: moves replicas between log directories of this broker while they are in service.
 
-Role        Acts: a greenlet copies each, some at a time, up to the end of its log, and has the copy take its place.
+Role        Acts: a greenlet copies each, a few at a time, up to the end of its log, and swaps the copy in.
 Invariants  The copy has the log's batches as they are, and never more than the log: where the log was cut, so is the
-            copy before anything is added. A copy is there until it takes the place of the log, is called off, or its
-            partition goes; after a start it is continued.
+            copy before anything is added. A copy exists until it replaces the log, the move is cancelled, or the
+            partition is deleted; after a restart the move continues.
 Source      Kafka 3.9 ReplicaManager.alterReplicaLogDirs, ReplicaAlterLogDirsThread, Partition.maybeCreateFutureReplica.
 """
 

@@ -1,9 +1,9 @@
 """ReplicaManager: the facade of the package replication.
 
 Role        Builds the parts of the room (hosted partitions, purgatories, append, fetch, leadership, ISR changes,
-            fetchers), owns their timers, and is what the other rooms know of it.
+            fetchers), owns their timers, and is the interface for other packages.
 Invariants  Everything runs on the gevent loop; the parts share no state but the hosted partitions.
-            After the first LeaderAndIsr the high watermarks are written down every few seconds, and once at shutdown.
+            After the first LeaderAndIsr the high watermarks are checkpointed every few seconds, and at shutdown.
 Source      Kafka 3.9 ReplicaManager.
 """
 

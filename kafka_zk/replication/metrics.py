@@ -1,7 +1,7 @@
 """Metrics of the replicas.
 
-Role        Registers the gauges once; each counts when somebody looks.
-            What there is of each partition, thousands of times, is a table that is made when somebody looks.
+Role        Registers the gauges once; each is evaluated on a scrape.
+            Metrics of single partitions, of which there are thousands, are a table built on each scrape.
 Source      Kafka 3.9 ReplicaManager (metrics of kafka.server:type=ReplicaManager), Partition,
             AbstractFetcherManager as ReplicaAlterLogDirsManager, DelayedOperationPurgatory, FetchSessionCache.
 """

@@ -1,6 +1,6 @@
 """The controller's requests as orders per partition.
 
-Role        Pure, but for giving way to others between orders.
+Role        Pure, except for yielding to other greenlets between orders.
 Source      Kafka 3.9 LeaderAndIsrRequest.partitionStates, StopReplicaRequest.partitionStates.
 """
 

@@ -1,8 +1,8 @@
 """One partition on this broker: who leads it, who is in sync, what is committed.
 
-Role        Passive: called by whoever came (a producer's connection, a follower's fetch, the controller's request, a
+Role        Passive: called by other greenlets (a producer's connection, a follower's fetch, the controller's request, a
             timer). The decisions are in isr.py and high_watermark.py; the bytes are in the UnifiedLog.
-Invariants  The leader epoch and the partition epoch never go back.
+Invariants  The leader epoch and the partition epoch never decrease.
             The high watermark moves only through `maybe_advance_high_watermark` while leading, through the fetcher
             while following; it is never above the log end offset.
 Source      Kafka 3.9 Partition.scala: makeLeader, makeFollower, appendRecordsToLeader, updateFollowerFetchState.

@@ -1,6 +1,6 @@
 """Purgatory: delayed operations that wait for a key: a partition, a group, a topic.
 
-Role        Pure. Keeps delayed operations, asks them again when told that a key changed, ends them at their deadline.
+Role        Pure. Keeps delayed operations, checks them again when a key changed, and expires them at their deadline.
 Invariants  Each operation completes exactly once, by an event or by its deadline, and is then in no list any more.
             Nothing here switches by itself. `try_complete` and `on_complete` may where they read a log (an index is
             made anew meanwhile): what happens then still completes the operation once and is never missed.

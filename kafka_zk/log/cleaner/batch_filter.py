@@ -1,6 +1,6 @@
 """Cleans one batch: kept, rewritten, reduced to its header, or dropped.
 
-Role        Pure. The batches that `record.filtering` cannot take in one stride: transactional, control, of
+Role        Pure. The batches that `record.filtering` cannot filter in bulk: transactional, control, of
             magic 0 and 1, partly obsolete, or the last of a producer.
 Invariants  What is rewritten keeps its base and last offset, sequence, producer, leader epoch, codec and timestamp
             type. A tombstone or a marker of an emptied transaction that is seen for the first time gives its batch a

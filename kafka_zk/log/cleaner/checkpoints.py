@@ -1,7 +1,7 @@
 """CleanerCheckpoints: the first dirty offset of each log, in memory and in each directory's file.
 
-Role        Acts. The file is read once; every change writes it anew.
-Invariants  The file exists from the first start on, empty at first. It names only logs that are there.
+Role        Acts. The file is read once; every change rewrites it.
+Invariants  The file exists from the first start on, empty at first. It names only existing logs.
             A file that cannot be read counts as empty, with a warning: then more is cleaned than needed.
 Source      Kafka 3.9 LogCleanerManager: allCleanerCheckpoints, updateCheckpoints, maybeTruncateCheckpoint.
 """

@@ -1,7 +1,7 @@
 """Which log is cleaned next, and which of its offsets.
 
-Role        Pure: looks at facts of a log and answers. Largest timestamps may have to be looked up in a file, and are
-            asked for only where they matter.
+Role        Pure: decides from the facts of a log. Maximum timestamps may have to be read from a file, so they are
+            only requested where they matter.
 Invariants  Nothing at or behind the last stable offset is cleaned, nothing in the active segment, and nothing behind
             the first segment that min.compaction.lag.ms protects.
             A log is worth cleaning when its dirty share is above (not at) min.cleanable.dirty.ratio, or when its oldest

@@ -1,9 +1,9 @@
 """The cleaner's passes over a log, one chunk at a time, run in a helper process.
 
-Role        Plain. Reads and writes by descriptor and position; between two chunks all it knows is in the state that
-            goes back and forth and in the key table, a file in memory.
-Invariants  Begun again with the same state a chunk comes out the same: keys are put with their largest offset, bytes
-            are written to the same place. The cleaned segment's indexes get entries by batch.
+Role        Plain. Reads and writes by descriptor and position; between two chunks all state is in what is
+            passed back and forth, and in the key table, a file in memory.
+Invariants  A chunk that is restarted from the same state gives the same result: keys are put with their largest
+            offset, bytes are written to the same place. The cleaned segment's indexes get entries by batch.
 Source      Kafka 3.9 Cleaner.buildOffsetMapForSegment, cleanInto, growBuffersOrFail; LogSegment.append of 3.9.1.
 """
 

@@ -1,9 +1,9 @@
 """CleanerThread: one cleaner, a greenlet with a helper process.
 
-Role        Acts. A round: clean the log that needs it most, then let retention have its way with the compacted logs;
-            when there was nothing to clean, rest.
-Invariants  Whatever goes wrong with one log ends with that log: an error of its disk takes the directory offline, bad
-            bytes and our own bugs make the partition uncleanable. The thread lives on.
+Role        Acts. Each round cleans the log that needs it most, then applies retention to the compacted logs;
+            with nothing to clean, it waits.
+Invariants  An error with one log affects no other: a disk error takes its directory offline; bad data and our own bugs
+            make the partition uncleanable. The thread continues.
 Source      Kafka 3.9 LogCleaner.CleanerThread.
 """
 

@@ -1,7 +1,7 @@
 """Cleans one log: builds the offset map of its dirty section, then rewrites the segments.
 
 Role        Acts, in the greenlet of a cleaner. The CPU-heavy passes run a chunk at a time (chunks.py) in a helper
-            process; between them the cleaner rests if it was too fast, and looks whether the log still is what it was.
+            process; between them the cleaner throttles itself, and checks whether the log was changed meanwhile.
 Invariants  Until a group's swap the log is untouched; before the first, all that was mapped is synced, and the recovery
             point on the disk is behind it. A cleaning that ends early leaves no file behind; what a crash leaves the
             next start removes or completes. Records at or behind the first uncleanable offset stay as they are.

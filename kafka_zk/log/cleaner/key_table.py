@@ -1,6 +1,6 @@
 """KeyTable: the offset map of one cleaning, a file in memory that the helper process maps.
 
-Role        Acts. The broker only holds it; what is in it is the business of `record.filtering`.
+Role        Acts. The broker only owns the file; `record.filtering` knows its content.
 Invariants  It lives as long as its cleaning, also when the helper process dies meanwhile. No more memory is used than
             the records could need, whatever the configuration allows.
 Source      Kafka 3.9 SkimpyOffsetMap.

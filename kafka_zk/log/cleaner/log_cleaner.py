@@ -1,7 +1,7 @@
 """LogCleaner: a broker's cleaner threads and their metrics.
 
-Role        Acts. One for a broker unless log.cleaner.enable is false; the log manager starts, stops and tells it of
-            logs that were truncated or deleted.
+Role        Acts. One for a broker unless log.cleaner.enable is false; the log manager starts and stops it, and
+            notifies it of truncated and deleted logs.
 Source      Kafka 3.9 LogCleaner, LogCleanerManager's metrics.
 """
 

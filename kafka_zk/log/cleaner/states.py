@@ -1,9 +1,9 @@
 """CleanerStates: which logs are being cleaned or uncleanable, and which is cleaned next.
 
-Role        Acts, on the loop: looks at the logs, decides by choosing.py, keeps the checkpoints right.
-Invariants  A log is in one cleaner's hands at a time, or in those of retention, so that nobody takes segments away
-            that somebody cleans; no cleaner has one that is copied elsewhere, or was truncated since it was looked at.
-            One whose cleaning failed is left alone until the next start; the others go on. A truncation that reaches
+Role        Acts, on the loop: examines the logs, decides with choosing.py, maintains the checkpoints.
+Invariants  A log is reserved by one cleaner or by retention at a time, so that no segment is deleted while it is
+            cleaned. Logs being moved, or truncated since they were chosen, are not cleaned.
+            A log whose cleaning failed is skipped until the next start; the others continue. A truncation that reaches
             below the checkpoint takes it back to the active segment.
 Source      Kafka 3.9 LogCleanerManager; LogManager.maybeTruncateCleanerCheckpointToActiveSegmentBaseOffset.
 """

@@ -1,10 +1,10 @@
 """LogDirectory: the state of one entry of log.dirs that all its logs share.
 
-Role        Acts. Knows whether the disk works and whether it stalls; turns a disk's error into the end of its service.
+Role        Acts. Knows whether the disk works and whether it stalls; takes the directory offline on a disk error.
 Invariants  The first OSError takes the directory offline for good: every later call on its logs is KafkaStorageError.
-            Whoever meets that may have any turn: `on_failure` does not switch.
-            After an inline write that took long, writes go to the pool for a while, so that a stalled page cache
-            stalls nobody else.
+            The caller may hold any turn, so `on_failure` does not switch.
+            After a slow inline write, writes go to the pool for a while, so that a stalled page cache does not block
+            the loop.
 Source      LogDirFailureChannel, LocalLog.maybeHandleIOException.
 """
 

@@ -1,8 +1,8 @@
 """Every kind of finding the doctor reports: its name, severity and meaning.
 
 Role        Pure. Checks note findings by kind; severity is never decided in passing.
-Invariants  ERROR: data is lost or in danger, or the broker would not start. WARNING: a start puts it right, or somebody
-            should look. INFO: normal, or of interest only.
+Invariants  ERROR: data is lost or in danger, or the broker would not start. WARNING: a start repairs it, or an
+            operator should look. INFO: normal, or for information only.
             One finding per kind and file, however many places it has: the first is reported, the others are counted.
 """
 

@@ -1,7 +1,7 @@
 """Rehearses a start: runs the broker's own loader on a shadow of one partition's directory.
 
 Role        Plain. Creates the shadow, runs LogLoader on it, and reports what has changed.
-Invariants  What a start would do is never worked out a second time: it is what LogLoader does. The real directory is
+Invariants  What a start would do is not reimplemented: it is what LogLoader does. The real directory is
             not written to: small files are copied, segments are links whose cuts are noted instead of made, deletions
             and renames happen to the links.
 """

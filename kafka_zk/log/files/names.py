@@ -1,6 +1,6 @@
 """All file and directory names in a log directory: built and parsed.
 
-Role        Pure. Nobody else writes a suffix or cuts a name.
+Role        Pure. No other module builds or parses file names.
 Invariants  Files of a segment are named by its base offset in 20 digits; a snapshot by the offset it stands at.
             A partition's directory is `topic-partition`; while it is moved, deleted or set aside it also carries 32 hex
             digits and a suffix, and never more than 255 characters.

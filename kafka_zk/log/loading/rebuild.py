@@ -1,9 +1,9 @@
 """Rebuilds indexes, epochs and producer state from batches.
 
 Role        Plain and synchronous. Used at load after a crash, after a truncation, and for a segment without its index.
-Invariants  The log is the truth; everything else can be made again from it. Recovery of a segment keeps every batch up
-            to the first that is torn, corrupt or out of range, and nothing behind it. Of two batches whose offsets
-            do not follow one another neither is kept.
+Invariants  The log is the source of truth; everything else can be rebuilt from it. Recovery of a segment keeps every
+            batch up to the first that is torn, corrupt or out of range, and nothing after it. Of two batches whose
+            offsets do not follow one another neither is kept.
 Source      LogSegment.recover, UnifiedLog.rebuildProducerState.
 """
 

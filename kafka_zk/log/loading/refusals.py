@@ -1,6 +1,6 @@
 """What in a log directory prevents a broker from starting and must be repaired by hand.
 
-Role        Plain. The loader raises these; the offline doctor asks the same questions before a start.
+Role        Plain. Raised by the loader; the offline doctor runs the same checks before a start.
 Source      LogManager.loadLogs, LocalLog.parseTopicPartitionName.
 """
 

@@ -1,6 +1,6 @@
 """Which segments of a log are due for deletion.
 
-Role        Pure: looks at facts of the segments, oldest first, and answers how many of them go.
+Role        Pure: decides from the facts of the segments, oldest first, how many of them are deleted.
 Invariants  A segment goes only when everything in it is below the high watermark and all older ones went before it.
             An empty last segment stays.
 Source      UnifiedLog.deletableSegments, deleteRetentionMsBreachedSegments, deleteRetentionSizeBreachedSegments,

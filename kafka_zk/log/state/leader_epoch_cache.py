@@ -1,6 +1,6 @@
 """The start offset of each leader epoch of one log.
 
-Role        Pure: holds the entries and answers; the log writes the file when a method says that they changed.
+Role        Pure: holds the entries; the log writes the file when a method reports a change.
 Invariants  Epochs and start offsets strictly increase.
 Source      LeaderEpochFileCache; KIP-101, KIP-279.
 """

@@ -1,6 +1,6 @@
 """ProducerJournal: the producer state of one log and its snapshot files.
 
-Role        Plain and synchronous. Decisions are in producer_state.py; here they meet the directory.
+Role        Plain and synchronous. Decisions are in producer_state.py; this module does the file I/O.
 Invariants  A snapshot at an offset holds the state up to it (exclusive). There is never a second one for an offset that
             has one. A snapshot that cannot be read is deleted and the next older one taken: the log itself holds
             everything, a snapshot only saves reading it.

@@ -1,9 +1,8 @@
 """Tracks the appends of one partition, and holds them while its leadership changes.
 
-Role        Acts: holds greenlets up. `wait_while_held`, `count` and `ended` are for appenders, `held` is for whoever
+Role        Acts: blocks greenlets. `wait_while_held`, `count` and `ended` are for appenders, `held` is for whoever
             changes the leadership.
-Invariants  While `held` is entered no append is under way. Nobody is refused because of a change: who waited sees what
-            came of it.
+Invariants  While `held` is entered no append is in progress. A change rejects no appends: waiting ones see its result.
 Source      Kafka 3.9 Partition.leaderIsrUpdateLock, which who appends has for reading.
 """
 

@@ -1,9 +1,9 @@
 """Sends ISR changes to the controller.
 
-Role        Gathers what leaders propose and sends it as AlterPartition, one request in flight for the whole broker.
+Role        Collects leaders' proposals and sends them as AlterPartition, one request in flight for the whole broker.
 Invariants  At most one change a partition waits here. A change is taken out when the controller answered it by name, so
             that one that an answer leaves out is sent again; or when the leadership that proposed it is over, so that
-            it is not. Whatever an answer is, the next request goes out.
+            it is not. Whatever the response, the next request is sent.
 Source      Kafka 3.9 DefaultAlterPartitionManager; KIP-497. The broker epochs of the members are -1 with ZooKeeper.
 """
 

@@ -1,8 +1,8 @@
 """Appends to led partitions, and waits until the records are committed.
 
-Role        The way of produced records: the Produce handler and the coordinators come through here.
+Role        The path of produced records, used by the Produce handler and the coordinators.
 Invariants  One partition's failure does not touch the others. Results stand in the order of the entries.
-            Nobody is woken before all entries of a request are appended: waiters would see half of it.
+            No waiter is woken before all entries of a request are appended: it would see half of them.
 Source      Kafka 3.9 ReplicaManager.appendRecords, appendToLocalLog, delayedProduceRequestRequired.
 """
 

@@ -1,6 +1,6 @@
 """Fetches for consumers and followers, waiting for min.bytes.
 
-Role        The way of a fetch: read every partition in order within the limits; answer, or wait on the partitions.
+Role        The path of a fetch: read every partition in order within the limits; respond, or wait on the partitions.
 Invariants  Reads stand in the order of what was wanted. A follower's fetch counts once as progress, when it arrives;
             the reads at the end of a wait do not.
             Slices of reads that are not answered are given back.
