@@ -54,7 +54,7 @@ def test_what_is_queued_and_what_is_under_way_is_waited_for() -> None:
         connect=connect,
         clock=SimClock(),
         on_answer=heard.append,
-        measures=AnyMeasures(),
+        metrics=AnyMeasures(),
     )
     assert channels.wait_until_answered(0)
     for broker_id in busy:
