@@ -84,8 +84,8 @@ for name in "${suites[@]}"; do
   case "$name" in
     style) style ;;
     unit)
-      # Side by side: these tests start no broker.
-      options=(-n 2 "${second_try[@]}")
+      # Side by side: these tests start no broker. By file: some ask at the end what all tests of their file have seen.
+      options=(-n 2 --dist loadfile --no-loadscope-reorder "${second_try[@]}")
       suite unit simulation crash
       # An install without a compiler runs from sources, and only there calls can be counted: the rooms with compiled
       # modules. The codec is not one of these: of what compares it once more, only what reads headers and what hides it.

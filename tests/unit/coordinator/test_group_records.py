@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_zk.coordinator.group.decisions.group import Group
-from kafka_zk.coordinator.group.decisions.offsets import NO_LEADER_EPOCH, OffsetAndMetadata
+from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.decisions.records import (
     GroupKey,
     OffsetKey,
@@ -29,7 +29,7 @@ from kafka_zk.protocol.messages.records import OFFSET_COMMIT_VALUE, OffsetCommit
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.protocol.versioned import encode_versioned
 from kafka_zk.record import Record, batches, build_batch, decode_records
-from kafka_zk.record.batch import Batch
+from kafka_zk.record.batch import NO_LEADER_EPOCH, Batch
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "16-consumer-offsets"
