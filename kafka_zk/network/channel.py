@@ -165,7 +165,7 @@ class BrokerChannel:
         except OSError as error:
             raise PeerClosed(str(error)) from error
         if count == 0:
-            raise PeerClosed("the broker closed it")
+            raise PeerClosed("the broker closed the connection")
         reader.received(count)
 
     def _answered(self, frame: memoryview) -> None:

@@ -122,5 +122,5 @@ def _node_of(resources: Iterable[ConfigResource]) -> int | None:
         for resource in resources
     }
     if len(owners) > 1:
-        raise ValueError("one call is about one broker, or about what every broker knows")
+        raise ValueError("resources of different brokers cannot be described or altered in one call")
     return owners.pop() if owners else None

@@ -162,10 +162,10 @@ def _assignment(data: Buffer) -> list[TopicPartition]:
     if not len(data):
         return []
     if len(data) < _ASSIGNMENT_VERSION.size:
-        raise DecodeError("there is no room for a version")
+        raise DecodeError("too short for a version")
     version: int = _ASSIGNMENT_VERSION.unpack_from(data)[0]
     if version < 0:
-        raise DecodeError(f"there is no version {version}")
+        raise DecodeError(f"invalid version {version}")
     # Newer versions add fields at the end only.
     newest = min(version, CONSUMER_PROTOCOL_ASSIGNMENT.max_version)
     value = CONSUMER_PROTOCOL_ASSIGNMENT.decoder(newest)(data, _ASSIGNMENT_VERSION.size)[0]

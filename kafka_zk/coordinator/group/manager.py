@@ -179,7 +179,7 @@ class GroupManager:
                 replay.apply(batch)
             groups, unknown = replay.groups(self._retention_ms, pause=let_others_in)
             if not self.ownership.is_current(load):
-                log_lines.info("[GroupMetadataManager] The %s was overtaken", load)
+                log_lines.info("[GroupMetadataManager] Discarding the %s: the leadership has changed", load)
                 return
             gone = frozenset[TopicPartition]().union(*self._deleted[first:])
             for group in groups:

@@ -68,7 +68,7 @@ class Ownership:
 
     def loaded(self, load: Load) -> None:
         """The groups of a current load are in memory."""
-        assert self.is_current(load), f"{load} was overtaken"
+        assert self.is_current(load), f"{load} is no longer current"
         del self._loading[load.partition]
         self._owned[load.partition] = load
 

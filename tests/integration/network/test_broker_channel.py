@@ -113,7 +113,7 @@ def test_a_broker_that_goes_away_fails_whoever_waits(server: SocketServer, late:
         gevent.sleep(0)
     for connection in server.connections():
         connection.close()
-    with pytest.raises(NetworkError, match="the broker closed it"):
+    with pytest.raises(NetworkError, match="the broker closed the connection"):
         waiting.result(TIMEOUT_S * 1000)
     assert channel.is_closed
 
