@@ -27,12 +27,12 @@ exit codes: 0 done; 1 wrong usage, or the job failed; 2 the audit found problems
 
 
 class WrongUsage(Exception):
-    """The arguments make no sense."""
+    """Invalid arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """--package: what to write, and which distributions to put in besides our own needs."""
+    """--package: the file to write, and additional distributions to include."""
 
     target: Path
     include: list[str]

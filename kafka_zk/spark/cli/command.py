@@ -36,7 +36,7 @@ def run() -> None:
 
 
 def main(arguments: Sequence[str], scratch: Path) -> int:
-    """Blocks until the job ends; its exit code. `scratch` is an empty folder that its caller deletes."""
+    """Blocks until the job ends; returns its exit code. The caller deletes the directory `scratch` afterwards."""
     try:
         wanted = parse(list(arguments))
         return _pack(wanted) if isinstance(wanted, Packing) else _run(wanted, scratch)

@@ -27,7 +27,7 @@ _WRAPPERS = frozenset(
 
 
 def clear_sentence(text: str) -> str:
-    """The last thing that a Python worker raised; else Spark's own first line."""
+    """The last error that a Python worker raised, or the first line of Spark's own message."""
     raised = ""
     for line in text.splitlines():
         found = _RAISED.match(line.strip())

@@ -42,7 +42,7 @@ def end_on_interrupt(scratch: Path) -> None:
 
 
 def leave_the_end_to_it() -> None:
-    """Blocks for ever once a signal has come: what fails then fails of it, and line and code are the signal's."""
+    """Blocks forever once a signal has come: later failures are caused by it, so it decides message and exit code."""
     if _begun.is_set():
         threading.Event().wait()
 

@@ -32,7 +32,7 @@ run()
 
 
 class PackageError(Exception):
-    """What must go in is not installed here, or there is no place for the package."""
+    """A distribution to package is not installed, or the package cannot be written."""
 
 
 def pack(target: Path, include: Sequence[str]) -> Path:

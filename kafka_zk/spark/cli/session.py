@@ -63,7 +63,7 @@ def start_session(job: str, settings: Settings, scratch: Path) -> SparkSession:
 
 
 def job_conf(job: str, given: dict[str, str]) -> dict[str, str]:
-    """Spark's settings for a job; what was given wins."""
+    """Spark's settings for a job; explicit settings take precedence."""
     return (ONCE if job in ONE_TRY else {}) | given
 
 

@@ -75,7 +75,7 @@ def with_date(records: DataFrame) -> DataFrame:
 
 
 def refuse_others_files(store: FileStore) -> None:
-    """Raise JobError for a directory with files that no query has written: Spark would hide them, a sweep delete."""
+    """Raise JobError if no query wrote the files of a directory: Spark would hide them, and a sweep delete them."""
     if not store.exists() or any(store.exists(name) for name in (FOLDER, *OTHER_LOGS)):
         return
     for file in filter(is_part, store.data_files()):
@@ -103,7 +103,7 @@ def sweep(store: FileStore) -> int:
 
 
 def read_archive(session: SparkSession, path: str, file_format: str, topics: list[str]) -> DataFrame:
-    """The records of an archive; of all its topics when none are named."""
+    """The records of an archive, of the given topics or all."""
     from pyspark.sql import functions as F
 
     records = session.read.format(file_format).schema(SCHEMA).load(path)

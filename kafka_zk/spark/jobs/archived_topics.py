@@ -39,5 +39,5 @@ def noted_topics(store: FileStore) -> dict[str, int]:
 
 
 def grown(known: Mapping[str, int], found: Mapping[str, int]) -> dict[str, int]:
-    """Both together, of each topic the larger count."""
+    """Both merged, with the larger count of each topic."""
     return {topic: max(known.get(topic, 0), found.get(topic, 0)) for topic in {**known, **found}}

@@ -39,7 +39,7 @@ def audit_archive(session: SparkSession, settings: Settings) -> tuple[DataFrame,
 
 
 def digest() -> Column:
-    """A hash of all that a record is. Spark's passes over nulls, so each that may be null is told beside its value:
+    """A hash of a record's content. Spark's hash skips nulls, so nullability is hashed beside each value:
     swapped key and value, or null and empty, are not alike."""
     from pyspark.sql import functions as F
 

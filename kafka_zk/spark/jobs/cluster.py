@@ -27,7 +27,7 @@ def cluster_properties(bootstrap: str, kafka: Mapping[str, str]) -> dict[str, st
 
 
 def is_one_cluster(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
-    """Whether both lead to the same one, by its id."""
+    """Whether both are the same cluster, by its id."""
     if first["bootstrap.servers"] == second["bootstrap.servers"]:
         return True
     ids = []
@@ -78,7 +78,7 @@ def _described(
 
 @dataclass(frozen=True, slots=True)
 class MakeTopics:
-    """How topics are made that are not there. `counts`: topics to make besides, and with how many partitions where
+    """How missing topics are created. `counts`: topics to make besides, and with how many partitions where
     that is more than what is needed."""
 
     configs: Mapping[str, str] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class MakeTopics:
 
 
 def ensure_topics(properties: Mapping[str, str], needed: Mapping[str, int], make: MakeTopics | None) -> None:
-    """Each topic has at least so many partitions. Raises JobError when not, and it is not to be made."""
+    """Ensure that each topic has enough partitions, creating missing ones if allowed. Raises JobError."""
     to_make = {**needed, **make.counts} if make else {}
     there = partition_counts(properties, {**needed, **to_make})
     for name, count in sorted(needed.items()):
@@ -105,7 +105,7 @@ def _partitions(count: int) -> str:
 
 
 def end_offsets(properties: Mapping[str, str], partitions: Iterable[TopicPartition]) -> Offsets:
-    """High watermarks. Raises JobError naming the partition whose leader did not tell."""
+    """High watermarks. Raises JobError if a leader does not return one."""
     with AdminClient(properties) as admin:
         listed = admin.list_offsets(dict.fromkeys(sorted(partitions), OffsetSpec.LATEST))
     found: Offsets = {}
@@ -117,7 +117,7 @@ def end_offsets(properties: Mapping[str, str], partitions: Iterable[TopicPartiti
 
 
 def topic_ends(properties: Mapping[str, str], topic: str) -> Offsets:
-    """End offsets of all partitions. Raises JobError for a topic that is not there."""
+    """End offsets of all partitions. Raises JobError if the topic does not exist."""
     count = partition_counts(properties, [topic]).get(topic)
     if count is None:
         raise JobError(f"topic {topic} does not exist")
@@ -125,13 +125,13 @@ def topic_ends(properties: Mapping[str, str], topic: str) -> Offsets:
 
 
 def committed_offsets(properties: Mapping[str, str], group: str) -> Offsets:
-    """What a group has committed, by partition."""
+    """A group's committed offsets, by partition."""
     with AdminClient(properties) as admin:
         return dict(sorted(admin.list_consumer_group_offsets(group).items()))
 
 
 def commit_offsets(properties: Mapping[str, str], group: str, offsets: Offsets) -> None:
-    """Commit for a group. Raises JobError when the coordinator refuses: it has members, or may not be written."""
+    """Commit offsets for a group. Raises JobError if the coordinator refuses, for example because it has members."""
     try:
         with AdminClient(properties) as admin:
             admin.alter_consumer_group_offsets(group, offsets)

@@ -101,7 +101,7 @@ def noted_of(notes: Iterable[Note], rename: Mapping[str, str]) -> Note:
 def renamed_partitions(
     partitions: Iterable[TopicPartition], rename: Mapping[str, str]
 ) -> dict[TopicPartition, TopicPartition]:
-    """Where each partition is copied to. Raises JobError where two would come to the same place."""
+    """The target of each partition. Raises JobError if two have the same target."""
     found: dict[TopicPartition, TopicPartition] = {}
     sources: dict[str, str] = {}
     for each in partitions:
@@ -113,7 +113,7 @@ def renamed_partitions(
 
 
 def check_topic_ids(noted: Mapping[str, str], found: Mapping[str, str], where: str) -> None:
-    """Raise JobError for a topic that is not the one that was noted."""
+    """Raise JobError for a topic whose id differs from the noted one."""
     for topic, topic_id in sorted(noted.items()):
         if found.get(topic, topic_id) != topic_id:
             raise JobError(
@@ -122,7 +122,7 @@ def check_topic_ids(noted: Mapping[str, str], found: Mapping[str, str], where: s
 
 
 def spans_of(sending: Sending, found: Arrivals) -> list[Span]:
-    """Where the records that arrived stand. Raises JobError for more than was ever sent."""
+    """The offsets of the records that arrived. Raises JobError if they are more than were sent."""
     if found.count > size(sending.sent):
         raise JobError(f"found {found.count} records of this copy, but only {size(sending.sent)} were sent")
     spans: list[Span] = []

@@ -24,7 +24,7 @@ PLACE = ("topic", "partition", "offset")
 
 
 def decoded(records: DataFrame, settings: Settings) -> DataFrame:
-    """The same columns, `value` decoded. Raises JobError for a schema that is missing or wrong."""
+    """The same columns with `value` decoded. Raises JobError for a missing or invalid schema."""
     from pyspark.sql import functions as F
 
     kind = settings.text("decode")
@@ -44,7 +44,7 @@ def decoded(records: DataFrame, settings: Settings) -> DataFrame:
 
 
 def text_or_file(given: str) -> str:
-    """The text, or what the file holds when it is @FILE. Raises JobError."""
+    """The text itself, or the content of the file for @FILE. Raises JobError."""
     if not given.startswith("@"):
         return given
     try:

@@ -22,7 +22,7 @@ NOTE = "_destination"
 
 
 def claim_destination(checkpoint: FileStore, destination: str) -> None:
-    """Blocks. Note it. Raises JobError for a checkpoint that began with another; one that has begun nothing is free."""
+    """Blocks. Note the destination. Raises JobError if the checkpoint has already written to another one."""
     noted = checkpoint.read(NOTE)
     if noted not in (None, destination) and last_batch(checkpoint.names(OFFSETS)) > NONE:
         raise JobError(
@@ -34,7 +34,7 @@ def claim_destination(checkpoint: FileStore, destination: str) -> None:
 
 
 def refuse_own_source(read: Subscription, source: Mapping[str, str], target: Mapping[str, str], *topics: str) -> None:
-    """Blocks. Raise JobError where a query would read what it writes to one of these topics."""
+    """Blocks. Raise JobError if a query would read its own output from one of these topics."""
     own = sorted(filter(read.matches, topics))
     if own and is_one_cluster(source, target):
         raise JobError(f"topic {own[0]} is also a source of this job, which would read its own output forever")

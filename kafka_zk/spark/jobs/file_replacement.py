@@ -12,7 +12,7 @@ from typing import Any
 
 
 def unfinished_name(name: str) -> str:
-    """Where a text is written before it takes its place; no reader looks at names with a dot."""
+    """The temporary name of a file being written; readers skip names that begin with a dot."""
     return f".{name}.unfinished"
 
 

@@ -57,7 +57,7 @@ DEFAULT_READ_OPTIONS = {"csv": {"header": "true"}}
 
 
 def run(session: SparkSession, settings: Settings) -> Outcome:
-    """Blocks until every file is done."""
+    """Blocks until every file is sent."""
     state = FileStore(session, settings.text("checkpoint"))
     with sole_run(state.folder):
         return _run_alone(session, settings, state)
@@ -97,7 +97,7 @@ def _run_alone(session: SparkSession, settings: Settings, state: FileStore) -> O
 
 
 def refuse_own_notes(read: Iterable[FileStore], state: FileStore) -> None:
-    """Raise JobError where the checkpoint's own files are among those that are read."""
+    """Raise JobError if the checkpoint's own files would be sent."""
     for each in read:
         if each.reads_from(state):
             raise JobError(
@@ -145,7 +145,7 @@ def sent_ranges(properties: dict[str, str], topic: str, batch: PlannedBatch) -> 
 
 
 def refuse_missing(properties: dict[str, str], topic: str, ranges: tuple[dict[int, int], dict[int, int]]) -> None:
-    """Blocks. Raise JobError where the cleaner took records: rows that were there would be sent behind newer ones."""
+    """Blocks. Raise JobError if compaction removed records: rows sent before would be sent again after newer ones."""
     starts, ends = ranges
     given = {name: value for name, value in properties.items() if name in CONSUMER_KEYS}
     with RangeReader({**given, "isolation.level": "read_uncommitted"}) as reader:

@@ -101,7 +101,7 @@ def _run_alone(session: SparkSession, settings: Settings, checkpoint: str) -> Ou
 
 
 def claim_offsets_path(state: FileStore, table: FileStore) -> None:
-    """Raise JobError where the table's folder belongs to another mirror, or to one that nobody knows any more."""
+    """Raise JobError if the table's directory belongs to a mirror with another checkpoint."""
     owner, own = table.read(OWNER), state.read(OWNER)
     if own is None and owner is None and (not any(table.data_files()) or state.names()):
         # A new mirror, or one that was begun before such notes were made. Its checkpoint may be inside of that folder.

@@ -213,7 +213,7 @@ class _PartitionCopy:
         self._next = next(self._expected, None)
 
     def take(self, rows: pyarrow.RecordBatch) -> list[tuple[int, int, int]]:
-        """Send those that are to be sent. Raises JobError for one that was planned and is not there."""
+        """Send the planned records among these. Raises JobError for a planned one that is missing."""
         chosen: list[int] = []
         for index, offset in enumerate(rows.column("offset").to_pylist()):
             if self._next is not None and offset > self._next:

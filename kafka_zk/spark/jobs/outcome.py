@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 
 class JobError(Exception):
-    """One sentence that tells a person what is wrong."""
+    """The failure of a job, in one sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The closing sentence. `found_wrong`: the job is an examination, and what it examined failed it."""
+    """The final message of a job. `found_wrong`: an audit found problems."""
 
     text: str
     found_wrong: bool = False

@@ -22,7 +22,7 @@ def client_options(bootstrap: str, kafka: Mapping[str, str]) -> dict[str, str]:
 
 
 def source_options(settings: Settings) -> dict[str, str]:
-    """Everything a job's settings say about what to read, and from where on."""
+    """The data source options from a job's settings: what to read, and from where."""
     options = client_options(settings.text("bootstrap-server"), settings.mapping("kafka"))
     options |= {"includeHeaders": "true", "startingOffsets": settings.text("starting-offsets")}
     options["failOnDataLoss"] = "false" if settings.flag("allow-data-loss") else "true"

@@ -92,7 +92,7 @@ def prepared(records: DataFrame, settings: Settings) -> DataFrame:
 
 
 def transformed(session: SparkSession, records: DataFrame, settings: Settings) -> DataFrame:
-    """What the query or the function makes of the records. Raises JobError."""
+    """Apply the SQL query or the function to the records. Raises JobError."""
     if settings.has("python"):
         return load_function(settings.text("python"))(records)
     records.createOrReplaceTempView(VIEW)
@@ -103,7 +103,7 @@ def transformed(session: SparkSession, records: DataFrame, settings: Settings) -
 
 
 def load_function(place: str) -> Callable[[DataFrame], DataFrame]:
-    """FILE.py:FUNCTION or MODULE:FUNCTION. Raises JobError."""
+    """Load FILE.py:FUNCTION or MODULE:FUNCTION. Raises JobError."""
     module_name, _, name = place.rpartition(":")
     if not module_name or not name:
         raise JobError(f"python must be FILE.py:FUNCTION or MODULE:FUNCTION, not {place!r}")

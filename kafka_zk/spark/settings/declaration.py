@@ -17,7 +17,7 @@ Value = str | int | bool | list[str] | dict[str, str] | None
 
 
 class SettingError(Exception):
-    """One sentence about one setting."""
+    """An invalid setting, in one sentence."""
 
 
 class Kind(enum.Enum):

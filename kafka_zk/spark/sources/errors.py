@@ -7,12 +7,12 @@ from __future__ import annotations
 
 
 class SourceOptionError(ValueError):
-    """An option, or a combination of options, that cannot be meant."""
+    """An invalid option or combination of options."""
 
 
 class DataLossError(Exception):
-    """Records that a query should read are gone, or offsets lie outside of a log, and `failOnDataLoss` is true."""
+    """Records to read were deleted, or offsets are outside of a log, and `failOnDataLoss` is true."""
 
 
 class SourceError(Exception):
-    """The source could not do what was planned."""
+    """The source failed."""

@@ -18,7 +18,7 @@ exit codes: 0 nothing is lost or in danger; 1 wrong usage, a directory that cann
 
 
 class WrongUsage(Exception):
-    """The arguments make no sense, or what they ask for cannot be done."""
+    """Invalid arguments, or a request that cannot be fulfilled."""
 
 
 @dataclass(frozen=True, slots=True)

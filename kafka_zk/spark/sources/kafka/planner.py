@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class NotThere(SourceError):
-    """A subscription names what the broker that was asked does not know: there is none, or it has just started."""
+    """A subscription names something the broker does not know: it does not exist, or the broker has just started."""
 
     def __init__(self, message: str, topics: Collection[str] = (), partitions: Collection[TopicPartition] = ()) -> None:
         """Without topics and partitions: brokers do not agree yet about what there is."""
@@ -186,7 +186,7 @@ class Planner:
         return found
 
     def commit(self, group: str, offsets: Offsets) -> None:
-        """Blocks. Commit offsets for a group that has no members. Only warns where that fails: a query needs none."""
+        """Blocks. Commit offsets for a group without members. Only warns on failure: the query does not need them."""
         try:
             self._client().alter_consumer_group_offsets(group, offsets)
         except (BrokerError, KafkaException) as error:
@@ -233,13 +233,13 @@ class Planner:
         return kept_starts, kept_ends
 
     def lost(self, what: str) -> None:
-        """Raise DataLossError, or only warn where the query was told that this may happen."""
+        """Raise DataLossError, or only log a warning with failOnDataLoss=false."""
         if self._settings.fail_on_data_loss:
             raise DataLossError(f"{what} Set failOnDataLoss=false to continue with the records that are left.")
         log.warning("%s", what)
 
     def made_anew(self, topic: str) -> None:
-        """Raise DataLossError for a topic that was deleted and made anew, or only warn as `lost` does."""
+        """Raise DataLossError for a topic that was deleted and created again, or only warn as `lost` does."""
         what = f"Topic {topic} was deleted and created again: records of the old one that were not read yet are lost"
         if self._settings.fail_on_new_topic and not self._settings.fail_on_data_loss:
             raise DataLossError(f"{what}, and the output of this query could not tell the offsets of the two apart.")

@@ -76,7 +76,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return StreamOffsets(ends, found.topic_ids).encode()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """What is there now is all that the query reads."""
+        """Limit the query to what is available now."""
         try:
             self._target = self._planner.ends()
         except NotThere:
@@ -114,7 +114,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_piece(self._settings, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Show a group's lag tools how far the query is. A query goes on from its checkpoint, never from here."""
+        """Commit the progress to a group for lag tools. The query itself resumes from its checkpoint."""
         if self._settings.commit_group:
             self._planner.commit(self._settings.commit_group, dict(decode(end).offsets))
 

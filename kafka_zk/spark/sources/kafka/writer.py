@@ -62,7 +62,7 @@ def write_batches(settings: WriteSettings, iterator: Iterator[pa.RecordBatch]) -
 
 
 def refuse_second_try(context: TaskContext | None) -> None:
-    """Raise SourceError in a task that was tried before."""
+    """Raise SourceError in a retried task."""
     if context is not None and context.attemptNumber() > 0:
         raise SourceError(
             "A task failed and is not retried, since some of its records may have been written (failOnTaskRetry); "
