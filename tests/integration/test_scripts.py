@@ -95,7 +95,7 @@ def test_the_virtual_environment_beside_the_scripts_comes_first(installed: Path)
 def test_it_says_so_when_kafka_zk_is_nowhere(installed: Path):
     result = run(installed / "home" / "scripts" / "kafka-topics.sh", "--list", home=installed, FOUND="1")
     assert result.returncode == 1
-    assert "kafka_zk was not found" in result.stderr
+    assert "Cannot find kafka_zk" in result.stderr
     assert "scripts/setup.sh" in result.stderr
     assert "pip install" not in result.stderr, "no index has such a distribution"
 
