@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# Prints which requests brokers support: kafka-broker-api-versions.sh --help
+# Prints the request versions that brokers support: kafka-broker-api-versions.sh --help
 exec "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/kafka-run.sh" broker_api_versions "$@"

@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# Checks the directories of a stopped broker, and says what a start would do: kafka-log-doctor.sh --help
+# Checks the directories of a stopped broker, and reports what a start would do: kafka-log-doctor.sh --help
 exec "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/kafka-run.sh" log_doctor "$@"

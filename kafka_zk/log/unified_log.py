@@ -609,7 +609,7 @@ class UnifiedLog:
             raise
         except Exception as error:
             # No thread, no memory: a log that is cut half way must not be appended to. A start makes it whole.
-            raise caused_by(OSError(f"{self.topic_partition} was truncated half way: {error!r}"), error) from error
+            raise caused_by(OSError(f"{self.topic_partition} was only partly truncated: {error!r}"), error) from error
 
     def _carry_out_steps(self, plan: Sequence[Step]) -> None:
         self._forget_the_end()
