@@ -209,7 +209,7 @@ def test_more_records_than_memory_has_room_for_as_objects_are_refused_where_each
     enough = ValidationRules(TOPIC, target_codec=Codec.LZ4, decompressed_limit_bytes=100 * 256)
     assert validate(bytearray(batch), enough, T0).is_rebuilt
     short = replace(enough, decompressed_limit_bytes=100 * 256 - 1)
-    with pytest.raises(TooMuchToDecompress, match="The batch has 100 records, more than 99"):
+    with pytest.raises(TooMuchToDecompress, match="The batch has 100 records, more than the limit of 99"):
         validate(bytearray(batch), short, T0)
     with pytest.raises(TooMuchToDecompress):
         validate(bytearray(batch), replace(short, target_codec=None, checks=RecordChecks(is_compacted=True)), T0)
