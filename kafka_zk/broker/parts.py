@@ -23,10 +23,10 @@ from kafka_zk.api.dispatch import Dispatcher
 from kafka_zk.api.services import Services
 from kafka_zk.broker.identity import check_identity, stored_broker_id
 from kafka_zk.broker.logs.levels import LogLevels
-from kafka_zk.broker.measures import BrokerMeasures, BrokerState
 from kafka_zk.broker.membership.advertised import advertised_endpoints, registration
 from kafka_zk.broker.membership.controlled_shutdown import leave_cluster
 from kafka_zk.broker.membership.membership import Membership
+from kafka_zk.broker.metrics import BrokerMetrics, BrokerState
 from kafka_zk.broker.peers import connect_to_controller, connect_to_leader
 from kafka_zk.broker.quota_configs import QuotaConfigs
 from kafka_zk.broker.state_dump import describe_state
@@ -88,7 +88,7 @@ class Parts:
         self._metrics = MetricsRegistry(
             clock, num_samples=config.metrics_num_samples, sample_window_ms=config.metrics_sample_window_ms
         )
-        self.measures = BrokerMeasures(self._metrics)
+        self.broker_metrics = BrokerMetrics(self._metrics)
         self._services = Services()
         self._serves_replicas = False
 
@@ -103,7 +103,7 @@ class Parts:
         self._connect_zookeeper()
         self._start_logs()
         self._start_replication()
-        self.measures.joined(
+        self.broker_metrics.joined(
             self._metrics,
             broker_id=self.broker_id,
             cluster_id=self._membership.cluster_id,
@@ -189,7 +189,7 @@ class Parts:
         self._broker_configs.load(self._zk, self.broker_id)
         self._membership.use_log_dir(Path(self._log_manager.live_log_dirs()[0]))
         self._topic_configs.load()
-        self.measures.state = BrokerState.RECOVERY
+        self.broker_metrics.state = BrokerState.RECOVERY
         self._log_manager.startup()
         self.stops.add("log manager", self._log_manager.shutdown)
 

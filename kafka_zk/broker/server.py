@@ -14,7 +14,7 @@ from gevent.event import Event
 from greenlet import greenlet
 
 from kafka_zk.broker.identity import IdentityMismatch
-from kafka_zk.broker.measures import BrokerState
+from kafka_zk.broker.metrics import BrokerState
 from kafka_zk.broker.parts import Parts
 from kafka_zk.clock import Clock, SystemClock
 from kafka_zk.config.broker import BrokerConfig
@@ -52,7 +52,7 @@ class KafkaServer:
         self._starting = gevent.getcurrent()
         try:
             self._say("starting")
-            self._parts.measures.state = BrokerState.STARTING
+            self._parts.broker_metrics.state = BrokerState.STARTING
             self._parts.start()
         except BaseException:
             # GreenletExit too: whoever killed us waits until everything is stopped.
@@ -61,7 +61,7 @@ class KafkaServer:
             raise
         self._starting = None
         self._is_running = True
-        self._parts.measures.state = BrokerState.RUNNING
+        self._parts.broker_metrics.state = BrokerState.RUNNING
         self._say("started")
 
     def shutdown(self) -> None:
@@ -75,14 +75,14 @@ class KafkaServer:
             return
         self._stopping = True
         self._say("shutting down")
-        measures = self._parts.measures
+        metrics = self._parts.broker_metrics
         if self._is_running:
-            measures.state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
+            metrics.state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
             self._parts.leave_cluster()
-        measures.state = BrokerState.SHUTTING_DOWN
+        metrics.state = BrokerState.SHUTTING_DOWN
         self._parts.stops.stop_all(broker_id=self._parts.broker_id)
         self._is_running = False
-        measures.state = BrokerState.NOT_RUNNING
+        metrics.state = BrokerState.NOT_RUNNING
         self._say("shut down completed")
         self._stopped.set()
 

@@ -51,7 +51,7 @@ class LogPools:
         try:
             result = pool.spawn(task)
         except BaseException:
-            # No thread could be started; but gevent has queued the task before it tried.
+            # No thread could be started, but gevent queued the task before it tried.
             task.call_off()
             raise
         try:
@@ -147,19 +147,19 @@ class LogPools:
 
 
 class _Task:
-    """A call in a thread, which can be called off while it waits for one."""
+    """A call that runs in a thread, and can be cancelled until it has begun."""
 
     __slots__ = ("_arguments", "_function", "_is_over", "_may_begin")
 
     def __init__(self, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
         self._function = function
         self._arguments = arguments
-        # Of one item: who takes it decides, the thread or who calls off.
+        # Holds one item. Whoever pops it, the thread or `call_off`, decides whether the call runs.
         self._may_begin = [True]
         self._is_over = False
 
     def __call__(self) -> tuple[object, Exception | None]:
-        """In a thread. gevent prints the traceback of whatever leaves one, even if it is handled: nothing does."""
+        """Runs in a thread. Returns errors: gevent prints the traceback of each one that is raised here."""
         try:
             self._may_begin.pop()
         except IndexError:
@@ -173,10 +173,10 @@ class _Task:
             self._is_over = True
 
     def call_off(self) -> None:
-        """Blocks if a thread has begun with it: until that has ended."""
-        if self._may_begin:
-            with suppress(IndexError):
-                self._may_begin.pop()
-                return
-        while not self._is_over:
-            gevent.sleep(0.001)
+        """Blocks if the call has begun, until it has ended."""
+        try:
+            self._may_begin.pop()
+        except IndexError:
+            # Polled: rare, and no watcher of the loop belongs to a task that could not be spawned.
+            while not self._is_over:
+                gevent.sleep(0.001)

@@ -102,15 +102,15 @@ class SequencedWriter:
         return self._until_answered("a producer id", self._client.least_loaded_node, request, response, build, read)
 
     def decided_end(self, partition: TopicPartition) -> int:
-        """Blocks. An offset before which nothing is undecided, at or behind all that this log held when it was asked.
+        """Blocks. Returns an offset at or after the current log end, once all below it is committed or truncated.
 
-        What lies above the high watermark may yet be committed or go: this waits until it is one of them.
+        Records above the high watermark may still be committed or lost, so this waits until that is decided.
         Raises BrokerError, TimeoutException.
         """
         deadline_ms = self._deadline_ms()
         end: int | None = None
         while True:
-            # Where the log is cut off meanwhile, what was above is decided, too.
+            # If the log is truncated meanwhile, what was above is decided, too.
             log_end = self._listed(partition, DEBUGGING_CONSUMER)
             end = log_end if end is None else min(end, log_end)
             committed = self._listed(partition, CONSUMER)
@@ -124,7 +124,7 @@ class SequencedWriter:
             self._client.poll(RETRY_S)
 
     def arrived(self, partition: TopicPartition, start: int, end: int, identity: ProducerIdentity) -> Arrivals:
-        """Blocks. Which records of `identity` stand between `start` and `end`. Raises LateRecords, RangeError."""
+        """Blocks. The records of `identity` from `start` to before `end`. Raises LateRecords, RangeError."""
         if start >= end:
             return Arrivals(0, ())
         given = {name: value for name, value in self._properties.items() if name in CONSUMER_KEYS}

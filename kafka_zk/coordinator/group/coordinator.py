@@ -98,7 +98,7 @@ class GroupCoordinator:
         self._partition_for = lru_cache(REMEMBERED_GROUPS)(partition_for)
         self._new_uuid = new_uuid
         self._is_active = False
-        self._measures = GroupMetrics(metrics)
+        self._group_metrics = GroupMetrics(metrics)
         self._log = OffsetsLog(
             replica_manager,
             clock,
@@ -117,7 +117,7 @@ class GroupCoordinator:
             log=self._log,
             partition_of=self.partition_for,
             spawn=spawn,
-            measures=self._measures,
+            metrics=self._group_metrics,
         )
         self._manager = GroupManager(
             clock=clock,
@@ -128,13 +128,13 @@ class GroupCoordinator:
             gone_topics=gone_topics,
             retention_ms=config.offsets_retention_minutes * MS_PER_MINUTE,
             check_interval_ms=config.offsets_retention_check_interval_ms,
-            measures=self._measures,
+            metrics=self._group_metrics,
         )
         self._offsets = OffsetStore(
             manager=self._manager,
             performer=self._performer,
             log=self._log,
-            measures=self._measures,
+            metrics=self._group_metrics,
             metadata_max_length=config.offset_metadata_max_bytes,
         )
         register_gauges(metrics, self._manager.groups)

@@ -72,7 +72,7 @@ class GroupManager:
         gone_topics: Callable[[Collection[str]], Collection[str]],
         retention_ms: int,
         check_interval_ms: int,
-        measures: GroupMetrics,
+        metrics: GroupMetrics,
     ) -> None:
         self.groups: dict[str, Group] = {}
         self.ownership = Ownership()
@@ -83,7 +83,7 @@ class GroupManager:
         self._performer = performer
         self._retention_ms = retention_ms
         self._check_interval_ms = check_interval_ms
-        self._measures = measures
+        self._metrics = metrics
         self._load_count = 0
         self._deleted: list[frozenset[TopicPartition]] = []
         """What was deleted while loads were to come or under way: a load takes in what it was when it was asked for."""
@@ -204,7 +204,7 @@ class GroupManager:
         self.ownership.loaded(load)
         self._gone_topics.look_through(groups)
         took_ms = self._clock.monotonic_ms() - started_ms
-        self._measures.loaded(took_ms)
+        self._metrics.loaded(took_ms)
         log_lines.info(
             "[GroupMetadataManager] Finished the %s: %d records, %d groups, in %d milliseconds",
             load,
@@ -306,7 +306,7 @@ class GroupManager:
             expired = expired_offsets(group, now_ms=now_ms, retention_ms=self._retention_ms)
             _, removed_count = self.clean_up(group, group.offsets.expire(expired))
             count += removed_count
-        self._measures.expired_offsets += count
+        self._metrics.expired_offsets += count
         if count:
             log_lines.info("[GroupMetadataManager] Removed %d expired offsets", count)
 

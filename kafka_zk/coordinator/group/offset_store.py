@@ -63,13 +63,13 @@ class OffsetStore:
         manager: GroupManager,
         performer: Performer,
         log: OffsetsLog,
-        measures: GroupMetrics,
+        metrics: GroupMetrics,
         metadata_max_length: int,
     ) -> None:
         self._manager = manager
         self._performer = performer
         self._log = log
-        self._measures = measures
+        self._metrics = metrics
         self._metadata_max_length = metadata_max_length
 
     # --- commits -----------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class OffsetStore:
 
         def done(code: ErrorCode, batch_offset: int) -> None:
             if code is ErrorCode.NONE:
-                self._measures.offset_commits += 1
+                self._metrics.offset_commits += 1
                 group.offsets.appended(commit, batch_offset)
             else:
                 group.offsets.failed(commit)
@@ -182,7 +182,7 @@ class OffsetStore:
         going = [partition for partition, code in codes.items() if code is ErrorCode.NONE]
         if going:
             refused, count = self._manager.clean_up(group, group.offsets.remove(going))
-            self._measures.deleted_offsets += count
+            self._metrics.deleted_offsets += count
             log_lines.info(
                 "[GroupCoordinator] The following offsets of the group %s were deleted: %s. A total of %d offsets "
                 "were removed.",

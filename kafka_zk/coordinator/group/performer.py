@@ -67,14 +67,14 @@ class Performer:
         log: RecordLog,
         partition_of: Callable[[str], int],
         spawn: Spawn,
-        measures: GroupMetrics,
+        metrics: GroupMetrics,
     ) -> None:
         self._clock = clock
         self.rules = rules
         self._log = log
         self._partition_of = partition_of
         self._spawn = spawn
-        self._measures = measures
+        self._metrics = metrics
         self.timers = GroupTimers(clock, self._on_timer)
 
     def decide(self, group: Group, decision: Callable[[Step], T]) -> T:
@@ -97,7 +97,7 @@ class Performer:
                 sync_reply(synced)
             case StoreGroup(_, what):
                 if isinstance(what, Assignment):
-                    self._measures.completed_rebalances += 1
+                    self._metrics.completed_rebalances += 1
                 self._spawn(self._store, group, action)
             case Report(text):
                 log_lines.info("[GroupCoordinator] %s", text)

@@ -1,11 +1,11 @@
 """The steps of a truncation, ordered so that a power failure at any point leaves a recoverable log.
 
 Role        Pure: segments and snapshots by their offsets in, steps out. UnifiedLog carries them out one by one.
-Invariants  A power cut in between leaves what was there before, or less of its end, never a hole: the newest segment
-            goes first, and only when the names of all that go are gone for good the one that stays is cut.
-            Nothing that remains (epochs, snapshots, recovery point) says anything about what is gone.
-            The cut is on the disk before the log may be appended to, or what was cut could come back below what
-            follows it; and then the recovery point there is not above the cut.
+Invariants  A power failure between two steps leaves a prefix of the old log, never a hole: segments are removed newest
+            first, and the last one is truncated only once the removals are synced.
+            Nothing that remains (epochs, snapshots, recovery point) refers to offsets that were removed.
+            The truncation is synced before the next append, or the old bytes could reappear below the new ones; the
+            recovery point on disk is not above it either.
 Source      UnifiedLog.truncateTo, truncateFullyAndStartAt, LocalLog.truncateTo in Kafka 3.9, which sync less.
 """
 
@@ -19,19 +19,19 @@ from typing import NamedTuple
 class What(Enum):
     """What a step does; `at` is the offset it does it at."""
 
-    REMOVE_SEGMENT = "the segment with this base offset goes"
-    REMOVE_SNAPSHOT = "the producer snapshot at this offset goes"
-    SYNC_NAMES = "which files there are is on the disk"
-    CUT_SEGMENT = "the last segment is cut at this offset"
-    BEGIN_SEGMENT = "an empty segment begins at this offset"
-    CUT_EPOCHS = "no leader epoch begins at this offset or behind it"
-    CLEAR_EPOCHS = "no leader epoch is known"
+    REMOVE_SEGMENT = "remove the segment with this base offset"
+    REMOVE_SNAPSHOT = "remove the producer snapshot at this offset"
+    SYNC_NAMES = "sync the directory"
+    CUT_SEGMENT = "truncate the last segment to this offset"
+    BEGIN_SEGMENT = "create an empty segment at this offset"
+    CUT_EPOCHS = "drop leader epochs that start at or after this offset"
+    CLEAR_EPOCHS = "drop all leader epochs"
     END = "the log ends at this offset, and starts no later"
     RESTART = "the log starts and ends at this offset"
-    REBUILD_PRODUCERS = "producers are what the batches up to this offset say"
-    CLEAR_PRODUCERS = "no producer is known, nor any snapshot"
-    SYNC_CUT = "the cut is on the disk"
-    LOWER_CHECKPOINT = "the recovery point on the disk is no higher than this offset"
+    REBUILD_PRODUCERS = "rebuild producer state from the batches up to this offset"
+    CLEAR_PRODUCERS = "drop producer state and all snapshots"
+    SYNC_CUT = "sync the truncated segment"
+    LOWER_CHECKPOINT = "lower the recovery point on disk to this offset"
 
 
 class Step(NamedTuple):
@@ -40,9 +40,10 @@ class Step(NamedTuple):
 
 
 def truncation_plan(bases: Sequence[int], snapshots: Sequence[int], offset: int) -> list[Step]:
-    """The steps that take everything from `offset` on off a log with these segments, in whole batches.
+    """The steps that remove all records from `offset` on.
 
-    `bases`: of its segments, ascending, the first one not above `offset`. `snapshots`: where they stand, ascending.
+    `bases`: the base offsets of its segments, ascending, the first one not above `offset`. `snapshots`: the offsets of
+    its producer snapshots, ascending.
     """
     assert bases[0] <= offset, f"a log that begins at {bases[0]} cannot be cut at {offset}"
     gone = [Step(What.REMOVE_SEGMENT, base) for base in reversed(bases) if base > offset]
@@ -62,12 +63,12 @@ def truncation_plan(bases: Sequence[int], snapshots: Sequence[int], offset: int)
 
 
 def restart_plan(bases: Sequence[int], offset: int) -> list[Step]:
-    """The steps that take everything off a log with these segments and have it go on, empty, at `offset`."""
+    """The steps that remove all records; the log continues empty at `offset`. `bases`: as above."""
     return [
         *(Step(What.REMOVE_SEGMENT, base) for base in reversed(bases)),
         Step(What.CLEAR_EPOCHS, offset),
         Step(What.CLEAR_PRODUCERS, offset),
-        # Behind all that goes: nothing of what was there may be found beside it.
+        # Only now: no old file may be found beside the new segment.
         Step(What.BEGIN_SEGMENT, offset),
         Step(What.SYNC_NAMES, offset),
         Step(What.RESTART, offset),

@@ -524,8 +524,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="rule 64: only commits that were appended are counted",
         file="kafka_zk/coordinator/group/offset_store.py",
-        old="            if code is ErrorCode.NONE:\n                self._measures.offset_commits += 1\n",
-        new="            self._measures.offset_commits += 1\n            if code is ErrorCode.NONE:\n",
+        old="            if code is ErrorCode.NONE:\n                self._metrics.offset_commits += 1\n",
+        new="            self._metrics.offset_commits += 1\n            if code is ErrorCode.NONE:\n",
         tests="tests/unit/coordinator/test_coordinator_log.py -k rule_64",
     ),
     Mutant(

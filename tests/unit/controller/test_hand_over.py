@@ -32,7 +32,7 @@ class BusyBroker:
         return
 
 
-class AnyMeasures:
+class AnyMetrics:
     def on_request_taken(self, broker_id: int, waited_ms: int) -> None:
         return
 
@@ -54,7 +54,7 @@ def test_what_is_queued_and_what_is_under_way_is_waited_for() -> None:
         connect=connect,
         clock=SimClock(),
         on_answer=heard.append,
-        metrics=AnyMeasures(),
+        metrics=AnyMetrics(),
     )
     assert channels.wait_until_answered(0)
     for broker_id in busy:

@@ -66,7 +66,7 @@ class Scene:
             log=self.log,
             partition_of=lambda _: 0,
             spawn=lambda function, *arguments: function(*arguments),
-            measures=GroupMetrics(MetricsRegistry(self.clock)),
+            metrics=GroupMetrics(MetricsRegistry(self.clock)),
         )
         self._ids = itertools.count(1)
 

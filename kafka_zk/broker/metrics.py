@@ -33,7 +33,7 @@ class BrokerState(IntEnum):
     SHUTTING_DOWN = 7
 
 
-class BrokerMeasures:
+class BrokerMetrics:
     """`state` is the server's to set."""
 
     def __init__(self, metrics: MetricsRegistry) -> None:
