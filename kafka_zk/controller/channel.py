@@ -296,4 +296,4 @@ def _deletion_errors(sent: BrokerRequest, response: StopReplicaResponse) -> dict
     if response.error_code != ErrorCode.NONE:
         return dict.fromkeys(sorted(sent.deleted), response.error_code)
     answered = {TopicPartition(p.topic_name, p.partition_index): p.error_code for p in response.partition_errors}
-    return {tp: answered.get(tp, NO_ANSWER_ERROR) for tp in sorted(sent.deleted)}
+    return {topic_partition: answered.get(topic_partition, NO_ANSWER_ERROR) for topic_partition in sorted(sent.deleted)}

@@ -26,8 +26,9 @@ _REQUEST_TIME = f"{_CHANNELS},name=RequestRateAndQueueTimeMs"
 def _offline_partitions(context: ControllerContext) -> int:
     return sum(
         1
-        for tp, state in context.partition_states.items()
-        if state in (PartitionState.OFFLINE, PartitionState.NEW) and tp.topic not in context.topics_to_delete
+        for topic_partition, state in context.partition_states.items()
+        if state in (PartitionState.OFFLINE, PartitionState.NEW)
+        and topic_partition.topic not in context.topics_to_delete
     )
 
 

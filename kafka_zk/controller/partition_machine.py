@@ -60,7 +60,11 @@ class PartitionMachine:
         """Blocks. Try to find leaders for the New and Offline partitions (of `topic`) that need one."""
         waiting = self._context.partitions_in_states(PartitionState.OFFLINE, PartitionState.NEW)
         self.move(
-            [tp for tp in waiting if self._context.needs_a_leader(tp) and (topic is None or tp.topic == topic)],
+            [
+                topic_partition
+                for topic_partition in waiting
+                if self._context.needs_a_leader(topic_partition) and (topic is None or topic_partition.topic == topic)
+            ],
             PartitionState.ONLINE,
             Strategy.OFFLINE,
         )
@@ -91,8 +95,10 @@ class PartitionMachine:
         self, batch: RequestBatch, partitions: list[TopicPartition], strategy: Strategy
     ) -> ElectionResults:
         states = self._context.partition_states
-        new = [tp for tp in partitions if states[tp] is PartitionState.NEW]
-        remaining = [tp for tp in partitions if states[tp] is not PartitionState.NEW]
+        new = [topic_partition for topic_partition in partitions if states[topic_partition] is PartitionState.NEW]
+        remaining = [
+            topic_partition for topic_partition in partitions if states[topic_partition] is not PartitionState.NEW
+        ]
         results: ElectionResults = {}
         self._initialize(batch, new)
         while remaining:
@@ -147,7 +153,11 @@ class PartitionMachine:
                     elected = replace(election.leadership, controller_epoch=self._context.epoch)
                     elections[partition] = replace(election, leadership=elected)
         outcome = self._store.update_states(
-            {tp: election.leadership for tp, election in elections.items() if election.leadership is not None}
+            {
+                topic_partition: election.leadership
+                for topic_partition, election in elections.items()
+                if election.leadership is not None
+            }
         )
         for partition, leadership in in_slices(outcome.written.items()):
             self._context.leadership[partition] = leadership
@@ -169,9 +179,9 @@ class PartitionMachine:
         if strategy is not Strategy.OFFLINE:
             return set()
         dead = {
-            tp.topic
-            for tp, state in states.items()
-            if not any(self._context.is_replica_online(member, tp) for member in state.isr)
+            topic_partition.topic
+            for topic_partition, state in states.items()
+            if not any(self._context.is_replica_online(member, topic_partition) for member in state.isr)
         }
         return self._store.topics_allowing_unclean(sorted(dead), default=self.unclean_by_default)
 

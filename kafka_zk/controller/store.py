@@ -239,19 +239,27 @@ class FencedStore:
 
     def create_states(self, wanted: Mapping[TopicPartition, Leadership]) -> dict[TopicPartition, BrokerError | None]:
         """Blocks. Create state znodes with their parents, in three rounds; None for each that was created."""
-        topics = sorted({tp.topic for tp in wanted})
+        topics = sorted({topic_partition.topic for topic_partition in wanted})
         self._many([Create(znodes.TopicPartitionsZNode.path(topic)) for topic in topics])
-        self._many([Create(znodes.TopicPartitionZNode.path(tp)) for tp in wanted])
+        self._many([Create(znodes.TopicPartitionZNode.path(topic_partition)) for topic_partition in wanted])
         states = znodes.TopicPartitionStateZNode
-        results = self._many([Create(states.path(tp), states.encode(state)) for tp, state in wanted.items()])
-        return {tp: result if isinstance(result, ZkError) else None for tp, result in zip(wanted, results, strict=True)}
+        results = self._many(
+            [Create(states.path(topic_partition), states.encode(state)) for topic_partition, state in wanted.items()]
+        )
+        return {
+            topic_partition: result if isinstance(result, ZkError) else None
+            for topic_partition, result in zip(wanted, results, strict=True)
+        }
 
     def update_states(self, wanted: Mapping[TopicPartition, Leadership]) -> WriteOutcome:
         """Blocks. Write each state if its znode still has version `partition_epoch`."""
         states = znodes.TopicPartitionStateZNode
         outcome = WriteOutcome()
         results = self._many(
-            [SetData(states.path(tp), states.encode(state), state.partition_epoch) for tp, state in wanted.items()]
+            [
+                SetData(states.path(topic_partition), states.encode(state), state.partition_epoch)
+                for topic_partition, state in wanted.items()
+            ]
         )
         for (partition, state), result in zip(wanted.items(), results, strict=True):
             if isinstance(result, BadVersion):

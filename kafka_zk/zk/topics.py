@@ -58,7 +58,9 @@ def partition_leaderships(
 ) -> dict[TopicPartition, PartitionLeadership]:
     """Blocks. State znodes of those of `partitions` that have one, pipelined. Raises MalformedZNode."""
     states = existing(zk, partitions, TopicPartitionStateZNode.path)
-    return {tp: TopicPartitionStateZNode.decode(*node, tp) for tp, node in states}
+    return {
+        topic_partition: TopicPartitionStateZNode.decode(*node, topic_partition) for topic_partition, node in states
+    }
 
 
 def create_topic(zk: ZkClient, topic: str, assignment: TopicAssignment, overrides: Mapping[str, str]) -> None:

@@ -146,11 +146,13 @@ def test_a_topics_config_is_there_before_the_topic(zk: ZkClient) -> None:
 
 
 def test_states_are_read_for_those_partitions_that_have_one(zk: ZkClient) -> None:
-    tp = TopicPartition("t", 0)
+    topic_partition = TopicPartition("t", 0)
     leadership = PartitionLeadership(1, 0, (1, 2), 1)
-    zk.create(TopicPartitionStateZNode.path(tp), TopicPartitionStateZNode.encode(leadership), make_parents=True)
-    found = topics.partition_leaderships(zk, [tp, TopicPartition("t", 1)])
-    assert found == {tp: PartitionLeadership(1, 0, (1, 2), 1, partition_epoch=0)}
+    zk.create(
+        TopicPartitionStateZNode.path(topic_partition), TopicPartitionStateZNode.encode(leadership), make_parents=True
+    )
+    found = topics.partition_leaderships(zk, [topic_partition, TopicPartition("t", 1)])
+    assert found == {topic_partition: PartitionLeadership(1, 0, (1, 2), 1, partition_epoch=0)}
 
 
 def test_asking_twice_for_a_deletion_is_asking_once(zk: ZkClient) -> None:

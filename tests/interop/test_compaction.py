@@ -134,7 +134,10 @@ def wait_until_clean(data: Path, topics: list[str]) -> None:
     def clean() -> bool:
         found = read_offsets(data / names.CLEANER_OFFSETS)
         return all(
-            any(tp.topic == topic and offset == active_base(data / f"{topic}-0") for tp, offset in found.items())
+            any(
+                topic_partition.topic == topic and offset == active_base(data / f"{topic}-0")
+                for topic_partition, offset in found.items()
+            )
             for topic in topics
         )
 

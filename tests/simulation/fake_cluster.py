@@ -246,9 +246,9 @@ class FakeCluster:
         self.zookeeper.ensure(f"/admin/delete_topics/{topic}")
 
     def state(self, topic: str, partition: int = 0) -> Leadership:
-        tp = TopicPartition(topic, partition)
-        node = self.zookeeper.nodes[TopicPartitionStateZNode.path(tp)]
-        return TopicPartitionStateZNode.decode(node.data, node.stat(), tp)
+        topic_partition = TopicPartition(topic, partition)
+        node = self.zookeeper.nodes[TopicPartitionStateZNode.path(topic_partition)]
+        return TopicPartitionStateZNode.decode(node.data, node.stat(), topic_partition)
 
     def assignment(self, topic: str) -> dict[int, tuple[int, ...]]:
         """The replicas of each partition in ZooKeeper, those that are added or removed included; {}: no such topic."""

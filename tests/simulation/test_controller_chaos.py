@@ -145,7 +145,7 @@ def test_after_any_history_the_cluster_is_whole_again(life):
     assert not hosted & life.deleted
     for broker in cluster.brokers.values():
         assert broker.live_brokers == BROKERS
-        shown = {tp.topic for tp in broker.metadata}
+        shown = {topic_partition.topic for topic_partition in broker.metadata}
         if broker.broker_id in life.outlived_a_session:
             # Nobody can tell a broker of a topic whose deletion was completed while it was out of the cluster.
             shown -= life.deleted

@@ -121,11 +121,20 @@ def _await_leaders(
     ctx: RequestContext,
     done: Pending[Outcomes],
 ) -> None:
-    outcomes: Outcomes = {tp: result if isinstance(result, BrokerError) else None for tp, result in results.items()}
+    outcomes: Outcomes = {
+        topic_partition: result if isinstance(result, BrokerError) else None
+        for topic_partition, result in results.items()
+    }
     if request.topic_partitions is None:
         # Asked about everything, only what was (or could not be) elected is worth an entry.
-        outcomes = {tp: error for tp, error in outcomes.items() if not isinstance(error, ElectionNotNeeded)}
-    leaders = {tp: result for tp, result in results.items() if not isinstance(result, BrokerError)}
+        outcomes = {
+            topic_partition: error
+            for topic_partition, error in outcomes.items()
+            if not isinstance(error, ElectionNotNeeded)
+        }
+    leaders = {
+        topic_partition: result for topic_partition, result in results.items() if not isinstance(result, BrokerError)
+    }
     if not leaders:
         done.complete(outcomes)
         return

@@ -31,5 +31,8 @@ def controlled_shutdown(request: ControlledShutdownRequest, ctx: RequestContext)
 
 def _response(remaining: list[TopicPartition]) -> ControlledShutdownResponse:
     return ControlledShutdownResponse(
-        remaining_partitions=[RemainingPartition(topic_name=tp.topic, partition_index=tp.partition) for tp in remaining]
+        remaining_partitions=[
+            RemainingPartition(topic_name=topic_partition.topic, partition_index=topic_partition.partition)
+            for topic_partition in remaining
+        ]
     )

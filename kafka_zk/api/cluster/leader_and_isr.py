@@ -48,14 +48,16 @@ def _response(codes: list[tuple[TopicPartition, UUID, ErrorCode]], api_version: 
     if api_version < TOPIC_IDS_FROM:
         return LeaderAndIsrResponse(
             partition_errors=[
-                LeaderAndIsrPartitionError(topic_name=tp.topic, partition_index=tp.partition, error_code=code)
-                for tp, _, code in codes
+                LeaderAndIsrPartitionError(
+                    topic_name=topic_partition.topic, partition_index=topic_partition.partition, error_code=code
+                )
+                for topic_partition, _, code in codes
             ]
         )
     by_topic: dict[UUID, list[LeaderAndIsrPartitionError]] = {}
-    for tp, topic_id, code in codes:
+    for topic_partition, topic_id, code in codes:
         by_topic.setdefault(topic_id, []).append(
-            LeaderAndIsrPartitionError(partition_index=tp.partition, error_code=code)
+            LeaderAndIsrPartitionError(partition_index=topic_partition.partition, error_code=code)
         )
     return LeaderAndIsrResponse(
         topics=[

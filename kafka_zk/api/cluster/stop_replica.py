@@ -49,8 +49,10 @@ def stop_replica(request: StopReplicaRequest, ctx: RequestContext) -> StopReplic
         return StopReplicaResponse(error_code=error.code)
     return StopReplicaResponse(
         partition_errors=[
-            StopReplicaPartitionError(topic_name=tp.topic, partition_index=tp.partition, error_code=code)
-            for tp, code in in_turns(codes)
+            StopReplicaPartitionError(
+                topic_name=topic_partition.topic, partition_index=topic_partition.partition, error_code=code
+            )
+            for topic_partition, code in in_turns(codes)
         ]
     )
 
@@ -59,8 +61,8 @@ def _orders(request: StopReplicaRequest) -> Iterator[StopOrder]:
     """Blocks in turns. The partitions, in whichever of the three layouts the version has."""
     for state_topic in in_turns(request.topic_states):
         for state in in_turns(state_topic.partition_states):
-            tp = TopicPartition(state_topic.topic_name, state.partition_index)
-            yield StopOrder(tp, state.leader_epoch, state.delete_partition)
+            topic_partition = TopicPartition(state_topic.topic_name, state.partition_index)
+            yield StopOrder(topic_partition, state.leader_epoch, state.delete_partition)
     for topic in in_turns(request.topics):
         for index in in_turns(topic.partition_indexes):
             yield StopOrder(TopicPartition(topic.name, index), NO_EPOCH, request.delete_partitions)

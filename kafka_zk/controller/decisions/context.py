@@ -158,7 +158,11 @@ class ControllerContext:
     # Replicas
 
     def replicas_of(self, partitions: Iterable[TopicPartition]) -> list[PartitionReplica]:
-        return [PartitionReplica(tp, broker_id) for tp in partitions for broker_id in self.assignment(tp).replicas]
+        return [
+            PartitionReplica(topic_partition, broker_id)
+            for topic_partition in partitions
+            for broker_id in self.assignment(topic_partition).replicas
+        ]
 
     def replicas_of_topic(self, topic: str) -> list[PartitionReplica]:
         return self.replicas_of(self.partitions_of(topic))
@@ -174,7 +178,9 @@ class ControllerContext:
 
     def partitions_with_leaders(self) -> list[TopicPartition]:
         """Partitions with a state znode whose topic is not to be deleted."""
-        return [tp for tp in self.leadership if tp.topic not in self.topics_to_delete]
+        return [
+            topic_partition for topic_partition in self.leadership if topic_partition.topic not in self.topics_to_delete
+        ]
 
     def needs_a_leader(self, partition: TopicPartition) -> bool:
         """Whether leaders are elected for it: until its topic is queued for deletion, and as long as that has to wait
@@ -186,16 +192,20 @@ class ControllerContext:
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
         return [
-            tp
-            for tp, state in self.leadership.items()
-            if self.needs_a_leader(tp) and not self.is_replica_online(state.leader, tp)
+            topic_partition
+            for topic_partition, state in self.leadership.items()
+            if self.needs_a_leader(topic_partition) and not self.is_replica_online(state.leader, topic_partition)
         ]
 
     def partitions_led_by(self, broker_id: int) -> list[TopicPartition]:
-        return [tp for tp in self.partitions_with_leaders() if self.leadership[tp].leader == broker_id]
+        return [
+            topic_partition
+            for topic_partition in self.partitions_with_leaders()
+            if self.leadership[topic_partition].leader == broker_id
+        ]
 
     def partitions_in_states(self, *states: PartitionState) -> list[TopicPartition]:
-        return [tp for tp, state in self.partition_states.items() if state in states]
+        return [topic_partition for topic_partition, state in self.partition_states.items() if state in states]
 
 
 def replicas_by_broker(replicas: Iterable[PartitionReplica]) -> Mapping[int, list[PartitionReplica]]:

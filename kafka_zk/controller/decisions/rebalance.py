@@ -36,7 +36,11 @@ def partitions_to_rebalance(
     for broker_id, preferred_here in sorted(by_preferred.items()):
         if imbalance_ratio(context, preferred_here) <= max_imbalance_percentage / 100:
             continue
-        candidates = [tp for tp in _led_elsewhere(context, preferred_here) if _may_lead(context, tp)]
+        candidates = [
+            topic_partition
+            for topic_partition in _led_elsewhere(context, preferred_here)
+            if _may_lead(context, topic_partition)
+        ]
         if candidates:
             chosen[broker_id] = candidates
     return chosen
@@ -46,16 +50,18 @@ def preferred_imbalance_count(context: ControllerContext) -> int:
     """How many partitions are led by another broker than their preferred one (the metric of that name)."""
     return sum(
         1
-        for tp, state in context.leadership.items()
-        if tp.topic not in context.topics_to_delete and state.leader != next(iter(context.assignment(tp).replicas), -1)
+        for topic_partition, state in context.leadership.items()
+        if topic_partition.topic not in context.topics_to_delete
+        and state.leader != next(iter(context.assignment(topic_partition).replicas), -1)
     )
 
 
 def _led_elsewhere(context: ControllerContext, partitions: list[TopicPartition]) -> list[TopicPartition]:
     return [
-        tp
-        for tp in partitions
-        if tp in context.leadership and context.leadership[tp].leader != context.assignment(tp).replicas[0]
+        topic_partition
+        for topic_partition in partitions
+        if topic_partition in context.leadership
+        and context.leadership[topic_partition].leader != context.assignment(topic_partition).replicas[0]
     ]
 
 

@@ -128,7 +128,8 @@ def stop_replica(
     request.delete_partitions = any(state.delete_partition for state in states.values())
     if version == 0:
         request.ungrouped_partitions = [
-            StopReplicaPartitionV0(topic_name=tp.topic, partition_index=tp.partition) for tp in states
+            StopReplicaPartitionV0(topic_name=topic_partition.topic, partition_index=topic_partition.partition)
+            for topic_partition in states
         ]
     else:
         request.topics = [

@@ -167,14 +167,21 @@ class _Sender:
             groups = [states]
         else:
             # The delete flag was one of the whole request.
-            groups = [{tp: s for tp, s in states.items() if s.delete_partition is flag} for flag in (False, True)]
+            groups = [
+                {topic_partition: s for topic_partition, s in states.items() if s.delete_partition is flag}
+                for flag in (False, True)
+            ]
         started = self.context.topics_with_deletion_started
         return [
             BrokerRequest(
                 broker_id,
                 version,
                 stop_replica(self.controller_id, self.context, self.context.brokers[broker_id].epoch, group, version),
-                frozenset(tp for tp, s in group.items() if s.delete_partition and tp.topic in started),
+                frozenset(
+                    topic_partition
+                    for topic_partition, s in group.items()
+                    if s.delete_partition and topic_partition.topic in started
+                ),
             )
             for group in groups
             if group

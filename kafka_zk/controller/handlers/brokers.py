@@ -157,13 +157,15 @@ def on_leader_and_isr_response(term: Term, log: StateChangeLog, event: LeaderAnd
     for part in response.partition_errors:
         answered[TopicPartition(part.topic_name, part.partition_index)] = part.error_code
     before = context.offline_dir_replicas.get(event.broker_id, set())
-    healthy = {tp for tp, code in answered.items() if code == ErrorCode.NONE}
-    failed = {tp for tp, code in answered.items() if code == ErrorCode.KAFKA_STORAGE_ERROR}
+    healthy = {topic_partition for topic_partition, code in answered.items() if code == ErrorCode.NONE}
+    failed = {topic_partition for topic_partition, code in answered.items() if code == ErrorCode.KAFKA_STORAGE_ERROR}
     context.offline_dir_replicas[event.broker_id] = (before - healthy) | failed
     newly_offline = sorted(failed - before)
     if newly_offline:
         term.info(f"Mark replicas {','.join(map(str, newly_offline))} on broker {event.broker_id} as offline")
-        replicas_became_offline(term, [PartitionReplica(tp, event.broker_id) for tp in newly_offline])
+        replicas_became_offline(
+            term, [PartitionReplica(topic_partition, event.broker_id) for topic_partition in newly_offline]
+        )
 
 
 def on_update_metadata_response(term: Term, event: UpdateMetadataResponseReceived) -> None:

@@ -106,8 +106,16 @@ def replicas_failed(term: Term, replicas: Iterable[PartitionReplica]) -> None:
 
 def on_stop_replica_response(term: Term, broker_id: int, errors: Mapping[TopicPartition, int]) -> None:
     """Blocks. A broker answered about replicas of deleted topics."""
-    failed = [PartitionReplica(tp, broker_id) for tp, code in errors.items() if code != ErrorCode.NONE]
-    gone = [PartitionReplica(tp, broker_id) for tp, code in errors.items() if code == ErrorCode.NONE]
+    failed = [
+        PartitionReplica(topic_partition, broker_id)
+        for topic_partition, code in errors.items()
+        if code != ErrorCode.NONE
+    ]
+    gone = [
+        PartitionReplica(topic_partition, broker_id)
+        for topic_partition, code in errors.items()
+        if code == ErrorCode.NONE
+    ]
     replicas_failed(term, failed)
     queued = [replica for replica in gone if replica.partition.topic in term.context.topics_to_delete]
     if queued:
@@ -118,13 +126,13 @@ def on_stop_replica_response(term: Term, broker_id: int, errors: Mapping[TopicPa
 def _delete(term: Term, topics: list[str]) -> None:
     context = term.context
     unseen = [topic for topic in topics if topic not in context.topics_with_deletion_started]
-    partitions = [tp for topic in unseen for tp in context.partitions_of(topic)]
+    partitions = [topic_partition for topic in unseen for topic_partition in context.partitions_of(topic)]
     if partitions:
         term.partitions.move(partitions, PartitionState.OFFLINE)
         term.partitions.move(partitions, PartitionState.NON_EXISTENT)
     context.topics_with_deletion_started.update(unseen)
     # Brokers stop serving the topic's metadata before its replicas go.
-    of_topics = [tp for topic in topics for tp in context.partitions_of(topic)]
+    of_topics = [topic_partition for topic in topics for topic_partition in context.partitions_of(topic)]
     term.outbox.update_metadata(context.live_or_shutting_down_ids(), of_topics)
     replicas = split_replicas(context, topics)
     term.replicas.move(replicas.dead, ReplicaState.DELETION_INELIGIBLE)

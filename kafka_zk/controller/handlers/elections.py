@@ -81,7 +81,7 @@ def on_preferred_election_znode(term: Term) -> None:
     listed = term.store.preferred_elections()
     if listed is None:
         return
-    known = [tp for tp in listed if term.context.assignment(tp).replicas]
+    known = [topic_partition for topic_partition in listed if term.context.assignment(topic_partition).replicas]
     on_election_request(term, known, ElectionType.PREFERRED)
     with term.contained("removing /admin/preferred_replica_election"):
         term.store.remove_preferred_elections()

@@ -141,7 +141,7 @@ def _answer(index: int, outcome: Leadership | BrokerError) -> ResponsePartitionD
 
 
 def _refresh(term: Term, partitions: list[TopicPartition]) -> None:
-    known = [tp for tp in partitions if term.context.assignment(tp).replicas]
+    known = [topic_partition for topic_partition in partitions if term.context.assignment(topic_partition).replicas]
     term.context.leadership.update(term.store.states(known))
 
 

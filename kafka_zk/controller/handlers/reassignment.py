@@ -56,8 +56,10 @@ def on_znode(term: Term) -> None:
 def listing(term: Term, partitions: Sequence[TopicPartition] | None) -> dict[TopicPartition, ReplicaAssignment]:
     """The ongoing reassignments of `partitions` (None: all)."""
     wanted = sorted(term.context.being_reassigned) if partitions is None else partitions
-    found = {tp: term.context.assignment(tp) for tp in wanted}
-    return {tp: assignment for tp, assignment in found.items() if assignment.is_being_reassigned}
+    found = {topic_partition: term.context.assignment(topic_partition) for topic_partition in wanted}
+    return {
+        topic_partition: assignment for topic_partition, assignment in found.items() if assignment.is_being_reassigned
+    }
 
 
 def resume(term: Term, concerns: Callable[[ReplicaAssignment], bool]) -> None:
@@ -115,7 +117,11 @@ def _advance_all(term: Term, wanted: Mapping[TopicPartition, ReplicaAssignment])
     """Blocks. Do what is next for each; what is done then goes from the old tools' list, all at once."""
     results = {partition: _try_to_advance(term, partition, assignment) for partition, assignment in wanted.items()}
     running = term.context.being_reassigned
-    done = {tp: wanted[tp].target for tp, error in results.items() if error is None and tp not in running}
+    done = {
+        topic_partition: wanted[topic_partition].target
+        for topic_partition, error in results.items()
+        if error is None and topic_partition not in running
+    }
     if done:
         _forget_in_znode(term, lambda partition, target: done.get(partition) == tuple(target))
     return results
@@ -236,7 +242,11 @@ def _forget_in_znode(term: Term, is_settled: Callable[[TopicPartition, Sequence[
         listed = term.store.reassignments()
         if listed is None:
             return
-        remaining = {tp: target for tp, target in listed.items() if not is_settled(tp, target)}
+        remaining = {
+            topic_partition: target
+            for topic_partition, target in listed.items()
+            if not is_settled(topic_partition, target)
+        }
         if len(remaining) == len(listed):
             return
         term.store.write_reassignments(remaining)

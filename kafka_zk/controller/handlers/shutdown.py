@@ -40,11 +40,19 @@ def controlled_shutdown(term: Term, broker_id: int, broker_epoch: int) -> list[T
         and replica.partition in context.leadership
         and replica.partition.topic not in context.topics_to_delete
     ]
-    led = [tp for tp in hosted if context.leadership[tp].leader == broker_id]
-    followed = [tp for tp in hosted if context.leadership[tp].leader != broker_id]
+    led = [topic_partition for topic_partition in hosted if context.leadership[topic_partition].leader == broker_id]
+    followed = [
+        topic_partition for topic_partition in hosted if context.leadership[topic_partition].leader != broker_id
+    ]
     term.partitions.move(led, PartitionState.ONLINE, Strategy.CONTROLLED_SHUTDOWN)
     with term.outbox.batch() as batch:
         for partition in followed:
             batch.add_stop_replica([broker_id], partition, delete=False)
-    term.replicas.move([PartitionReplica(tp, broker_id) for tp in followed], ReplicaState.OFFLINE)
-    return [tp for tp in context.partitions_led_by(broker_id) if len(context.assignment(tp).replicas) > 1]
+    term.replicas.move(
+        [PartitionReplica(topic_partition, broker_id) for topic_partition in followed], ReplicaState.OFFLINE
+    )
+    return [
+        topic_partition
+        for topic_partition in context.partitions_led_by(broker_id)
+        if len(context.assignment(topic_partition).replicas) > 1
+    ]

@@ -30,9 +30,12 @@ def on_topic_change(term: Term) -> None:
         forget(term, topic)
     added = learn(term, new)
     if new or vanished:
+        assignments = ", ".join(
+            f"{topic_partition} -> {context.assignment(topic_partition)}" for topic_partition in added
+        )
         term.info(
             f"New topics: [{', '.join(new)}], deleted topics: [{', '.join(vanished)}], new partition replica "
-            f"assignment [{', '.join(f'{tp} -> {context.assignment(tp)}' for tp in added)}]"
+            f"assignment [{assignments}]"
         )
     if added:
         create_partitions(term, added)
@@ -101,10 +104,8 @@ def on_partition_modifications(term: Term, topic: str) -> None:
     added = [TopicPartition(topic, index) for index in in_zk.assignments if index not in known]
     if topic in context.topics_to_delete:
         if added:
-            term.warning(
-                f"Skipping adding partitions {','.join(str(tp.partition) for tp in added)} for topic {topic} since it "
-                "is currently being deleted"
-            )
+            indexes = ",".join(str(topic_partition.partition) for topic_partition in added)
+            term.warning(f"Skipping adding partitions {indexes} for topic {topic} since it is currently being deleted")
             term.store.write_topic(topic, context.topic_ids.get(topic), known, drops_others=True)
         return
     if added:

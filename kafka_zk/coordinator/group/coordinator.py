@@ -337,7 +337,8 @@ class GroupCoordinator:
         """Each group of this broker with all that it has committed at this instant. Groups may go between two."""
         for group in list(self._manager.groups.values()):
             if not group.is_dead and group.offsets.committed:
-                yield group.group_id, [(tp, found.value.offset) for tp, found in group.offsets.committed.items()]
+                committed = group.offsets.committed.items()
+                yield group.group_id, [(topic_partition, found.value.offset) for topic_partition, found in committed]
 
     def delete_offsets(
         self, group_id: str, partitions: Collection[TopicPartition]

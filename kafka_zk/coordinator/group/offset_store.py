@@ -142,7 +142,10 @@ class OffsetStore:
             codes.update(dict.fromkeys(accepted, COMMIT_ERRORS.get(code, code)))
             answer.complete(codes)
 
-        records = [(offset_key(group.group_id, tp), offset_value(value)) for tp, value in accepted.items()]
+        records = [
+            (offset_key(group.group_id, topic_partition), offset_value(value))
+            for topic_partition, value in accepted.items()
+        ]
         self._log.append(
             self._manager.partition_of(group.group_id),
             records,

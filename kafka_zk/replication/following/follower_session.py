@@ -45,12 +45,16 @@ class FollowerSession:
         if self._epoch == INITIAL_EPOCH:
             self._remembered = dict(wanted)
             return SessionRequest(self.session_id, INITIAL_EPOCH, dict(wanted), {})
-        changed = {tp: asked for tp, asked in wanted.items() if not _same(self._remembered.get(tp), asked)}
+        changed = {
+            topic_partition: asked
+            for topic_partition, asked in wanted.items()
+            if not _same(self._remembered.get(topic_partition), asked)
+        }
         forgotten = {
-            tp: asked.state
-            for tp, asked in self._remembered.items()
+            topic_partition: asked.state
+            for topic_partition, asked in self._remembered.items()
             # A topic made anew under its old name is another topic for the leader.
-            if tp not in wanted or wanted[tp].state.topic_id != asked.state.topic_id
+            if topic_partition not in wanted or wanted[topic_partition].state.topic_id != asked.state.topic_id
         }
         self._remembered = dict(wanted)
         return SessionRequest(self.session_id, self._epoch, changed, forgotten)

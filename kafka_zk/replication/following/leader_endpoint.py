@@ -116,13 +116,13 @@ class LeaderEndpoint:
 
     def _topics(self, asked: SessionRequest, version: int) -> list[FetchTopic]:
         topics: dict[str, FetchTopic] = {}
-        for tp, (state, log_start_offset) in asked.wanted.items():
-            topic = topics.get(tp.topic)
+        for topic_partition, (state, log_start_offset) in asked.wanted.items():
+            topic = topics.get(topic_partition.topic)
             if topic is None:
-                topic = topics[tp.topic] = _fetch_topic(tp.topic, state.topic_id, version)
+                topic = topics[topic_partition.topic] = _fetch_topic(topic_partition.topic, state.topic_id, version)
             topic.partitions.append(
                 FetchPartition(
-                    partition=tp.partition,
+                    partition=topic_partition.partition,
                     current_leader_epoch=state.leader_epoch,
                     fetch_offset=state.fetch_offset,
                     last_fetched_epoch=state.last_fetched_epoch,
@@ -207,12 +207,14 @@ def _fetch_topic(name: str, topic_id: UUID, version: int) -> FetchTopic:
 
 def _forgotten(asked: SessionRequest, version: int) -> list[ForgottenTopic]:
     topics: dict[tuple[str, UUID], ForgottenTopic] = {}
-    for tp, state in asked.forgotten.items():
-        topic = topics.get((tp.topic, state.topic_id))
+    for topic_partition, state in asked.forgotten.items():
+        topic = topics.get((topic_partition.topic, state.topic_id))
         if topic is None:
             topic = (
-                ForgottenTopic(topic_id=state.topic_id) if version >= TOPIC_IDS_FROM else ForgottenTopic(topic=tp.topic)
+                ForgottenTopic(topic_id=state.topic_id)
+                if version >= TOPIC_IDS_FROM
+                else ForgottenTopic(topic=topic_partition.topic)
             )
-            topics[tp.topic, state.topic_id] = topic
-        topic.partitions.append(tp.partition)
+            topics[topic_partition.topic, state.topic_id] = topic
+        topic.partitions.append(topic_partition.partition)
     return list(topics.values())

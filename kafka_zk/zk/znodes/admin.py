@@ -15,7 +15,7 @@ from kafka_zk.zk.znodes import documents
 
 
 def partition_list(partitions: Iterable[TopicPartition]) -> list[dict[str, object]]:
-    return [{"topic": tp.topic, "partition": tp.partition} for tp in partitions]
+    return [{"topic": topic_partition.topic, "partition": topic_partition.partition} for topic_partition in partitions]
 
 
 def partitions_of(document: dict[str, Any]) -> list[TopicPartition]:
@@ -51,8 +51,8 @@ class ReassignPartitionsZNode:
             {
                 "version": 1,
                 "partitions": [
-                    {"topic": tp.topic, "partition": tp.partition, "replicas": list(replicas)}
-                    for tp, replicas in reassignment.items()
+                    {"topic": topic_partition.topic, "partition": topic_partition.partition, "replicas": list(replicas)}
+                    for topic_partition, replicas in reassignment.items()
                 ],
             }
         )

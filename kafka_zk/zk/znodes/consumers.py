@@ -14,8 +14,8 @@ class ConsumerOffsetZNode:
     """/consumers/G/offsets/T/P: an offset in decimal."""
 
     @staticmethod
-    def path(group_id: str, tp: TopicPartition) -> str:
-        return f"/consumers/{group_id}/offsets/{tp.topic}/{tp.partition}"
+    def path(group_id: str, topic_partition: TopicPartition) -> str:
+        return f"/consumers/{group_id}/offsets/{topic_partition.topic}/{topic_partition.partition}"
 
     @staticmethod
     def encode(offset: int) -> bytes:

@@ -112,16 +112,16 @@ class TopicPartitionZNode:
     """/brokers/topics/T/partitions/P, without data."""
 
     @staticmethod
-    def path(tp: TopicPartition) -> str:
-        return f"{TopicPartitionsZNode.path(tp.topic)}/{tp.partition}"
+    def path(topic_partition: TopicPartition) -> str:
+        return f"{TopicPartitionsZNode.path(topic_partition.topic)}/{topic_partition.partition}"
 
 
 class TopicPartitionStateZNode:
     """/brokers/topics/T/partitions/P/state; its version is the partition epoch."""
 
     @staticmethod
-    def path(tp: TopicPartition) -> str:
-        return f"{TopicPartitionZNode.path(tp)}/state"
+    def path(topic_partition: TopicPartition) -> str:
+        return f"{TopicPartitionZNode.path(topic_partition)}/state"
 
     @staticmethod
     def encode(leadership: PartitionLeadership) -> bytes:
@@ -137,7 +137,7 @@ class TopicPartitionStateZNode:
         return documents.write(document)
 
     @staticmethod
-    def decode(data: bytes | None, stat: Stat | None, tp: TopicPartition) -> PartitionLeadership:
+    def decode(data: bytes | None, stat: Stat | None, topic_partition: TopicPartition) -> PartitionLeadership:
         """Raises MalformedZNode."""
         partition_epoch = stat.version if stat else -1
 
@@ -151,4 +151,4 @@ class TopicPartitionStateZNode:
                 partition_epoch=partition_epoch,
             )
 
-        return documents.read(data, TopicPartitionStateZNode.path(tp), build)
+        return documents.read(data, TopicPartitionStateZNode.path(topic_partition), build)

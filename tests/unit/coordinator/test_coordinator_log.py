@@ -228,7 +228,10 @@ def test_rule_60_a_batch_larger_than_one_read_is_loaded_whole(made: Coordinated)
     made.lead()
     metadata = "x" * 4096
     many = [TopicPartition("many", index) for index in range(READ_BYTES // len(metadata) + 2)]
-    offsets = {tp: OffsetAndMetadata(tp.partition, 0, metadata, made.broker.clock.wall_ms()) for tp in many}
+    offsets = {
+        topic_partition: OffsetAndMetadata(topic_partition.partition, 0, metadata, made.broker.clock.wall_ms())
+        for topic_partition in many
+    }
     answer = made.coordinator.commit_offsets(
         GROUP, member_id="", group_instance_id=None, generation=-1, offsets=offsets
     )
@@ -237,7 +240,7 @@ def test_rule_60_a_batch_larger_than_one_read_is_loaded_whole(made: Coordinated)
     made.follow(epoch=1)
     made.lead(epoch=2)
     _, found = made.coordinator.fetch_offsets(GROUP, [*many, TP], require_stable=False)
-    assert [found[tp].value.offset for tp in [*many, TP]] == [*range(len(many)), 6]
+    assert [found[topic_partition].value.offset for topic_partition in [*many, TP]] == [*range(len(many)), 6]
 
 
 def test_a_group_is_deleted_with_tombstones_for_all_it_had(made: Coordinated):
@@ -593,7 +596,9 @@ def test_what_is_committed_between_two_batches_of_tombstones_stays(
     made.follow(1)
     made.lead(2)
     _, found = made.coordinator.fetch_offsets(GROUP, None, require_stable=False)
-    assert {tp: each.value.offset for tp, each in found.items() if each.value is not None} == {late[0]: 7}
+    assert {
+        topic_partition: each.value.offset for topic_partition, each in found.items() if each.value is not None
+    } == {late[0]: 7}
 
 
 def test_offsets_of_a_topic_that_was_deleted_while_nobody_coordinated_its_groups_get_tombstones(made: Coordinated):

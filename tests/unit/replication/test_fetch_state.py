@@ -151,10 +151,10 @@ def test_the_leader_always_knows_what_the_follower_wants(rounds: list[dict[int, 
         request = session.next_request(now)
         if request.session_epoch == 0:
             leader = {}
-        for tp in request.forgotten:
-            del leader[tp]
-        leader.update({tp: entry.state.fetch_offset for tp, entry in request.wanted.items()})
-        assert leader == {tp: entry.state.fetch_offset for tp, entry in now.items()}
+        for topic_partition in request.forgotten:
+            del leader[topic_partition]
+        leader.update({topic_partition: entry.state.fetch_offset for topic_partition, entry in request.wanted.items()})
+        assert leader == {topic_partition: entry.state.fetch_offset for topic_partition, entry in now.items()}
         if number % 4 == 3:
             session.failed(session_is_lost=True)
         else:

@@ -217,11 +217,15 @@ def test_a_parent_without_data_has_no_overrides() -> None:
 
 
 def test_partition_lists_are_written_as_the_old_tools_write_them() -> None:
-    tp = TopicPartition("t", 3)
-    assert ReassignPartitionsZNode.decode(ReassignPartitionsZNode.encode({tp: (1, 2)})) == {tp: (1, 2)}
-    assert PreferredReplicaElectionZNode.decode(PreferredReplicaElectionZNode.encode([tp])) == [tp]
-    assert IsrChangeNotificationZNode.decode(IsrChangeNotificationZNode.encode([tp])) == [tp]
-    assert json.loads(PreferredReplicaElectionZNode.encode([tp])) == {
+    topic_partition = TopicPartition("t", 3)
+    assert ReassignPartitionsZNode.decode(ReassignPartitionsZNode.encode({topic_partition: (1, 2)})) == {
+        topic_partition: (1, 2)
+    }
+    assert PreferredReplicaElectionZNode.decode(PreferredReplicaElectionZNode.encode([topic_partition])) == [
+        topic_partition
+    ]
+    assert IsrChangeNotificationZNode.decode(IsrChangeNotificationZNode.encode([topic_partition])) == [topic_partition]
+    assert json.loads(PreferredReplicaElectionZNode.encode([topic_partition])) == {
         "version": 1,
         "partitions": [{"topic": "t", "partition": 3}],
     }

@@ -57,13 +57,13 @@ class House:
         )
         self.manager.startup()
 
-    def log(self, tp: TopicPartition = TP) -> UnifiedLog:
-        return self.manager.get_or_create_log(tp, topic_id=NULL_UUID, is_new=True)
+    def log(self, topic_partition: TopicPartition = TP) -> UnifiedLog:
+        return self.manager.get_or_create_log(topic_partition, topic_id=NULL_UUID, is_new=True)
 
-    def checkpoint(self, tp: TopicPartition = TP) -> int | None:
+    def checkpoint(self, topic_partition: TopicPartition = TP) -> int | None:
         """None also while the file cannot be read."""
         with suppress(MalformedCheckpoint):
-            return read_offsets(self.path / names.CLEANER_OFFSETS).get(tp)
+            return read_offsets(self.path / names.CLEANER_OFFSETS).get(topic_partition)
         return None
 
     def gauge(self, name: str) -> object:
