@@ -24,10 +24,10 @@ class ElectionStore:
         self.zk = zk
 
     def watch_controller(self, mark_dirty: Callable[[], None]) -> None:
-        """The next `active_controller` arms it."""
+        """The next `active_controller_id` arms it."""
         self.zk.watch(ControllerZNode.PATH, "exists", mark_dirty)
 
-    def active_controller(self) -> int | None:
+    def active_controller_id(self) -> int | None:
         """Blocks. The id in /controller; None while there is none."""
         registration = controller(self.zk)
         return None if registration is None else registration.broker_id
@@ -63,7 +63,7 @@ class ElectionStore:
 
     def _check_lost_reply(self, broker_id: int, epoch: int) -> tuple[int, int]:
         """Somebody's multi was first. Ours, with a reply that never came? Raises ControllerMoved if not."""
-        winner = self.active_controller()
+        winner = self.active_controller_id()
         try:
             data, stat = self.zk.get(ControllerEpochZNode.PATH)
         except NoNode:

@@ -14,8 +14,8 @@ class StateChangeFailed(BrokerError):
 
 
 class BatchAbandoned(BrokerError):
-    """State changes may stand in ZooKeeper that no broker was told: this controller has to resign."""
+    """State changes may be in ZooKeeper that no broker was sent: this controller has to resign."""
 
 
-END_OF_TERM = (ControllerMoved, SessionExpired, ConnectionClosed, BatchAbandoned)
-"""After one of these nothing of the term may act; every other failure concerns what failed, and nothing else."""
+RESIGNATION_ERRORS = (ControllerMoved, SessionExpired, ConnectionClosed, BatchAbandoned)
+"""The controller resigns after one of these and does nothing more. Any other error affects only what failed."""

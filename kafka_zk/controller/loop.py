@@ -2,11 +2,11 @@
 
 Role        Acts. Every broker runs one, which takes part in every controller election.
 Invariants  All controller state belongs to the greenlet; others queue events and wait for their `Pending`.
-            The state of an active controller is its `Term`: it exists iff this broker is the controller, and whatever
-            was queued for an earlier term finds none (KAFKA-4447).
+            An `ActiveController` exists iff this broker is the controller; events queued in an earlier controller epoch
+            do not see that epoch's state (KAFKA-4447).
             Callers that wait for an event which is dropped get an error (KAFKA-10193).
-            A lost session ends the term before anything else is done; the broker competes again only once it is
-            registered in the new session.
+            After a lost session the controller resigns before it does anything else; the broker competes again only
+            once it is registered in the new session.
 Source      KafkaController (startup, elect, onControllerFailover, onControllerResignation, process).
 """
 
@@ -22,6 +22,7 @@ import gevent
 from kafka_zk.admin.metadata_wait import MetadataWait
 from kafka_zk.clock import Clock
 from kafka_zk.controller import events
+from kafka_zk.controller.active_controller import ActiveController
 from kafka_zk.controller.channel import BrokerChannels, Connect, socket_connect
 from kafka_zk.controller.decisions.context import ControllerContext
 from kafka_zk.controller.decisions.versions import RequestVersions
@@ -29,7 +30,7 @@ from kafka_zk.controller.election_store import ElectionStore
 from kafka_zk.controller.errors import BatchAbandoned
 from kafka_zk.controller.events import ControllerState, Event
 from kafka_zk.controller.handlers.dispatch import dispatch
-from kafka_zk.controller.handlers.failover import take_office
+from kafka_zk.controller.handlers.failover import fail_over
 from kafka_zk.controller.mailbox import Mailbox, Queued, dropped_error
 from kafka_zk.controller.metrics import ControllerMetrics
 from kafka_zk.controller.outbox import Outbox
@@ -38,7 +39,6 @@ from kafka_zk.controller.replica_machine import ReplicaMachine
 from kafka_zk.controller.settings import ControllerSettings
 from kafka_zk.controller.state_change_log import StateChangeLog
 from kafka_zk.controller.store import FencedStore
-from kafka_zk.controller.term import Term
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.network.pending import Pending
@@ -91,7 +91,7 @@ class KafkaController:
         self._elections = ElectionStore(zk)
         self._metrics = ControllerMetrics(metrics, self)
         self._registered_generation = zk.generation
-        self._term: Term | None = None
+        self._active_controller: ActiveController | None = None
         self._competes_from_ms = 0
         self._greenlet: gevent.Greenlet[[], None] | None = None
         self.active_controller_id = NOBODY
@@ -129,23 +129,23 @@ class KafkaController:
 
     def wait_until_answered(self, timeout_s: float) -> None:
         """Blocks. Wait until the brokers have answered all requests; returns at once if not the controller."""
-        if self._term is not None and not self._term.channels.wait_until_answered(timeout_s):
+        if self._active_controller is not None and not self._active_controller.channels.wait_until_answered(timeout_s):
             log.warning("[Controller id=%d] Some brokers have not answered within %.1f s", self._id, timeout_s)
 
     @property
     def is_active(self) -> bool:
         """Whether this broker is the controller."""
-        return self._term is not None
+        return self._active_controller is not None
 
     @property
     def controller_epoch(self) -> int:
         """The current controller epoch; 0 if not active."""
-        return 0 if self._term is None else self._term.context.epoch
+        return 0 if self._active_controller is None else self._active_controller.context.epoch
 
     @property
-    def term(self) -> Term | None:
-        """The current term, read-only, for metrics and tests."""
-        return self._term
+    def active_controller(self) -> ActiveController | None:
+        """None if this broker is not the controller. Read-only, for request handlers, metrics and tests."""
+        return self._active_controller
 
     @property
     def queue_size(self) -> int:
@@ -204,7 +204,7 @@ class KafkaController:
             self._fail(queued, error)
             self._safely(self._maybe_resign)
         except (SessionExpired, ConnectionClosed) as error:
-            # Expire (or Shutdown) is on its way; until then nothing of this term may act.
+            # Expire (or Shutdown) is on its way; until then this controller must not act.
             log.info("[Controller id=%d] Session lost when processing %s.", self._id, event)
             self._fail(queued, error)
             self._resign()
@@ -249,18 +249,18 @@ class KafkaController:
                 self._elect()
             case events.Expire():
                 # An election that was going on while the session was replaced may have been won in the new one.
-                if self._term is None or self._term.generation != self._zk.generation:
+                if self._active_controller is None or self._active_controller.generation != self._zk.generation:
                     self.active_controller_id = NOBODY
                     self._resign()
-            case event if self._term is None:
+            case event if self._active_controller is None:
                 if queued.reply is not None:
                     queued.reply.fail(dropped_error(event))
             case _:
-                dispatch(self._term, queued)
+                dispatch(self._active_controller, queued)
 
     def _maybe_resign(self) -> None:
         """Blocks. Read who the controller is; resign if it is another broker."""
-        found = self._elections.active_controller()
+        found = self._elections.active_controller_id()
         self.active_controller_id = NOBODY if found is None else found
         if found != self._id:
             self._resign()
@@ -269,13 +269,13 @@ class KafkaController:
         """Blocks. Run for controller if there is none, and fail over if elected."""
         # Whatever happens to the session from here on, the election is tied to a session this broker is registered in.
         generation = self._registered_generation
-        if self._term is not None or generation != self._zk.generation:
+        if self._active_controller is not None or generation != self._zk.generation:
             return
         if self._clock.monotonic_ms() < self._competes_from_ms:
             # What broke the last failover may still be there: without a pause the cluster would do nothing but elect.
             self._clock.call_at(self._competes_from_ms, lambda: self._mailbox.put(events.Reelect()))
             return
-        found = self._elections.active_controller()
+        found = self._elections.active_controller_id()
         if found is not None:
             self.active_controller_id = found
             log.debug("[Controller id=%d] Broker %d has been elected as the controller, so stopping the election "
@@ -291,9 +291,9 @@ class KafkaController:
             zk_version,
         )
         self.active_controller_id = self._id
-        self._term = self._new_term(epoch, zk_version, generation)
+        self._active_controller = self._new_active_controller(epoch, zk_version, generation)
         try:
-            take_office(self._term)
+            fail_over(self._active_controller)
         except (ControllerMoved, SessionExpired, ConnectionClosed):
             raise
         except Exception as error:
@@ -315,7 +315,7 @@ class KafkaController:
             self._clock.call_at(self._competes_from_ms, lambda: self._mailbox.put(events.Reelect()))
             raise
 
-    def _new_term(self, epoch: int, zk_version: int, generation: int) -> Term:
+    def _new_active_controller(self, epoch: int, zk_version: int, generation: int) -> ActiveController:
         context = ControllerContext(epoch=epoch, epoch_zk_version=zk_version)
         store = FencedStore(self._zk, epoch_zk_version=zk_version, generation=generation)
         versions = RequestVersions.of(self.settings.inter_broker_protocol_version)
@@ -339,7 +339,7 @@ class KafkaController:
             self._metrics.on_unclean_election,
         )
         unclean = self.settings.unclean_leader_election_enable
-        return Term(
+        return ActiveController(
             settings=self.settings,
             generation=generation,
             versions=versions,
@@ -356,19 +356,19 @@ class KafkaController:
 
     def _move_on(self) -> None:
         """Blocks. Resign and delete /controller, so that a new controller is elected."""
-        term = self._term
+        active_controller = self._active_controller
         self._resign()
         self.active_controller_id = NOBODY
-        if term is not None:
-            term.store.resign()
+        if active_controller is not None:
+            active_controller.store.resign()
 
     def _resign(self) -> None:
-        """Drop everything that belongs to the present term."""
-        term, self._term = self._term, None
-        if term is None:
+        """Drop all state of the current controller epoch."""
+        active_controller, self._active_controller = self._active_controller, None
+        if active_controller is None:
             return
         log.debug("[Controller id=%d] Resigning", self._id)
-        term.end()
+        active_controller.stop()
         log.info("[Controller id=%d] Resigned", self._id)
 
 

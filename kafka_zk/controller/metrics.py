@@ -15,7 +15,7 @@ from kafka_zk.controller.events import ControllerState
 from kafka_zk.metrics.registry import MetricsRegistry, Row
 
 if TYPE_CHECKING:
-    from kafka_zk.controller.term import Term
+    from kafka_zk.controller.active_controller import ActiveController
 
 ZK_MIGRATION_STATE_ZK = 4
 
@@ -67,7 +67,7 @@ class Shown(Protocol):
     state: ControllerState
 
     @property
-    def term(self) -> Term | None: ...
+    def active_controller(self) -> ActiveController | None: ...
     @property
     def is_active(self) -> bool: ...
     @property
@@ -120,15 +120,15 @@ class ControllerMetrics:
         self._metrics.remove(_REQUEST_TIME, **{"broker-id": broker_id})
 
     def _queue_sizes(self) -> dict[int, int]:
-        term = self._controller.term
-        return {} if term is None else term.channels.queue_sizes
+        active_controller = self._controller.active_controller
+        return {} if active_controller is None else active_controller.channels.queue_sizes
 
     def _queue_size_rows(self) -> list[Row]:
         return [((("broker-id", str(broker_id)),), (size,)) for broker_id, size in self._queue_sizes().items()]
 
     def _of_context(self, count: Callable[[ControllerContext], int]) -> Callable[[], int]:
         def value() -> int:
-            term = self._controller.term
-            return 0 if term is None else count(term.context)
+            active_controller = self._controller.active_controller
+            return 0 if active_controller is None else count(active_controller.context)
 
         return value

@@ -1,7 +1,7 @@
 """The controller's access to ZooKeeper: batched reads, and writes fenced by the controller epoch.
 
 Role        Acts, through the ZooKeeper session.
-Invariants  Every write is a multi that first checks the version of /controller_epoch, in the session the term began in.
+Invariants  Every write is a multi that first checks the version of /controller_epoch, in the session of its election.
             A failed check raises ControllerMoved; a lost session raises SessionExpired. Each write of a batch is a
             multi of its own: the batch is not atomic. What a lost reply leaves open the session settles: a write of
             ours that was applied counts as written.

@@ -63,7 +63,7 @@ class Cluster:
         try:
             data, _ = self.zk.get("/controller")
         except NoNodeError:
-            return None  # Between two terms.
+            return None  # Between two controllers.
         return int(json.loads(data)["brokerid"])
 
     def wait_for_members(self, *broker_ids: int) -> None:

@@ -285,10 +285,10 @@ class ControllerLife:
                 self.cluster.settle()
 
     def _is_leaving(self, broker_id: int) -> bool:
-        return broker_id in self.cluster.controller.term.context.shutting_down
+        return broker_id in self.cluster.controller.active_controller.context.shutting_down
 
     def check(self) -> None:
-        cluster, context = self.cluster, self.cluster.controller.term.context
+        cluster, context = self.cluster, self.cluster.controller.active_controller.context
         assert cluster.zookeeper.nodes["/admin/delete_topics"].children == set(), self.describe("deletions")
         for what, asked, pending in self._waited_for:
             assert pending.is_done or asked not in cluster.members.values(), self.describe(f"no answer: {what}")

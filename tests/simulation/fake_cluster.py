@@ -203,8 +203,8 @@ class FakeCluster:
         """kill -9: what the broker was told is forgotten, its session ends."""
         member = self.members.pop(broker_id)
         member.controller._greenlet.kill()
-        if member.controller.term is not None:
-            member.controller.term.end()
+        if member.controller.active_controller is not None:
+            member.controller.active_controller.stop()
         broker = self.brokers[broker_id]
         broker.is_up = False
         broker.hosted.clear()

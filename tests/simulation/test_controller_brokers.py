@@ -58,7 +58,7 @@ def test_a_changed_listener_is_told_to_everybody(cluster):
 
 
 def test_the_controller_itself_goes_to_the_changed_listener(cluster):
-    channels = cluster.controller.term.channels
+    channels = cluster.controller.active_controller.channels
     connect, asked = channels._connect, []
 
     def noted(endpoint, broker_id):

@@ -1,4 +1,4 @@
-"""Who is controller, how it gets and loses the office, and what it may do then, over a model ZooKeeper."""
+"""Which broker is the controller, how it is elected and resigns, and what it may do then, over a model ZooKeeper."""
 
 import gevent
 import gevent.event
@@ -28,12 +28,12 @@ def test_a_failover_that_fails_is_tried_again_after_a_pause_and_not_in_a_storm(m
     alone = FakeCluster([1])
     attempts = []
 
-    def fail(term):
-        attempts.append(term.context.epoch)
+    def fail(controller):
+        attempts.append(controller.context.epoch)
         raise RuntimeError("a fault of ours")
 
     with monkeypatch.context() as broken:
-        broken.setattr(loop, "take_office", fail)
+        broken.setattr(loop, "fail_over", fail)
         alone.start()
         assert attempts == [1]
         alone.clock.advance(loop.FAILED_FAILOVER_PAUSE_MS - 1)
@@ -85,7 +85,7 @@ def test_brokers_get_the_broker_list_before_the_first_leadership_of_a_new_contro
         assert first.topic_states == []
 
 
-def test_deleting_the_controller_znode_starts_a_new_term(cluster):
+def test_deleting_the_controller_znode_starts_a_new_controller_epoch(cluster):
     cluster.zookeeper.client().delete("/controller")
     cluster.settle()
     assert cluster.controller.controller_epoch == 2

@@ -53,7 +53,7 @@ def stuck_move(cluster):
     cluster.zookeeper.forbidden.add(TopicZNode.path("stuck"))
 
 
-def test_a_move_that_cannot_be_written_keeps_nobody_from_office_and_no_other_move_from_its_end(two_topics):
+def test_a_move_that_cannot_be_written_prevents_no_failover_and_no_other_move(two_topics):
     stuck_move(two_topics)
     new_controller(two_topics)
     assert two_topics.controller.is_active
@@ -141,7 +141,7 @@ def test_a_topic_that_cannot_be_removed_holds_up_no_other_deletion(two_topics):
     assert two_topics.assignment("stuck") == {}
 
 
-def test_a_wish_for_elections_that_cannot_be_removed_keeps_nobody_from_office(two_topics):
+def test_a_wish_for_elections_that_cannot_be_removed_prevents_no_failover(two_topics):
     two_topics.crash(1)
     wish = PreferredReplicaElectionZNode.encode([tp("well")])
     two_topics.zookeeper.ensure(PreferredReplicaElectionZNode.PATH, wish)
@@ -150,7 +150,7 @@ def test_a_wish_for_elections_that_cannot_be_removed_keeps_nobody_from_office(tw
     assert two_topics.controller.is_active
 
 
-def test_a_topic_that_cannot_be_given_an_id_keeps_nobody_from_office(cluster):
+def test_a_topic_that_cannot_be_given_an_id_prevents_no_failover(cluster):
     for broker_id in (1, 2, 3):
         cluster.crash(broker_id)
     cluster.create_topic("stuck", {0: [2]})

@@ -75,7 +75,7 @@ def test_what_leads_a_partition_that_never_had_a_leader_is_not_given_up_for_one_
     assert (assigned(cluster), list(running(cluster))) == (((3, 2), (), ()), [])
 
 
-def test_a_wish_that_changes_nothing_where_there_is_no_leader_keeps_nobody_from_office(cluster):
+def test_a_wish_that_changes_nothing_where_there_is_no_leader_prevents_no_failover(cluster):
     crash(cluster, 3)
     create(cluster, {0: [3]})
     crash(cluster, 1)
@@ -154,7 +154,7 @@ def test_a_replica_in_sync_is_new_to_nobody(cluster):
     assert (3, True) not in told
 
 
-def test_a_move_that_leaves_a_batch_half_done_ends_the_term(cluster, monkeypatch):
+def test_a_move_that_leaves_a_batch_half_done_makes_the_controller_resign(cluster, monkeypatch):
     create(cluster, {0: [2]})
     epoch = cluster.controller.controller_epoch
 
@@ -167,7 +167,7 @@ def test_a_move_that_leaves_a_batch_half_done_ends_the_term(cluster, monkeypatch
     cluster.settle()
     assert isinstance(pending.error, BatchAbandoned)
     assert cluster.controller.controller_epoch == epoch + 1
-    assert cluster.brokers[3].hosted[tp()][0] == 2, "the next term told the brokers"
+    assert cluster.brokers[3].hosted[tp()][0] == 2, "the next controller told the brokers"
 
 
 def test_what_a_move_added_goes_though_the_controller_that_gave_it_up_died(cluster, monkeypatch):

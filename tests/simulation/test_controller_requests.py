@@ -140,7 +140,7 @@ def test_a_deletion_that_meets_a_bug_is_told_and_taken_up_again(cluster, monkeyp
     cluster.settle()
     met = broken_for(cluster, 2, Deletion, monkeypatch)
     cluster.delete_topic("t")
-    until(cluster, lambda: met and "t" in cluster.controller.term.context.topics_ineligible_for_deletion)
+    until(cluster, lambda: met and "t" in cluster.controller.active_controller.context.topics_ineligible_for_deletion)
     assert cluster.exists("/brokers/topics/t")
     cluster.crash(2)
     cluster.settle()

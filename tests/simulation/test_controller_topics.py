@@ -75,7 +75,7 @@ def test_a_topic_may_be_made_again_after_its_deletion(cluster):
     cluster.create_topic("t", {0: [2, 3]}, uuid.UUID(int=78))
     cluster.settle()
     assert cluster.state("t").leader == 2
-    assert cluster.controller.term.context.topic_id("t") == uuid.UUID(int=78)
+    assert cluster.controller.active_controller.context.topic_id("t") == uuid.UUID(int=78)
 
 
 def test_a_topic_that_is_made_anew_amid_its_deletion_keeps_its_overrides(cluster):

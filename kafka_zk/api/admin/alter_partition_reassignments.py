@@ -67,11 +67,11 @@ def _refusals(
     unknown: list[TopicPartition], targets: Mapping[TopicPartition, Sequence[int] | None], ctx: RequestContext
 ) -> list[ReassignablePartitionResponse]:
     """Blocks in turns. What the controller would say of very many partitions that are not there."""
-    term = ctx.services.controller.term
-    assert term is not None, "only a controller knows that they are not there"
+    active_controller = ctx.services.controller.active_controller
+    assert active_controller is not None, "only a controller knows that they are not there"
 
     def refused(partition: TopicPartition) -> ReassignablePartitionResponse:
-        planned_assignment(term.context, partition, targets[partition])
+        planned_assignment(active_controller.context, partition, targets[partition])
         # It has come this moment.
         raise UnknownTopicOrPartition("The partition does not exist.")
 

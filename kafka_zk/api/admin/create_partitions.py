@@ -89,7 +89,7 @@ def _check_all(occurrences: Counter[str], ctx: RequestContext) -> None:
     The controller looks for those that the client may alter among the topics to delete: one that cannot be there fails
     the request.
     """
-    if ctx.services.controller.term is not None and any(
+    if ctx.services.controller.active_controller is not None and any(
         count == 1 and not may_be_znode(name) and ctx.may(Operation.ALTER, ResourceType.TOPIC, name)
         for name, count in in_turns(occurrences.items())
     ):
@@ -97,13 +97,13 @@ def _check_all(occurrences: Counter[str], ctx: RequestContext) -> None:
 
 
 def _check(topic: CreatePartitionsTopic, occurrences: Counter[str], ctx: RequestContext) -> None:
-    term = ctx.services.controller.term
-    if term is None:
+    active_controller = ctx.services.controller.active_controller
+    if active_controller is None:
         raise NotController
     if occurrences[topic.name] > 1:
         raise InvalidRequest("Duplicate topic in request.")
     authorize(ctx, Operation.ALTER, ResourceType.TOPIC, topic.name)
-    if topic.name in term.context.topics_to_delete:
+    if topic.name in active_controller.context.topics_to_delete:
         raise InvalidTopicException("The topic is queued for deletion.")
 
 

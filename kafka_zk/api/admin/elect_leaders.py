@@ -91,14 +91,14 @@ def _asked(request: ElectLeadersRequest, ctx: RequestContext) -> tuple[list[Topi
     does not give way, is not asked of them."""
     if request.topic_partitions is None:
         return None, {}
-    term = ctx.services.controller.term
+    active_controller = ctx.services.controller.active_controller
     is_much = sum(len(wanted.partitions) for wanted in in_turns(request.topic_partitions)) > MANY
     asked: list[TopicPartition] = []
     refused: Refused = {}
     for wanted in in_turns(request.topic_partitions):
         for index in in_turns(wanted.partitions):
             partition = TopicPartition(wanted.topic, index)
-            if term is None or not is_much or term.context.assignment(partition).replicas:
+            if active_controller is None or not is_much or active_controller.context.assignment(partition).replicas:
                 asked.append(partition)
             else:
                 refused.setdefault(wanted.topic, {})[index] = PartitionResult(

@@ -35,11 +35,11 @@ def known_and_unknown(
 ) -> tuple[list[TopicPartition], list[TopicPartition]]:
     """Blocks in turns. Which of very many partitions are there: the controller, which does not give way, is asked of
     those only. A few, or where this broker is not the controller, all count as known."""
-    term = ctx.services.controller.term
-    if term is None or len(asked) <= MANY:
+    active_controller = ctx.services.controller.active_controller
+    if active_controller is None or len(asked) <= MANY:
         return asked, []
     known: list[TopicPartition] = []
     unknown: list[TopicPartition] = []
     for partition in in_turns(asked):
-        (known if term.context.assignment(partition).replicas else unknown).append(partition)
+        (known if active_controller.context.assignment(partition).replicas else unknown).append(partition)
     return known, unknown

@@ -1,1 +1,1 @@
-"""The active controller's event handlers: one module per subject, functions over the `Term`."""
+"""The active controller's event handlers: one module per subject, functions over the `ActiveController`."""

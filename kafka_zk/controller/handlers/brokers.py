@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from kafka_zk.controller.active_controller import ActiveController
 from kafka_zk.controller.decisions.context import PartitionReplica, PartitionState, ReplicaState
 from kafka_zk.controller.events import (
     BrokerModifications,
@@ -18,132 +19,133 @@ from kafka_zk.controller.events import (
 )
 from kafka_zk.controller.handlers import deletion, reassignment
 from kafka_zk.controller.state_change_log import StateChangeLog
-from kafka_zk.controller.term import Term
 from kafka_zk.protocol.errors import ErrorCode
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.zk.znodes import BrokerIdZNode
 
 
-def on_broker_change(term: Term) -> None:
+def on_broker_change(controller: ActiveController) -> None:
     """Blocks. Compare /brokers/ids with what is known and act on each difference."""
-    context = term.context
-    found = term.store.compatible_brokers()
+    context = controller.context
+    found = controller.store.compatible_brokers()
     new = sorted(found.keys() - context.brokers.keys())
     dead = sorted(context.brokers.keys() - found.keys())
     bounced = sorted(id for id in found.keys() & context.brokers.keys() if found[id].epoch > context.brokers[id].epoch)
     if not (new or dead or bounced):
         return
-    term.info(
+    controller.info(
         f"Newly added brokers: {_listed(new)}, deleted brokers: {_listed(dead)}, "
         f"bounced brokers: {_listed(bounced)}, all live brokers: {_listed(sorted(found))}"
     )
     for broker_id in (*bounced, *dead):
-        term.channels.remove(broker_id)
+        controller.channels.remove(broker_id)
     for broker_id in (*new, *bounced):
-        term.channels.add(found[broker_id])
+        controller.channels.add(found[broker_id])
     if new:
         context.brokers.update({id: found[id] for id in new})
-        _brokers_started(term, new)
+        _brokers_started(controller, new)
     if bounced:
         for broker_id in bounced:
             del context.brokers[broker_id]
-        _brokers_failed(term, bounced)
+        _brokers_failed(controller, bounced)
         context.brokers.update({id: found[id] for id in bounced})
-        _brokers_started(term, bounced)
+        _brokers_started(controller, bounced)
     if dead:
         for broker_id in dead:
             del context.brokers[broker_id]
-        _brokers_failed(term, dead)
+        _brokers_failed(controller, dead)
 
 
-def on_broker_modifications(term: Term, broker_ids: Collection[int]) -> None:
+def on_broker_modifications(controller: ActiveController, broker_ids: Collection[int]) -> None:
     """Blocks. Broker znodes changed: if endpoints or features differ, send the new broker list to all brokers."""
-    known = term.context.brokers
+    known = controller.context.brokers
     changed = {
         id: found
-        for id, found in term.store.brokers(sorted(broker_ids)).items()
+        for id, found in controller.store.brokers(sorted(broker_ids)).items()
         # Another epoch is another life of the broker, which BrokerChange deals with.
         if id in known
         and found.epoch == known[id].epoch
         and (found.endpoints, found.features) != (known[id].endpoints, known[id].features)
     }
     for broker_id, found in changed.items():
-        term.info(f"Updated broker metadata: {known[broker_id]} -> {found}")
+        controller.info(f"Updated broker metadata: {known[broker_id]} -> {found}")
         known[broker_id] = found
-        term.channels.move(found)
+        controller.channels.move(found)
     if changed:
-        term.outbox.update_metadata(term.context.live_or_shutting_down_ids())
+        controller.outbox.update_metadata(controller.context.live_or_shutting_down_ids())
 
 
-def watch_brokers(term: Term, broker_ids: Collection[int]) -> None:
+def watch_brokers(controller: ActiveController, broker_ids: Collection[int]) -> None:
     """Blocks. Watch the znodes of these brokers; only a read arms the watch."""
     for broker_id in sorted(broker_ids):
-        term.watch(BrokerIdZNode.path(broker_id), "data", BrokerModifications(broker_id))
-    on_broker_modifications(term, broker_ids)
+        controller.watch(BrokerIdZNode.path(broker_id), "data", BrokerModifications(broker_id))
+    on_broker_modifications(controller, broker_ids)
 
 
-def _brokers_started(term: Term, broker_ids: list[int]) -> None:
-    context = term.context
-    term.info(f"New broker startup callback for {_listed(broker_ids)}")
+def _brokers_started(controller: ActiveController, broker_ids: list[int]) -> None:
+    context = controller.context
+    controller.info(f"New broker startup callback for {_listed(broker_ids)}")
     for broker_id in broker_ids:
         context.offline_dir_replicas.pop(broker_id, None)
         context.shutting_down.discard(broker_id)
     # First everybody learns the larger broker list, the newcomers with all there is to know; only then can leadership
     # that names them be understood.
-    term.outbox.update_metadata(id for id in context.live_or_shutting_down_ids() if id not in broker_ids)
-    term.outbox.update_metadata(broker_ids, context.partitions_with_leaders())
+    controller.outbox.update_metadata(id for id in context.live_or_shutting_down_ids() if id not in broker_ids)
+    controller.outbox.update_metadata(broker_ids, context.partitions_with_leaders())
     replicas = context.replicas_on(broker_ids)
-    term.replicas.move(replicas, ReplicaState.ONLINE)
-    term.partitions.bring_online()
-    reassignment.resume(term, lambda assignment: not set(assignment.target).isdisjoint(broker_ids))
+    controller.replicas.move(replicas, ReplicaState.ONLINE)
+    controller.partitions.bring_online()
+    reassignment.resume(controller, lambda assignment: not set(assignment.target).isdisjoint(broker_ids))
     waiting = {r.partition.topic for r in replicas if r.partition.topic in context.topics_to_delete}
     if waiting:
-        term.info(
+        controller.info(
             f"Some replicas for topics scheduled for deletion are on the newly restarted brokers: {sorted(waiting)}"
         )
-        deletion.resume_for(term, waiting)
-    watch_brokers(term, broker_ids)
+        deletion.resume_for(controller, waiting)
+    watch_brokers(controller, broker_ids)
 
 
-def _brokers_failed(term: Term, broker_ids: list[int]) -> None:
-    context = term.context
-    term.info(f"Broker failure callback for {_listed(broker_ids)}")
+def _brokers_failed(controller: ActiveController, broker_ids: list[int]) -> None:
+    context = controller.context
+    controller.info(f"Broker failure callback for {_listed(broker_ids)}")
     for broker_id in broker_ids:
         context.offline_dir_replicas.pop(broker_id, None)
         if broker_id in context.shutting_down:
             context.shutting_down.discard(broker_id)
-            term.info(f"Removed {broker_id} from list of shutting down brokers.")
-    replicas_became_offline(term, context.replicas_on(broker_ids))
+            controller.info(f"Removed {broker_id} from list of shutting down brokers.")
+    replicas_became_offline(controller, context.replicas_on(broker_ids))
     for broker_id in broker_ids:
-        term.unwatch(BrokerIdZNode.path(broker_id), "data")
+        controller.unwatch(BrokerIdZNode.path(broker_id), "data")
 
 
-def replicas_became_offline(term: Term, replicas: list[PartitionReplica]) -> None:
+def replicas_became_offline(controller: ActiveController, replicas: list[PartitionReplica]) -> None:
     """Blocks. Elect new leaders where these replicas led, take them out of the ISRs, halt deletions they hold up."""
-    context = term.context
+    context = controller.context
     in_deletion = [r for r in replicas if r.partition.topic in context.topics_to_delete]
     others = [r for r in replicas if r.partition.topic not in context.topics_to_delete]
     leaderless = context.partitions_with_offline_leader()
-    term.partitions.move(leaderless, PartitionState.OFFLINE)
-    term.partitions.bring_online()
-    term.replicas.move(others, ReplicaState.OFFLINE)
+    controller.partitions.move(leaderless, PartitionState.OFFLINE)
+    controller.partitions.bring_online()
+    controller.replicas.move(others, ReplicaState.OFFLINE)
     if in_deletion:
-        deletion.replicas_failed(term, in_deletion)
+        deletion.replicas_failed(controller, in_deletion)
     if not leaderless:
         # No election told anybody that the broker list has changed.
-        term.outbox.update_metadata(context.live_or_shutting_down_ids())
+        controller.outbox.update_metadata(context.live_or_shutting_down_ids())
 
 
-def on_log_dir_events(term: Term) -> None:
+def on_log_dir_events(controller: ActiveController) -> None:
     """Blocks. Ask brokers with a failed log directory again about all their replicas; the answers name the lost."""
-    names, broker_ids = term.store.log_dir_events()
-    term.replicas.move(term.context.replicas_on(broker_ids), ReplicaState.ONLINE)
-    term.store.remove_log_dir_events(names)
+    names, broker_ids = controller.store.log_dir_events()
+    controller.replicas.move(controller.context.replicas_on(broker_ids), ReplicaState.ONLINE)
+    controller.store.remove_log_dir_events(names)
 
 
-def on_leader_and_isr_response(term: Term, log: StateChangeLog, event: LeaderAndIsrResponseReceived) -> None:
+def on_leader_and_isr_response(
+    controller: ActiveController, log: StateChangeLog, event: LeaderAndIsrResponseReceived
+) -> None:
     """Blocks. Note which replicas the broker cannot serve because their directory is offline."""
-    response, context = event.response, term.context
+    response, context = event.response, controller.context
     if response.error_code != ErrorCode.NONE:
         log.error(
             f"Received error {ErrorCode(response.error_code).name} in LeaderAndIsr response from {event.broker_id}"
@@ -162,17 +164,17 @@ def on_leader_and_isr_response(term: Term, log: StateChangeLog, event: LeaderAnd
     context.offline_dir_replicas[event.broker_id] = (before - healthy) | failed
     newly_offline = sorted(failed - before)
     if newly_offline:
-        term.info(f"Mark replicas {','.join(map(str, newly_offline))} on broker {event.broker_id} as offline")
+        controller.info(f"Mark replicas {','.join(map(str, newly_offline))} on broker {event.broker_id} as offline")
         replicas_became_offline(
-            term, [PartitionReplica(topic_partition, event.broker_id) for topic_partition in newly_offline]
+            controller, [PartitionReplica(topic_partition, event.broker_id) for topic_partition in newly_offline]
         )
 
 
-def on_update_metadata_response(term: Term, event: UpdateMetadataResponseReceived) -> None:
+def on_update_metadata_response(controller: ActiveController, event: UpdateMetadataResponseReceived) -> None:
     """Log what went wrong; the next change is sent anyway."""
     if event.error_code != ErrorCode.NONE:
         error = ErrorCode(event.error_code).name
-        term.error(f"Received error {error} in UpdateMetadata response from broker {event.broker_id}")
+        controller.error(f"Received error {error} in UpdateMetadata response from broker {event.broker_id}")
 
 
 def _listed(ids: Collection[int]) -> str:

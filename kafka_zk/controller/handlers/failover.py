@@ -8,6 +8,7 @@ Source      KafkaController.onControllerFailover, initializeControllerContext.
 
 from __future__ import annotations
 
+from kafka_zk.controller.active_controller import ActiveController
 from kafka_zk.controller.events import (
     BrokerChange,
     IsrChangeNotification,
@@ -18,7 +19,6 @@ from kafka_zk.controller.events import (
     ZkPreferredElection,
 )
 from kafka_zk.controller.handlers import brokers, deletion, elections, reassignment, topics
-from kafka_zk.controller.term import Term
 from kafka_zk.zk.znodes import (
     BrokerIdsZNode,
     DeleteTopicsZNode,
@@ -32,52 +32,54 @@ from kafka_zk.zk.znodes import (
 FIRST_REBALANCE_DELAY_MS = 5_000
 
 
-def take_office(term: Term) -> None:
+def fail_over(controller: ActiveController) -> None:
     """Blocks. The whole failover. Raises ControllerMoved if somebody else was elected meanwhile."""
-    if term.versions.feature_znode_version is not None:
-        term.store.set_up_features(term.versions.feature_znode_version)
-    term.info("Registering handlers")
-    _watch_cluster(term)
-    term.info("Deleting log dir event notifications")
-    term.store.remove_log_dir_events(term.store.log_dir_event_names())
-    term.info("Deleting isr change notifications")
-    term.store.remove_isr_change_notifications(term.store.isr_change_notification_names())
-    term.info("Initializing controller context")
-    _read_cluster(term)
-    term.info("Fetching topic deletions in progress")
-    deletion.queue_at_startup(term)
-    term.info("Sending update metadata request")
-    term.outbox.update_metadata(term.context.live_or_shutting_down_ids())
-    term.replicas.start()
-    term.partitions.start()
-    term.info(f"Ready to serve as the new controller with epoch {term.context.epoch}")
-    reassignment.drop_abandoned(term)
-    reassignment.on_znode(term)
-    reassignment.resume(term, lambda assignment: assignment.is_being_reassigned)
-    deletion.resume(term)
-    elections.on_preferred_election_znode(term)
-    if term.settings.auto_leader_rebalance_enable:
-        elections.schedule_auto_rebalance(term, FIRST_REBALANCE_DELAY_MS)
+    if controller.versions.feature_znode_version is not None:
+        controller.store.set_up_features(controller.versions.feature_znode_version)
+    controller.info("Registering handlers")
+    _watch_cluster(controller)
+    controller.info("Deleting log dir event notifications")
+    controller.store.remove_log_dir_events(controller.store.log_dir_event_names())
+    controller.info("Deleting isr change notifications")
+    controller.store.remove_isr_change_notifications(controller.store.isr_change_notification_names())
+    controller.info("Initializing controller context")
+    _read_cluster(controller)
+    controller.info("Fetching topic deletions in progress")
+    deletion.queue_at_startup(controller)
+    controller.info("Sending update metadata request")
+    controller.outbox.update_metadata(controller.context.live_or_shutting_down_ids())
+    controller.replicas.start()
+    controller.partitions.start()
+    controller.info(f"Ready to serve as the new controller with epoch {controller.context.epoch}")
+    reassignment.drop_abandoned(controller)
+    reassignment.on_znode(controller)
+    reassignment.resume(controller, lambda assignment: assignment.is_being_reassigned)
+    deletion.resume(controller)
+    elections.on_preferred_election_znode(controller)
+    if controller.settings.auto_leader_rebalance_enable:
+        elections.schedule_auto_rebalance(controller, FIRST_REBALANCE_DELAY_MS)
 
 
-def _watch_cluster(term: Term) -> None:
-    term.watch(BrokerIdsZNode.PATH, "children", BrokerChange())
-    term.watch(TopicsZNode.PATH, "children", TopicChange())
-    term.watch(DeleteTopicsZNode.PATH, "children", TopicDeletion())
-    term.watch(LogDirEventNotificationZNode.PATH, "children", LogDirEventNotification())
-    term.watch(IsrChangeNotificationZNode.PATH, "children", IsrChangeNotification())
-    term.watch(PreferredReplicaElectionZNode.PATH, "exists", ZkPreferredElection())
-    term.watch(ReassignPartitionsZNode.PATH, "exists", ZkPartitionReassignment())
+def _watch_cluster(controller: ActiveController) -> None:
+    controller.watch(BrokerIdsZNode.PATH, "children", BrokerChange())
+    controller.watch(TopicsZNode.PATH, "children", TopicChange())
+    controller.watch(DeleteTopicsZNode.PATH, "children", TopicDeletion())
+    controller.watch(LogDirEventNotificationZNode.PATH, "children", LogDirEventNotification())
+    controller.watch(IsrChangeNotificationZNode.PATH, "children", IsrChangeNotification())
+    controller.watch(PreferredReplicaElectionZNode.PATH, "exists", ZkPreferredElection())
+    controller.watch(ReassignPartitionsZNode.PATH, "exists", ZkPartitionReassignment())
 
 
-def _read_cluster(term: Term) -> None:
-    context = term.context
-    context.brokers = term.store.compatible_brokers()
-    term.info(f"Initialized broker epochs cache: { {id: broker.epoch for id, broker in context.brokers.items()} }")
-    partitions = topics.learn(term, sorted(term.store.topics()))
-    context.leadership.update(term.store.states(partitions))
+def _read_cluster(controller: ActiveController) -> None:
+    context = controller.context
+    context.brokers = controller.store.compatible_brokers()
+    controller.info(
+        f"Initialized broker epochs cache: { {id: broker.epoch for id, broker in context.brokers.items()} }"
+    )
+    partitions = topics.learn(controller, sorted(controller.store.topics()))
+    context.leadership.update(controller.store.states(partitions))
     for broker in context.brokers.values():
-        term.channels.add(broker)
-    brokers.watch_brokers(term, context.brokers)
-    term.info(f"Currently active brokers in the cluster: {sorted(context.brokers)}")
-    term.info(f"Current list of topics in the cluster: {sorted(context.assignments)}")
+        controller.channels.add(broker)
+    brokers.watch_brokers(controller, context.brokers)
+    controller.info(f"Currently active brokers in the cluster: {sorted(context.brokers)}")
+    controller.info(f"Current list of topics in the cluster: {sorted(context.assignments)}")

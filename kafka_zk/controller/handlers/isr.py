@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import uuid
 
+from kafka_zk.controller.active_controller import ActiveController
 from kafka_zk.controller.decisions.alter_partition import (
     AlreadySo,
     Refused,
@@ -21,7 +22,6 @@ from kafka_zk.controller.decisions.alter_partition import (
 from kafka_zk.controller.decisions.context import Leadership
 from kafka_zk.controller.events import AlterPartitionReceived
 from kafka_zk.controller.handlers import reassignment
-from kafka_zk.controller.term import Term
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidUpdateVersion, error_code_for
 from kafka_zk.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -35,19 +35,19 @@ from kafka_zk.protocol.types import TopicPartition
 Outcomes = dict[TopicPartition, Leadership | BrokerError]
 
 
-def alter_partition(term: Term, event: AlterPartitionReceived) -> AlterPartitionResponse:
+def alter_partition(controller: ActiveController, event: AlterPartitionReceived) -> AlterPartitionResponse:
     """Blocks. Decide and write; `after_alter_partition` has to follow once the answer is out."""
     request = event.request
-    problem = broker_epoch_problem(term.context, request.broker_id, request.broker_epoch)
+    problem = broker_epoch_problem(controller.context, request.broker_id, request.broker_epoch)
     if problem is not None:
-        term.info(
+        controller.info(
             f"Ignoring AlterPartition due to stale broker epoch {request.broker_epoch} of broker {request.broker_id}"
         )
         return AlterPartitionResponse(error_code=problem.code)
-    outcomes = _write_accepted(term, event)
+    outcomes = _write_accepted(controller, event)
     topics = []
     for topic in request.topics:
-        name = _topic_name(term, topic.topic_name, topic.topic_id, event.api_version)
+        name = _topic_name(controller, topic.topic_name, topic.topic_id, event.api_version)
         partitions = []
         for wanted in topic.partitions:
             partition = TopicPartition(name or "", wanted.partition_index)
@@ -62,23 +62,23 @@ def alter_partition(term: Term, event: AlterPartitionReceived) -> AlterPartition
     return AlterPartitionResponse(topics=topics)
 
 
-def after_alter_partition(term: Term, event: AlterPartitionReceived) -> None:
+def after_alter_partition(controller: ActiveController, event: AlterPartitionReceived) -> None:
     """Blocks. Send the new partition states to all brokers; complete reassignments that waited for them."""
-    asked = _asked_partitions(term, event.request, event.api_version)
+    asked = _asked_partitions(controller, event.request, event.api_version)
     if not asked:
         return
-    _refresh(term, asked)
-    term.outbox.update_metadata(term.context.live_or_shutting_down_ids(), asked)
-    reassignment.complete_where_caught_up(term, asked)
+    _refresh(controller, asked)
+    controller.outbox.update_metadata(controller.context.live_or_shutting_down_ids(), asked)
+    reassignment.complete_where_caught_up(controller, asked)
 
 
-def _write_accepted(term: Term, event: AlterPartitionReceived) -> Outcomes:
+def _write_accepted(controller: ActiveController, event: AlterPartitionReceived) -> Outcomes:
     outcomes: Outcomes = {}
     writes: dict[TopicPartition, Leadership] = {}
-    for partition, wanted in _wanted(term, event).items():
-        match decide(term.context, partition, event.request.broker_id, wanted, event.api_version):
+    for partition, wanted in _wanted(controller, event).items():
+        match decide(controller.context, partition, event.request.broker_id, wanted, event.api_version):
             case Refused(error):
-                term.info(
+                controller.info(
                     f"Rejecting AlterPartition request from node {event.request.broker_id} for {partition}: {error}"
                 )
                 outcomes[partition] = error
@@ -86,22 +86,24 @@ def _write_accepted(term: Term, event: AlterPartitionReceived) -> Outcomes:
                 outcomes[partition] = leadership
             case Write(leadership):
                 writes[partition] = leadership
-    written = term.store.update_states(writes)
+    written = controller.store.update_states(writes)
     for partition, leadership in written.written.items():
-        term.debug(f"ISR for partition {partition} updated to {list(leadership.isr)}")
-        term.context.leadership[partition] = leadership
+        controller.debug(f"ISR for partition {partition} updated to {list(leadership.isr)}")
+        controller.context.leadership[partition] = leadership
         outcomes[partition] = leadership
     for partition in written.conflicts:
-        term.info(f"Failed to update ISR to {list(writes[partition].isr)} for partition {partition}, bad ZK version.")
+        controller.info(
+            f"Failed to update ISR to {list(writes[partition].isr)} for partition {partition}, bad ZK version."
+        )
         outcomes[partition] = InvalidUpdateVersion()
     outcomes.update(written.failed)
     return outcomes
 
 
-def _wanted(term: Term, event: AlterPartitionReceived) -> dict[TopicPartition, WantedIsr]:
+def _wanted(controller: ActiveController, event: AlterPartitionReceived) -> dict[TopicPartition, WantedIsr]:
     wanted = {}
     for topic in event.request.topics:
-        name = _topic_name(term, topic.topic_name, topic.topic_id, event.api_version)
+        name = _topic_name(controller, topic.topic_name, topic.topic_id, event.api_version)
         if name is not None:
             for data in topic.partitions:
                 wanted[TopicPartition(name, data.partition_index)] = _wanted_isr(data, event.api_version)
@@ -113,15 +115,17 @@ def _wanted_isr(data: RequestPartitionData, api_version: int) -> WantedIsr:
     return WantedIsr(data.leader_epoch, tuple(isr), data.leader_recovery_state, data.partition_epoch)
 
 
-def _topic_name(term: Term, name: str, topic_id: uuid.UUID, api_version: int) -> str | None:
+def _topic_name(controller: ActiveController, name: str, topic_id: uuid.UUID, api_version: int) -> str | None:
     """From version 2 on a topic is named by its id; None: nobody knows the id."""
-    return term.context.topic_names.get(topic_id) if api_version >= 2 else name
+    return controller.context.topic_names.get(topic_id) if api_version >= 2 else name
 
 
-def _asked_partitions(term: Term, request: AlterPartitionRequest, api_version: int) -> list[TopicPartition]:
+def _asked_partitions(
+    controller: ActiveController, request: AlterPartitionRequest, api_version: int
+) -> list[TopicPartition]:
     asked = []
     for topic in request.topics:
-        name = _topic_name(term, topic.topic_name, topic.topic_id, api_version)
+        name = _topic_name(controller, topic.topic_name, topic.topic_id, api_version)
         if name is not None:
             asked += [TopicPartition(name, data.partition_index) for data in topic.partitions]
     return asked
@@ -140,16 +144,18 @@ def _answer(index: int, outcome: Leadership | BrokerError) -> ResponsePartitionD
     )
 
 
-def _refresh(term: Term, partitions: list[TopicPartition]) -> None:
-    known = [topic_partition for topic_partition in partitions if term.context.assignment(topic_partition).replicas]
-    term.context.leadership.update(term.store.states(known))
+def _refresh(controller: ActiveController, partitions: list[TopicPartition]) -> None:
+    known = [
+        topic_partition for topic_partition in partitions if controller.context.assignment(topic_partition).replicas
+    ]
+    controller.context.leadership.update(controller.store.states(known))
 
 
-def on_isr_change_notification(term: Term) -> None:
+def on_isr_change_notification(controller: ActiveController) -> None:
     """Blocks. Leaders wrote these states themselves: read them, notify all brokers, delete the notifications."""
-    names, partitions = term.store.isr_change_notifications()
+    names, partitions = controller.store.isr_change_notifications()
     if partitions:
-        _refresh(term, partitions)
-        term.outbox.update_metadata(term.context.live_or_shutting_down_ids(), partitions)
-        reassignment.complete_where_caught_up(term, partitions)
-    term.store.remove_isr_change_notifications(names)
+        _refresh(controller, partitions)
+        controller.outbox.update_metadata(controller.context.live_or_shutting_down_ids(), partitions)
+        reassignment.complete_where_caught_up(controller, partitions)
+    controller.store.remove_isr_change_notifications(names)

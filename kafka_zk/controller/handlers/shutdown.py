@@ -6,21 +6,21 @@ Source      KafkaController.doControlledShutdown; KIP-380 (the broker epoch).
 
 from __future__ import annotations
 
+from kafka_zk.controller.active_controller import ActiveController
 from kafka_zk.controller.decisions.context import PartitionReplica, PartitionState, ReplicaState
 from kafka_zk.controller.decisions.election import Strategy
-from kafka_zk.controller.term import Term
 from kafka_zk.protocol.errors import BrokerNotAvailable, StaleBrokerEpoch, UnknownServerError
 from kafka_zk.protocol.types import TopicPartition
 
 UNKNOWN_BROKER_EPOCH = -1
 
 
-def controlled_shutdown(term: Term, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
+def controlled_shutdown(controller: ActiveController, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
     """Blocks. Move leaderships away from the broker; the partitions with other replicas that it still leads.
 
     Raises StaleBrokerEpoch, BrokerNotAvailable, and UnknownServerError for an id nobody registered.
     """
-    context = term.context
+    context = controller.context
     broker = context.brokers.get(broker_id)
     if broker is None:
         if broker_epoch == UNKNOWN_BROKER_EPOCH:
@@ -31,7 +31,7 @@ def controlled_shutdown(term: Term, broker_id: int, broker_epoch: int) -> list[T
             f"Received controlled shutdown request from an old broker epoch {broker_epoch} for broker {broker_id}. "
             f"Current broker epoch is {broker.epoch}."
         )
-    term.info(f"Shutting down broker {broker_id}")
+    controller.info(f"Shutting down broker {broker_id}")
     context.shutting_down.add(broker_id)
     hosted = [
         replica.partition
@@ -44,11 +44,11 @@ def controlled_shutdown(term: Term, broker_id: int, broker_epoch: int) -> list[T
     followed = [
         topic_partition for topic_partition in hosted if context.leadership[topic_partition].leader != broker_id
     ]
-    term.partitions.move(led, PartitionState.ONLINE, Strategy.CONTROLLED_SHUTDOWN)
-    with term.outbox.batch() as batch:
+    controller.partitions.move(led, PartitionState.ONLINE, Strategy.CONTROLLED_SHUTDOWN)
+    with controller.outbox.batch() as batch:
         for partition in followed:
             batch.add_stop_replica([broker_id], partition, delete=False)
-    term.replicas.move(
+    controller.replicas.move(
         [PartitionReplica(topic_partition, broker_id) for topic_partition in followed], ReplicaState.OFFLINE
     )
     return [

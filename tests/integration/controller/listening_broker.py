@@ -28,7 +28,7 @@ from tests.simulation.fake_cluster import FakeBroker
 
 
 class ListeningBroker:
-    """Registered in ZooKeeper, answering control requests, competing for the controller's office."""
+    """Registered in ZooKeeper, answering control requests, competing to be the controller."""
 
     def __init__(self, broker_id: int, zk: ZkClient) -> None:
         self.zk = zk

@@ -79,7 +79,7 @@ def test_a_deleted_topic_vanishes_from_zookeeper(start_broker: StartBroker) -> N
     assert (broker.told.hosted, broker.told.metadata) == ({}, {})
 
 
-def test_an_expired_session_ends_the_term_and_another_broker_takes_over(
+def test_after_an_expired_session_another_broker_is_the_controller(
     start_broker: StartBroker, zookeeper: ZooKeeperServer
 ) -> None:
     first = start_broker(1)

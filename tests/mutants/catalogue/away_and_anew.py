@@ -38,7 +38,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a partition that never had a leader gets one where it is moved to",
         file="kafka_zk/controller/handlers/reassignment.py",
-        old="        term.partitions.move([partition], PartitionState.ONLINE)\n",
+        old="        controller.partitions.move([partition], PartitionState.ONLINE)\n",
         new="",
         tests="tests/simulation/test_controller_moves_interrupted.py -k gets_one_where",
     ),

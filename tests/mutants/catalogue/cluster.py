@@ -277,7 +277,7 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/replication/test_following.py -k truncates_has",
     ),
     Mutant(
-        breaks="rule 1: every write of a term is fenced by the controller epoch",
+        breaks="rule 1: every write of a controller is fenced by the controller epoch",
         file="kafka_zk/controller/store.py",
         old="self._fence = Check(znodes.ControllerEpochZNode.PATH, epoch_zk_version)",
         new="self._fence = Check(znodes.ControllerEpochZNode.PATH, -1)",

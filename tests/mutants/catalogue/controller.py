@@ -36,10 +36,10 @@ MUTANTS: tuple[Mutant, ...] = (
         tests=f"{MOVES} -k new_to_nobody",
     ),
     Mutant(
-        breaks="a move whose batch failed half way ends the controller's term",
+        breaks="a move whose batch failed half way makes the controller resign",
         file="kafka_zk/controller/errors.py",
-        old="END_OF_TERM = (ControllerMoved, SessionExpired, ConnectionClosed, BatchAbandoned)\n",
-        new="END_OF_TERM = (ControllerMoved, SessionExpired, ConnectionClosed)\n",
+        old="RESIGNATION_ERRORS = (ControllerMoved, SessionExpired, ConnectionClosed, BatchAbandoned)\n",
+        new="RESIGNATION_ERRORS = (ControllerMoved, SessionExpired, ConnectionClosed)\n",
         tests=f"{MOVES} -k half_done",
     ),
     Mutant(
@@ -59,7 +59,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="the controller itself goes to the changed listener of a broker",
         file="kafka_zk/controller/handlers/brokers.py",
-        old="        term.channels.move(found)\n",
+        old="        controller.channels.move(found)\n",
         new="",
         tests="tests/simulation/test_controller_brokers.py -k goes_to",
     ),

@@ -134,7 +134,7 @@ MUTANTS = (
     Mutant(
         breaks="a controller is not asked of very many partitions that are not there",
         file="kafka_zk/api/cluster/asking_the_controller.py",
-        old="    if term is None or len(asked) <= MANY:\n",
+        old="    if active_controller is None or len(asked) <= MANY:\n",
         new="    if True:\n",
         tests="tests/simulation/test_controller_apis.py -k very_many",
     ),

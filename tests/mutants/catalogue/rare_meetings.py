@@ -136,7 +136,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what a move added goes though the controller that gave it up died",
         file="kafka_zk/controller/handlers/failover.py",
-        old="    reassignment.drop_abandoned(term)\n",
+        old="    reassignment.drop_abandoned(controller)\n",
         new="",
         tests="tests/simulation/test_controller_moves_interrupted.py -k gave_it_up",
     ),

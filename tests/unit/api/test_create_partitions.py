@@ -24,9 +24,13 @@ def answers(
     forbidden: frozenset[str] = frozenset(),
 ) -> Any:
     """Name and code of each result."""
-    term = SimpleNamespace(context=SimpleNamespace(topics_to_delete=in_deletion)) if is_controller else None
+    active_controller = (
+        SimpleNamespace(context=SimpleNamespace(topics_to_delete=in_deletion)) if is_controller else None
+    )
     ctx: Any = SimpleNamespace(
-        services=SimpleNamespace(quotas=None, controller=SimpleNamespace(term=term), topic_admin=cluster.admin),
+        services=SimpleNamespace(
+            quotas=None, controller=SimpleNamespace(active_controller=active_controller), topic_admin=cluster.admin
+        ),
         may=lambda operation, resource_type, name: name not in forbidden,
     )
     topics = [CreatePartitionsTopic(name=name, count=count, assignments=None) for name, count in wanted.items()]

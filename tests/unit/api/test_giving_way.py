@@ -104,7 +104,7 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
         commit_offsets=lambda *_, **__: completed({}),
     )
     made.services.group_coordinator = coordinator
-    nobody: Any = SimpleNamespace(is_active=False, term=None)
+    nobody: Any = SimpleNamespace(is_active=False, active_controller=None)
     made.services.controller = nobody
     yield made
     made.close()

@@ -40,11 +40,11 @@ ASKED: list[tuple[Callable[[Any, Any], Any], Any]] = [
 def test_who_has_gone_is_waited_for_no_more(handler: Callable[[Any, Any], Any], request_: Any) -> None:
     cluster = Cluster()
     cluster.admin.create(NewTopic("t", 1, 1))
-    term = SimpleNamespace(context=SimpleNamespace(topics_to_delete=frozenset()))
+    active_controller = SimpleNamespace(context=SimpleNamespace(topics_to_delete=frozenset()))
     ctx: Any = SimpleNamespace(
         services=SimpleNamespace(
             quotas=None,
-            controller=SimpleNamespace(is_active=True, term=term),
+            controller=SimpleNamespace(is_active=True, active_controller=active_controller),
             topic_admin=cluster.admin,
             config=SimpleNamespace(delete_topic_enable=True),
             metadata_cache=SimpleNamespace(topic=lambda name: SimpleNamespace(partitions={0: None}, topic_id=None)),

@@ -1,8 +1,9 @@
-"""One controller epoch: all state that exists only while this broker is the active controller.
+"""The active controller: the state of one controller epoch.
 
-Role        Built when an election is won, dropped when the controller resigns: nothing of it can leak into the next.
+Role        Built when this broker wins an election and dropped when it resigns, so that no state passes to the next
+            controller epoch.
 Invariants  Only the controller greenlet touches it. Every ZooKeeper write goes through `store`, which is fenced by
-            this term's epoch.
+            the controller epoch.
 Source      The parts that KafkaController.onControllerFailover sets up and onControllerResignation tears down.
 """
 
@@ -18,7 +19,7 @@ from kafka_zk.clock import Clock, Timer
 from kafka_zk.controller.channel import BrokerChannels
 from kafka_zk.controller.decisions.context import ControllerContext
 from kafka_zk.controller.decisions.versions import RequestVersions
-from kafka_zk.controller.errors import END_OF_TERM
+from kafka_zk.controller.errors import RESIGNATION_ERRORS
 from kafka_zk.controller.events import Event
 from kafka_zk.controller.outbox import Outbox
 from kafka_zk.controller.partition_machine import PartitionMachine
@@ -32,8 +33,8 @@ log = logging.getLogger("kafka.controller.KafkaController")
 
 
 @dataclass(slots=True)
-class Term:
-    """The parts of an active controller, handed to every event handler."""
+class ActiveController:
+    """The parts of the active controller; every event handler gets them."""
 
     settings: ControllerSettings
     generation: int
@@ -49,9 +50,9 @@ class Term:
     put: Callable[[Event], None]
     """Queue an event; safe from any greenlet, never blocks."""
     new_topic_id: Callable[[], uuid.UUID]
-    """Chance, for topics that older brokers made without an id."""
+    """Makes a random id, for topics that older brokers created without one."""
     watched: dict[tuple[str, Kind], None] = field(default_factory=dict)
-    """A set, in the order of its making."""
+    """Used as an ordered set."""
     timers: list[Timer] = field(default_factory=list)
 
     @property
@@ -59,7 +60,7 @@ class Term:
         return self.settings.broker_id
 
     def watch(self, path: str, kind: Kind, event: Event) -> None:
-        """Queue `event` whenever `path` changes, until the term ends. The next read of the path sets the watch."""
+        """Queue `event` whenever `path` changes, until the controller stops. The next read of `path` sets the watch."""
         if (path, kind) in self.watched:
             return
         self.watched[path, kind] = None
@@ -70,7 +71,7 @@ class Term:
             del self.watched[path, kind]
             self.store.unwatch(path, kind)
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Tear down watches, timers and channels; nothing in the cluster changes."""
         for timer in self.timers:
             timer.cancel()
@@ -81,10 +82,10 @@ class Term:
 
     @contextmanager
     def contained(self, what: str) -> Iterator[None]:
-        """Log an error in the block, so that it does not affect anything else. Errors that end the term propagate."""
+        """Log an error in the block, so that it does not affect anything else. Raises RESIGNATION_ERRORS."""
         try:
             yield
-        except END_OF_TERM:
+        except RESIGNATION_ERRORS:
             raise
         except BrokerError as error:
             self.error(f"Failed {what}: {error}")
