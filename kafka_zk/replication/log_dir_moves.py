@@ -10,7 +10,6 @@ Source      Kafka 3.9 ReplicaManager.alterReplicaLogDirs, ReplicaAlterLogDirsThr
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -18,9 +17,11 @@ import gevent
 from gevent.event import Event
 from gevent.lock import Semaphore
 
+from kafka_zk.clock import Clock
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.log.copying import append_copied, read_bytes
 from kafka_zk.log.files.names import MAX_NAME_LENGTH, DirKind, marked_dir_name
+from kafka_zk.metrics.token_bucket import TokenBucket
 from kafka_zk.protocol.errors import BrokerError, InvalidTopicException
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 from kafka_zk.replication.hosted import HostedPartitions
@@ -32,7 +33,13 @@ if TYPE_CHECKING:
     from kafka_zk.replication.leadership import CatchUp
 
 CHUNK_BYTES = 1024 * 1024
-"""Copied at a time; less under a throttle of less a second."""
+"""Copied at a time; a lower throttle lowers it to one second's bytes."""
+
+BURST_S = 1.0
+"""After a pause, moves may copy the throttle's bytes for this long at once: one chunk at least."""
+
+MAX_PAUSE_MS = 1_000
+"""A throttle that changes during a pause takes effect within this time."""
 
 RETRY_S = 1.0
 THROTTLE_KEY = "replica.alter.log.dirs.io.max.bytes.per.second"
@@ -57,6 +64,7 @@ class LogDirMoves:
         put_in_place: Callable[[TopicPartition, CatchUp], bool],
         count_at_once: int,
         bytes_per_second: Callable[[], int],
+        clock: Clock,
     ) -> None:
         self._hosted = hosted
         self._log_manager = log_manager
@@ -68,7 +76,8 @@ class LogDirMoves:
         """By copy: that of a partition's next move may begin before the greenlet of the last one has ended."""
         self._followed: dict[UnifiedLog, tuple[UnifiedLog, int]] = {}
         """By copy: the log whose history it has, and how often that had been cut when they were compared."""
-        self._owed_bytes, self._paid_s = 0.0, time.monotonic()
+        self._clock = clock
+        self._allowed_bytes = TokenBucket(burst_s=BURST_S)
         self._stopped = Event()
         self.copied_chunks = 0
         self.failed: set[TopicPartition] = set()
@@ -184,7 +193,7 @@ class LogDirMoves:
             future.truncate_fully_and_start_at(log.log_start_offset)
         end_offset, size_bytes = log.log_end_offset, 0
         if future.log_end_offset < end_offset:
-            data = read_bytes(log, future.log_end_offset, max(1, min(CHUNK_BYTES, self._bytes_per_second())))
+            data = read_bytes(log, future.log_end_offset, min(CHUNK_BYTES, self._rate()))
             if (partition.log, log.truncations) != history:
                 return False
             append_copied(future, data, end_offset)
@@ -194,7 +203,7 @@ class LogDirMoves:
         is_near = future.log_end_offset >= end_offset and self._is_wanted(future)
         if is_near and self._put_in_place(future.topic_partition, self._catch_up):
             return True
-        self._pay(size_bytes)
+        self._hold_rate(size_bytes)
         return False
 
     def _catch_up(self, log: UnifiedLog, future: UnifiedLog) -> bool:
@@ -205,17 +214,20 @@ class LogDirMoves:
             append_copied(future, read_bytes(log, future.log_end_offset, CHUNK_BYTES), log.log_end_offset)
         return True
 
-    def _pay(self, size_bytes: int) -> None:
-        """Blocks. Wait until all that was copied was allowed; a throttle that changes meanwhile is seen within 1 s."""
-        self._owed_bytes += size_bytes
+    def _hold_rate(self, size_bytes: int) -> None:
+        """Blocks. Count the copied bytes, and pause while all moves together exceed the throttle."""
+        self._allowed_bytes.take(size_bytes, self._rate(), self._clock.monotonic_ms())
         while not self._stopped.is_set():
-            allowed, now_s = max(1, self._bytes_per_second()), time.monotonic()
-            self._owed_bytes = max(0.0, self._owed_bytes - (now_s - self._paid_s) * allowed)
-            self._paid_s = now_s
-            if not self._owed_bytes:
+            rate = self._rate()
+            pause_ms = round(-self._allowed_bytes.tokens(rate, self._clock.monotonic_ms()) * 1000 / rate)
+            if pause_ms <= 0:
                 gevent.sleep(0)
                 return
-            self._stopped.wait(min(1.0, self._owed_bytes / allowed))
+            self._stopped.wait(min(MAX_PAUSE_MS, pause_ms) / 1000)
+
+    def _rate(self) -> int:
+        """Bytes per second; at least 1, so that a move under a throttle of 0 still ends."""
+        return max(1, self._bytes_per_second())
 
 
 # --- between two logs ------------------------------------------------------------------------------------------------

@@ -172,6 +172,7 @@ class ReplicaManager:
             put_in_place=self.leadership.put_in_place,
             count_at_once=config.num_replica_alter_log_dirs_threads,
             bytes_per_second=lambda: moved_bytes_per_second(config),
+            clock=clock,
         )
         register_gauges(
             metrics,

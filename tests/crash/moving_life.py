@@ -57,6 +57,7 @@ class MovingRun(Run):
             put_in_place=self._put_in_place,
             count_at_once=1,
             bytes_per_second=lambda: UNLIMITED,
+            clock=self.clock,
         )
         return found
 

@@ -13,10 +13,10 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
+from kafka_zk.metrics.token_bucket import TokenBucket
 from kafka_zk.metrics.windows import SampledStat
 from kafka_zk.security.quotas.limits import Entity, Limits, Tags
 from kafka_zk.security.quotas.throttle import rate_throttle_ms, token_throttle_ms
-from kafka_zk.security.quotas.token_bucket import TokenBucket
 
 FORGET_AFTER_MS = 3600 * 1000
 SWEEP_INTERVAL_MS = 30 * 1000

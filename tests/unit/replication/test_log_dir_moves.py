@@ -425,6 +425,7 @@ def test_rule_43_what_the_log_loses_its_copy_loses_too(moving: Broker, tmp_path:
     throttle(moving, 300)
     assert move(moving, tmp_path / "b") == 0
     future = wait_for_a_part(moving)
+    moving.clock.advance(1000)
     wait_until(lambda: future.log_end_offset >= 6, "more is copied than will stay")
     log_of(moving).truncate_to(3)
     assert moving.order(replicas=(1, 2), epoch=5, partition_epoch=1) == 0
@@ -435,6 +436,17 @@ def test_rule_43_what_the_log_loses_its_copy_loses_too(moving: Broker, tmp_path:
     assert log_of(moving) is future
     assert [(entry.epoch, entry.start_offset) for entry in future.leader_epochs.entries] == [(0, 0), (5, 3)]
     assert offsets_in(answered(moving.fetch(0, replica=2, leader_epoch=5))) == list(range(8))
+
+
+def test_moves_pause_until_the_clock_has_paid_for_their_bytes(moving: Broker) -> None:
+    throttle(moving, 1000)
+    moves = moving.manager.moves
+    moves._hold_rate(1000)
+    paused = gevent.spawn(moves._hold_rate, 100)
+    gevent.sleep(0.2)
+    assert not paused.ready(), "the bytes of a second are used up, and no time has passed"
+    moving.clock.advance(100)
+    paused.get(timeout=PATIENCE_S)
 
 
 def test_an_epoch_without_records_goes_with_it(moving: Broker, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""A token bucket, which bounds the mutations a client may request.
+"""A token bucket: holds a rate, and lets through at once what was saved up.
 
-Role        Pure.
-Invariants  Never holds more than a burst, which is what flows in during all windows. It may be overdrawn without bound.
+Role        Pure: the time is given.
+Invariants  Never holds more tokens than a burst. It may be overdrawn without bound: then it is empty until the debt has
+            flowed in.
 Source      org.apache.kafka.common.metrics.stats.TokenBucket; KIP-599.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 
 class TokenBucket:
-    """Full at first. `rate` is tokens a second, `burst_s` for how many seconds it saves them up."""
+    """Full at first. It fills at `rate` tokens a second and saves at most `burst_s` seconds of them."""
 
     __slots__ = ("_burst_s", "_last_ms", "_tokens")
 
@@ -19,12 +20,12 @@ class TokenBucket:
         self._last_ms = 0
 
     def tokens(self, rate: float, now_ms: int) -> float:
-        """What is in it, below zero when more was taken."""
+        """The tokens in the bucket; below zero when more were taken than it held."""
         self._refill(rate, now_ms)
         return self._tokens
 
     def take(self, count: float, rate: float, now_ms: int) -> None:
-        """Take tokens out, whether they are there or not."""
+        """Take tokens out, whether the bucket holds that many or not."""
         self._refill(rate, now_ms)
         self._tokens = min(self._burst_s * rate, self._tokens - count)
 
