@@ -1,8 +1,8 @@
 """The cost of message format conversions, per API.
 
 Role        Two histograms with a value for every request, as in Kafka: 0 for those that converted nothing.
-Invariants  The hot path knows nothing of this: whoever converts appends, and the zeros of the others are filled up from
-            the count of all requests.
+Invariants  The hot path is not involved: only a request that converts appends a value; the zeros of the others are
+            added from the count of all requests.
 Source      RequestMetrics.messageConversionsTimeHist, tempMemoryBytesHist; RequestChannel.updateRequestMetrics.
 """
 
@@ -20,7 +20,7 @@ _PRODUCED = "kafka.server:type=BrokerTopicMetrics,name=ProduceMessageConversions
 _NS_PER_MS = 1_000_000
 
 NOTES_PER_FOLD = 1000
-"""About a millisecond of folding: what a request may have to wait for it."""
+"""Folding this many takes about a millisecond, which is how long a request may have to wait."""
 
 
 class ConversionCosts:
@@ -60,8 +60,8 @@ class ConversionCosts:
 class ProduceConversions:
     """What conversion and recompression cost produce requests, and how many records of each topic went through it.
 
-    `begin` and what it gives may be called in a thread. Kafka keeps one value a request, that of one of its
-    partitions; here each batch has one.
+    `begin` and the function it returns may be called in a thread. Kafka keeps one value per request, that of one of
+    its partitions; here each batch has one.
     """
 
     __slots__ = ("_costs", "_metrics", "_pending")
@@ -73,9 +73,9 @@ class ProduceConversions:
         metrics.on_fold(self._fold)
 
     def begin(self, topic: str) -> Callable[[int, int], None]:
-        """A conversion begins; call the result with its count of records and its bytes when it ends.
+        """Start timing a conversion; call the result with its record count and its bytes when it ends.
 
-        Without records nothing was converted: the batch was unpacked only to be checked.
+        Without records nothing was converted: the batch was only unpacked to be checked.
         """
         started_ns = time.monotonic_ns()
 

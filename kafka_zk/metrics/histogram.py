@@ -5,7 +5,7 @@ Invariants  Memory is bounded: values above 1,023 share a bucket when they diffe
             weight has decayed away are dropped.
 Source      com.yammer.metrics Histogram (count, min, max, mean and deviation cover the whole life) and its
             exponentially decaying sample (alpha 0.015 a second). Differs from Kafka: every value counts, where Kafka
-            keeps a random sample of 1,028; so folding is a count of equal values and needs no chance.
+            keeps a random sample of 1,028; so folding counts equal values and needs no random numbers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _EXACT_BELOW = 1024
 
 
 class Histogram:
-    """The spread of a value. `update(value)` is a bare list.append."""
+    """The distribution of a value. `update(value)` is a bare list.append."""
 
     kind = "histogram"
     __slots__ = ("_landmark_ms", "_m2", "_max", "_mean", "_min", "_pending", "_weights", "count", "update")
@@ -50,7 +50,7 @@ class Histogram:
         self._weights: dict[float, float] = {}
 
     def fold(self, now_ms: int) -> None:
-        """Take in what is pending, as of `now_ms` (monotonic)."""
+        """Fold in the pending values, as of `now_ms` (monotonic)."""
         if not self._pending:
             return
         tally = Tally(self._pending)
@@ -58,7 +58,7 @@ class Histogram:
         self.add(tally.items(), now_ms)
 
     def add(self, tally: Iterable[tuple[float, int]], now_ms: int) -> None:
-        """Take in (value, how often) pairs, as of `now_ms`."""
+        """Fold in (value, count) pairs, as of `now_ms`."""
         if now_ms - self._landmark_ms >= _RESCALE_MS:
             self._rescale(now_ms)
         weight = math.exp(_ALPHA * (now_ms - self._landmark_ms) / 1000)
@@ -115,7 +115,7 @@ class Histogram:
 
 
 class Timer:
-    """A histogram of durations in milliseconds and a meter of how often. `update(ms)` is a bare list.append."""
+    """A histogram of durations in milliseconds, and a meter of their rate. `update(ms)` is a bare list.append."""
 
     kind = "timer"
     __slots__ = ("_histogram", "_meter", "_pending", "update")
@@ -131,7 +131,7 @@ class Timer:
         return self._histogram.count + len(self._pending)
 
     def fold(self, now_ms: int) -> None:
-        """Take in what is pending, as of `now_ms` (monotonic)."""
+        """Fold in the pending values, as of `now_ms` (monotonic)."""
         tally = Tally(self._pending)
         self._meter.add(len(self._pending))
         self._pending.clear()
@@ -147,7 +147,7 @@ class Timer:
 
 
 def bucket_of(value: float) -> float:
-    """The value that stands for `value`: itself when it is a small whole number, else ten bits of it."""
+    """The bucket of `value`: the value itself if it is a small whole number, else its ten leading bits."""
     if value == 0 or (value == int(value) and abs(value) < _EXACT_BELOW):
         return value
     mantissa, exponent = math.frexp(value)

@@ -23,23 +23,23 @@ from kafka_zk.giving_way import let_others_in
 from kafka_zk.metrics.registry import MetricsRegistry
 
 SLICE_NS = 1_000_000
-"""How long a scrape may hold the loop before others get a turn."""
+"""How long a scrape may hold the loop before other greenlets get a turn."""
 
 MAX_CONNECTIONS = 8
-"""Files of the process that are not there for clients and segments; the listening socket is one more."""
+"""Descriptors that are taken from clients and segments; the listening socket takes one more."""
 
 REQUEST_S = 20.0
-"""From the first byte that is waited for to the last that is taken: twice what Prometheus waits for a page."""
+"""Limit of a request, from the wait for its first byte until its answer is read: twice Prometheus's timeout."""
 
 MAX_PAGES = 2
-"""Who comes while so many are being read gets the newer one, however old."""
+"""While this many pages are being read, further clients get the newest of them, however old it is."""
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _WORDS = "text/plain; charset=utf-8"
 
 
 class MetricsServer:
-    """Serves one registry; port 0 takes any free port, `port` tells which after `start`."""
+    """Serves one registry. Port 0 takes any free port; after `start`, `port` is the actual one."""
 
     def __init__(self, registry: MetricsRegistry, *, host: str, port: int) -> None:
         self._registry = registry
@@ -78,7 +78,7 @@ class MetricsServer:
         return _Reading(page, self._read)
 
     def _page(self) -> _Page:
-        """Blocks while it is made. A page that somebody reads from now on."""
+        """Blocks while a page is made. Returns a page and counts one more reader of it."""
         # Imported late: the library costs start-up time that a broker without this port need not pay.
         from kafka_zk.metrics.prometheus import exposition
 
@@ -96,14 +96,14 @@ class MetricsServer:
 
 
 class _Handler(WSGIHandler):
-    """Gives each request its time, and then the connection up.
+    """Limits the time of each request, and closes the connection of a slower one.
 
-    The Timeout ends what waits for a page. It alone does not end what waits for the client: pywsgi catches it, and then
-    waits for the rest of a body, or for somebody to take the word of an error. So the socket ends, too.
+    The Timeout ends a wait for a page. It does not end a wait for the client: pywsgi catches it, and then waits for the
+    rest of a body, or for the client to read the error. So the socket is closed, too.
     """
 
     def handle(self) -> None:
-        """Blocks. All requests of a connection."""
+        """Blocks. Serve all requests of a connection."""
         self._end: Any = get_hub().loop.timer(REQUEST_S, REQUEST_S)
         self._pause = _slices()
         try:
@@ -112,7 +112,7 @@ class _Handler(WSGIHandler):
             self._end.close()
 
     def handle_one_request(self) -> Any:
-        # Of many requests that came in one go none has to wait for the socket.
+        # Requests that arrived together do not wait for the socket.
         self._pause()
         self._end.again(self._end_socket)
         timeout = gevent.Timeout.start_new(REQUEST_S)
@@ -153,7 +153,7 @@ class _Reading:
 
 
 def _slices() -> Callable[[], None]:
-    """Gives way to everybody else whenever a slice's time is over."""
+    """Yields to other greenlets whenever a slice's time is over."""
     slice_ends_ns = time.monotonic_ns() + SLICE_NS
 
     def pause() -> None:

@@ -30,7 +30,7 @@ class Counter:
 
     @property
     def count(self) -> int:
-        """The total, what is still pending included."""
+        """The total, including what is pending."""
         return self._count + sum(self._pending)
 
     def fold(self, now_ms: int) -> None:
@@ -41,7 +41,7 @@ class Counter:
 
 
 class Meter:
-    """A total and its rates a second. `mark(n)` is a bare list.append."""
+    """A total and its rates per second. `mark(n)` is a bare list.append."""
 
     kind = "meter"
     __slots__ = (
@@ -57,7 +57,7 @@ class Meter:
     )
 
     def __init__(self, start_ms: int, event_type: str = "requests", *, total: Callable[[], int] | None = None) -> None:
-        """With `total` it follows a count that somebody keeps anyway, instead of being marked."""
+        """With `total`, the meter follows that count instead of being marked."""
         self._total = total
         self._pending: list[int] = []
         self.mark: Callable[[int], None] = self._pending.append
@@ -70,7 +70,7 @@ class Meter:
 
     @property
     def count(self) -> int:
-        """The total, what is still pending included."""
+        """The total, including what is pending."""
         return self._count + sum(self._pending) if self._total is None else self._total()
 
     def add(self, amount: int) -> None:
@@ -79,19 +79,19 @@ class Meter:
         self._uncounted += amount
 
     def fold(self, now_ms: int) -> None:
-        """Take in what is pending and move the rates on to `now_ms` (monotonic)."""
+        """Fold in what is pending and bring the rates up to `now_ms` (monotonic)."""
         self.add(drain_sum(self._pending) if self._total is None else self._total() - self._count)
         while self._next_tick_ms <= now_ms:
             self._tick()
             self._next_tick_ms += TICK_MS
 
     def mean_rate(self, now_ms: int) -> float:
-        """Events a second since the meter was made."""
+        """Events per second since the meter was made."""
         elapsed_ms = now_ms - self._start_ms
         return self.count * 1000 / elapsed_ms if elapsed_ms > 0 and self.count else 0.0
 
     def rates(self) -> tuple[float, float, float]:
-        """Events a second, weighted over the last 1, 5 and 15 minutes."""
+        """Events per second, weighted over the last 1, 5 and 15 minutes."""
         one, five, fifteen = self._rates or (0.0, 0.0, 0.0)
         return one, five, fifteen
 

@@ -1,7 +1,7 @@
 """MBean names: `domain:type=Type,name=Name,tag=value`, the identity of every metric.
 
 Role        Pure.
-Invariants  Tags keep the order they were given in; a value that JMX would not take plainly is quoted.
+Invariants  Tags keep the order they were given in; a value that JMX does not accept as it is gets quoted.
 Source      KafkaMetricsGroup.explicitMetricName, JmxReporter, Sanitizer.jmxSanitize, ObjectName.quote.
 """
 
@@ -29,9 +29,9 @@ class MBeanName(NamedTuple):
 
 
 def parse_name(text: str, tags: dict[str, object]) -> MBeanName:
-    """The MBean that `text` ("domain:type=T[,name=N][,tag=v...]") and further tags stand for.
+    """The MBean that `text` ("domain:type=T[,name=N][,tag=v...]") and further tags name.
 
-    The values inside `text` are plain; those with commas or quotes belong into `tags`.
+    Values inside `text` are plain; pass those with commas or quotes in `tags`.
     """
     domain, _, properties = text.partition(":")
     parts = dict(part.split("=", 1) for part in properties.split(",") if part)

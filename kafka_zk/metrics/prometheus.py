@@ -1,7 +1,7 @@
 """Prometheus output: Kafka's MBeans under the names of the JMX exporter's usual rules for Kafka.
 
-Role        Reads the registry when scraped. Imported only when the end point is switched on.
-Rule        Names are `kafka_<domain>_<type>_<name>[_<suffix>]`, lower case, other signs as `_`; tags become labels.
+Role        Reads the registry when scraped. Imported only when the endpoint is switched on.
+Rule        Names are `kafka_<domain>_<type>_<name>[_<suffix>]`, lower case, other characters `_`; tags become labels.
             - `...PerSec`        Count, without PerSec:  kafka_server_brokertopicmetrics_messagesin_total{topic="t"}
             - `...Percent`       one-minute rate:        ..._percent
             - meter, timer       Count:                  ..._total for meters, ..._count for timers
@@ -9,8 +9,8 @@ Rule        Names are `kafka_<domain>_<type>_<name>[_<suffix>]`, lower case, oth
             - gauge              Value:                  kafka_server_replicamanager_leadercount
             - other attributes   their own name:         kafka_server_socket_server_metrics_connection_count
             A gauge whose value is text becomes a series of value 1 with the text as the label `value`.
-Invariants  A page of tens of thousands of series takes longer than anybody may hold the loop: after every MBean the
-            writer offers a pause, and nothing it still needs can be spoilt by whoever runs meanwhile.
+Invariants  A page of tens of thousands of series takes longer than a greenlet may hold the loop: after every MBean the
+            writer calls `pause`, and no greenlet that runs meanwhile can change what the writer still needs.
 Source      example_configs/kafka-2_0_0.yml of the Prometheus JMX exporter.
 """
 
@@ -40,7 +40,7 @@ Pause = Callable[[], None]
 
 
 def no_pause() -> None:
-    """For callers that nobody waits for."""
+    """For callers that need not give way."""
 
 
 class _Page:
@@ -71,7 +71,7 @@ class _Page:
 def exposition(registry: MetricsRegistry, pause: Pause = no_pause) -> list[bytes]:
     """The page a Prometheus server scrapes (text format 0.0.4) in pieces, the process's own series included.
 
-    `pause` is called whenever others may have a turn.
+    `pause` is called wherever other greenlets may run.
     """
     while registry.fold_some():
         pause()
@@ -136,7 +136,7 @@ def _add_table(page: _Page, table: GaugeTable, pause: Pause) -> None:
                 page.gauge(name, labels, value)
             pause()
     except Exception:
-        # A gauge is any room's code: the others must still be shown.
+        # A gauge is code of any package: if it fails, the others must still be shown.
         _log.exception("Could not read the gauges of %s:type=%s", table.domain, table.type)
 
 
@@ -151,7 +151,7 @@ def _asked(mbean: MBeanName, gauge: KafkaMetric) -> dict[str, AttributeValue]:
 
 
 def _labels(tags: Labels) -> str:
-    """The labels in braces, sorted by name; nothing without tags."""
+    """The labels in braces, sorted by name; empty without tags."""
     pairs = sorted((clean(key), value.translate(_ESCAPES)) for key, value in tags)
     return "{" + ",".join(f'{key}="{value}"' for key, value in pairs) + "}" if pairs else ""
 

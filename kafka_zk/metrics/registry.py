@@ -1,10 +1,10 @@
 """MetricsRegistry: every metric of the process under its MBean name.
 
-Role        Pure. Rooms ask for handles once and keep them; the fold loop calls `fold_some` every second; the Prometheus
-            end point and tests read what is there.
-Invariants  A name stands for one metric: asking again for the same kind gives the same object. A new gauge replaces
+Role        Pure. Packages get their handles once and keep them; the fold loop calls `fold_some` every second; the
+            Prometheus endpoint and tests read the values.
+Invariants  A name identifies one metric: a second call for the same kind returns the same object. A new gauge replaces
             the old one, because its function belongs to the newer owner.
-            What exists thousands of times (partitions) is a table: it costs nothing until somebody looks.
+            What exists thousands of times (partitions) is a table: it costs nothing until it is read.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from kafka_zk.metrics.values import AttributeValue
 from kafka_zk.metrics.windows import RateOfTotal, SampledStat
 
 METRICS_PER_FOLD = 500
-"""Folded in one go, in about a quarter of a millisecond."""
+"""Metrics folded in one go, in about a quarter of a millisecond."""
 
 GaugeFunction = Callable[[], AttributeValue]
 Tags = tuple[tuple[str, str], ...]
 Row = tuple[Tags, tuple[float, ...]]
-"""The tags of one thing, and the value of each of the table's names."""
+"""The tags of one object, and its value for each of the table's names."""
 
 
 class Metric(Protocol):
@@ -39,7 +39,7 @@ class Metric(Protocol):
 
 
 class Gauge:
-    """One value, or with an attribute name one of several, asked for when somebody looks."""
+    """One value, or with an attribute name one of several, computed when it is read."""
 
     kind = "gauge"
     __slots__ = ("_functions",)
@@ -59,7 +59,7 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class GaugeTable:
-    """Gauges of many things of one kind: `names` for each row of `rows()`. Rows may come and go between two looks."""
+    """Gauges of many objects of one kind: `names` for each row of `rows()`. Rows may come and go between two reads."""
 
     domain: str
     type: str
@@ -86,7 +86,7 @@ class MetricsRegistry:
     """Names look like `kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec`; tags come as keywords, in order."""
 
     def __init__(self, clock: Clock, *, num_samples: int = 2, sample_window_ms: int = 30_000) -> None:
-        """The windows are those of the second generation's rates, averages and maxima."""
+        """The windows of the second generation's rates, averages and maxima."""
         self._clock = clock
         self._num_samples = num_samples
         self._sample_window_ms = sample_window_ms
@@ -105,24 +105,24 @@ class MetricsRegistry:
         return self._get(parse_name(name, tags), Meter, lambda: Meter(self._clock.monotonic_ms(), event_type))
 
     def meter_of(self, name: str, total: Callable[[], int], *, event_type: str = "requests") -> None:
-        """A meter that follows a total which somebody counts anyway, and which only grows."""
+        """A meter that follows a total which is counted elsewhere and only grows."""
         start_ms = self._clock.monotonic_ms()
         self._metrics[parse_name(name, {})] = Meter(start_ms, event_type, total=total)
 
     def histogram(self, name: str, **tags: object) -> Histogram:
-        """A spread of values; the handle for the hot path is its `update`."""
+        """A distribution of values; the handle for the hot path is its `update`."""
         return self._get(parse_name(name, tags), Histogram, lambda: Histogram(self._clock.monotonic_ms()))
 
     def timer(self, name: str, **tags: object) -> Timer:
-        """Durations in ms and how often; the handle for the hot path is its `update`."""
+        """Durations in ms and their rate; the handle for the hot path is its `update`."""
         return self._get(parse_name(name, tags), Timer, lambda: Timer(self._clock.monotonic_ms()))
 
     def gauge(self, name: str, function: GaugeFunction, *, attribute: str = "Value", **tags: object) -> None:
-        """A value asked for when somebody looks. Metrics of the second generation name their `attribute`."""
+        """A value that is computed when it is read. Metrics of the second generation name their `attribute`."""
         self._get(parse_name(name, tags), Gauge, Gauge).set(attribute, function)
 
     def rate_of(self, name: str, total: Callable[[], int], *, rate: str, count: str, **tags: object) -> RateOfTotal:
-        """A total that somebody counts anyway, and how fast it grows: the attributes `count` and `rate` of `name`."""
+        """A total that is counted elsewhere, and its growth per second: the attributes `count` and `rate` of `name`."""
         grows = RateOfTotal(total, self.window())
         self.on_fold(grows.sample)
         self.gauge(name, grows.rate, attribute=rate, **tags)
@@ -132,7 +132,7 @@ class MetricsRegistry:
     def spread_of(
         self, name: str, *, average: str, maximum: str | None = None, **tags: object
     ) -> Callable[[float], None]:
-        """The attributes `average` and `maximum` of what is given to the answer; NaN while there is nothing."""
+        """The attributes `average` and `maximum` of the values passed to the result; NaN while there are none."""
         window, now_ms = self.window(), self._clock.monotonic_ms
         self.gauge(name, lambda: window.average(now_ms()), attribute=average, **tags)
         if maximum is not None:
@@ -140,7 +140,7 @@ class MetricsRegistry:
         return lambda value: window.record(value, now_ms())
 
     def window(self) -> SampledStat:
-        """Samples over the windows that the configs give."""
+        """Samples over the windows that the configs set."""
         return SampledStat(num_samples=self._num_samples, window_ms=self._sample_window_ms)
 
     def gauge_table(
@@ -151,10 +151,10 @@ class MetricsRegistry:
         *,
         row_count: Callable[[], int],
     ) -> None:
-        """Gauges of many like things under `domain:type=T`: for each row of `rows()` its tags, and a value a name.
+        """Gauges of many similar objects under `domain:type=T`: a row of `rows()` has tags, and a value for each name.
 
-        `rows` is asked when somebody looks; others may run between two of its rows. `row_count()` tells how many there
-        are without making them.
+        `rows` is called when the table is read; other greenlets may run between two of its rows. `row_count()` returns
+        how many there are without making them.
         """
         name = parse_name(domain_and_type, {})
         self._tables[name.domain, name.type, names] = GaugeTable(name.domain, name.type, names, rows, row_count)
@@ -172,26 +172,26 @@ class MetricsRegistry:
                 del self._metrics[name]
 
     def on_fold(self, folder: Callable[[int], bool]) -> None:
-        """Have `folder(now_ms)` called before the metrics fold, for what gathers in a form of its own.
+        """Call `folder(now_ms)` before the metrics fold, for values that are gathered in a form of their own.
 
-        It does a millisecond or two of work and says whether more is waiting.
+        Each call does a millisecond or two of work and returns whether more is waiting.
         """
         self._folders.append(folder)
 
     def on_gather(self, gatherer: Callable[[int], bool]) -> None:
-        """As `on_fold`, but called many times a second: for what would grow by megabytes from one fold to the next.
+        """As `on_fold`, but called many times a second: for values that would take megabytes until the next fold.
 
         Memory that is used again at once is in the processor's cache; new memory costs page faults.
         """
         self._gatherers.append(gatherer)
 
     def gather_some(self) -> bool:
-        """Let the gatherers take in a part of what they have, in a few ms; whether to call again soon."""
+        """Let the gatherers fold a part of what they have, in a few ms; returns whether to call again soon."""
         now_ms = self._clock.monotonic_ms()
         return any(gatherer(now_ms) for gatherer in self._gatherers)
 
     def fold_some(self) -> bool:
-        """Take in a part of what is pending, in a few ms; whether to call again soon."""
+        """Fold in a part of what is pending, in a few ms; returns whether to call again soon."""
         now_ms = self._clock.monotonic_ms()
         if not self._unfolded:
             if self.gather_some() or any(folder(now_ms) for folder in self._folders):
@@ -203,19 +203,19 @@ class MetricsRegistry:
         return bool(self._unfolded)
 
     def fold(self) -> None:
-        """Take in everything that is pending."""
+        """Fold in everything that is pending."""
         while self.fold_some():
             pass
 
     def metrics(self) -> list[tuple[MBeanName, Metric]]:
-        """Every metric that is not of a table. Fold first to have the last second in it."""
+        """Every metric outside tables. Fold first to include the last second."""
         return list(self._metrics.items())
 
     def tables(self) -> list[GaugeTable]:
         return list(self._tables.values())
 
     def snapshot(self) -> list[tuple[MBeanName, Metric]]:
-        """Every metric, those of tables too, in the order of their names."""
+        """Every metric, including those of tables, sorted by name."""
         return sorted(self._all(), key=lambda item: str(item[0]))
 
     def find(self, name: str, **tags: object) -> Metric | None:
@@ -223,7 +223,7 @@ class MetricsRegistry:
         return self._metrics.get(wanted) or next((metric for found, metric in self._all() if found == wanted), None)
 
     def __len__(self) -> int:
-        """How many metrics there are, those of tables too."""
+        """The number of metrics, including those of tables."""
         return len(self._metrics) + sum(len(table.names) * table.row_count() for table in self._tables.values())
 
     def _all(self) -> Iterator[tuple[MBeanName, Metric]]:

@@ -62,12 +62,12 @@ class TopicMetrics:
             setattr(self, attribute, self._pending[name].append)
 
     def drain(self) -> dict[str, int]:
-        """Amounts since the last call by Kafka's name, the zeros left out."""
+        """Amounts since the last call, by Kafka's name, without zeros."""
         return {name: drain_sum(pending) for name, pending in self._pending.items() if pending}
 
 
 class BrokerTopicStats:
-    """The handles of every topic, and those that only the broker as a whole has."""
+    """The handles of every topic, and those that exist only for the whole broker."""
 
     replication_bytes_in: Callable[[int], None]
     replication_bytes_out: Callable[[int], None]
@@ -96,7 +96,7 @@ class BrokerTopicStats:
         return metrics
 
     def remove_topic(self, topic: str) -> None:
-        """Forget a topic that has no partition here any more; the broker's totals keep what it counted."""
+        """Forget a topic that no longer has a partition here; the broker's totals keep what it counted."""
         metrics = self._topics.pop(topic, None)
         if metrics is not None:
             self._add(metrics.drain(), None)

@@ -53,11 +53,11 @@ class SampledStat:
         return sum(sample.total for sample in self._samples)
 
     def rate(self, now_ms: int) -> float:
-        """Total a second over `span_ms`."""
+        """The total per second over `span_ms`."""
         return self.total(now_ms) * 1000 / self.span_ms(now_ms) if self._samples else 0.0
 
     def span_ms(self, now_ms: int) -> int:
-        """The time covered, which counts as at least all windows but the newest, and as one millisecond."""
+        """The time covered, in ms: at least that of all windows but the newest, and at least 1."""
         self._reset_old(now_ms)
         elapsed_ms = now_ms - min((sample.start_ms for sample in self._samples), default=now_ms)
         full_windows = elapsed_ms // self._window_ms
@@ -91,7 +91,7 @@ class SampledStat:
 
 
 class RateOfTotal:
-    """How fast a total grows that somebody counts anyway; looked at once a second."""
+    """The growth per second of a total that is counted elsewhere; read once a second."""
 
     __slots__ = ("_now_ms", "_seen", "_stat", "total")
 
@@ -102,12 +102,12 @@ class RateOfTotal:
         self._now_ms = 0
 
     def sample(self, now_ms: int) -> bool:
-        """Take in what was counted since the last call; False, as a folder that has no more."""
+        """Fold in what was counted since the last call. Returns False, as a folder with nothing left."""
         total = self.total()
         self._stat.record(total - self._seen, now_ms)
         self._seen, self._now_ms = total, now_ms
         return False
 
     def rate(self) -> float:
-        """A second."""
+        """Per second."""
         return self._stat.rate(self._now_ms)

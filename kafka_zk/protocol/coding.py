@@ -28,7 +28,7 @@ __all__ = ["CODEC", "Codec", "PureCodec", "Tally", "compiled_header_reader", "ma
 class Codec(Protocol):
     """One version of a message: bytes to object, object to bytes, object to bytes with slices of files between.
 
-    The same "in turns" for what is large: between the elements of arrays others may have a turn.
+    The same "in turns" for large messages: other greenlets may run between the elements of arrays.
     """
 
     @property
@@ -44,7 +44,7 @@ class Codec(Protocol):
 
 
 class PureCodec:
-    """A Codec of generated Python; each function is compiled when it is first asked for."""
+    """A Codec of generated Python; each function is compiled on first use."""
 
     def __init__(self, name: str, struct: Struct, version: int, flexible: bool) -> None:
         self._name = name

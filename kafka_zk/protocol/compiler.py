@@ -34,7 +34,7 @@ class Source:
         self._depth -= 1
 
     def name(self, prefix: str) -> str:
-        """A name nobody else uses."""
+        """An unused name."""
         self._counter += 1
         return f"{prefix}{self._counter}"
 
@@ -71,7 +71,7 @@ class Source:
 
 
 def is_inline(field: Field, version: int) -> bool:
-    """Whether the field stands between its neighbours in this version."""
+    """Whether the field is between its neighbours in this version, not in the tag section."""
     return version in field.versions and field.tag is None
 
 

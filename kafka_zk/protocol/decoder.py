@@ -26,7 +26,7 @@ Decoder = Callable[[Buffer, int], tuple[Any, int]]
 TurnsDecoder = Callable[[Buffer, int, Callable[[], object]], tuple[Any, int]]
 """Blocks as its last argument does, which it calls again and again between the elements of arrays.
 
-All empty arrays are one list: a large request may have very many of them. Nobody writes into what was read.
+All empty arrays are one list, since a large request may have very many of them. Decoded lists are never modified.
 """
 
 
@@ -75,7 +75,7 @@ def _has_records(root: Struct) -> bool:
 
 _READ: dict[Scalar, str] = {
     STRING: "str(buf[pos:stop], 'utf-8', 'replace')",
-    # Small ones, as a rule: a view would be larger, and keep the frame.
+    # They are small as a rule; a view would be larger and keep the frame alive.
     BYTES: "bytes(buf[pos:stop])",
     RECORDS: "view[pos:stop]",
 }

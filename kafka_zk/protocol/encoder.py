@@ -50,7 +50,7 @@ def compile_turns_encoder(name: str, root: Struct, version: int, *, flexible: bo
 
 
 class Written:
-    """What is written in turns, so far. `pieces` come to 16 bytes or more on average."""
+    """What is written so far, in turns. `pieces` come to 16 bytes or more on average."""
 
     __slots__ = ("_give_way", "_left_bytes", "_parts", "_pieces")
 
@@ -61,7 +61,7 @@ class Written:
         self._left_bytes = most_bytes
 
     def element(self) -> None:
-        """Blocks as `give_way` does. One more element of an array is written."""
+        """Blocks as `give_way` does. To be called after each element of an array."""
         if len(self._pieces) >= wire.PART_BYTES // 16:
             self.end_part()
         self._give_way()

@@ -2,7 +2,7 @@
 
 Role        The only list of codes. `ErrorCode`, the classes and their default messages come from `error_table.py`;
             `errors.pyi` (written by `python -m kafka_zk.protocol.stubs`) shows them to type checkers.
-Invariants  Whatever a client must be told is a `BrokerError`; anything else that is raised is our bug (code -1).
+Invariants  Every error that a client must see is a `BrokerError`; any other exception is our bug (code -1).
             A class is named after its code: UNKNOWN_TOPIC_OR_PARTITION is `UnknownTopicOrPartition`.
 Source      Kafka 3.9 org.apache.kafka.common.protocol.Errors: codes, retriable classes and messages.
 """
@@ -43,7 +43,7 @@ LONGEST_MESSAGE = 4_096
 class BrokerError(Exception):
     """A failure that has a wire code. str() is the given message, else Kafka's standard one.
 
-    Of a message that quotes too much of what a client sent, beginning and end are kept.
+    A message that quotes too much of what a client sent is cut in its middle.
     """
 
     code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -87,7 +87,7 @@ globals().update({error_class.__name__: error_class for error_class in CLASSES.v
 
 
 class DecodeError(CLASSES[ErrorCode.INVALID_REQUEST]):  # InvalidRequest
-    """Bytes that are not the message they should be. Kafka closes the connection without an answer."""
+    """Bytes that do not decode as the expected message. Kafka closes the connection without an answer."""
 
 
 class EncodeError(ValueError):
@@ -95,7 +95,7 @@ class EncodeError(ValueError):
 
 
 def error_code_for(error: Exception) -> ErrorCode:
-    """The wire code of an exception; what is not a BrokerError is UNKNOWN_SERVER_ERROR."""
+    """The wire code of an exception; UNKNOWN_SERVER_ERROR if it is not a BrokerError."""
     return error.code if isinstance(error, BrokerError) else ErrorCode.UNKNOWN_SERVER_ERROR
 
 

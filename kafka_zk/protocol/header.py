@@ -5,7 +5,7 @@ Invariants  Header v2 (tag section behind the client id) where the body is flexi
             for ControlledShutdown v0 only. The client id is never compact. A response header has a tag section where
             the body is flexible, except for ApiVersions: a client that asked with an unknown version must be able
             to read the answer.
-            A null client id reads as "". Versions are not judged here: dispatch does that.
+            A null client id reads as "". Versions are not checked here: dispatch does that.
 Source      Kafka 3.9 RequestHeader.parse, ApiMessageType.requestHeaderVersion / responseHeaderVersion.
 """
 
@@ -31,7 +31,7 @@ _LENGTH = struct.Struct(">h")
 
 
 class RequestHeader:
-    """What a request says before its body; `body_position` is where the body starts in the frame."""
+    """The fields of a request before its body; `body_position` is where the body starts in the frame."""
 
     __slots__ = ("api_key", "api_version", "body_position", "client_id", "correlation_id")
 

@@ -1,4 +1,4 @@
-"""The topics that brokers keep for themselves."""
+"""The internal topics, which brokers create and write."""
 
 from __future__ import annotations
 

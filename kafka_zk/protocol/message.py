@@ -56,7 +56,7 @@ class Message(Generic[T]):
         return api_version >= self.flexible_from
 
     def decode(self, buffer: Buffer, api_version: int, position: int = 0) -> T:
-        """Read one message that starts at `position`; what follows it is not looked at. Raises DecodeError."""
+        """Read one message that starts at `position`; bytes after it are ignored. Raises DecodeError."""
         value: T = self._codec(api_version).decode(buffer, position)[0]
         return value
 
@@ -65,11 +65,11 @@ class Message(Generic[T]):
         return self._codec(api_version).decode
 
     def turns_decoder(self, api_version: int) -> TurnsDecoder:
-        """The decoder of what is large: (buffer, position, give_way) -> (object, next position)."""
+        """The decoder for large messages: (buffer, position, give_way) -> (object, next position)."""
         return self._codec(api_version).decode_in_turns
 
     def turns_encoder(self, api_version: int) -> TurnsEncoder:
-        """The encoder of what may be large: (object, give_way, most bytes) -> parts."""
+        """The encoder for messages that may be large: (object, give_way, most bytes) -> parts."""
         return self._codec(api_version).encode_in_turns
 
     def encode(self, value: T, api_version: int) -> bytes:
@@ -81,7 +81,7 @@ class Message(Generic[T]):
         return self._codec(api_version).encode
 
     def encode_parts(self, value: T, api_version: int) -> list[Any]:
-        """Like `encode`, but a records field may hold a sequence of slices: they stay themselves between the bytes."""
+        """Like `encode`, but a records field may hold a sequence of slices, which stay slices between the bytes."""
         return self._codec(api_version).encode_parts(value)
 
     def decoder_source(self, api_version: int) -> str:

@@ -94,7 +94,7 @@ class Field:
     """One field: Python name, versions, type, and what Kafka says about null, default, tag and ignorable.
 
     `ignorable`: in versions without the field a value other than the default is dropped silently; otherwise
-    encoding it raises UnsupportedVersion, so that nobody believes it was sent.
+    encoding it raises UnsupportedVersion, so that no caller believes it was sent.
     """
 
     __slots__ = ("_default", "ignorable", "name", "nullable", "tag", "type", "versions")

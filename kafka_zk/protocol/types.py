@@ -17,13 +17,13 @@ from uuid import UUID
 NULL_UUID = UUID(int=0)
 
 NO_LEADER: Final = -1
-"""In the place of a broker's id: the partition has no leader."""
+"""Instead of a broker id: the partition has no leader."""
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
 
 class Slice(Protocol):
-    """A stretch of a file that travels inside a records field without being read into memory."""
+    """A slice of a file that travels inside a records field without being read into memory."""
 
     @property
     def size_bytes(self) -> int: ...
@@ -44,7 +44,7 @@ class TopicPartition(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def uuid_from_bytes(data: bytes) -> UUID:
-    """The uuid of 16 bytes. Remembered: making a UUID costs ten times the look-up, and topic ids repeat."""
+    """The uuid of 16 bytes. Cached: making a UUID costs ten times a look-up, and topic ids repeat."""
     return UUID(bytes=data)
 
 

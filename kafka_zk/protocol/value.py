@@ -46,7 +46,7 @@ class Value:
 
 
 def _shown(value: Any) -> str:
-    """Long payloads and arrays are shown by their size, and of long texts the beginning: a repr must fit a log line."""
+    """Long payloads and arrays are shown by their size, long texts by their beginning: a repr must fit a log line."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return repr(bytes(value)) if len(value) <= 32 else f"<{len(value)} bytes>"
     if isinstance(value, list) and len(value) > SHOWN_ELEMENTS:
@@ -70,7 +70,7 @@ def list_fields(value_class: type) -> tuple[str, ...]:
 
 
 def make_with(compiled_maker: Callable[..., None] | None) -> None:
-    """Have calls of message classes served by the compiled module; `coding` says so when there is one."""
+    """Let `compiled_maker` serve calls of message classes; `coding` calls this if the module is compiled."""
     global _compiled_maker
     _compiled_maker = compiled_maker
 
@@ -103,7 +103,7 @@ def make_value_class(class_name: str, kafkas_name: str, declared: Sequence[Decla
 
 
 def compile_init(declared: Sequence[Declared]) -> Any:
-    """The initializer in Python: what makes objects where nothing is compiled, and the first object everywhere."""
+    """The initializer in Python, used where nothing is compiled, and for the first object everywhere."""
     names: dict[str, Any] = {"absent": ABSENT}
     parameters, lines = [], []
     for index, field in enumerate(declared):

@@ -17,13 +17,13 @@ from kafka_zk.protocol.types import Buffer
 
 MAX_STRING_BYTES = 0x7FFF
 PART_BYTES = 256 * 1024
-"""What is encoded in turns comes in parts of about this size, so that nothing large is copied in one go."""
+"""The size of the parts that are encoded in turns, so that nothing large is copied in one go."""
 
 _REMEMBERED_COUNT = 64
 
 
 class TooLargeToWrite(EncodeError):
-    """What is encoded has grown beyond what its reader was ready to send."""
+    """The encoded message has grown beyond what the caller was ready to send."""
 
 
 def size_error() -> TooLargeToWrite:
@@ -60,7 +60,7 @@ def rest_of_string_length(buffer: Buffer, position: int, first: int) -> tuple[in
 
 
 def skip_tags(buffer: Buffer, position: int, first: int) -> int:
-    """Pass over a tag section without known tags; `first` is the (non-zero) byte before `position`."""
+    """Skip a tag section without known tags; `first` is the (non-zero) byte before `position`."""
     count = first
     if first > 0x7F:
         count, position = rest_of_uvarint(buffer, position, first)
@@ -105,7 +105,7 @@ SMALL_UVARINTS = tuple(bytes((value,)) for value in range(128))
 
 
 class Unpackers(dict[int, Callable[[Buffer, int], tuple[Any, ...]]]):
-    """By count: the function that reads so many numbers of one width. Remembers the small counts."""
+    """By count: the function that reads this many numbers of one width. Caches the small counts."""
 
     def __init__(self, fixed: str) -> None:
         super().__init__()

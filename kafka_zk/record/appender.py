@@ -1,9 +1,9 @@
 """The payload of a producer batch that grows record by record.
 
-Role        Pure. The twin of `_appender.pyx`, which is as fast as a producer has to be;
-            `appending.py` chooses.
+Role        Pure. The twin of `_appender.pyx`, which is fast enough for a producer; `appending.py`
+            chooses.
 Invariants  Offsets are 0, 1, 2 ... in the order of the calls; timestamps are relative to the first record's.
-            A record that does not fit leaves no trace.
+            A record that does not fit changes nothing.
 Source      Kafka 3.9 MemoryRecordsBuilder (hasRoomFor, appendDefaultRecord), DefaultRecord.writeTo.
 """
 
@@ -17,7 +17,7 @@ from kafka_zk.record.walking import encode
 
 
 class BatchAppender:
-    """Records of one batch to be."""
+    """The records of a batch under construction."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -27,7 +27,7 @@ class BatchAppender:
 
     @property
     def size_bytes(self) -> int:
-        """What the records take before compression, without the batch's header."""
+        """Bytes of the records before compression, without the batch's header."""
         return len(self._out)
 
     def append(
@@ -39,10 +39,10 @@ class BatchAppender:
         limit_bytes: int,
         ratio: float,
     ) -> int:
-        """Add a record: its size in bytes, or 0 if the batch would then be larger than `limit_bytes`.
+        """Add a record. Returns its size in bytes, or 0 if the batch would then be larger than `limit_bytes`.
 
-        The first record always fits. `ratio` is what compression is hoped to leave of the bytes that are there already;
-        those of the new record count in full. Raises TypeError for a key or value that is no buffer.
+        The first record always fits. `ratio` is the expected compression ratio of the bytes already there; those of the
+        new record count in full. Raises TypeError for a key or value that is not a buffer.
         """
         base_timestamp = self.base_timestamp if self.count else timestamp
         record = encode([(self.count, timestamp, key, value, headers)], 0, base_timestamp)

@@ -121,7 +121,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When tombstones and markers of this batch may go; it then stands in the place of the base timestamp."""
+        """When tombstones and markers of this batch may be removed; stored in place of the base timestamp."""
         return self.base_timestamp if self.has_delete_horizon else None
 
     @property
@@ -155,12 +155,12 @@ class Batch(NamedTuple):
         return self.buffer[self.position + HEADER_SIZE : self.end]
 
     def is_valid(self) -> bool:
-        """Whether the stored crc is that of the bytes."""
+        """Whether the stored crc matches the bytes."""
         return self.header.crc == computed_crc(self.buffer, self.position, self.header)
 
 
 def batch_size(buffer: Buffer, position: int = 0, end: int | None = None) -> int | None:
-    """Size in bytes of the batch that starts at `position`; None when fewer than 17 bytes are left to tell.
+    """Size in bytes of the batch that starts at `position`; None when fewer than 17 bytes are left.
 
     Raises CorruptMessage for a length no batch can have or an unknown magic.
     Source: ByteBufferLogInputStream.nextBatchSize.
@@ -241,7 +241,7 @@ def batches(buffer: Buffer, position: int = 0, end: int | None = None) -> Iterat
 
 
 def computed_crc(buffer: Buffer, position: int, header: BatchHeader) -> int:
-    """The crc that the bytes of the batch at `position` should carry."""
+    """The crc that the batch at `position` should have."""
     end = position + header.length + LOG_OVERHEAD
     view = memoryview(buffer)
     if header.magic == 2:
@@ -250,7 +250,7 @@ def computed_crc(buffer: Buffer, position: int, header: BatchHeader) -> int:
 
 
 def has_valid_crc(buffer: Buffer, position: int = 0) -> bool:
-    """Whether the batch at `position`, which must lie in the buffer as a whole, carries the crc of its bytes."""
+    """Whether the crc of the batch at `position` matches its bytes. The whole batch must be in the buffer."""
     header = read_header(buffer, position)
     return header.crc == computed_crc(buffer, position, header)
 

@@ -34,11 +34,11 @@ _FAILED = "Failed to decompress record stream"
 
 
 class TooMuchToDecompress(InvalidRecord):
-    """What was asked for does not fit into the limit of the caller, who may have a larger one somewhere else."""
+    """The result does not fit into the limit of the caller, who may allow more elsewhere."""
 
 
 class Codec(IntEnum):
-    """What bits 0-2 of a batch's attributes say."""
+    """The codec in bits 0-2 of a batch's attributes."""
 
     NONE = 0
     GZIP = 1
@@ -47,7 +47,7 @@ class Codec(IntEnum):
     ZSTD = 4
 
     def compress(self, data: Buffer, level: int | None = None) -> bytes:
-        """`data` framed as the Java client does; level None is Kafka's default. A large input takes long: pool it."""
+        """`data` framed as the Java client does; level None is Kafka's default. For a large input use a pool."""
         match self:
             case Codec.GZIP:
                 return _gzip_compress(data, -1 if level is None else level)
@@ -80,7 +80,7 @@ class Codec(IntEnum):
 
 
 def check_record_count(count: int, limit_bytes: int) -> None:
-    """Raises TooMuchToDecompress where each record has to become an object: a hundred times what it was as bytes."""
+    """Raises TooMuchToDecompress for more records than may become objects, each a hundred times its bytes."""
     limit = limit_bytes // RECORD_OBJECT_BYTES
     if count > limit:
         raise TooMuchToDecompress(f"The batch has {count} records, more than the limit of {limit}")
@@ -95,7 +95,7 @@ def codec_for_id(codec_id: int) -> Codec:
 
 
 def _step(data: Buffer) -> int:
-    """How much to decompress at a time: usually all of it at once, never far more memory than there is to hold."""
+    """Bytes to decompress at a time: usually everything, and never far more memory than the result needs."""
     return max(64 * 1024, 8 * len(data))
 
 
@@ -195,7 +195,7 @@ def _snappy_chunks(view: memoryview) -> Iterator[memoryview]:
 
 
 def _snappy_size(chunk: memoryview) -> int:
-    """What a raw snappy block says it holds: a varint in front; its decoder never writes more than that."""
+    """The size that a raw snappy block states in a varint at its start; its decoder never writes more than that."""
     size = shift = 0
     for byte in chunk[:5]:
         size |= (byte & 0x7F) << shift

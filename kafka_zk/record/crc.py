@@ -1,8 +1,8 @@
 """CRC-32C, as in Kafka's batches and snapshots.
 
-Role        Takes the extension module out of the package crc32c and leaves the package itself alone: that asks for its
-            own version when it is imported, and the machinery for it (importlib.metadata, email, zipfile) would be a
-            twentieth of a broker's start, and of each helper process's.
+Role        Imports the extension module of the package crc32c without the package itself, which looks up its own
+            version on import: the modules that this needs (importlib.metadata, email, zipfile) would take a twentieth
+            of a broker's start, and of each helper process's.
 Source      RFC 3720, appendix B.4.
 """
 

@@ -3,8 +3,8 @@
 Role        Pure. Both twins have the same functions, answers and errors; tests hold them together. A table is read by
             the twin that filled it: they hash differently.
 Layout      A table is a buffer of slots of 24 bytes: 16 of the key's hash | 8 offset + 1, 0 for an empty slot; both as
-            the machine has them. Linear probing. The hash is keyed with 16 random bytes a table, so that nobody who
-            chooses keys can make two of them meet: an update would then delete another key.
+            the machine has them. Linear probing. The hash is keyed with 16 random bytes a table, so that no client
+            can choose keys that collide: an update would then delete another key.
             A selection is one byte a record, 1 for those that stay.
 Invariants  A key's offset is the largest one that was put. A table is never filled to its last slot.
 Source      Kafka 3.9 SkimpyOffsetMap, Cleaner.buildOffsetMapForSegment, Cleaner.shouldRetainRecord,
@@ -47,7 +47,7 @@ class MapRun(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What of a payload stays."""
+    """The part of a payload that stays."""
 
     mask: bytes
     kept_count: int
@@ -196,7 +196,7 @@ def filter_run(
     buffer: Buffer,
     position: int,
 ) -> FilterRun:
-    """Let consecutive plain batches stay whole or go whole, up to the first that needs something else.
+    """Keep or drop consecutive plain batches as a whole, up to the first that needs something else.
 
     That is one that is not plain (see `map_run`), must be rewritten, or whose last offset is in `last_of_producers`
     and of which nothing stays. Raises what `map_run` raises.
@@ -278,7 +278,7 @@ def rewrite(
 
 
 def _plain_header(buffer: Buffer, position: int) -> BatchHeader | None:
-    """None also for what is not there as a whole."""
+    """None also for a batch that is cut short."""
     if len(buffer) - position < HEADER_SIZE or buffer[position + MAGIC_AT] != 2:
         return None
     length = int.from_bytes(buffer[position + 8 : position + 12], "big", signed=True)
@@ -291,7 +291,7 @@ def _plain_header(buffer: Buffer, position: int) -> BatchHeader | None:
 
 
 def _unpacked(buffer: Buffer, position: int, header: BatchHeader) -> Buffer | None:
-    """The records of a compressed batch; None when they lie in the buffer."""
+    """The records of a compressed batch; None when they are in the buffer."""
     if not header.is_compressed or not header.record_count:
         return None
     payload = memoryview(buffer)[position + HEADER_SIZE : position + header.size_bytes]

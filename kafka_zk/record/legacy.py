@@ -40,7 +40,7 @@ _HEAD_V0 = struct.Struct(">bbi")  # magic, attributes, size of the key
 _HEAD_V1 = struct.Struct(">bbqi")
 _NULL = _INT32.pack(-1)
 _LIES = "A key or a value ends behind its message"
-"""With a right crc. Kafka's code, because it meets the end of a buffer there and says no more."""
+"""For a message with a right crc. The code is Kafka's, which runs into the end of a buffer there."""
 
 
 class Message(NamedTuple):

@@ -19,23 +19,24 @@ from kafka_zk.record.record_errors import RecordChecks
 
 
 class Origin(Enum):
-    """Who wrote the batch. A client may not write what a coordinator may: control batches, for one."""
+    """The writer of a batch. A coordinator may write what a client may not, for instance control batches."""
 
     CLIENT = "client"
     COORDINATOR = "coordinator"
 
 
 ConversionEnds = Callable[[int, int], None]
-"""Takes how many records were converted or recompressed, and how many bytes were unpacked and written for it, as Kafka
+"""Called with the number of records converted or recompressed, and the bytes unpacked and written for it, as Kafka
 counts them. May be called in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationRules:
-    """What one partition asks of the batches produced to it, from its topic's configs. Made once, used for each append.
+    """The rules for batches produced to one partition, from its topic's configs. Made once, used for each append.
 
-    `target_codec` None is compression.type=producer: keep the client's. `conversion_begins` is told of each conversion.
-    `keeps_plain`: an uncompressed batch in order is appended as it is, if its records have keys where `needs_keys`.
+    `target_codec` None is compression.type=producer: keep the client's. `conversion_begins` is called for each
+    conversion. `keeps_plain`: an uncompressed batch in order is appended as it is, if its records have keys where
+    `needs_keys`.
     """
 
     topic_partition: TopicPartition
@@ -57,8 +58,8 @@ class ValidationRules:
 class ValidatedBatch:
     """A batch that may be appended once `assign_offsets` has run on its records.
 
-    `header` is as it will be written, but for base offset (0) and leader epoch. `log_append_time_ms` is what the
-    produce response tells: -1 with CreateTime. `is_rebuilt`: the bytes are new, recompressed or converted up.
+    `header` is as it will be written, but for base offset (0) and leader epoch. `log_append_time_ms` is the one in
+    the produce response: -1 with CreateTime. `is_rebuilt`: the bytes are new, recompressed or converted up.
     """
 
     __slots__ = ("header", "is_rebuilt", "log_append_time_ms", "records")
@@ -73,7 +74,7 @@ class ValidatedBatch:
 
 
 def check_size_and_crc(view: memoryview, position: int, header: BatchHeader, rules: ValidationRules) -> None:
-    """What every produced batch must pass, of any magic. Raises MessageTooLarge, CorruptMessage."""
+    """The checks of every produced batch, of any magic. Raises MessageTooLarge, CorruptMessage."""
     size = header.length + LOG_OVERHEAD
     if size > rules.max_message_bytes:
         raise MessageTooLarge(

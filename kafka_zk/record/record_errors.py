@@ -22,11 +22,11 @@ _KEYLESS = "Compacted topic cannot accept message without key"
 
 
 class MixedMagic(InvalidRecord):
-    """Message sets of two magics in one. Kafka counts these apart."""
+    """Messages of two magics in one set. Kafka counts these separately."""
 
 
 class InvalidOffsetOrSequence(InvalidRecord):
-    """A header whose offsets, counts or sequence no client may write. Kafka counts these apart."""
+    """A header whose offsets, counts or sequence no client may write. Kafka counts these separately."""
 
 
 class RecordError(NamedTuple):

@@ -1,7 +1,7 @@
 """Runs of consecutive batches: what a segment's indexes and producer state take from them.
 
-Role        Pure. This is the twin of `_runs.pyx`, which is a hundred times quicker; without that a recovery looks at
-            each batch by itself.
+Role        Pure. This is the twin of `_runs.pyx`, which is a hundred times faster; where that is not built, a recovery
+            looks at each batch by itself.
 Invariants  A batch gives an index entry when more than an interval of bytes came since the last one, itself not
             counted; the entry has the largest timestamp up to it. Both twins have the same functions and answers.
 Source      Kafka 3.9 LogSegment: recover, append.
@@ -29,7 +29,7 @@ from kafka_zk.record.batch import (
 
 MAX_RELATIVE_OFFSET = 0x7FFFFFFF
 REMEMBERED_BATCHES = 5
-"""As many as are kept of a producer: of more that follow one another the others need not be told."""
+"""As many batches as are kept for a producer: of a longer run, the earlier ones do not matter."""
 
 _HEAD = struct.Struct(">qi11xi8xq")
 """Of a batch of magic 2: base offset, length, last offset delta, max timestamp."""
@@ -45,7 +45,7 @@ class IndexEntry(NamedTuple):
 
 
 class Indexing(NamedTuple):
-    """What the indexes must know of the batches of a segment so far; timestamp and its offset are -1 for none."""
+    """What the indexes need of the batches of a segment so far; timestamp and its offset are -1 for none."""
 
     max_timestamp: int = -1
     offset_of_max_timestamp: int = -1
@@ -53,7 +53,7 @@ class Indexing(NamedTuple):
 
 
 class ProducerRow(NamedTuple):
-    """What a batch says of its producer. `last_sequence` is -1 for none."""
+    """The producer of a batch. `last_sequence` is -1 for none."""
 
     producer_id: int
     producer_epoch: int
@@ -64,11 +64,11 @@ class ProducerRow(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Plain batches that follow one another: from `end` on is what is not one, `last` is where the last one begins.
+    """Plain batches that follow one another, up to `end`; `last` is where the last one begins.
 
-    That one is not taken in, since nothing is known yet to follow it: entries, indexing, producers and `next_offset`
-    are of the batches before it. Without any batch `end` and `last` are where the run should have begun. Of batches of
-    one producer epoch that follow one another, `producers` has the last five.
+    The last one is not taken in, since it is not known yet what follows it: entries, indexing, producers and
+    `next_offset` are of the batches before it. Without any batch `end` and `last` are where the run should have begun.
+    Of batches of one producer epoch that follow one another, `producers` has the last five.
     """
 
     end: int
@@ -105,7 +105,7 @@ def plain_run(
 
     Plain is a magic 2 batch with a right crc, of no transaction and no control batch, whose offsets are at or behind
     `next_offset`, then behind one another, and at most 2^31-1 behind `segment_base`, of a leader epoch up to
-    `latest_epoch`. `buffer_at` is where the buffer stands in its segment. Raises nothing.
+    `latest_epoch`. `buffer_at` is the position of the buffer in its segment. Raises nothing.
     """
     found: list[tuple[int, BatchHeader]] = []
     end, follows = position, next_offset
@@ -132,7 +132,7 @@ def plain_run(
 def index_run(data: Buffer, position: int, data_at: int, interval_bytes: int, indexing: Indexing) -> IndexRun:
     """Take in the batches from `position` on, up to the first that is not whole or not of magic 2.
 
-    `data_at` is where the data stands in its segment.
+    `data_at` is the position of the data in its segment.
     """
     entries: list[IndexEntry] = []
     last_offset = -1
@@ -202,7 +202,7 @@ def _producers(headers: list[BatchHeader]) -> list[ProducerRow]:
 
 
 def compiled_run() -> PlainRun | None:
-    """The quick one; None where it was not built."""
+    """The compiled twin; None where it was not built."""
     try:
         from kafka_zk.record._runs import plain_run as compiled
     except ImportError:

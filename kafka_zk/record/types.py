@@ -1,6 +1,6 @@
 """A record as a value, and the buffers that batches are read from.
 
-Role        Pure; what the walkers need from the rest of the room.
+Role        Pure; what the walkers need from the rest of the package.
 """
 
 from __future__ import annotations

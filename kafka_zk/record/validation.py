@@ -104,8 +104,8 @@ def validate(records: Buffer, rules: ValidationRules, now_ms: int, origin: Origi
 def check_replicated(records: Buffer, topic_partition: TopicPartition, up_to_epoch: int | None = None) -> list[Batch]:
     """The whole batches of what a leader sent to a follower, of any magic; a partial one at the end is left out.
 
-    Left out is also all from the first batch of a later leader epoch than `up_to_epoch` on: a broker that leads no
-    more may write what its next leader has where a slow answer is still read from.
+    Also left out is everything from the first batch of a leader epoch after `up_to_epoch` on: a broker that no longer
+    leads may write its next leader's records where a slow answer is still read from.
     Raises CorruptMessage for a wrong crc or impossible bytes, UnknownServerError when offsets do not increase.
     Source: UnifiedLog.appendAsFollower; KAFKA-18723.
     """
@@ -139,7 +139,7 @@ def _validate_uncommon(view: memoryview, rules: ValidationRules, now_ms: int, or
 
 
 def _reject_bytes(view: memoryview, position: int, header: BatchHeader, rules: ValidationRules, origin: Origin) -> None:
-    """Raise for the first fault of a whole batch that shows without looking at its records, if there is one."""
+    """Raise for the first fault of a whole batch that is visible without its records, if there is one."""
     if header.base_offset != 0 and header.magic == 2 and origin is _CLIENT:
         raise InvalidRecord(
             f"The baseOffset of the record batch in the append to {rules.topic_partition} should be 0, "

@@ -196,7 +196,7 @@ def plain_header(buffer: Buffer, max_bytes: int, needs_keys: bool) -> BatchHeade
     """The header of one whole produced batch that may be appended as it is: nothing to refuse and nothing to rewrite.
 
     None for everything else, a batch in order included: compressed, with another timestamp type, in memory that may
-    not be written. `needs_keys` as on compacted topics. Limits of timestamps are not looked at.
+    not be written. `needs_keys` as on compacted topics. Timestamp limits are not checked.
     """
     view = memoryview(buffer)
     if len(view) <= HEADER_SIZE or view.readonly or view[MAGIC_AT] != 2:
@@ -252,7 +252,7 @@ def columns(buffer: Buffer, position: int, end: int, count: int, base_timestamp:
 
 
 def decode_headers(buffer: Buffer, position: int, end: int) -> tuple[Header, ...]:
-    """The headers whose count stands at `position`. Header keys that are not UTF-8 are mended, as Java does."""
+    """The headers whose count is at `position`. Invalid UTF-8 in header keys is replaced, as in Java."""
     _check_bounds(buffer, position, end)
     count, position = _header_count(buffer, position, end)
     headers: list[Header] = []

@@ -1,6 +1,6 @@
 """Shared znodes of the cluster: top-level paths, cluster id, features, notifications to the controller.
 
-Role        Acts, through the session. What several rooms need and no room owns; brokers are in registration.py, topics
+Role        Acts, through the session. What several packages need and none owns; brokers are in registration.py, topics
             in topics.py, configs in entity_configs.py.
 Source      KafkaZkClient.createTopLevelPaths, createOrGetClusterId, propagateLogDirEvent.
 """
@@ -39,7 +39,7 @@ def create_or_get_cluster_id(zk: ZkClient, proposed: str) -> str:
     try:
         zk.create(ClusterIdZNode.PATH, ClusterIdZNode.encode(proposed), make_parents=True)
     except NodeExists:
-        # Also when the reply to our own attempt was lost: the znode tells.
+        # Also if the reply to our own attempt was lost: the znode has the answer.
         return ClusterIdZNode.decode(*zk.get(ClusterIdZNode.PATH))
     return proposed
 

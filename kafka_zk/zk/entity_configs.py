@@ -1,13 +1,13 @@
 """Config overrides in ZooKeeper: reads them, writes them checked against the controller, announces them.
 
 Role        Acts, through the session.
-Invariants  A write of existing overrides checks in the same multi that the controller seen just before is still the
-            one: a cluster taken over by a KRaft controller must not be written to any more.
-            A change of some overrides is of those that stood when it was written: of two at the same moment, on one
-            broker or on two, neither is lost.
-            Written first, announced second: whoever reads the notice finds the new overrides.
-Differs from Kafka: it writes back what it has read without a look at the znode's version; and what it removes does not
-            count in the version of /config/TYPE.
+Invariants  A write of existing overrides checks in the same multi that the controller seen just before is still
+            the controller: a cluster taken over by a KRaft controller must not be written to any more.
+            A change of some overrides applies to the overrides at the moment of the write: of two concurrent changes,
+            on one broker or on two, neither is lost.
+            Written first, announced second: a reader of the notice finds the new overrides.
+Differs from Kafka: it writes back what it has read without checking the znode's version, and its removals do not count
+            in the version of /config/TYPE.
 Source      KafkaZkClient.setOrCreateEntityConfigs, getEntityConfigs, createConfigChangeNotification; KIP-866.
 """
 
@@ -35,7 +35,7 @@ log = logging.getLogger("kafka.zk.KafkaZkClient")
 class Version(NamedTuple):
     """Which overrides were read: the version of the entity's znode, and that of /config/TYPE, which counts removals.
 
-    A znode that is made anew begins with version 0 again: by its own alone it could pass for the one that was read.
+    A znode that is created again starts with version 0: by that alone it could pass for the one that was read.
     """
 
     zk_version: int
@@ -43,14 +43,14 @@ class Version(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """The overrides of an entity, and which these are; None where there is no znode."""
+    """The overrides of an entity and their version; None where there is no znode."""
 
     overrides: dict[str, str]
     version: Version | None
 
 
 Change: TypeAlias = Callable[[dict[str, str]], Mapping[str, str] | None]
-"""From the overrides that stand to those that shall; None leaves all as it is. It may be asked more than once."""
+"""From the current overrides to the new ones; None changes nothing. It may be called more than once."""
 
 
 def entity_config(zk: ZkClient, entity_path: str) -> dict[str, str]:
@@ -59,9 +59,9 @@ def entity_config(zk: ZkClient, entity_path: str) -> dict[str, str]:
 
 
 def entity_configs(zk: ZkClient, entity_paths: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Blocks. The same for many, pipelined. Raises MalformedZNode where a value is no text.
+    """Blocks. The same for many, pipelined. Raises MalformedZNode where a value is not a string.
 
-    What holds no map of overrides has none, as with Kafka; here the log names it.
+    A znode without a map of overrides has none, as in Kafka; here the log names it.
     """
     overrides: dict[str, dict[str, str]] = {path: {} for path in entity_paths}
     for path, (data, stat) in existing(zk, overrides, ConfigEntityZNode.path):
@@ -71,7 +71,7 @@ def entity_configs(zk: ZkClient, entity_paths: Iterable[str]) -> dict[str, dict[
 
 def stored_config(zk: ZkClient, entity_path: str) -> Stored:
     """Blocks. The same, for an entity about to be changed."""
-    # The type first: whatever is removed from now on shows in its version.
+    # The type first: its version shows every removal from now on.
     found = dict(existing(zk, [_type_of(entity_path), entity_path], ConfigEntityZNode.path))
     if entity_path not in found:
         return Stored({}, None)
@@ -112,7 +112,7 @@ def quota_entities(zk: ZkClient) -> list[str]:
 
 
 def write_entity_config_before_any_broker(zk: ZkClient, entity_path: str, overrides: Mapping[str, str]) -> None:
-    """Blocks. Replace all overrides of an entity without a look at the controller: there may never have been one."""
+    """Blocks. Replace all overrides of an entity without checking the controller: there may never have been one."""
     path = ConfigEntityZNode.path(entity_path)
     data = ConfigEntityZNode.encode(overrides)
     try:
@@ -150,14 +150,14 @@ def change_entity_config(
 ) -> None:
     """Blocks. Replace the overrides of an entity with the result of `change`, and notify every broker.
 
-    `change` is asked again where somebody else has written meanwhile. `replace` writes, as `replace_entity_config`
+    `change` is called again if another client has written meanwhile. `replace` writes, as `replace_entity_config`
     does. Raises what `change` raises, and ControllerMoved.
     """
     written: Mapping[str, str] | None = None
     while True:
         stored = stored_config(zk, entity_path)
         if written is not None and stored.overrides == written:
-            # Nobody else: the answer to our own write went with a connection, and it was sent again.
+            # No other client: the reply to our own write was lost with a connection, and it was sent again.
             break
         written = change(dict(stored.overrides))
         if written is None:
@@ -170,7 +170,7 @@ def change_entity_config(
 def replace_entity_config(
     zk: ZkClient, entity_path: str, overrides: Mapping[str, str], version: Version | None
 ) -> bool:
-    """Blocks. Replace all overrides if they are of this version (None: there are none); whether it was so.
+    """Blocks. Replace all overrides if they are of this version (None: there are none); returns whether they were.
 
     Raises ControllerMoved when there is no ZooKeeper controller.
     """
@@ -182,7 +182,7 @@ def replace_entity_config(
             try:
                 zk.create(path, data, make_parents=True)
             except (NodeExists, NoNode):
-                # Without a parent: somebody has just removed that with what was its last child.
+                # The parent is missing: another client has just removed it with its last child.
                 return False
             return True
         nothing_removed = Check(ConfigEntityTypeZNode.path(_type_of(entity_path)), version.type_zk_version)
@@ -197,7 +197,7 @@ def replace_entity_config(
 
 
 def controller_check(zk: ZkClient, entity_path: str) -> Check:
-    """Blocks. That the controller of now is still there when the entity's overrides are written. ControllerMoved."""
+    """Blocks. A check that fails if the controller changes before the write. Raises ControllerMoved."""
     registration = controller(zk)
     if registration is None:
         raise ControllerMoved(_refusal(entity_path, "when there is no controller."))
@@ -212,7 +212,7 @@ def _refusal(entity_path: str, why: str) -> str:
 
 
 def delete_entity(zk: ZkClient, entity_path: str) -> bool:
-    """Blocks. Delete an entity's znode unless it has children (clients of a user); whether it is gone."""
+    """Blocks. Delete an entity's znode unless it has children (clients of a user); returns whether it is gone."""
     try:
         zk.delete(ConfigEntityZNode.path(entity_path))
     except NoNode:

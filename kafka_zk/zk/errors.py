@@ -1,9 +1,9 @@
 """Errors of ZooKeeper operations.
 
-Role        Pure. The only exceptions that leave the zk room. A connection loss is none of them: it is retried until
-            it ends.
-Invariants  A client of the broker sees UNKNOWN_SERVER_ERROR for them, as Apache answers a KeeperException nobody
-            handled; `ControllerMoved` is the exception Apache has a code for.
+Role        Pure. The only exceptions that leave the package zk. A connection loss is none of them: the operation is
+            retried until there is a connection.
+Invariants  A client of the broker sees UNKNOWN_SERVER_ERROR for them, as Apache answers an unhandled KeeperException;
+            `ControllerMoved` is the exception that Apache has a code for.
 Source      org.apache.zookeeper.KeeperException; kafka.zookeeper.ZooKeeperClientException and its subclasses.
 """
 
@@ -54,7 +54,7 @@ class NoChildrenForEphemerals(ZkError):
 
 
 class NoAuth(ZkError):
-    """The znode's ACL does not let this client do it."""
+    """The znode's ACL does not allow this client the operation."""
 
     keeper_code = "NoAuth"
 
@@ -72,13 +72,13 @@ class SessionExpired(ZkError):
 
 
 class RolledBack(ZkError):
-    """Part of a multi that came before the part that failed: it would have worked."""
+    """An operation of a multi before the one that failed: it would have succeeded."""
 
     keeper_code = "RolledBack"
 
 
 class NotTried(ZkError):
-    """Part of a multi that came after the part that failed: nobody knows whether it would have worked."""
+    """An operation of a multi after the one that failed: it might have succeeded or not."""
 
     keeper_code = "RuntimeInconsistency"
 
@@ -91,7 +91,7 @@ class TooLarge(ZkError):
 
 
 class GivenUp(ZkError):
-    """A large write that was lost with one connection after the other, at last alone on one."""
+    """A large write that was lost with several connections; on the last one it was alone."""
 
     code = ErrorCode.INVALID_REQUEST
     keeper_code = "ConnectionLoss"
@@ -116,14 +116,14 @@ class ConnectionClosed(ZkError):
 
 
 class ControllerMoved(StaleControllerEpoch):
-    """A write fenced by a controller that is not (or no longer) the one of the cluster.
+    """A write fenced by the epoch of a broker that is not (or no longer) the controller.
 
     Source: ControllerMovedException, code STALE_CONTROLLER_EPOCH.
     """
 
 
 class MalformedZNode(ZkError):
-    """A znode's data are not what the znode should hold."""
+    """A znode holds data of a wrong format."""
 
     keeper_code = "DataInconsistency"
 

@@ -37,7 +37,7 @@ _ERRORS: dict[type[Exception], type[errors.ZkError]] = {
 
 
 def always() -> bool:
-    """A write that is meant whatever has happened since."""
+    """For writes that are meant whatever has happened since."""
     return True
 
 
@@ -52,11 +52,11 @@ class Request(NamedTuple):
     send: Callable[[KazooClient], Any]
     read: Callable[[Any], Any]
     operations: Sequence[Operation] = ()
-    """What it writes, where a repetition could tell whether it was applied."""
+    """Its writes, where the znodes can tell after a lost reply whether they were applied."""
     of_results: Callable[[list[Any]], Any] = _the_only
-    """From one result an operation to what `read` would give."""
+    """From one result per operation to what `read` would give."""
     is_still_meant: Callable[[], bool] = always
-    """Blocks, maybe. Asked before a write that seems not to have been applied is sent again."""
+    """May block. Called before a write that seems not to have been applied is sent again."""
     sets_watch: bool = False
 
 
@@ -138,7 +138,7 @@ def set_acl(path: str, acl: Sequence[Acl]) -> Request:
 
 
 def multi(operations: Sequence[Operation], acl_for: AclFor, is_still_meant: Callable[[], bool] = always) -> Request:
-    """All of `operations` or none. The answer is one result an operation: a value or a ZkError."""
+    """All of `operations` or none. The answer is one result per operation: a value or a ZkError."""
 
     def send(kazoo: KazooClient) -> Any:
         transaction = kazoo.transaction()

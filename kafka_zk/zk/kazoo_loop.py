@@ -1,6 +1,6 @@
 """Runs kazoo on the gevent loop, and closes a session from outside.
 
-Role        Acts. The only place that chooses kazoo's handler and its way of trying again.
+Role        Acts. The only place that chooses kazoo's handler and how it retries.
 Source      kafka.zookeeper.ZooKeeperClient (it reconnects for ever); kazoo 2.11 handlers.gevent.
 """
 
@@ -24,11 +24,11 @@ MAX_RECONNECT_DELAY_S = 1.0
 
 
 class LoopHandler(SequentialGeventHandler):  # type: ignore[misc]  # kazoo has no types
-    """kazoo's gevent handler for an ensemble of `server_count`, quicker where nothing has to be waited for.
+    """kazoo's gevent handler for an ensemble of `server_count`, faster where nothing has to wait.
 
     kazoo asks up to three times a response whether the socket is ready, and builds a selector each time: 60 of the 140
-    microseconds a pipelined read took. Mostly the answer is yes at once. It cannot keep the loop to itself that way:
-    without other greenlets nobody sends, and at most `max_in_flight` responses are under way.
+    microseconds a pipelined read took. Mostly the answer is yes at once. It cannot starve the
+    loop that way: only other greenlets send requests, and at most `max_in_flight` responses are under way.
     """
 
     def __init__(self, server_count: int) -> None:
@@ -36,7 +36,7 @@ class LoopHandler(SequentialGeventHandler):  # type: ignore[misc]  # kazoo has n
         self._server_count = server_count
 
     def create_connection(self, *args: Any, timeout: float | None = None, **options: Any) -> Any:
-        """kazoo gives one server the whole session to accept, in which no other is tried; Java's client a share."""
+        """kazoo lets one server use the whole session timeout to accept a connection; Java's client a share of it."""
         share = None if timeout is None else timeout / self._server_count
         return super().create_connection(*args, timeout=share, **options)
 

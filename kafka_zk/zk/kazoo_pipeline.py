@@ -1,10 +1,10 @@
 """kazoo's connection with pipelining: many requests per write, many responses per read.
 
-Role        Acts. kazoo sends and reads one message at a time, each with its own look at the socket: a controller that
-            fails over with thousands of partitions spends most of its time there. And it keeps a server that says
-            nothing as long as somebody asks it something.
-Invariants  Requests leave in the order they were queued, responses are taken in the order they came. Whatever is not a
-            plain request (authentication, kazoo's test hooks, the end of the session), the handshake and TLS are
+Role        Acts. kazoo sends and reads one message at a time, and polls the socket for each: a controller that fails
+            over with thousands of partitions spends most of its time there. And it keeps a silent server as long as
+            requests are sent to it.
+Invariants  Requests leave in the order they were queued, responses are taken in the order they came. Everything but
+            plain requests (authentication, kazoo's test hooks, the end of the session), the handshake and TLS are
             kazoo's own.
             A silent server is given up, by the rules of `silence`, and tried again only after all others.
 Source      kazoo 2.11 (pinned): protocol.connection.ConnectionHandler.
@@ -48,7 +48,7 @@ class PipeliningConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo ha
         self._silence = Silence(0, 0)
 
     def _expand_client_hosts(self) -> list[Any]:
-        """Blocks. kazoo asks the resolver in the loop: one that does not answer would stop everybody for seconds."""
+        """Blocks. kazoo asks the resolver in the loop: one that does not answer would stop all greenlets."""
         servers: list[Any] = gevent.get_hub().threadpool.apply(super()._expand_client_hosts)
         return sorted(servers, key=lambda server: server == self._tried_last)
 

@@ -1,7 +1,7 @@
 """ZooKeeper's request size limit (jute.maxbuffer), and the size of our requests.
 
-Role        Pure. A larger request makes the server close the connection without a word, whatever else is on its way.
-Source      NIOServerCnxn.readLength, BinaryInputArchive.maxBuffer: jute.maxbuffer, 0xfffff if nobody has set it. The
+Role        Pure. A larger request makes the server close the connection without an error, whatever else is in flight.
+Source      NIOServerCnxn.readLength, BinaryInputArchive.maxBuffer: jute.maxbuffer, 0xfffff if it is not set. The
             layout of requests: org.apache.zookeeper.proto, MultiOperationRecord.
 """
 

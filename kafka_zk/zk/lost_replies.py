@@ -3,13 +3,13 @@
 Role        Pure. `sending.py` reads the znodes again and asks here, before it sends the write a second time.
 Invariants  What counts as applied was written by this very request: with our data and the version that it would have
             given, in our session where the znode is ephemeral, and after the request was first sent.
-            A delete counts as applied also where the znode is there again: it was made after the delete was sent, and
-            a repeated delete would take what somebody else has made since.
-            A version was read before the request was sent. A znode that was made since is another one of that name,
-            whose version may be the same: every znode begins at 0. It is refused, as ZooKeeper does another version.
+            A delete counts as applied also if the znode is there again: it was created after the delete was sent, and a
+            repeated delete would remove what another client has created since.
+            A version was read before the request was sent. A znode that was created since is another one of that name,
+            and may have the same version: every znode starts at 0. It is refused, as ZooKeeper refuses another version.
             Empty data written without a version show nothing (the counter of broker ids): that is sent again.
 Differs from Kafka: KafkaZkClient.retryRequestsUntilConnected sends everything again, and takes the NodeExists or
-            BadVersion that its own first attempt causes for somebody else's write.
+            BadVersion that its own first attempt causes for another client's write.
 Source      ZooKeeper's order: a session's requests are applied in the order they were sent, also over a new connection.
 """
 
@@ -48,7 +48,7 @@ def is_sequential(operation: Operation) -> bool:
 
 
 def shows_nothing(operations: Sequence[Operation]) -> bool:
-    """Whether no znode could tell: checks, and empty data that replace whatever there is."""
+    """Whether no znode can tell: checks, and empty data written over any version."""
     return all(
         isinstance(o, Check) or (isinstance(o, SetData) and o.version == ANY_VERSION and not o.data) for o in operations
     )
@@ -70,7 +70,7 @@ def numbered(prefix: str, names: Iterable[str]) -> list[str]:
 def results_if_applied(
     operations: Sequence[Operation], found: Mapping[str, Found | None], sent: Sent
 ) -> list[Any] | None:
-    """The results that the lost reply held, one an operation; None: not applied, or nobody can tell.
+    """The results that the lost reply held, one per operation; None: not applied, or unknown.
 
     `found` has the znodes of `paths_to_read` (None: it is missing) and those numbered like the sequential creates.
     """
@@ -100,9 +100,9 @@ def results_if_applied(
 def refusal_if_made_anew(
     operations: Sequence[Operation], found: Mapping[str, Found | None], sent: Sent
 ) -> list[ZkError] | None:
-    """What is answered instead of sending `operations` again, where a version is that of an earlier znode of the name.
+    """The results instead of sending `operations` again, if a version is that of an earlier znode of the same name.
 
-    None: no version is. Who writes whatever the version is means whatever is there.
+    None: no version is. A write over any version is meant for any znode of that name.
     """
     own: set[str] = set()
     for at, operation in enumerate(operations):
@@ -122,7 +122,7 @@ def refusal_if_made_anew(
 
 
 class _Expected:
-    """What a request leaves of one znode."""
+    """The state in which a request leaves one znode."""
 
     __slots__ = ("data", "is_deleted", "is_new", "owner", "version")
 

@@ -21,7 +21,7 @@ log = logging.getLogger("kafka.zk.KafkaZkClient")
 
 
 def register_broker(zk: ZkClient, registration: BrokerRegistration, *, generation: int | None = None) -> int:
-    """Blocks. Create this broker's znode and answer its broker epoch; from then on everyone may write again.
+    """Blocks. Create this broker's znode and return its broker epoch; from then on writes are allowed again.
 
     Raises NodeExists when another session holds the id, SessionExpired when `generation` is over.
     """
@@ -75,7 +75,7 @@ def _delete_if_unchanged(zk: ZkClient, path: str, present: Stat, generation: int
 
 
 def update_registration(zk: ZkClient, registration: BrokerRegistration) -> None:
-    """Blocks. Replace the data of this broker's znode, its listeners have changed; the broker epoch stays."""
+    """Blocks. Replace the data of this broker's znode after its listeners have changed; the broker epoch stays."""
     zk.set(BrokerIdZNode.path(registration.broker_id), BrokerIdZNode.encode(registration))
 
 
@@ -109,7 +109,7 @@ def live_brokers(zk: ZkClient) -> dict[int, BrokerRegistration]:
 
 
 def generate_broker_id(zk: ZkClient, *, reserved_broker_max_id: int) -> int:
-    """Blocks. An id nobody had before, above the ids that operators choose."""
+    """Blocks. An id that was never used, above the ids that operators choose."""
     try:
         stat = zk.set(BrokerSequenceIdZNode.PATH, b"")
     except NoNode:

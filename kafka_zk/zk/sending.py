@@ -1,15 +1,16 @@
 """Sends requests to ZooKeeper: pipelined, and again after a lost connection.
 
 Role        Acts, through kazoo. Owned by one `ZkClient`.
-Invariants  A connection loss is never reported. A read is sent again, also one that was answered over an earlier
-            connection than the last of its batch when it set a watch. A write is sent again only after its znodes have
+Invariants  A connection loss is never reported. A read is sent again; so is one that set a watch and was answered over
+            an earlier connection than the last of its batch. A write is sent again only after its znodes have
             been read: where they show that it was applied, its result is made of them (`lost_replies`), so its sender
-            never meets its own NodeExists or BadVersion, and nothing is deleted twice. What would be written over
-            a znode that was made since is refused.
+            never meets its own NodeExists or BadVersion, and nothing is deleted twice. A write over a znode that
+            was created since is refused.
             A write belongs to the generation it started in and is never sent in another one.
-            What is too large for ZooKeeper is not sent: it would close the connection, again and again. Where it takes
-            less than we know of, a large write that was lost twice is sent alone, and given up when it is lost again.
-Differs from Kafka: it sends such a request for ever, and everybody's requests are lost with its connections.
+            A request that is too large for ZooKeeper, which would close the connection, is not sent. If ZooKeeper's
+            limit is lower than we know, a large write that was lost twice is sent alone, and given up when it is lost
+            again.
+Differs from Kafka: it sends such a request for ever, and all other requests are lost with its connections.
 Source      KafkaZkClient.retryRequestsUntilConnected, ZooKeeperClient.send.
 """
 
@@ -39,10 +40,10 @@ from kafka_zk.zk.lost_replies import (
 from kafka_zk.zk.session_life import SessionLife
 
 LARGE_BYTES = 16 * 1024
-"""No ensemble that serves brokers refuses less: a smaller request is not what costs connections, and never given up."""
+"""No ensemble that serves brokers has a lower limit: a smaller request costs no connection and is never given up."""
 
 LOST_TOGETHER, LOST_AT_ALL = 2, 3
-"""So many connections a large write may lose beside others; with so many in all, the last alone, it is given up."""
+"""After so many losses beside other requests a large write is sent alone; after so many in all it is given up."""
 
 
 class RequestSender:
@@ -69,8 +70,8 @@ class RequestSender:
     def run(self, requests: Sequence[Request], generation: int | None = None) -> list[Any]:
         """Blocks. Send all; results in order: a value or a ZkError.
 
-        With a `generation` these are writes: SessionExpired is raised as soon as it is over. Reads go on in the next
-        session.
+        With a `generation` these are writes: SessionExpired is raised as soon as it is over. Reads continue in the
+        next session.
         """
         results: list[Any] = [None] * len(requests)
         first_sent: dict[int, Sent] = {}
@@ -131,7 +132,7 @@ class RequestSender:
         generation: int | None,
         results: list[Any],
     ) -> list[int]:
-        """Blocks. Of the unanswered requests those that have to be sent again; the results of the others are set."""
+        """Blocks. The unanswered requests that have to be sent again; the results of the others are set."""
         doubtful = [index for index in unanswered if index in first_sent and requests[index].operations]
         if not doubtful:
             return unanswered
@@ -183,7 +184,7 @@ class RequestSender:
             self._refuse_if_over(generation)
             answer = request.send(self._kazoo)
         except BaseException:
-            # Nothing was sent, so no answer will give the place back.
+            # Nothing was sent, so no answer will release the slot.
             self._in_flight.release()
             raise
         now_ms = self._now_ms
@@ -198,7 +199,7 @@ class RequestSender:
         return answer
 
     def _send_alone(self, request: Request, generation: int | None) -> Any:
-        """Blocks. Send it when nothing else is on its way, and wait for what becomes of it."""
+        """Blocks. Send it when nothing else is in flight, and wait for its outcome."""
         with self._alone:
             for _ in range(self._max_in_flight - 1):
                 self._in_flight.acquire()
@@ -237,4 +238,4 @@ def _given_up(request: Request, size_bytes: int) -> GivenUp:
 
 
 def _ignored(latency_ms: int) -> None:
-    """For a client whose requests nobody measures."""
+    """For a client without request metrics."""

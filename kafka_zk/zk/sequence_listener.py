@@ -1,8 +1,8 @@
 """Follows a directory of sequential notifications, handles each once, purges old ones.
 
 Role        Acts: one greenlet a listener. `handle` gets each notice's data, in order of the numbers.
-Invariants  A notice is handled by every listener that lives when it is written; after a restart all that are still
-            there are handled again, which handlers must bear (they read the changed thing itself).
+Invariants  Every listener that runs when a notice is written handles it. After a restart all notices that are still
+            there are handled again, which handlers must tolerate (they read the changed thing itself).
             A notice that cannot be read, handled or removed is logged and does not stop those behind it.
 Source      ZkNodeChangeNotificationListener; notices live 15 minutes.
 """
@@ -26,7 +26,7 @@ from kafka_zk.zk.znodes import sequence_number
 log = logging.getLogger("kafka.common.ZkNodeChangeNotificationListener")
 
 RETRY_PAUSE_S = 1.0
-"""After an error, until what it left is looked at again: the news must not wait for the next ones."""
+"""Until the notices that an error left are tried again: they must not wait for the next notice."""
 
 NOTICE_LIFETIME_MS = 15 * 60 * 1000
 
@@ -95,7 +95,7 @@ class SequenceListener:
         self._purge(names)
 
     def _is_notice(self, name: str) -> bool:
-        """What else lies there was put there by somebody's hand. Kafka's listener stops at such a child for ever."""
+        """Other children were put there by hand. Kafka's listener stops at such a child for ever."""
         number = name.removeprefix(self._name_prefix)
         return number != name and number.isascii() and number.isdecimal()
 

@@ -60,7 +60,7 @@ class ZkClient:
         self._kazoo = kazoo_client(connect, session_timeout_ms)
         self._life = SessionLife(self._kazoo, self._set_watches_again)
         self.max_request_bytes = max_request_bytes
-        """What the ensemble takes (jute.maxbuffer). A larger write raises TooLarge, and is not sent."""
+        """The ensemble's request limit (jute.maxbuffer). A larger write raises TooLarge, and is not sent."""
         self._sender = RequestSender(
             self._kazoo, self._life, max_in_flight=max_in_flight, max_request_bytes=max_request_bytes
         )
@@ -88,7 +88,7 @@ class ZkClient:
             self._kazoo.close()
 
     def _create_chroot(self) -> None:
-        # Znodes above the chroot are out of this session's sight.
+        # This session cannot see znodes above the chroot.
         hosts, _, chroot = self.connect.partition("/")
         root = ZkClient(hosts, session_timeout_ms=self._session_timeout_ms, acl_for=self._acl_for)
         root.start()
@@ -142,12 +142,12 @@ class ZkClient:
         """Call `before()` once a session is lost, `after(generation)` once a new one is there; both may block.
 
         `after` may write by naming that generation. It is called again after a second when it raised. When every
-        `after` has returned, everyone may write again.
+        `after` has returned, writes are allowed again.
         """
         self._life.add_hooks(before, after)
 
     def resume(self, generation: int) -> None:
-        """Let everyone write again: this broker is registered in `generation`."""
+        """Allow writes again: this broker is registered in `generation`."""
         self._life.resume(generation)
 
     # -- reads; a watched path has its watch set by each of them
@@ -163,7 +163,7 @@ class ZkClient:
         return stat
 
     def children(self, path: str) -> list[str]:
-        """Blocks. Names of the children, in no order. Raises NoNode."""
+        """Blocks. Names of the children, in no particular order. Raises NoNode."""
         names: list[str] = _value(self.children_many([path])[0])
         return names
 
@@ -206,7 +206,7 @@ class ZkClient:
         return [answer if isinstance(answer, ZkError) else answer[0] for answer in answers]
 
     def sync(self) -> None:
-        """Blocks. Reads that follow see all that was written before this, whichever server answers them."""
+        """Blocks. Later reads see everything that was written before this call, whichever server answers them."""
         _value(self._sender.run([kazoo_calls.sync("/")])[0])
 
     def get_acl(self, path: str) -> list[Acl]:
@@ -227,10 +227,10 @@ class ZkClient:
         generation: int | None = None,
         is_still_meant: Callable[[], bool] = always,
     ) -> str:
-        """Blocks. Create a znode; answers its path, with the number of a sequential one. Raises NodeExists, NoNode.
+        """Blocks. Create a znode; returns its path, with the number of a sequential one. Raises NodeExists, NoNode.
 
-        `is_still_meant`, which may block, is asked when a connection went with the reply and the znode is not there: it
-        tells "never created" from "created, and removed since by those for whom it was meant".
+        `is_still_meant`, which may block, is called if a connection was lost with the reply and the znode is missing:
+        it tells "never created" from "created, and removed since by those for whom it was meant".
         """
         request = kazoo_calls.create(Create(path, data, ephemeral, sequential), self._acl_for(path), is_still_meant)
         answer = self._write([request], generation)[0]
@@ -248,7 +248,7 @@ class ZkClient:
             return
 
     def ensure_paths(self, paths: Iterable[str]) -> None:
-        """Blocks. Pipelined `ensure_path`, in order. Where all of them stand, nothing is written."""
+        """Blocks. Pipelined `ensure_path`, in order. If all of them exist, nothing is written."""
         wanted = list(dict.fromkeys(step for path in paths for step in _steps_to(path)))
         found = self.exists_many(wanted)
         missing = [path for path, stat in zip(wanted, found, strict=True) if _value(stat) is None]
@@ -261,13 +261,13 @@ class ZkClient:
                 _value(answer)
 
     def set(self, path: str, data: bytes | None, version: int = ANY_VERSION, *, generation: int | None = None) -> Stat:
-        """Blocks. Replace the data; answers the new Stat. Raises NoNode, BadVersion."""
+        """Blocks. Replace the data; returns the new Stat. Raises NoNode, BadVersion."""
         stat: Stat = _value(self._write([kazoo_calls.set_data(SetData(path, data, version))], generation)[0])
         return stat
 
     def delete(self, path: str, version: int = ANY_VERSION, *, generation: int | None = None) -> None:
         """Blocks. Raises NoNode, BadVersion, NotEmpty."""
-        # Should the reply be lost: whatever is there before this answer is what shall go, and not made since.
+        # In case the reply is lost: a znode that exists before this answer is to go, one created later is not.
         self._sender.run([kazoo_calls.exists(path, None)])
         _value(self._write([kazoo_calls.delete(Delete(path, version))], generation)[0])
 
@@ -282,7 +282,7 @@ class ZkClient:
         generation: int | None = None,
         is_still_meant: Callable[[], bool] = always,
     ) -> list[Any]:
-        """Blocks. All or nothing; one result an operation, a value or a ZkError. Raises SessionExpired.
+        """Blocks. All or nothing; one result per operation, a value or a ZkError. Raises SessionExpired.
 
         `is_still_meant` as for `create`; where it says no, each result is the path that was meant.
         """

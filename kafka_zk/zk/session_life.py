@@ -2,8 +2,8 @@
 
 Role        Acts. Owned by one `ZkClient`: follows kazoo's states, counts generations, and runs the hooks.
 Invariants  `generation` grows as soon as the loss of the session is known, before anything else runs.
-            After a loss nobody `may_write` until `resume`, except those who name the new generation.
-            kazoo's greenlets only set flags here; one greenlet, the keeper, does what follows from them.
+            After a loss `may_write` is False until `resume`; only calls that name the new generation write.
+            kazoo's greenlets only set flags here; one greenlet, the keeper, acts on them.
 Source      kafka.zookeeper.ZooKeeperClient: ZooKeeperClientWatcher, scheduleReinitialize; KAFKA-5473, 6879, 13461.
 """
 
@@ -22,7 +22,7 @@ from kafka_zk.supervision import caught, spawn_for_life
 log = logging.getLogger("kafka.zookeeper.ZooKeeperClient")
 
 RETRY_DELAY_S = 1.0
-"""Until a refused connection or a hook that failed is tried again, as long as Kafka waits."""
+"""Until a refused connection or a failed hook is tried again, as in Kafka."""
 
 STATE_CHANGES = {KazooState.CONNECTED: "CONNECTED", KazooState.SUSPENDED: "DISCONNECTED", KazooState.LOST: "EXPIRED"}
 
@@ -30,7 +30,7 @@ STATE_CHANGES = {KazooState.CONNECTED: "CONNECTED", KazooState.SUSPENDED: "DISCO
 class SessionLife:
     """The sessions that one client has, one after the other.
 
-    `on_connection` is called, and may block, when a connection is there whose session everybody may use.
+    `on_connection` is called, and may block, once there is a connection whose session allows writes.
     """
 
     def __init__(self, kazoo: KazooClient, on_connection: Callable[[], None]) -> None:
@@ -39,7 +39,7 @@ class SessionLife:
         """Grows with every connection: what was set on an earlier one (watches) is lost."""
         self.previous_session_id = 0
         self.connected = Event()
-        """Whoever wants to send waits for it; set for ever by `end`."""
+        """Senders wait for it; `end` sets it for ever."""
         self.is_over = False
         self._kazoo = kazoo
         self._on_connection = on_connection
@@ -58,7 +58,7 @@ class SessionLife:
         )
 
     def end(self) -> bool:
-        """Free those who wait for a connection; whether it had not ended before."""
+        """Release the senders that wait for a connection; returns whether this was the first call."""
         if self.is_over:
             return False
         self.is_over = True
@@ -73,7 +73,7 @@ class SessionLife:
         return self._writable_generation == self.generation
 
     def resume(self, generation: int) -> None:
-        """Let everyone write again, unless the session of `generation` is over, too."""
+        """Allow writes again, unless the session of `generation` is over, too."""
         if generation == self.generation:
             self._writable_generation = generation
 
@@ -132,11 +132,11 @@ class SessionLife:
 
 
 def returned(hook: Callable[..., None], *arguments: int) -> bool:
-    """Whether a hook or listener came back without an error; an error is logged and must not end the keeper."""
+    """Call a hook or listener; returns whether it raised no error. An error is logged and must not end the keeper."""
     try:
         hook(*arguments)
     except Exception:
-        # Hooks belong to other rooms: what they raise is theirs, what follows for the session is not.
+        # Hooks belong to other packages: what they raise must not change what becomes of the session.
         caught("ZooKeeperSession", f"{hook!r}, called after a session or connection was lost")
         return False
     return True

@@ -21,7 +21,7 @@ class Siblings:
         self._names: frozenset[str] | None = None
 
     def may_have(self, name: str) -> bool:
-        """Blocks once. False for a name that is not there; the first ones are all worth a look."""
+        """Blocks once. False for a name that is not there; always True for the first few, which are read singly."""
         self._count += 1
         if self._count <= A_FEW:
             return True

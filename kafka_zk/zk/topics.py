@@ -1,8 +1,9 @@
 """Topics in ZooKeeper: assignments and partition states read in batches, topics created and marked for deletion.
 
-Role        Acts, through the session. The controller's own writes are fenced and live in its room.
-Invariants  A topic's config is written before its assignment: whoever sees the topic finds its config (KAFKA-9498).
-            Of two who create one topic at once, the config is that of the one whose topic it is.
+Role        Acts, through the session. The controller's own writes are fenced and are in its package.
+Invariants  A topic's config is written before its assignment: a reader that sees the topic finds its config
+            (KAFKA-9498).
+            If two brokers create a topic at once, its config is that of the one whose creation succeeds.
 Source      KafkaZkClient.getPartitionAssignmentForTopics, AdminZkClient.createTopicWithAssignment.
 """
 
@@ -29,7 +30,7 @@ from kafka_zk.zk.znodes import (
 )
 
 CAME_BETWEEN = (BadVersion, NoNode, NodeExists, RolledBack, NotTried)
-"""What a multi says where others have written since its versions were read."""
+"""The errors of a multi if other clients have written since its versions were read."""
 
 
 def topic_names(zk: ZkClient) -> list[str]:
@@ -80,10 +81,10 @@ def create_topic(zk: ZkClient, topic: str, assignment: TopicAssignment, override
 
 
 def _create_with_config(zk: ZkClient, topic: str, assignment: TopicAssignment, overrides: Mapping[str, str]) -> bool:
-    """Blocks. Whether it was done; where others have written in between, nothing of theirs was touched.
+    """Blocks. Returns whether it was created; if not, nothing that others wrote in between was changed.
 
     The config comes first, since it tells whether a topic whose reply was lost has been deleted before we looked: the
-    deletion takes it. But it counts only with the topic: who loses against another creation overwrites nothing.
+    deletion takes it. But it counts only with the topic: a creation that loses against another one overwrites nothing.
     """
     config_path, config = ConfigEntityZNode.path(f"topics/{topic}"), ConfigEntityZNode.encode(overrides)
     controller = controller_check(zk, f"topics/{topic}")
@@ -115,7 +116,7 @@ def write_topic_assignment(zk: ZkClient, topic: str, assignment: TopicAssignment
 def mark_for_deletion(zk: ZkClient, topic: str) -> None:
     """Blocks. Ask the controller to delete a topic. Asking twice is no error.
 
-    A topic that is made anew while the reply is lost is not the one that was meant.
+    A topic that is created again while the reply is lost is not the one to delete.
     """
     meant = _creation_of(zk, topic)
     try:
@@ -150,7 +151,7 @@ def gone_topics(zk: ZkClient, topics: Iterable[str]) -> list[str]:
 
 
 def topics_marked_for_deletion(zk: ZkClient) -> list[str]:
-    """Blocks. Topics whose deletion has been asked for and is not done."""
+    """Blocks. Topics whose deletion was requested and is not complete."""
     try:
         return zk.children(DeleteTopicsZNode.PATH)
     except NoNode:

@@ -1,8 +1,8 @@
-"""Which znodes are watched, by whom, and their last seen state.
+"""The watched znodes, their listeners, and their last seen state.
 
-Role        Pure. Plain data behind `ZkClient.watch`: who is to be told, and which watches a new connection must set
-            again. Owned by the session.
-Invariants  A watch is a hint: its callback only marks something dirty, the owner reads again.
+Role        Pure. Plain data behind `ZkClient.watch`: which listeners to call, and which watches a new connection must
+            set again. Owned by the session.
+Invariants  A watch is a hint: its callback only marks something dirty, and the owner reads it again.
             `last_seen` is what a read that set the watch has shown: a zxid, 0 for a missing znode, None before the
             first such read. ZooKeeper forgets watches with the connection, so after a reconnect each is set again by a
             read of ours, and a znode that differs from `last_seen` then is reported. In between, other reads of the new
@@ -45,13 +45,13 @@ class Watch:
     connection: int = 0
 
     def saw(self, stat: Stat | None, *, connection: int) -> None:
-        """Note what a read by anyone has shown."""
+        """Note the result of any read."""
         if self.last_seen is None or self.connection == connection:
             self.last_seen = self._mark_of(stat)
             self.connection = connection
 
     def set_again(self, stat: Stat | None, *, connection: int) -> bool:
-        """Note what the read that set the watch again has shown; whether that differs from the last connection."""
+        """Note the result of the read that set the watch again; returns whether it differs from the last one."""
         seen = self._mark_of(stat)
         changed = seen != self.last_seen
         self.last_seen = seen

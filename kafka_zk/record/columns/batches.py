@@ -18,11 +18,11 @@ NO_TIMESTAMP_TYPE = -1
 def append_batch(
     columns: ColumnBuilder, batch: Batch, *, first_offset: int, end_offset: int, limit_bytes: int = DEFAULT_LIMIT_BYTES
 ) -> None:
-    """Take those records of `batch` whose offset is in [first_offset, end_offset); of a control batch none.
+    """Append those records of `batch` whose offset is in [first_offset, end_offset); none of a control batch.
 
     The crc is not checked. Raises InvalidRecord when the records are not what the header says or take more than
     `limit_bytes`, CorruptMessage when a legacy inner message fails its crc, UnknownServerError when the payload does
-    not decompress; the columns are then as they were.
+    not decompress; the columns are then unchanged.
     """
     header = batch.header
     if header.magic < 2:

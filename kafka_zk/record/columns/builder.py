@@ -1,7 +1,7 @@
 """Builds columns from records: the pure twin of `_builder.pyx`.
 
 Role        Pure. Both twins have the same methods, answers and errors; hypothesis holds them together.
-Invariants  A batch is taken in whole or, when it is malformed, not at all.
+Invariants  A batch is appended whole or, when it is malformed, not at all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kafka_zk.record.walker import decode
 
 
 class ColumnBuilder:
-    """Columns in the making. `take` hands them over and begins anew."""
+    """Columns under construction. `take` returns them and starts again."""
 
     def __init__(self, *, with_headers: bool) -> None:
         self._with_headers = with_headers
@@ -44,7 +44,7 @@ class ColumnBuilder:
         timestamp_type: int,
         log_append_time: int,
     ) -> None:
-        """Take those of the `count` records in buffer[position:end] whose offset is in [first_offset, end_offset).
+        """Append those of the `count` records in buffer[position:end] whose offset is in [first_offset, end_offset).
 
         The records must fill the bytes exactly. With `timestamp_type` 1 each has the timestamp `log_append_time`.
         Raises InvalidRecord; OverflowError where the columns might come to hold more than 2 GiB.
@@ -57,11 +57,11 @@ class ColumnBuilder:
         self._extend(rows)
 
     def append_record(self, record: Record, timestamp_type: int) -> None:
-        """Take one record as it is. Raises OverflowError like `append`."""
+        """Append one record as it is. Raises OverflowError like `append`."""
         self._extend([(record, timestamp_type)])
 
     def take(self) -> Columns:
-        """What was taken in since the last time."""
+        """The columns of what was appended since the last call."""
         rows = [row for row, _ in self._rows]
         types = [timestamp_type for _, timestamp_type in self._rows]
         self._rows, self._size_bytes = [], 0

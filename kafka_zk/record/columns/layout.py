@@ -1,9 +1,9 @@
 """The buffers of columns, laid out as in Apache Arrow.
 
 Role        Pure data; both twins of the builder answer with it.
-Layout      Numbers are little-endian, one behind the other. `n` fields of bytes have n + 1 positions (int32) in `data`;
+Layout      Numbers are little-endian, one after another. `n` fields of bytes have n + 1 positions (int32) in `data`;
             field i is data[starts[i]:starts[i + 1]]. Bit i % 8 of byte i // 8 of a `validity` is 1 unless field i is
-            null; a column without nulls has none. What lies at a null's place has length 0.
+            null; a column without nulls has none. A null field has length 0.
 Source      The Arrow columnar format: variable-size binary layout, validity bitmaps, list layout.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MAX_DATA_BYTES = 0x7FFFFFFF
-"""Of one column of bytes: its positions are 32 bits. Take the columns long before."""
+"""The most bytes of one column, whose positions have 32 bits. Take the columns long before."""
 
 TOO_MUCH_DATA = "the records of the columns take more bytes than their positions can count"
 

@@ -47,7 +47,7 @@ class BrokerIdsZNode:
 
     @staticmethod
     def ids(names: Iterable[str]) -> list[int]:
-        """Sorted ids of the children `names`. What is no number was put there by somebody's hand, and is nobody.
+        """Sorted ids of the children `names`. A child that is not a number was created by hand and is no broker.
 
         Differs from Kafka, whose controller cannot start while such a child is there.
         """

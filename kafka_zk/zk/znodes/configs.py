@@ -59,7 +59,7 @@ class ConfigChangesZNode:
 
 
 class ConfigChangeZNode:
-    """/config/changes/config_change_N: which entity's config has changed. Whoever reads it reads the config itself."""
+    """/config/changes/config_change_N: which entity's config has changed. Its readers read the config itself."""
 
     PREFIX = f"{ConfigChangesZNode.PATH}/config_change_"
 

@@ -36,7 +36,7 @@ class ClusterIdZNode:
 
 @dataclass(frozen=True, slots=True)
 class ControllerRegistration:
-    """Who is controller. `zk_version` is the znode's version (not written): what a fenced config write checks."""
+    """The controller. `zk_version` is the znode's version (not written): what a fenced config write checks."""
 
     broker_id: int
     timestamp_ms: int
@@ -114,7 +114,7 @@ class FeatureZNode:
 
     @staticmethod
     def decode(data: bytes | None, stat: Stat | None = None) -> FeatureState:
-        """Raises MalformedZNode, also for a version or status nobody knows."""
+        """Raises MalformedZNode, also for an unknown version or status."""
 
         def build(document: dict[str, Any]) -> FeatureState:
             version = documents.integer(document["version"])

@@ -37,7 +37,7 @@ SENSITIVE_ROOTS = ("/config/users", "/config/brokers", "/delegation_token/tokens
 
 
 def sanitize(name: str) -> str:
-    """A name as it stands in a path: UTF-8 in percent form, all but letters, digits and `.-_`."""
+    """A name as it appears in a path: UTF-8 in percent form, all but letters, digits and `.-_`."""
     return quote(name, safe="").replace("~", "%7E")
 
 
