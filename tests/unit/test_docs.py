@@ -1,4 +1,4 @@
-"""The pages are well-formed: tables, links, ids and tests in docs/compat.md, the picture of the rooms."""
+"""The pages are well-formed: tables, links, ids and tests in docs/compat.md, the picture of the packages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import picture_of_rooms
+from tests.support import picture_of_packages
 from tests.support.named_tests import named_tests, not_there
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,11 +98,11 @@ def test_each_test_that_a_difference_names_exists() -> None:
 
 
 def test_each_file_that_the_journeys_name_exists() -> None:
-    named = re.findall(r"`(\w[\w/]*/\w+\.pyx?)`", (ROOT / picture_of_rooms.PAGE).read_text())
+    named = re.findall(r"`(\w[\w/]*/\w+\.pyx?)`", (ROOT / picture_of_packages.PAGE).read_text())
     assert len(named) > 50
     assert [file for file in named if not (ROOT / "kafka_zk" / file).exists()] == []
 
 
-def test_the_picture_of_the_rooms_is_that_of_the_layers() -> None:
-    page = (ROOT / picture_of_rooms.PAGE).read_text()
-    assert picture_of_rooms.with_picture(page) == page, "run python -m tests.support.picture_of_rooms"
+def test_the_picture_of_the_packages_is_that_of_the_layers() -> None:
+    page = (ROOT / picture_of_packages.PAGE).read_text()
+    assert picture_of_packages.with_picture(page) == page, "run python -m tests.support.picture_of_packages"

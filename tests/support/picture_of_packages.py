@@ -1,6 +1,6 @@
-"""The picture of the rooms in docs/architecture.md, made from the layers in setup.cfg and the rooms' own docstrings.
+"""The picture of the packages in docs/architecture.md, made from the layers in setup.cfg and the packages' docstrings.
 
-`python -m tests.support.picture_of_rooms` writes it anew. tests/unit/test_docs.py finds a picture that is out of date.
+`python -m tests.support.picture_of_packages` updates it. tests/unit/test_docs.py finds a picture that is out of date.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "docs/architecture.md"
-_BEGIN = "<!-- rooms: made by python -m tests.support.picture_of_rooms -->\n"
-_END = "<!-- end of rooms -->\n"
+_BEGIN = "<!-- packages: made by python -m tests.support.picture_of_packages -->\n"
+_END = "<!-- end of packages -->\n"
 
 
 def layers() -> list[list[str]]:
-    """The rooms of each layer, top to bottom, without `kafka_zk.`."""
+    """The packages of each layer, top to bottom, without `kafka_zk.`."""
     contracts = ConfigParser()
     contracts.read(ROOT / "setup.cfg")
     lines = contracts["importlinter:contract:layers"]["layers"].split("\n")
-    return [[room.strip().removeprefix("kafka_zk.") for room in line.split("|")] for line in lines if line]
+    return [[name.strip().removeprefix("kafka_zk.") for name in line.split("|")] for line in lines if line]
 
 
-def purpose_of(room: str) -> str:
-    """The first line of the room's docstring."""
-    package = ROOT / "kafka_zk" / room
+def purpose_of(name: str) -> str:
+    """The first line of the package's docstring."""
+    package = ROOT / "kafka_zk" / name
     source = package / "__init__.py" if package.is_dir() else package.with_suffix(".py")
     docstring = ast.get_docstring(ast.parse(source.read_text()))
     assert docstring, f"{source} has no docstring"
@@ -34,14 +34,14 @@ def purpose_of(room: str) -> str:
 
 
 def picture() -> str:
-    """A line a room; a bar between two layers, of which the upper one imports the lower."""
-    width = max(len(room) for layer in layers() for room in layer)
-    drawn = ["\n".join(f"{room:{width}}  {purpose_of(room)}" for room in layer) for layer in layers()]
+    """A line per package; a bar between two layers, of which the upper one imports the lower."""
+    width = max(len(name) for layer in layers() for name in layer)
+    drawn = ["\n".join(f"{name:{width}}  {purpose_of(name)}" for name in layer) for layer in layers()]
     return "```\n" + "\n  |\n".join(drawn) + "\n```\n"
 
 
 def with_picture(page: str) -> str:
-    """`page` with the picture of today between its two marks."""
+    """`page` with the current picture between its two marks."""
     between = re.compile(re.escape(_BEGIN) + ".*?" + re.escape(_END), re.DOTALL)
     assert len(between.findall(page)) == 1, f"{PAGE} must have the two marks of the picture once"
     return between.sub(lambda _: _BEGIN + picture() + _END, page)
