@@ -1,8 +1,8 @@
 """Clocks as parameters: the broker's real clock, and the simulated one of the tests.
 
-Role        Every room takes a `Clock`; none reads the time by itself.
+Role        Every package takes a `Clock`; none reads the time by itself.
 Invariants  Wall and monotonic times are never compared with each other.
-            `SimClock` runs due tasks in deadline order and stands still at each deadline.
+            `SimClock` runs due tasks in deadline order and stops at each deadline.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class SimClock:
         self._move_to(until)
 
     def set_wall(self, ms: int) -> None:
-        """Somebody sets the machine's clock: only the wall time moves, by `ms`."""
+        """As if the machine's clock were set: only the wall time moves, by `ms`."""
         self._wall_ms += ms
 
     def _move_to(self, monotonic_ms: int) -> None:

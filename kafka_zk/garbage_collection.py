@@ -86,7 +86,7 @@ def _on_collection(phase: Literal["start", "stop"], info: dict[str, int]) -> Non
         gc.set_threshold(*THRESHOLDS)
     elif generation == _MIDDLE:
         if _memory.has_grown:
-            # Nothing is frozen until then: that would have Python count anew to the next collection.
+            # Nothing is frozen until then: that would have Python count again to the next collection.
             gc.set_threshold(*THEN_ALL)
         else:
             gc.freeze()

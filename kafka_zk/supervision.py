@@ -2,7 +2,7 @@
 
 Role        Acts. Every long-lived greenlet of the broker is started here, so that a bug of ours in one request, message
             or task costs that one and not the greenlet that serves all others.
-Invariants  What is unexpected is logged with its traceback and counted by name; the loop goes on after a pause. A
+Invariants  What is unexpected is logged with its traceback and counted by name; the loop continues after a pause. A
             greenlet that is killed ends, as one whose loop returns.
             The counts are the process's, as its log is: there is one broker in it.
 Source      Kafka 3.9 ShutdownableThread ends the thread instead, and FatalExitError the process.
@@ -18,7 +18,7 @@ from typing import Any
 import gevent
 
 PAUSE_S = 0.1
-"""Until the loop goes on: a fault that does not go away must not keep everybody else from running."""
+"""Until the loop continues: a fault that does not go away must not keep everybody else from running."""
 
 log = logging.getLogger("kafka.server.Supervision")
 

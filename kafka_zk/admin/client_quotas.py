@@ -67,7 +67,7 @@ def _keys_of(entity: Entity) -> Mapping[str, QuotaKey]:
 
 
 def _text(key: QuotaKey, value: float) -> str:
-    """A value as it stands in ZooKeeper."""
+    """A value as stored in ZooKeeper."""
     if key.type is ConfigType.DOUBLE:
         return java_double(value)
     # Cut off towards 0: a number below 0 is refused, as Kafka refuses it.
@@ -88,5 +88,5 @@ def _number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        # Somebody wrote it past the brokers; Kafka fails the whole request.
+        # It was written without a broker; Kafka fails the whole request.
         raise BrokerError(f"Unexpected client quota configuration value: {name} -> {text}") from None

@@ -56,7 +56,7 @@ class ConfigChangeListener:
             try:
                 handler(entity, overrides)
             except InvalidConfig as error:
-                # Kafka would not start; what nobody can read must not cost the broker.
+                # Kafka would not start; unreadable data must not stop the broker.
                 log.error("%s", error)
 
     def stop(self) -> None:
@@ -83,7 +83,7 @@ class ConfigChangeListener:
 
 
 def _is_secret(entity_type: str, name: str) -> bool:
-    """As for DescribeConfigs, a broker's key that nobody declared may be the password of a plug-in."""
+    """As for DescribeConfigs, an undeclared key of a broker may be the password of a plug-in."""
     if entity_type != "brokers":
         return name.startswith("SCRAM-")
     base = listener_key_base(name)

@@ -168,11 +168,11 @@ class ConfigAdmin:
         return texts
 
     def _change(self, path: str, change: entity_configs.Change, *, keep_others: bool) -> None:
-        """Blocks. Write what `change` makes of what stands, or of nothing, and announce it."""
+        """Blocks. Write what `change` makes of the current overrides, or of none, and announce it."""
         if keep_others:
             entity_configs.change_entity_config(self._zk, path, change)
             return
-        # What stands is not even looked at: it may be what cannot be read.
+        # The current overrides are not read: they may be unreadable.
         wanted = change({})
         if wanted is not None:
             entity_configs.write_entity_config(self._zk, path, wanted)
@@ -194,7 +194,7 @@ class ConfigAdmin:
 
 @contextmanager
 def _refusals_of(resource_type: ConfigResourceType, name: str) -> Iterator[None]:
-    """Turns what the config room refuses into what the client is told of a resource."""
+    """Turns an error of the package `config` into the error that the client gets for a resource."""
     try:
         yield
     except RefusedOverride as error:

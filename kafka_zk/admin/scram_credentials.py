@@ -46,11 +46,11 @@ class Deletion(NamedTuple):
 
 
 NO_ZNODE_NAMES = (".", "..")
-"""ZooKeeper takes no such path, so nobody of that name has a credential."""
+"""ZooKeeper takes no such path, so no user of that name has a credential."""
 
 
 def describe_everybody(zk: ZkClient) -> dict[str, dict[Mechanism, int]]:
-    """Blocks. Iterations by mechanism of every user who has a credential."""
+    """Blocks. Iterations by mechanism of every user with a credential."""
     users = [name for path in entities_with_config(zk, "users") for _, name in entities_of(f"users/{path}") if name]
     described = {user: _iterations(zk, user) for user in users}
     return {user: found for user, found in described.items() if found}

@@ -1,7 +1,7 @@
 """Creates, enlarges and marks topics for deletion by writing to ZooKeeper; the controller does the rest.
 
-Role        Acts: validates first, then writes the topic's configuration, then the topic itself, so that whoever sees
-            the topic finds its configuration. Any broker may do this, controller or not.
+Role        Acts: validates first, then writes the topic's configuration, then the topic itself, so that a broker
+            that sees the topic finds its configuration. Any broker may do this, controller or not.
 Invariants  Nothing is written before everything was checked (KAFKA-9498). A topic's id is random and never rewritten.
 Source      ZkAdminManager, AdminZkClient, DefaultAutoTopicCreationManager.
 """
@@ -68,7 +68,7 @@ log = logging.getLogger("kafka.zk.AdminZkClient")
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """What a client asks for. -1 stands for the broker's default; an assignment excludes both counts."""
+    """What a client asks for. -1 means the broker's default; an assignment excludes both counts."""
 
     name: str
     partition_count: int = BROKER_DEFAULT

@@ -4,7 +4,7 @@ Role        The handler of every connection (network.RequestHandler). Runs in th
 Invariants  A request that cannot be understood (unknown key or version, undecodable header or body) ends its connection
             without an answer, as does a failed produce with acks=0. Every other request gets exactly one answer.
             The frame is not touched after its handler has returned.
-            Nobody holds the loop for long: what is large (and all of the APIs whose answers may be, however small
+            No request holds the loop for long: what is large (and all of the APIs whose answers may be, however small
             their requests) is read, handled and written in turns. A small produce or fetch pays nothing for that.
             Only here and in `walk` do exceptions become codes; what is not a BrokerError is our bug and leaves a trace.
 Source      KafkaApis.handle, Processor.processCompletedReceives, RequestContext.parseRequest in Kafka 3.9.
@@ -159,7 +159,7 @@ class Dispatcher:
     def _handle_in_turns(
         self, route: Route, header: RequestHeader, frame: memoryview, connection: Connection, started_ns: int
     ) -> Parts | Deferred:
-        """Blocks. The same as above, while everybody else has a turn now and then."""
+        """Blocks. The same as above, in turns with other greenlets."""
         is_large = len(frame) >= LARGE_FRAME_BYTES
         try:
             if is_large:

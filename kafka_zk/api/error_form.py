@@ -1,9 +1,9 @@
 """The response to a request that failed as a whole: every element carries the error code.
 
 Role        Pure. Driven by the declarations: fields called error_code and error_message are filled wherever they exist
-            in the version at hand, and the Form, which stands with the handler (`@api(..., errors=Form(...))`), says
+            in the version at hand, and the Form, declared with the handler (`@api(..., errors=Form(...))`), says
             which array of the response answers which array of the request.
-Invariants  An API without a form has nothing to repeat: the code stands at its top. A golden test compares the bytes of
+Invariants  An API without a form has nothing to repeat: the code is at its top. A golden test compares the bytes of
             every API and version with Kafka's own.
 Source      getErrorResponse of each request class in org.apache.kafka.common.requests, ApiError.fromThrowable.
 """

@@ -1,4 +1,4 @@
-"""Builds large responses in their own greenlet, so that whoever completes the wait is not blocked.
+"""Builds large responses in their own greenlet, so that the one that ends the wait is not blocked.
 
 Role        For responses that may be large: to large requests, from the controller, to commits of many partitions.
 """
@@ -50,7 +50,7 @@ def then_apart(pending: Pending[T], build: Callable[[T], R]) -> Pending[R]:
             with InTurns(large=True):
                 made = build(settled.value)
         except Exception as error:
-            # Whatever it is: whoever waits for the answer must learn of it.
+            # Whatever it is, the greenlet that waits for the answer must get it.
             answer.fail(error)
         else:
             answer.complete(made)

@@ -1,7 +1,7 @@
 """What a handler can use besides the request: the parts of the broker.
 
 Role        `Services` is filled once by the broker; a RequestContext, made for each request, only refers to it.
-Invariants  A handler reaches every other room through `ctx.services` only, and asks `ctx.may` before it acts.
+Invariants  A handler reaches every other package through `ctx.services` only, and asks `ctx.may` before it acts.
 Source      RequestContext and AuthHelper in Kafka 3.9.
 """
 

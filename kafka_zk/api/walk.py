@@ -24,7 +24,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 IN_WORDS = 1_000
-"""So many failures of one request are told in words."""
+"""So many failures of one request get a message."""
 
 log = logging.getLogger("kafka.server.KafkaApis")
 

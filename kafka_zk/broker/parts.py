@@ -70,7 +70,7 @@ METRICS_DESCRIPTORS = 9
 """What the metrics end point may have open: its connections and the socket that it listens on."""
 
 HAND_OVER_S = 2.0
-"""How long a controller that goes waits for its last orders to be carried out. Tens of milliseconds are usual."""
+"""How long a controller that goes waits until its last requests are carried out. Tens of milliseconds are usual."""
 
 log = logging.getLogger("kafka.server.KafkaServer")
 
@@ -117,7 +117,7 @@ class Parts:
         self._fill_services()
         self._follow_configs()
         self._socket_server.enable_processing()
-        # Whoever waits for `started` finds a broker that knows itself. Without a controller we start all the same.
+        # After `started`, the broker is in its own metadata. Without a controller we start all the same.
         self._first_update.wait()
         gevent.spawn(warm_up)
 
@@ -132,7 +132,7 @@ class Parts:
             broker_id=self.broker_id,
             broker_epoch=lambda: self._membership.broker_epoch,
         )
-        # What this broker ordered as the controller goes with it: nobody would lead, or know who does, before another
+        # This broker's requests as the controller end with it: no broker would lead, or know the leader, before another
         # one is elected.
         self._controller.wait_until_answered(HAND_OVER_S)
 
@@ -381,13 +381,13 @@ class Parts:
             self._broker_configs.changed(overrides, for_all_brokers=name is None)
 
     def _follow_listeners(self, before: BrokerConfig, now: BrokerConfig) -> None:
-        """Blocks. Open and close listeners, and tell everybody where this broker is reached."""
+        """Blocks. Open and close listeners, and publish the addresses of this broker."""
         if (before.listeners, before.advertised_listeners) == (now.listeners, now.advertised_listeners):
             return
         try:
             self._socket_server.use_endpoints_of(self._socket_settings())
         finally:
-            # Where one could not be opened, too: nobody shall be sent to those that are closed.
+            # Also if one could not be opened: no client must be sent to those that are closed.
             reached = self._reached_at(now)
             if any(endpoint.listener_name == now.inter_broker_listener_name for endpoint in reached):
                 self._endpoints = reached

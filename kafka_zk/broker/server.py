@@ -55,7 +55,7 @@ class KafkaServer:
             self._parts.broker_metrics.state = BrokerState.STARTING
             self._parts.start()
         except BaseException:
-            # GreenletExit too: whoever killed us waits until everything is stopped.
+            # GreenletExit, too: the greenlet that killed us waits until everything is stopped.
             self._starting = None
             self.shutdown()
             raise

@@ -2,7 +2,7 @@
 
 Role        Looks only; changes nothing and does not switch. Answers while requests hang: it asks no other greenlet.
 Invariants  A list that may be long is cut at MAX_LINES with the number of what is left out.
-            Greenlets that stand at the same place are told once, with their number: a thousand idle connections are
+            Greenlets at the same place are printed once, with their number: a thousand idle connections are
             one entry.
 Source      Ours; for the JVM it is jstack.
 """
@@ -84,7 +84,7 @@ def _name(each: greenlet) -> str:
 
 
 def _place(each: greenlet) -> str:
-    """Its stack. Compiled code leaves no frames in it: a greenlet without any is told by what it was started with."""
+    """Its stack. Compiled code leaves no frames in it: for a greenlet without any, the function it was started with."""
     if each.gr_frame is not None:
         return _stack(each.gr_frame)
     return f"      in compiled code, or not begun: {getattr(_function(each), '__qualname__', 'unknown')}"

@@ -1,6 +1,6 @@
 """Stops what was started, in reverse order.
 
-Role        Acts. Whoever starts a part registers its stop at once.
+Role        Acts. The code that starts a part registers its stop at once.
 Invariants  Every stop is run, whatever earlier ones raised, including those added by another stop.
 """
 
@@ -29,5 +29,5 @@ class Stops:
             try:
                 stop()
             except Exception:
-                # A part of any room, which may be half started: the others have to be stopped all the same.
+                # A part of any package, perhaps half started: the others have to be stopped all the same.
                 log.exception("[KafkaServer id=%d] Error while stopping the %s", broker_id, name)

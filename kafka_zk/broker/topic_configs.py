@@ -54,11 +54,11 @@ class TopicConfigs:
             try:
                 found = stored_config(self._zk, entity_path(("topics", topic)))
             finally:
-                # Another one when somebody reads who came later, none when the topic was forgotten meanwhile.
+                # Another one if a later call reads, too; none if the topic was forgotten meanwhile.
                 is_latest = self._being_read.get(topic) is reading
                 if is_latest:
                     del self._being_read[topic]
-            # A change that was told while we read is the newer truth.
+            # A change announced while we read is newer.
             overrides = self._overrides.get(topic, found.overrides)
             if found.version is not None and is_latest:
                 self._overrides[topic] = overrides

@@ -5,7 +5,7 @@ Role        Acts, in a greenlet of its own, through ZooKeeper. After a session e
             remove.
 Invariants  Nothing is forgotten that may exist. A topic is in ZooKeeper before a controller tells of it, and what is
             known is noted before ZooKeeper is asked, whose server catches up first: what is missing then was deleted.
-            What was told anew since the look is another topic, or the next look's.
+            What was announced again since the look is another topic, or the next look's.
 Source      None: Kafka shows such topics, and refuses to make them, until the broker is started again.
 """
 

@@ -14,7 +14,7 @@ WARM_KEYS = (18, 3, 0, 1, 2, 10, 11, 14, 12, 8, 9)
 
 
 def warm_up() -> None:
-    """Blocks. One codec at a time, while nobody asks for anything."""
+    """Blocks. One codec at a time, while no request is waiting."""
     for key in WARM_KEYS:
         served = REGISTRY.get(key)
         if served is not None:

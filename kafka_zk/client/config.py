@@ -2,7 +2,7 @@
 
 Role        Pure but for its warnings. One `ClientConfig` a client, whatever its kind.
 Invariants  Nothing that protects data is ignored: a security protocol other than PLAINTEXT stops the client.
-            A key nobody has declared is named in a warning and means nothing.
+            An undeclared key is named in a warning and has no effect.
 Source      AbstractConfig, AdminClientConfig; config/tables holds the keys.
 """
 

@@ -3,7 +3,7 @@
 Role        Pure. An error that came over the wire is a `BrokerError`; what only a client can meet is below.
 Invariants  `java_name` of any error is the class that Apache's clients throw in its place: tools print it, and
             scripts look for it.
-Source      Kafka 3.9 org.apache.kafka.common.errors, Errors (which class stands for which code).
+Source      Kafka 3.9 org.apache.kafka.common.errors, Errors (which class represents which code).
 """
 
 from __future__ import annotations

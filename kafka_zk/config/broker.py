@@ -1,7 +1,7 @@
 """BrokerConfig: the typed view of a broker's configuration.
 
-Role        Pure. A broker has one for its whole life, which becomes another at each dynamic change; rooms read
-            attributes and keep no copies, or are told (admin/broker_configs.py).
+Role        Pure. A broker has one for its whole life, which becomes another at each dynamic change; packages
+            read attributes and keep no copies, or are notified (admin/broker_configs.py).
 Invariants  Every rule of Kafka held when the object was made. An attribute is its key in snake case. Where Kafka has
             several keys for one matter the attribute holds the outcome: `log_retention_ms` is never None, `log_dirs`
             falls back to log.dir, `listeners` are EndPoints. The parsed texts are in `values`.
@@ -63,11 +63,11 @@ class BrokerConfig(ParsedBroker):
         return BrokerConfig(replace(self.layers, dynamic_default=default, dynamic_broker=broker))
 
     def become(self, other: BrokerConfig) -> None:
-        """Take over every value of `other`, at once: rooms have this object, and read what counts now."""
+        """Take over every value of `other`, at once: packages hold this object and read the current values."""
         self.__dict__.update(other.__dict__)
 
     def copy(self) -> BrokerConfig:
-        """The configuration as it is now, for whoever compares it with what it becomes."""
+        """The configuration as it is now, to be compared with what it becomes."""
         copied = object.__new__(BrokerConfig)
         copied.become(self)
         return copied
@@ -78,7 +78,7 @@ class BrokerConfig(ParsedBroker):
 
     @property
     def unknown(self) -> dict[str, str]:
-        """Keys nobody declared. They are kept and reported, as Kafka does, because plug-ins read some of them."""
+        """Undeclared keys. They are kept and reported, as Kafka does, because plug-ins read some of them."""
         return {
             name: value
             for name, value in self.originals.items()

@@ -1,7 +1,7 @@
 """DescribeConfigs entries of a broker or a topic: each key's value, source and synonyms.
 
-Role        Pure. The API room turns the entries into a response.
-Invariants  A secret, and the value of a key nobody declared, never leaves this module: both are None.
+Role        Pure. The package `api` turns the entries into a response.
+Invariants  A secret, and the value of an undeclared key, never leaves this module: both are None.
             The source of an entry is that of its first synonym.
 Source      ConfigHelper.scala: createBrokerConfigEntry, createTopicConfigEntry, configSynonyms.
 """

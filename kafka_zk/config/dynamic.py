@@ -149,7 +149,7 @@ def _is_of_one_broker(name: str) -> bool:
 
 
 def _dynamic_row(name: str) -> Config | None:
-    """The declaration that the value must fit; None for a key nobody knows, and for a listener's own read-only key."""
+    """The declaration that the value must fit; None for an unknown key, and for a listener's own read-only key."""
     base = listener_key_base(name)
     row = BROKER_KEYS.get(base) or DYNAMIC_ONLY_KEYS.get(base)
     return None if row is None or row.update_mode is UpdateMode.READ_ONLY else row

@@ -55,7 +55,7 @@ def find_version(text: str) -> MetadataVersion | None:
     """The version a user means; None when there is none.
 
     The text is cut at dots: two parts count (three of the old 0.x line), the rest is a patch number. What is left is
-    a full name, or a release, which stands for its newest version. 4.0 has no production version and no short name.
+    a full name, or a release, which means its newest version. 4.0 has no production version and no short name.
     """
     count = 3 if text.startswith("0.") else 2
     # Dots at the end begin no part: they are left where they are, and nothing is found.

@@ -3,7 +3,7 @@
 Role        Pure: text in, dict out; `read_file` is the one function that opens a file.
 Invariants  Equal to java.util.Properties.load, duplicates included (the last one counts).
 Source      java.util.Properties: comments (# and !), separators (=, : or white space), continuation lines (an odd
-            number of backslashes at the end), escapes (\\t \\n \\r \\f \\uXXXX, any other character stands for itself).
+            number of backslashes at the end), escapes (\\t \\n \\r \\f \\uXXXX, any other character means itself).
 
 Example     `a\\ b = c\\` and `   d` on the next line give {"a b": "cd"}.
 """

@@ -74,7 +74,7 @@ def check_step(old: BrokerConfig, new: BrokerConfig) -> None:
 
 
 def _check_own_keys_of(listener: EndPoint, new: BrokerConfig) -> None:
-    """Every key that stands for this listener must have a value of its kind, also one that no listener reads."""
+    """Every key of this listener must have a value of its kind, also one that no listener reads."""
     prefix = listener_key(listener.listener_name, "")
     for name, text in new.originals.items():
         row = BROKER_KEYS.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
@@ -197,4 +197,4 @@ _PARTS: tuple[tuple[Collection[str], _Check], ...] = (
     ((*_REMOTE_SIZES, *_REMOTE_THREADS), _check_remote),
     (_CLEANER, _check_cleaner),
 )
-"""In Kafka's order: of several faults the first is told."""
+"""In Kafka's order: of several faults the first is reported."""

@@ -45,7 +45,7 @@ def java_trim(text: str) -> str:
 
 
 def parse(name: str, config_type: ConfigType, text: str) -> ConfigValue:
-    """The value that `text` stands for. Raises ConfigException with Java's reason."""
+    """The value that `text` means. Raises ConfigException with Java's reason."""
     trimmed = java_trim(text)
     if config_type in _BITS:
         return _parse_integer(name, config_type, text, trimmed)

@@ -3,7 +3,7 @@
 Role        Acts. Also the controller's own broker is reached over its socket.
 Invariants  Requests reach a broker in the order they were queued; none is skipped. A request that fails is sent again,
             after a pause and over a new connection, until it is answered or the broker leaves the live set.
-            What a bug of ours makes of one request costs that one: a deletion hears that it failed, the next goes on.
+            A bug of ours in one request fails that one only: a deletion gets its error, and the next request is sent.
             A registration is one channel: a broker that comes back gets a new one.
 Source      ControllerChannelManager, RequestSendThread.
 """
@@ -180,7 +180,7 @@ class _Channel:
         self.is_idle.set()
         self._link: Link | None = None
         self._current: BrokerRequest | None = None
-        """The request that is not done with yet."""
+        """The request that is not answered yet."""
         self._greenlet = spawn_for_life(
             f"RequestSendThread controllerId={owner._controller_id} to {broker_id}", self._run, on_error=self._fail
         )

@@ -35,7 +35,7 @@ class ElectionStore:
     def win(self, broker_id: int, now_ms: int, generation: int) -> tuple[int, int]:
         """Blocks. Try to be elected in the session `generation`: (controller epoch, version of its znode).
 
-        Raises ControllerMoved if somebody else was, SessionExpired.
+        Raises ControllerMoved if another broker was, SessionExpired.
         """
         epoch, zk_version = self._current_epoch(generation)
         registration = ControllerRegistration(broker_id, now_ms)
@@ -62,7 +62,7 @@ class ElectionStore:
         return 0, 0
 
     def _check_lost_reply(self, broker_id: int, epoch: int) -> tuple[int, int]:
-        """Somebody's multi was first. Ours, with a reply that never came? Raises ControllerMoved if not."""
+        """Another multi was first. Was it our own, whose reply was lost? Raises ControllerMoved if not."""
         winner = self.active_controller_id()
         try:
             data, stat = self.zk.get(ControllerEpochZNode.PATH)

@@ -73,7 +73,7 @@ class KafkaController:
         register_broker: Callable[[int], object] = lambda generation: None,
         new_topic_id: Callable[[], uuid.UUID] = uuid.uuid4,
     ) -> None:
-        """`register_broker(generation)` makes /brokers/ids/N anew in a new session; it may block and raise.
+        """`register_broker(generation)` creates /brokers/ids/N again in a new session; it may block and raise.
 
         `connect` opens connections to brokers (default: plain sockets). ElectLeaders waits for `metadata_cache`.
         """
@@ -98,7 +98,7 @@ class KafkaController:
         """The active controller as far as this broker knows; -1: unknown."""
         self.state = ControllerState.IDLE
 
-    # What other rooms use
+    # For other packages
 
     def startup(self, registered_generation: int | None = None) -> None:
         """Blocks if the session of `registered_generation` (default: the present one) is over. Start the greenlet.
@@ -110,7 +110,7 @@ class KafkaController:
         self._registered_generation = generation if registered_generation is None else registered_generation
         self._zk.on_session_expired(self._on_session_lost, self._on_new_session)
         if self._registered_generation != generation:
-            # It went before we could be told, and the registration with it.
+            # It ended before we were notified, and the registration with it.
             self._register_broker(generation)
             self._registered_generation = generation
         self._greenlet = spawn_for_life(f"Controller id={self._id}", self._run)
@@ -177,7 +177,7 @@ class KafkaController:
         self._mailbox.clear_and_put(events.Expire())
 
     def _on_new_session(self, generation: int) -> None:
-        """Blocks. Register first: a controller without a registration could be elected by nobody's knowledge."""
+        """Blocks. Register first: otherwise a broker without a registration could be elected."""
         self._register_broker(generation)
         self._registered_generation = generation
         self._mailbox.put(events.RegisterBrokerAndReelect())
@@ -224,7 +224,7 @@ class KafkaController:
             self.state = ControllerState.IDLE
 
     def _fail(self, queued: Queued, error: Exception) -> bool:
-        """Whether somebody waited for the event and now knows."""
+        """Whether a caller waited for the event and now has the error."""
         return queued.reply is not None and queued.reply.fail(error)
 
     def _safely(self, act: Callable[[], None]) -> None:
@@ -310,7 +310,7 @@ class KafkaController:
         except (ControllerMoved, SessionExpired, ConnectionClosed):
             raise
         except BrokerError:
-            # For instance a /controller_epoch that is no number: no watch tells when somebody has mended it.
+            # For instance a /controller_epoch that is not a number: no watch tells when it is repaired.
             self._competes_from_ms = self._clock.monotonic_ms() + FAILED_FAILOVER_PAUSE_MS
             self._clock.call_at(self._competes_from_ms, lambda: self._mailbox.put(events.Reelect()))
             raise
@@ -373,6 +373,6 @@ class KafkaController:
 
 
 def _bug(error: Exception) -> Exception | None:
-    """`error` if it, or what it stands for, is a bug of ours and shall leave its traceback in the log."""
+    """`error` if it, or what it represents, is a bug of ours and must leave its traceback in the log."""
     origin = error.__cause__ if isinstance(error, BatchAbandoned) else error
     return None if isinstance(origin, BrokerError) else error

@@ -4,7 +4,7 @@ Role        Plain data plus one gevent event. Owned by the controller greenlet, 
 Invariants  First in, first out. A watch that fires again while its event still waits adds nothing: the event is handled
             by reading ZooKeeper again anyway. So what watches can queue is bounded by the number of watched znodes;
             requests of others wait at `capacity`.
-            Whoever waits for an event that is dropped gets an error (KAFKA-10193), never silence.
+            A caller that waits for an event which is dropped gets an error (KAFKA-10193), never silence.
 Source      ControllerEventManager.
 """
 
@@ -26,7 +26,7 @@ CAPACITY = 10_000
 
 @dataclass(slots=True)
 class Queued:
-    """An event in the queue; `reply` is there when somebody waits for the outcome."""
+    """An event in the queue; `reply` is there if a caller waits for the outcome."""
 
     event: Event
     enqueued_ms: int

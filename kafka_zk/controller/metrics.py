@@ -1,6 +1,6 @@
 """The controller's metrics, under Kafka's names.
 
-Role        Registers gauges and timers; reads the context only when somebody looks.
+Role        Registers gauges and timers; reads the context only during a scrape.
 Source      KafkaController (newGauge calls), ControllerStats, ControllerEventManager, ControllerChannelManager.
 """
 

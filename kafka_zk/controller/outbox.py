@@ -45,7 +45,7 @@ class Outbox:
     def batch(self) -> Iterator[RequestBatch]:
         """A batch that is sent when the block ends.
 
-        Raises BatchAbandoned if the block fails: part of its changes may stand in ZooKeeper without any broker having
+        Raises BatchAbandoned if the block fails: part of its changes may be in ZooKeeper without any broker having
         heard of them, which only a new controller epoch can repair.
         """
         batch = RequestBatch(self._broker_id, self._context, self._versions, self._listener)

@@ -102,7 +102,7 @@ class PartitionMachine:
         results: ElectionResults = {}
         self._initialize(batch, new)
         while remaining:
-            # A version conflict means the ISR moved meanwhile; the election is done again on what is there now.
+            # A version conflict means the ISR changed meanwhile; the election is repeated on the current state.
             remaining = self._elect(batch, remaining, strategy, results)
         return results
 
@@ -131,7 +131,7 @@ class PartitionMachine:
     def _elect(
         self, batch: RequestBatch, partitions: list[TopicPartition], strategy: Strategy, results: ElectionResults
     ) -> list[TopicPartition]:
-        """One round; the partitions whose write met a newer version are handed back."""
+        """One round; returns the partitions whose write met a newer version."""
         states = self._store.states(partitions)
         unclean = self._unclean_topics(states, strategy)
         elections = {}

@@ -1,10 +1,10 @@
 """The controller's access to ZooKeeper: batched reads, and writes fenced by the controller epoch.
 
 Role        Acts, through the ZooKeeper session.
-Invariants  Every write is a multi that first checks the version of /controller_epoch, in the session of its election.
+Invariants  Every write is a multi that first checks the version of /controller_epoch, in the election's session.
             A failed check raises ControllerMoved; a lost session raises SessionExpired. Each write of a batch is a
-            multi of its own: the batch is not atomic. What a lost reply leaves open the session settles: a write of
-            ours that was applied counts as written.
+            multi of its own: the batch is not atomic. After a lost reply the session finds out: a write of ours
+            that was applied counts as written.
             Reads of watched paths arm their watches. A znode that cannot be read is logged and counts as missing.
 Source      KafkaZkClient.retryRequestsUntilConnected(requests, expectedControllerEpochZkVersion).
 """
@@ -36,7 +36,7 @@ _Value = TypeVar("_Value")
 UNCLEAN_CONFIG = "unclean.leader.election.enable"
 
 DELETES_AT_ONCE = 1_000
-"""So that the deletion of a topic of a hundred thousand partitions neither goes one by one nor holds all in memory."""
+"""A topic of a hundred thousand partitions is deleted neither one znode at a time nor with all of them in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class FencedStore:
     # Election
 
     def set_up_features(self, json_version: int) -> None:
-        """Blocks. Make /feature say that this cluster has finalized no features, keeping those somebody finalized."""
+        """Blocks. Make /feature say that this cluster has finalized no features, keeping those that were finalized."""
         path = znodes.FeatureZNode.PATH
         try:
             data, stat = self._zk.get(path)
@@ -145,7 +145,7 @@ class FencedStore:
     ) -> bool:
         """Blocks. Write these partitions of a topic; False if it is gone, or another topic has taken its name.
 
-        Partitions that somebody has added meanwhile stay, unless it `drops_others`.
+        Partitions that were added meanwhile stay, unless it `drops_others`.
         Differs from Kafka: it replaces the whole znode, whatever was written since it was read.
         """
         path = znodes.TopicZNode.path(topic)
@@ -379,7 +379,7 @@ class FencedStore:
         return (None if block is None else block.last), stat.version
 
     def write_producer_id_block(self, broker_id: int, first: int, last: int, zk_version: int) -> bool:
-        """Blocks. False if somebody else wrote meanwhile. A repeated write of the same block counts as written."""
+        """Blocks. False if another controller wrote meanwhile. A repeated write of the same block counts as written."""
         block = znodes.ProducerIdBlock(broker_id, first, last)
         path = znodes.ProducerIdBlockZNode.PATH
         result = self._many([SetData(path, znodes.ProducerIdBlockZNode.encode(block), zk_version)])[0]
@@ -396,7 +396,7 @@ class FencedStore:
         return [result for (result,) in self._multis([(operation,) for operation in operations])]
 
     def _multis(self, batches: Sequence[tuple[Operation, ...]]) -> list[list[Any]]:
-        """Blocks. Perform each batch as one under the fence; one result an operation, a value or a ZkError."""
+        """Blocks. Perform each batch as one under the fence; one result per operation, a value or a ZkError."""
         if not batches:
             return []
         found = []

@@ -92,7 +92,7 @@ class DownConverter:
                     if isinstance(answer, Converted):
                         left -= answer.cost.size_bytes
             except BaseException:
-                # Whoever waits must learn of it, whatever ended this.
+                # The waiting greenlets must learn of it, whatever ended this.
                 for answer in answers:
                     if isinstance(answer, Converted) and answer.piece is not None:
                         answer.piece.release()

@@ -76,7 +76,7 @@ class FutureLogs:
             current.is_copied = False
             raise
         placed.future[topic_partition] = created
-        # Deleted and made anew it lies where there is most room, not where it was once sent.
+        # If it is deleted and recreated, it is placed as a new one, not where it was once sent.
         placed.preferred.pop(topic_partition, None)
         created.apply_config(current.config)
         if placed.current.get(topic_partition) is not current:
@@ -95,7 +95,7 @@ class FutureLogs:
             self._retired.retire(found)
 
     def drop_those_of_earlier_topics(self) -> None:
-        """Blocks. The topic was deleted and made anew while the directory of its copy was offline."""
+        """Blocks. The topic was deleted and recreated while the directory of its copy was offline."""
         for topic_partition, copy in list(self._placed.future.items()):
             log = self._placed.current.get(topic_partition)
             if log is not None and None not in (log.topic_id, copy.topic_id) and log.topic_id != copy.topic_id:
@@ -103,7 +103,7 @@ class FutureLogs:
                     self.drop(topic_partition)
 
     def resume_at_start(self) -> None:
-        """Blocks. At a start: nothing is cleaned of a log that has a copy, and a copy of a compacted log begins anew.
+        """Blocks. At a start: nothing is cleaned of a log that has a copy, and a copy of a compacted log starts again.
 
         The log may have been cleaned while the copy's directory was offline: the copy could keep what a tombstone
         deleted.
@@ -121,8 +121,8 @@ class FutureLogs:
     def swap(self, topic_partition: TopicPartition) -> Iterator[Swap | None]:
         """Blocks. Let the future log take the place of the partition's; None where there are not both.
 
-        The log stands still meanwhile: bring the copy what it lacks, `finish`, and tell who must know before anything
-        switches; whoever waits to change the log comes after that. Raises KafkaStorageError.
+        The log does not change meanwhile: bring the copy what it lacks, `finish`, and notify those that must know
+        before anything switches; greenlets that wait to change the log come after that. Raises KafkaStorageError.
         """
         before, now = self._placed.current.get(topic_partition), self._placed.future.get(topic_partition)
         if before is None or now is None:
@@ -146,7 +146,7 @@ class FutureLogs:
 
 
 class Swap:
-    """`before` is in service, and stands still; `now` is its copy, which is synced and lacks next to nothing."""
+    """`before` is in service, and does not change; `now` is its copy, which is synced and lacks next to nothing."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class Swap:
     def finish(self) -> bool:
         """Blocks. Put the copy, which ends where the log does, in its place; whether it is there.
 
-        Not when the partition was deleted meanwhile: whoever did that removes both. Does not switch behind the change.
+        Not when the partition was deleted meanwhile: the deletion removes both. Does not switch behind the change.
         Raises KafkaStorageError.
         """
         before, now = self.before, self.now

@@ -377,7 +377,7 @@ class LogManager:
         if self._cleaner is not None:
             self._cleaner.deleted(found)
         if topic_partition in self._future_logs:
-            # Where its directory fails, which is told, the log goes all the same.
+            # If its directory fails, which is logged, the log is deleted all the same.
             with suppress(KafkaStorageError):
                 self.future.drop(topic_partition)
             # Before the log goes: a copy without a log would be taken for it by the next start.
@@ -536,7 +536,7 @@ class LogManager:
         )
 
     def _directory_failed(self, path: str) -> None:
-        """Take a failed directory's logs out of service. Does not switch, nor may who is told of it."""
+        """Take a failed directory's logs out of service. Does not switch, nor may its listeners."""
         data_dir = next(each for each in self._dirs if str(each.path) == path)
         log.warning("Stopping serving logs in dir %s", path)
         lost: list[str] = []

@@ -1,7 +1,7 @@
 """Periodic: the log manager's scheduled tasks.
 
 Invariants  A task starts again a period after it ended, never twice at once. A directory that failed has been reported
-            by then; any other exception is our bug: it is logged, and the task goes on.
+            by then; any other exception is our bug: it is logged, and the task continues.
 """
 
 from __future__ import annotations

@@ -94,8 +94,8 @@ class LogPools:
             raise errors[0]
 
     def sync_soon(self, path: Path, sync: Callable[[Path], None]) -> None:
-        """Have `sync(path)` run in the background, once for all who asked meanwhile. Its OSError is logged only:
-        what must not be lost is synced by whoever depends on it."""
+        """Run `sync(path)` in the background, once for all callers meanwhile. Its OSError is only logged: code that
+        depends on the data must sync it itself."""
         self._to_sync[path] = sync
         if len(self._syncers) < SYNC_THREADS:
             self._syncers.add(gevent.spawn(self._sync_all))
@@ -154,7 +154,7 @@ class _Task:
     def __init__(self, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
         self._function = function
         self._arguments = arguments
-        # Holds one item. Whoever pops it, the thread or `call_off`, decides whether the call runs.
+        # Holds one item. The thread or `call_off` pops it, and so decides whether the call runs.
         self._may_begin = [True]
         self._is_over = False
 

@@ -38,7 +38,7 @@ def _delete_for(log: UnifiedLog, reason: Reason, now_ms: int) -> int:
         log.flusher.wait()
         with log.turn:
             log.refuse_if_closed()
-            # What was cut meanwhile is judged anew the next time.
+            # What was cut meanwhile is judged again the next time.
             return log.remove_oldest(chosen) if log.truncations == truncations else 0
 
 

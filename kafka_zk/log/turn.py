@@ -1,7 +1,7 @@
 """Turn: a fair lock on one log, for steps that switch greenlets in the middle.
 
 Invariants  Steps that do not switch need only look at `is_taken`: between two switches a greenlet is alone.
-            `leave` hands the turn to the next in line before anybody who comes later can take it.
+            `leave` passes the turn to the next in line before a later greenlet can take it.
 """
 
 # Compiled by mypyc: the hot path.

@@ -189,7 +189,7 @@ class ControllerChannel:
         return self._metadata_cache.node(self._metadata_cache.controller_id, self._listener_name)
 
     def _channel_to_controller(self) -> Channel | None:
-        """Blocks. The open channel to whom the metadata names; None while it names nobody who can be reached."""
+        """Blocks. The open channel to the controller in the metadata; None while there is none that can be reached."""
         node = self._controller()
         if node is None:
             return None

@@ -3,7 +3,7 @@
 Role        Until it has come this broker knows of no broker, not even of itself. Clients must not be told so:
             librdkafka then parts from all its brokers, and one that waits for a commit meanwhile never comes back.
             Apache serves such an empty picture for a few milliseconds after its start, too.
-Invariants  Waits once: whoever comes after the first wait that was in vain is answered with what is known.
+Invariants  Waits once: requests after the first wait in vain are answered with what is known.
 """
 
 from __future__ import annotations

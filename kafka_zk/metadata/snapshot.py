@@ -116,7 +116,7 @@ def next_snapshot(old: Snapshot, request: UpdateMetadataRequest) -> Update:
             names_by_id.pop(before.topic_id, None)
         partitions = dict(before.partitions) if before is not None else {}
         if before is not None and NULL_UUID not in (topic_id, before.topic_id) and topic_id != before.topic_id:
-            # Deleted and made anew while this broker was away: nobody told it of that.
+            # Deleted and recreated while this broker was away: nobody told it of that.
             deleted += [TopicPartition(name, index) for index in partitions]
             partitions = {}
         for state in states:

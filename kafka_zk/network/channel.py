@@ -2,7 +2,7 @@
 
 Role        Used by the controller's channels, the node-to-controller channel and the follower fetchers. Knows nothing
             of retries: when it fails once it is closed, every waiting request fails, and the owner makes a new one.
-Invariants  Requests leave in the order of `submit`. One greenlet reads; whoever sends waits for that one.
+Invariants  Requests leave in the order of `submit`. One greenlet reads; senders wait for it.
             A response's memory belongs to it alone: records in it stay valid as long as somebody holds them.
 Source      NetworkClient, BlockingChannel-like NetworkClientUtils.sendAndReceive in Kafka 3.9.
 """
@@ -148,7 +148,7 @@ class BrokerChannel:
         except (PeerClosed, CloseConnection, DecodeError) as error:
             self._fail(NetworkError(f"Connection to {self.address} lost: {error}"))
         except Exception as error:
-            # A bug of ours: whoever waits for an answer on this connection must not wait for ever.
+            # A bug of ours: greenlets that wait for an answer on this connection must not wait for ever.
             caught(f"BrokerChannel {self.address}")
             self._fail(NetworkError(f"Connection to {self.address} given up: {error!r}"))
         finally:

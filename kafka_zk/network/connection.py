@@ -3,7 +3,7 @@
 Role        Acts. Reads frames into a borrowed buffer, gives each to the handler, and sends what its AnswerQueue hands
             out; the queue knows the order of the answers and when the next request may start.
             After REQUESTS_PER_TURN requests, or `turn_bytes`, the responses are sent and others have a turn.
-Invariants  Only its own greenlet touches the socket; whoever completes a Pending merely wakes it.
+Invariants  Only its own greenlet touches the socket; completing a Pending merely wakes it.
             The memory of a frame belongs to its request until the handler has returned.
             A client that does not read its answers is not read from either.
             What was asked before a stream ended or turned into garbage is answered. Whatever still waits when the
@@ -41,7 +41,7 @@ log = logging.getLogger("kafka.network.SocketServer")
 
 
 class RequestHandler(Protocol):
-    """What the connection needs from the room above: kafka_zk.api.dispatch."""
+    """What the connection needs from the package above: kafka_zk.api.dispatch."""
 
     def handle(self, frame: memoryview, connection: Connection) -> Parts | Deferred:
         """May block. Raises CloseConnection when the request gets no answer but the end of the connection."""

@@ -21,12 +21,12 @@ BUFFER_BYTES = 128 * 1024
 """A default socket.receive.buffer.bytes worth of ordinary requests in one receive."""
 
 GROWTH = 8
-"""A large frame gets room for this many times the bytes that have arrived, at most its own size."""
+"""A large frame gets a buffer of this many times the bytes that have arrived, at most its own size."""
 
 MIN_LARGE_BYTES = 4096
 
 LARGE_BUFFER_BYTES = 1024 * 1024 + 16 * 1024
-"""Room for a batch of the default max.message.bytes and its request."""
+"""Holds a batch of the default max.message.bytes and its request."""
 
 _SIZE = Struct(">i")
 
@@ -135,7 +135,7 @@ class FrameReader:
         return view[self._end :]
 
     def received(self, size_bytes: int) -> None:
-        """`size_bytes` more bytes are in the room that was handed out last."""
+        """`size_bytes` more bytes are in the buffer that `room` returned last."""
         if self._large is not None:
             self._large.filled += size_bytes
         else:

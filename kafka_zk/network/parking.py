@@ -1,6 +1,6 @@
 """Lets one greenlet wait for its socket, its responses or a timer at the cost of one switch.
 
-Role        Each connection has one. The readable watcher stays armed from one wait to the next, because arming it anew
+Role        Each connection has one. The readable watcher stays armed from one wait to the next, because arming it again
             costs a system call; when the socket gets readable while nobody waits for it, the watcher disarms itself.
 Invariants  Only the owning greenlet waits. Every wait may end early, so callers check their condition in a loop.
             A wake-up is scheduled at most once per wait: the flag `_parked` goes down before the switch is queued.

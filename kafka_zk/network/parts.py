@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeAlias
 
 
 class FileSlice(Protocol):
-    """Bytes of a log segment, promised to a response. The log room makes them; `release` is called exactly once."""
+    """Bytes of a log segment, promised to a response. Made by the package `log`; `release` is called exactly once."""
 
     @property
     def fileno(self) -> int: ...

@@ -1,6 +1,6 @@
 """Pending: a response that comes later.
 
-Role        Returned by a handler that has to wait (acks=all, a long poll, a rebalance, the controller's queue). Whoever
+Role        Returned by a handler that has to wait (acks=all, a long poll, a rebalance, the controller's queue). What
             ends the wait calls `complete` or `fail`, from any greenlet; nothing here switches except `result`.
 Invariants  Settled at most once; each callback runs exactly once, in the greenlet that settles (or, when it is settled
             already, in the one that asks).
@@ -96,7 +96,7 @@ class Pending(Generic[T]):
             try:
                 value = change(settled.value)
             except Exception as error:
-                # Whatever it is: whoever waits for the change must learn of it, and whoever settles must not.
+                # Whatever it is, the waiter for the change must get it, and the greenlet that settles must not.
                 changed.fail(error)
             else:
                 changed.complete(value)

@@ -191,7 +191,7 @@ class MeteredReader:
         self._frame = None
         ticket, self._ticket = self._ticket, None
         if ticket is not None:
-            # A late answer muted the connection while it stood in line.
+            # A late answer muted the connection while it was waiting.
             self._memory.leave(ticket)
         self._inner.rest()
 

@@ -1,7 +1,7 @@
 """All listeners of a broker, and what they share: buffers, admission, connection quotas, the idle reaper.
 
 Role        `start` binds every endpoint, so that the real ports are known before the broker registers itself;
-            `enable_processing` lets requests in once the rooms above are ready; `stop` ends everything.
+            `enable_processing` lets requests in once the packages above are ready; `stop` ends everything.
 Invariants  After `stop` has returned no connection and no watcher of this server is left.
 Source      SocketServer in Kafka 3.9.
 """

@@ -1,7 +1,7 @@
 """Metrics of the socket server: queues, connections and bytes per listener, under Kafka's names.
 
 Role        The hot path only adds to plain numbers of its listener; once a second they become rates here.
-            Kafka's network threads do not exist: everything stands under networkProcessor 0, and how idle they are is
+            Kafka's network threads do not exist: everything is under networkProcessor 0, and how idle they are is
             how much CPU time this process left unused.
 Source      SocketServer, RequestChannel, Selector.SelectorMetrics in Kafka 3.9; KIP-188, KIP-511.
 """

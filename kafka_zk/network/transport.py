@@ -61,7 +61,7 @@ class Transport(Protocol):
         """Blocks. Whatever must pass before the first frame. Raises PeerClosed, CloseConnection."""
 
     def receive_into(self, room: memoryview) -> int:
-        """Bytes received, 0 when there are none just now or no room. Raises EndOfStream, PeerClosed."""
+        """Bytes received, 0 when there are none just now or no space. Raises EndOfStream, PeerClosed."""
 
     def send(self, parts: Sequence[Part]) -> int:
         """Blocks. Send all parts in order; how many bytes. Raises PeerClosed. Slices stay the caller's to release."""

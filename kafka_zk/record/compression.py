@@ -117,18 +117,18 @@ def _gzip_compress(data: Buffer, level: int) -> bytes:
 
 def _gzip_decompress(data: Buffer, limit_bytes: int) -> bytes:
     parts: list[bytes] = []
-    room = limit_bytes
+    left_bytes = limit_bytes
     rest = data
     try:
         while True:
             inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            part = inflate.decompress(rest, room + 1)
-            if len(part) > room:
+            part = inflate.decompress(rest, left_bytes + 1)
+            if len(part) > left_bytes:
                 raise _too_large(limit_bytes)
             if not inflate.eof:
                 raise UnknownServerError(_FAILED)
             parts.append(part)
-            room -= len(part)
+            left_bytes -= len(part)
             rest = inflate.unused_data
             if not rest.startswith(_GZIP_MAGIC):  # what is not another member is ignored, as Java does
                 return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -159,12 +159,12 @@ def _snappy_compress(data: Buffer) -> bytes:
 def _snappy_decompress(data: Buffer, limit_bytes: int) -> bytes:
     import snappy
 
-    room = limit_bytes
+    left_bytes = limit_bytes
     parts: list[bytes] = []
     try:
         for chunk in _snappy_chunks(memoryview(data)):
-            room -= _snappy_size(chunk)
-            if room < 0:
+            left_bytes -= _snappy_size(chunk)
+            if left_bytes < 0:
                 raise _too_large(limit_bytes)
             parts.append(snappy.decompress(chunk))
     except snappy.UncompressError as error:
@@ -256,18 +256,18 @@ def _lz4_decompress(data: Buffer, limit_bytes: int) -> bytes:
     import lz4.frame
 
     parts: list[bytes] = []
-    room = limit_bytes
+    left_bytes = limit_bytes
     frame = lz4.frame.LZ4FrameDecompressor()
     source: Buffer = data
     try:
         while not frame.eof:
-            part: bytes = frame.decompress(source, max_length=min(room + 1, _step(data)))
+            part: bytes = frame.decompress(source, max_length=min(left_bytes + 1, _step(data)))
             if not part and frame.needs_input and not frame.eof:
                 raise UnknownServerError(_FAILED)
             source = b""
             parts.append(part)
-            room -= len(part)
-            if room < 0:
+            left_bytes -= len(part)
+            if left_bytes < 0:
                 raise _too_large(limit_bytes)
     except RuntimeError as error:
         raise UnknownServerError(_FAILED) from error
@@ -291,7 +291,7 @@ def mend_lz4_header(data: Buffer) -> bytes:
 # zstd -----------------------------------------------------------------------------------------------------------------
 
 ZSTD_DEFAULT_LEVEL = 3
-# Fed in pieces of this size a frame can grow by at most 64 MiB (blocks of 4 bytes that stand for 128 KiB) before the
+# Fed in pieces of this size a frame can grow by at most 64 MiB (blocks of 4 bytes that represent 128 KiB) before the
 # limit is looked at; the library has no limit of its own for frames that do not tell their size.
 _ZSTD_PIECE_SIZE = 2048
 _ZSTD_GROWTH_PER_PIECE = 64 * 1024 * 1024
@@ -342,7 +342,7 @@ def _zstd_decompress(data: Buffer, limit_bytes: int) -> bytes:
         decompressor = zstandard.ZstdDecompressor()
     view = memoryview(data)
     parts: list[bytes] = []
-    room = limit_bytes
+    left_bytes = limit_bytes
     position = 0
     try:
         if limit_bytes < _ZSTD_GROWTH_PER_PIECE and _zstd_may_pass(
@@ -354,12 +354,12 @@ def _zstd_decompress(data: Buffer, limit_bytes: int) -> bytes:
             while not frame.eof:
                 if position >= len(view):
                     raise UnknownServerError(_FAILED)
-                size = max(1, room // _ZSTD_GROWTH_PER_PIECE) * _ZSTD_PIECE_SIZE
+                size = max(1, left_bytes // _ZSTD_GROWTH_PER_PIECE) * _ZSTD_PIECE_SIZE
                 part = frame.decompress(view[position : position + size])
                 position += size
                 parts.append(part)
-                room -= len(part)
-                if room < 0:
+                left_bytes -= len(part)
+                if left_bytes < 0:
                     raise _too_large(limit_bytes)
             position = min(position, len(view)) - len(frame.unused_data)
     except zstandard.ZstdError as error:

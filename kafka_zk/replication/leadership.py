@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from kafka_zk.log.unified_log import UnifiedLog
 
 CatchUp: TypeAlias = "Callable[[UnifiedLog, UnifiedLog], bool]"
-"""Blocks. Append to a copy, the second, what it lacks of a log that stands still; False where their histories part."""
+"""Blocks. Append to a copy, the second, what it lacks of an unchanging log; False where their histories part."""
 
 EPOCH_DURING_DELETE = -2
-"""The leader epoch in a StopReplica for a topic that is being deleted: it stands above every other."""
+"""The leader epoch in a StopReplica for a topic that is being deleted: it is above every other."""
 
 NO_EPOCH = -1
 
@@ -60,7 +60,7 @@ log_lines = logging.getLogger("state.change.logger")
 T = TypeVar("T")
 
 Order = tuple[Partition, LeaderAndIsrPartitionState, UUID]
-"""What one partition shall do, with the id of its topic."""
+"""The requested state of one partition, with the id of its topic."""
 
 
 class Fetchers(Protocol):
@@ -78,7 +78,7 @@ class Fetchers(Protocol):
 
 
 LeadershipListener = Callable[[Sequence[Partition], Sequence[Partition]], None]
-"""Called with the partitions that this broker leads now and did not before, and those that it follows anew."""
+"""Called with the partitions that this broker leads now and did not before, and those that it follows again."""
 
 StopListener = Callable[[Sequence[StopOrder]], None]
 """Called with the partitions that were stopped, also where their files stay because the directory failed."""
@@ -88,7 +88,7 @@ NewLifeListener = Callable[[], None]
 
 
 class Leadership:
-    """`hosted`, the fetchers and the log manager, moved by the controller's orders."""
+    """`hosted`, the fetchers and the log manager, changed by control requests."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class Leadership:
         self._new_life_listeners.append(listener)
 
     def resize_fetchers(self) -> None:
-        """Blocks. num.replica.fetchers may have changed; no order of the controller comes in between."""
+        """Blocks. num.replica.fetchers may have changed; no control request comes in between."""
         with self._orders:
             self._fetchers.resize()
 
@@ -140,7 +140,7 @@ class Leadership:
         """
         future = self._log_manager.future.get(topic_partition)
         if future is not None:
-            # It may take as long as a GiB takes, and orders do not wait for it. What comes meanwhile is little.
+            # Control requests do not wait for this, which may take as long as a GiB takes. Little comes meanwhile.
             future.flush()
         with self._orders:
             partition = self._hosted.find(*topic_partition)
@@ -183,7 +183,7 @@ class Leadership:
     def forget_deleted(self, topics: Collection[TopicState]) -> bool:
         """Blocks. Drop topics that were deleted in ZooKeeper unheard; returns whether none was created again since.
 
-        What was told anew stays, and so does what an order has hosted for the next topic of the name.
+        What was announced again stays, and so does what a control request has hosted for a new topic of that name.
         """
         with self._orders:
             gone = [topic for topic in topics if self._metadata_cache.topic(topic.name) is topic]
@@ -199,10 +199,10 @@ class Leadership:
             return len(gone) == len(topics)
 
     def _outlive(self, topic_partitions: Collection[TopicPartition]) -> None:
-        """Their topics are gone, and nobody ordered to delete them.
+        """Their topics are gone without a request to delete them.
 
-        Logs stay on the disk, and make room for the next topic of their name: that ZooKeeper has lost its topics, for
-        one, is no order to delete what is in them.
+        Logs stay on the disk until a new topic of that name is created: a ZooKeeper that lost its topics, for instance,
+        is no reason to delete their records.
         """
         if not topic_partitions:
             return
@@ -215,7 +215,7 @@ class Leadership:
             tell(partial(listener, ended))
 
     def _end_leading(self, partitions: Sequence[Partition]) -> None:
-        """Blocks. Lead these no more, though nobody ordered to follow or to stop."""
+        """Blocks. Stop leading these without a request to follow or to stop."""
         for partition in serving_others(partitions):
             log_lines.info("[Broker id=%d] No longer leading %s", self._broker_id, partition)
             partition.stop_leading()
@@ -343,7 +343,7 @@ class Leadership:
             if log is None:
                 continue
             if not self._metadata_cache.is_alive(state.leader):
-                # The log exists now, so its high watermark stays in the checkpoint. The rest waits for the order
+                # The log exists now, so its high watermark stays in the checkpoint. The rest waits for the request
                 # with a larger leader epoch that comes once there is a leader.
                 log_lines.error(
                     "[Broker id=%d] Cannot follow %s: its leader %d is unavailable",

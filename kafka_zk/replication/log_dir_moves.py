@@ -144,7 +144,7 @@ class LogDirMoves:
                 # Without a slot: what fails for ever must not keep the others from moving.
                 self._stopped.wait(RETRY_S)
         except Exception:
-            # A bug of ours in one move; the replica itself goes on where it is.
+            # A bug of ours in one move; the replica itself continues where it is.
             log_lines.exception("Failed to move %s to %s", future.topic_partition, future.log_dir.path)
             self.failed.add(future.topic_partition)
         finally:
@@ -159,7 +159,7 @@ class LogDirMoves:
         )
 
     def _copy_while_it_works(self, future: UnifiedLog) -> bool:
-        """Blocks. Whether the move is over; not after an error: the log may be opened anew, or begin further up."""
+        """Blocks. Whether the move is over; not after an error: the log may be reopened, or begin further up."""
         try:
             while self._is_wanted(future):
                 if self._copy_some(future):
@@ -199,7 +199,7 @@ class LogDirMoves:
             append_copied(future, data, end_offset)
             size_bytes = len(data)
             self.copied_chunks += 1
-        # Near enough: a log that is written to all the time has more already, which is copied while it stands still.
+        # Near enough: a log that is written to all the time has more already, which is copied while it does not change.
         is_near = future.log_end_offset >= end_offset and self._is_wanted(future)
         if is_near and self._put_in_place(future.topic_partition, self._catch_up):
             return True

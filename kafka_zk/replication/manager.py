@@ -1,6 +1,6 @@
 """ReplicaManager: the facade of the package replication.
 
-Role        Builds the parts of the room (hosted partitions, purgatories, append, fetch, leadership, ISR changes,
+Role        Builds the parts of the package (hosted partitions, purgatories, append, fetch, leadership, ISR changes,
             fetchers), owns their timers, and is the interface for other packages.
 Invariants  Everything runs on the gevent loop; the parts share no state but the hosted partitions.
             After the first LeaderAndIsr the high watermarks are checkpointed every few seconds, and at shutdown.
@@ -276,7 +276,7 @@ class ReplicaManager:
         if self.delayed_delete_records.watched:
             self.delayed_delete_records.check_and_complete(key)
 
-    # --- orders of the controller --------------------------------------------------------------------------------
+    # --- control requests ----------------------------------------------------------------------------------------
 
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> list[tuple[TopicPartition, UUID, ErrorCode]]:
         """Blocks. Apply a LeaderAndIsr; returns a code for each partition. Raises StaleControllerEpoch."""
@@ -315,8 +315,8 @@ class ReplicaManager:
     def handle_log_dir_failure(self, directory: str) -> None:
         """A log directory failed: its partitions go offline until the broker is started again. Does not switch.
 
-        Whoever met the error may have the turn of a log that a fetcher waits for, in its own turn: what waits for
-        fetchers is done by a greenlet of its own.
+        The caller may hold the turn of a log for which a fetcher waits while it holds its own: a separate greenlet
+        waits for the fetchers.
         """
         failed = [
             partition

@@ -73,7 +73,7 @@ def register_gauges(
 
 
 def register_moves(metrics: MetricsRegistry, moves: LogDirMoves) -> None:
-    """Show the moves between log directories. No thread of theirs can die: each is a greenlet that is started anew."""
+    """Show the moves between log directories. No thread of theirs can die: each is a greenlet that is restarted."""
     chunks = RateOfTotal(lambda: moves.copied_chunks, metrics.window())
     metrics.on_fold(chunks.sample)
     metrics.gauge(f"{_MOVES}MaxLag", lambda: moves.max_lag_records)

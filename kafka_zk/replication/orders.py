@@ -1,6 +1,6 @@
-"""The controller's requests as orders per partition.
+"""Control requests, taken apart per partition.
 
-Role        Pure, except for yielding to other greenlets between orders.
+Role        Pure, except for yielding to other greenlets between partitions.
 Source      Kafka 3.9 LeaderAndIsrRequest.partitionStates, StopReplicaRequest.partitionStates.
 """
 
@@ -46,7 +46,7 @@ def asked_states(request: LeaderAndIsrRequest) -> Iterable[tuple[TopicPartition,
 
 
 def tell(listener: Callable[[], None]) -> None:
-    """Blocks if the listener does. What an order changed is so, whatever one listener makes of it."""
+    """Blocks if the listener does. The change stays, whatever error a listener raises."""
     try:
         listener()
     except Exception:

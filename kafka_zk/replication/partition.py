@@ -123,7 +123,7 @@ class Partition:
     def log_for(self, current_leader_epoch: int, *, leader_only: bool) -> UnifiedLog:
         """The log, for a reader of that epoch. The epoch is checked before the role (rule 41).
 
-        Who follows nobody serves no readers: what it has may never grow again.
+        A replica that follows no leader serves no readers: its log may never grow again.
         """
         self.check_leader_epoch(current_leader_epoch)
         if self.log is None or (not self.is_leader and (leader_only or self.leader_id < 0)):
@@ -185,7 +185,7 @@ class Partition:
             self.leadership = next(self.context.leaderships)
 
     def become_follower(self, state: LeaderAndIsrPartitionState, log: UnifiedLog) -> bool:
-        """Blocks. Follow `state.leader`; whether the leader epoch is new, so that the fetcher must start anew."""
+        """Blocks. Follow `state.leader`; whether the leader epoch is new, so that the fetcher must restart."""
         with self._appends.held():
             if self._is_outdated(state):
                 return False

@@ -3,7 +3,7 @@
 Role        Pure. Keeps delayed operations, checks them again when a key changed, and expires them at their deadline.
 Invariants  Each operation completes exactly once, by an event or by its deadline, and is then in no list any more.
             Nothing here switches by itself. `try_complete` and `on_complete` may where they read a log (an index is
-            made anew meanwhile): what happens then still completes the operation once and is never missed.
+            recreated meanwhile): what happens then still completes the operation once and is never missed.
 Source      Kafka 3.9 DelayedOperation, DelayedOperationPurgatory. Kafka leaves finished operations in the lists for a
             reaper; one thread lets us take them out at once.
 """

@@ -2,9 +2,9 @@
 
 Role        Pure. `Leadership` acts on it.
 Invariants  Only what is newer counts: a larger leader epoch, or another topic id (a controller tells of a topic's next
-            id after its orders for it, or after the broker was away).
-Source      None: Kafka leads on until an order of LeaderAndIsr or StopReplica comes, which nobody owes to a broker that
-            is no replica any more.
+            id after its requests for it, or after the broker was away).
+Source      None: Kafka leads on until a LeaderAndIsr or StopReplica comes, which the controller need not send to a
+            broker that is no longer a replica.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Mechanism(Enum):
 
     @property
     def key(self) -> str:
-        """The config key under which a user's credential stands."""
+        """The config key under which a user's credential is stored."""
         return self.value[1]
 
 
@@ -44,7 +44,7 @@ class Credential(NamedTuple):
     iterations: int
 
     def text(self) -> str:
-        """As it stands in the config of its user."""
+        """As stored in the config of its user."""
         salt, stored, server = (base64.b64encode(part).decode() for part in self[:3])
         return f"salt={salt},stored_key={stored},server_key={server},iterations={self.iterations}"
 

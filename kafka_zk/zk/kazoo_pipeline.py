@@ -70,7 +70,7 @@ class PipeliningConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo ha
         self.ping_outstanding.clear()
 
     def _give_up_if_silent(self) -> None:
-        # What came while this process stood still is read before the time is judged.
+        # What came while this process did not run is read before the time is judged.
         if self._silence.is_too_long(time.monotonic()) and not self.handler.select([self._socket], [], [], 0)[0]:
             raise ConnectionDropped(f"no message from the server for {self._silence.limit_s:.1f} s")
 

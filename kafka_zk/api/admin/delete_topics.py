@@ -88,7 +88,7 @@ def delete_topics(
 
 
 def _resolve(state: DeleteTopicState, ctx: RequestContext) -> str:
-    """The name of the topic to delete; raises what the client is told where it may not be."""
+    """The name of the topic to delete; raises the error for the client where it may not be."""
     if not ctx.services.controller.is_active:
         raise NotController
     if not ctx.services.config.delete_topic_enable:

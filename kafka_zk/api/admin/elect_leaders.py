@@ -78,7 +78,7 @@ def elect_leaders(
         elif outcome.error is not None:
             done.fail(outcome.error)
         elif True not in left:
-            # Else the client has gone: what was elected stays, and nobody waits for the metadata to show it.
+            # Else the client has gone: what was elected stays, and no client waits for the metadata to show it.
             _await_leaders(outcome.value, request, ctx, done)
 
     event = ReplicaLeaderElection(partitions, ElectionType(request.election_type))

@@ -1,7 +1,7 @@
 """Metadata (key 3, v0-12): brokers, topics, partitions and their leaders, as this broker knows them.
 
 Topics that do not exist are created here and now when the client allows it and the configuration does too; the
-client is told LEADER_NOT_AVAILABLE and asks again.
+client gets LEADER_NOT_AVAILABLE and asks again.
 Source      KafkaApis.handleTopicMetadataRequest, getTopicMetadata; ZkMetadataCache.getPartitionMetadata.
 """
 
@@ -158,7 +158,7 @@ def _is_about_to_be_known(name: str, ctx: RequestContext) -> bool:
 
 
 def _create_or_refuse(name: str, request: MetadataRequest, ctx: RequestContext) -> None:
-    """Blocks. Create an unknown topic; raises what the client is told where that is not allowed or fails."""
+    """Blocks. Create an unknown topic; raises the error for the client where that is not allowed or fails."""
     if not (request.allow_auto_topic_creation and ctx.services.config.auto_create_topics_enable):
         check_name(name)
         raise UnknownTopicOrPartition
@@ -168,7 +168,7 @@ def _create_or_refuse(name: str, request: MetadataRequest, ctx: RequestContext) 
     ):
         raise TopicAuthorizationFailed
     check_name(name)
-    # Counted, but nobody waits for it: the client only asked.
+    # Counted, but without a wait: the client only asked.
     ctx.services.topic_admin.auto_create(name, mutation_quota(ctx, strict_from=None).record)
 
 

@@ -45,7 +45,7 @@ def stop_replica(request: StopReplicaRequest, ctx: RequestContext) -> StopReplic
             controller_id=request.controller_id,
         )
     except (StaleBrokerEpoch, StaleControllerEpoch) as error:
-        # The whole order is refused; unlike other failures, this one does not name the partitions.
+        # The whole request is refused; unlike other failures, this one does not name the partitions.
         return StopReplicaResponse(error_code=error.code)
     return StopReplicaResponse(
         partition_errors=[

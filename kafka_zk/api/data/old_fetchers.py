@@ -2,8 +2,8 @@
 
 Role        Up to version 3 of Fetch a client reads message sets of magic 1, up to version 1 of magic 0; up to version
             9 it does not know zstd.
-Invariants  The loop converts only what takes it about a millisecond, and never in the greenlet of whoever ends a wait:
-            that is a producer's. More goes to the helper process of the log room.
+Invariants  The loop converts only what takes it about a millisecond, and never in the greenlet that ends a wait, which
+            is a producer's. More goes to the helper process of the package `log`.
             The slices of reads that are not answered are given back, whatever ends the greenlet that converts.
 Differs from Kafka: converts before the answer is sent, not while it is. Many old clients at once, none of which reads
             its answers, get shorter ones.
@@ -68,7 +68,7 @@ def answer_old_fetcher(
             to_convert = _unfit(ctx, wanted, done.value)
             response = None if to_convert else respond(done.value)
         except Exception as error:
-            # As in `fetch`: whoever produced what we waited for is not to learn of it.
+            # As in `fetch`: the producer whose records ended the wait must not get this error.
             pending.fail(error)
             return
         if response is None:

@@ -47,7 +47,7 @@ def list_groups(request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsRe
 
 
 def _known(names: list[str], known: frozenset[str]) -> set[str]:
-    """Blocks in turns. The filter in lower case, however long: one name stands for all that no group bears."""
+    """Blocks in turns. The filter in lower case, however long: one name represents all that no group has."""
     wanted: set[str] = set()
     for name in in_turns(names):
         name = name.lower()

@@ -50,7 +50,7 @@ def offset_commit(
 
 
 def _expiry(now_ms: int, retention_ms: int) -> int | None:
-    """When offsets go that are to be kept so long; beyond the end of time it begins anew, as in Java's 64 bits."""
+    """When offsets go that are to be kept so long; beyond the end of time it starts again, as in Java's 64 bits."""
     if retention_ms == USUAL_RETENTION:
         return None
     return (now_ms + retention_ms + 2**63) % 2**64 - 2**63
@@ -81,7 +81,7 @@ def _commit(
     )
     if committed.is_done and committed.error is None:
         return _response(refused, committed.value, gives_way=True)
-    # Whoever completes it must not be switched.
+    # The greenlet that completes it must not switch.
     return committed.then(lambda codes: _response(refused, codes))
 
 

@@ -162,7 +162,7 @@ def _all(group_id: str, require_stable: bool, ctx: RequestContext) -> tuple[Erro
 def _some(
     group_id: str, wanted: list[tuple[str, list[int]]], require_stable: bool, ctx: RequestContext
 ) -> tuple[ErrorCode, list[tuple[str, list[Any]]]]:
-    """Blocks in turns. What stands at one moment, for up to PARTITIONS_AT_ONCE."""
+    """Blocks in turns. The offsets at one moment, for up to PARTITIONS_AT_ONCE."""
     fetch = ctx.services.group_coordinator.fetch_offsets
     asked = (TopicPartition(name, index) for name, indexes in wanted for index in indexes)
     topics: list[tuple[str, list[Any]]] = []

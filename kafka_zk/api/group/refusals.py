@@ -87,7 +87,7 @@ def sort_out(topics: Sequence[WantedTopic[P]], ctx: RequestContext) -> tuple[Lin
 
 
 def _refuse_what_went(before: Snapshot, now: Snapshot, accepted: dict[TopicPartition, P], refused: Lines) -> None:
-    """Does not switch. Refuse what was deleted while others had their turns, made anew under its name or not."""
+    """Does not switch. Refuse what was deleted while others had their turns, whether it was recreated or not."""
     for partition in list(accepted):
         name, index = partition
         known, found = before.topics.get(name), now.topics.get(name)

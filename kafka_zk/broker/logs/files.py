@@ -103,7 +103,7 @@ class LogFile:
         if self._rolling.is_due(self._size_bytes, len(line), now_s):
             file.close()
             self._file = None
-            # A missing or busy file is no reason to lose the line: it goes on in the old one.
+            # A missing or busy file is no reason to lose the line: it continues in the old one.
             with contextlib.suppress(OSError):
                 self._rolling.roll(self._path)
             file = self._open(now_s)

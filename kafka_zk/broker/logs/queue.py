@@ -65,7 +65,7 @@ class LogQueue:
         self._started = False
 
     def put(self, destination: Destination, line: bytes) -> None:
-        """Hand over a line, or count it when there is no room. Never blocks."""
+        """Hand over a line, or count it when the queue is full. Never blocks."""
         if self._queue.qsize() >= self._capacity:
             self.dropped_count += 1
             self._unreported += 1

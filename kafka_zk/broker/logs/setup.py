@@ -1,6 +1,6 @@
 """Sets up logging from a log4j 1 properties file.
 
-Role        Acts. `start_logging` is called once, before anything is logged; rooms use the standard library's
+Role        Acts. `start_logging` is called once, before anything is logged; packages use the standard library's
             `logging.getLogger` with Kafka's names: kafka.server.KafkaServer, kafka.controller.KafkaController,
             state.change.logger ...
 Invariants  Logging never blocks the loop (queue.py) and never fails a request.

@@ -1,7 +1,7 @@
 """Controlled shutdown: the controller moves leaders away before this broker stops.
 
 Role        Acts through the channel to the controller. Never prevents the shutdown: after its attempts it gives up.
-Source      KafkaServer.controlledShutdown; KAFKA-9189 (bounded even when nobody answers).
+Source      KafkaServer.controlledShutdown; KAFKA-9189 (bounded even without an answer).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """This broker as a member of the cluster: its session with ZooKeeper, and its registration there.
 
 Role        Acts, through ZooKeeper, the session file and the helper that watches over the session.
-Invariants  Whoever may have to end the session after us (a successor, the helper) knows it before the broker appears
-            in /brokers/ids.
+Invariants  A process that may have to end the session after us (a successor, the helper) knows it before the broker
+            appears in /brokers/ids.
 Source      KafkaServer.initZkClient, KafkaZkClient.registerBroker.
 """
 

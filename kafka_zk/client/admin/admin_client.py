@@ -375,7 +375,7 @@ class AdminClient:
     def describe_features(self, *, of_controllers: bool = False) -> FeatureMetadata:
         """Blocks. The features that one broker supports, and the levels the cluster has agreed on.
 
-        Whoever is no KRaft controller refuses to be asked as one.
+        A node that is not a KRaft controller refuses such a request.
         """
         from kafka_zk.client.admin.features import describe_features
 

@@ -64,7 +64,7 @@ class Connection:
                     self._socket.setsockopt(socket.SOL_SOCKET, option, size)
             self.versions = self._agree_on_versions(deadline_s)
         except BaseException:
-            # Nobody else has it: whatever ended this, KeyboardInterrupt too, it would stay open.
+            # No other code holds it: whatever ended this, KeyboardInterrupt too, it would stay open.
             self.close()
             raise
 

@@ -64,7 +64,7 @@ class LeaderCall(Generic[Value]):
     """One kind of question: `ask(leader_id, partitions, deadline_s)` blocks, and answers for partitions.
 
     What it leaves out is asked again. Errors have been looked at: those that may pass are left out too. With
-    `waits_for_topics` a topic that nobody knows may be a new one that not every broker has heard of.
+    `waits_for_topics` an unknown topic may be a new one that not every broker knows yet.
     """
 
     name: str

@@ -69,7 +69,7 @@ class ScramDeletion(NamedTuple):
 def describe_user_scram_credentials(
     calls: Calls, users: Sequence[str] = ()
 ) -> Mapping[str, list[ScramCredentialInfo] | BrokerError]:
-    """Blocks. The credentials of `users` (none: of everybody who has some), or why there is no answer for one.
+    """Blocks. The credentials of `users` (none: of all users that have some), or why there is no answer for one.
 
     Raises ClusterAuthorizationFailed and what else concerns the whole request.
     """

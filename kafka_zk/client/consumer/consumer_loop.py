@@ -115,7 +115,7 @@ class ConsumerLoop:
         self.advance_positions()
 
     def advance_positions(self) -> None:
-        """Of positions only: outside of `poll` no rebalance goes on."""
+        """Of positions only: outside of `poll` no rebalance is in progress."""
         if self._member is None:
             self._positions.reset_missing()
         else:

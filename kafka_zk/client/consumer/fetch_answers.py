@@ -78,7 +78,7 @@ def _forgotten(plan: FetchPlan, version: int) -> list[ForgottenTopic]:
         key = partition.topic, topic_id
         by_id = version >= _BY_ID_FROM
         if not by_id and partition in plan.partitions:
-            # Of a topic made anew. Brokers take in what is named before they forget: both are one to them by the name.
+            # Of a recreated topic. Brokers take in what is named before they forget: both are one to them by the name.
             continue
         if key not in topics:
             topics[key] = ForgottenTopic(topic_id=topic_id) if by_id else ForgottenTopic(topic=partition.topic)
@@ -87,7 +87,7 @@ def _forgotten(plan: FetchPlan, version: int) -> list[ForgottenTopic]:
 
 
 def partitions_of(answer: FetchResponse, names: Mapping[UUID, str]) -> Iterator[FetchAnswer]:
-    """What the answer says, partition by partition. Topics whose id nobody asked for are named by their id."""
+    """What the answer says, partition by partition. Topics whose id was not asked for are named by their id."""
     for topic in answer.responses:
         name = topic.topic or names.get(topic.topic_id, str(topic.topic_id))
         for each in topic.partitions:

@@ -68,7 +68,7 @@ class FetchSession:
             return FetchPlan(self.session_id, INITIAL_EPOCH, wanted)
         changed = {partition: want for partition, want in wanted.items() if self._known.get(partition) != want}
         forgotten = {partition: known.topic_id for partition, known in self._known.items() if partition not in wanted}
-        # A topic made anew has another id: the old one must be forgotten beside the new one being named.
+        # A recreated topic has another id: the old one must be forgotten beside the new one being named.
         forgotten.update(
             (partition, self._known[partition].topic_id)
             for partition, want in changed.items()
@@ -99,7 +99,7 @@ class FetchSession:
         return True
 
     def on_error(self) -> None:
-        """No answer came: what the broker remembers is not known, so it is told to begin anew."""
+        """No answer came: what the broker remembers is not known, so it is told to start again."""
         self._epoch = INITIAL_EPOCH
 
     def close(self) -> FetchPlan | None:

@@ -70,7 +70,7 @@ class Fetcher:
         self._failures: dict[TopicPartition, tuple[int, Exception]] = {}
         """What answers said, with the offset that was asked for."""
         self._left: dict[TopicPartition, FetchPosition] = {}
-        """Where partitions stood before the records that were collected last."""
+        """The positions of partitions before the records that were collected last."""
 
     # --- asking ------------------------------------------------------------------------------------------------------
 
@@ -210,7 +210,7 @@ class Fetcher:
         partition, code = answer.partition, code_of(answer.error_code)
         if code in _OLD_METADATA:
             log.debug("Error in fetch for partition %s: %s", partition, code.name)
-            # Whoever it was: the leader is asked next, and names another if there is one.
+            # From a follower or the leader: the leader is asked next, and names a follower if there is one.
             state.preferred_replica = None
             self._back_off([partition])
         elif code == ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -241,7 +241,7 @@ class Fetcher:
 
     @contextmanager
     def handing_out(self) -> Iterator[None]:
-        """Go back to before what is collected inside, if the block fails: nobody was given it."""
+        """Go back to before what is collected inside, if the block fails: the program did not get it."""
         self._left.clear()
         try:
             yield

@@ -52,7 +52,7 @@ class ConsumerInterceptors:
             try:
                 records = each.on_consume(records)
             except Exception:
-                # The program's own; as in Java, what it raises stops nobody.
+                # Code of the program; as in Java, its errors do not stop the others.
                 log.warning("Error executing interceptor onConsume callback", exc_info=True)
         return records
 
@@ -61,7 +61,7 @@ class ConsumerInterceptors:
             try:
                 each.on_commit(offsets)
             except Exception:
-                # The program's own; as in Java, what it raises stops nobody.
+                # Code of the program; as in Java, its errors do not stop the others.
                 log.warning("Error executing interceptor onCommit callback", exc_info=True)
 
     def close(self) -> None:
@@ -69,5 +69,5 @@ class ConsumerInterceptors:
             try:
                 each.close()
             except Exception:
-                # The program's own; as in Java, what it raises stops nobody.
+                # Code of the program; as in Java, its errors do not stop the others.
                 log.exception("Failed to close consumer interceptor ")

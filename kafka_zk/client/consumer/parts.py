@@ -138,7 +138,7 @@ class ConsumerParts:
             if self.member is not None:
                 self.member.link.close()
         finally:
-            # Also when the wait for the thread is interrupted: nobody closes these a second time.
+            # Also when the wait for the thread is interrupted: these are never closed again.
             self.network.close()
             self.interceptors.close()
 

@@ -65,7 +65,7 @@ class Positions:
 
     @property
     def next_due_ms(self) -> int | None:
-        """When there is something to send again; None: nothing is in doubt, or nobody is known to ask."""
+        """When there is something to send again; None: nothing is in doubt, or no broker is known."""
         if not self._metadata.has_answer:
             return None
         doubtful = (FetchState.AWAIT_RESET, FetchState.AWAIT_VALIDATION)
@@ -122,7 +122,7 @@ class Positions:
                 state.retry_at_ms = 0
             raise NoOffsetForPartition(without)
         if not self._metadata.has_answer:
-            # Nobody can be asked yet, and to try would bring a pause. The first answer ends the poll that waits for it.
+            # No broker can be asked yet; a try would start a back-off. The first answer ends the poll that waits.
             for state in due.values():
                 state.retry_at_ms = 0
             return

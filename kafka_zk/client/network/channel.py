@@ -51,7 +51,7 @@ class Channel:
             if code not in (0, errno.EINPROGRESS, errno.EWOULDBLOCK):
                 raise OSError(code, os.strerror(code))
         except BaseException:
-            # Nobody else has it: whatever ended this, KeyboardInterrupt too, it would stay open.
+            # No other code holds it: whatever ended this, KeyboardInterrupt too, it would stay open.
             self._socket.close()
             raise
 
@@ -71,7 +71,7 @@ class Channel:
 
     @property
     def has_unsent(self) -> bool:
-        """Whether part of what was queued waits for room in the socket."""
+        """Whether part of what was queued waits for space in the socket."""
         return bool(self._out)
 
     def queue(self, pieces: Sequence[bytes | bytearray | memoryview]) -> None:
@@ -108,7 +108,7 @@ class Channel:
         return frames
 
     def _receive_some(self, frames: list[bytes | bytearray]) -> bool:
-        """Whether there may be more to receive: the last call filled all the room it had."""
+        """Whether there may be more to receive: the last call filled its buffer."""
         if self._frame:
             room = memoryview(self._frame)[self._filled :]
         else:

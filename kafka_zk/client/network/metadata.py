@@ -3,7 +3,7 @@
 Role        Pure: takes answers and times, says what is to be asked and when. `NetworkClient` does the asking. May be
             used from several threads: what changes it is guarded, what it knows is an immutable `ClusterSnapshot`.
 Invariants  A partition's leader epoch never goes back: an answer with an older one than was seen is not believed,
-            unless the topic was made anew.
+            unless the topic was recreated.
             Two questions are a backoff apart, however many ask for one; only a new topic is asked for at once.
 Source      Kafka 3.9 Metadata, ProducerMetadata, ConsumerMetadata; KIP-320, KIP-526.
 """
@@ -245,7 +245,7 @@ class ClusterMetadata:
     def _topic_metadata(self, name: str, topic: MetadataResponseTopic) -> TopicMetadata:
         before = self.snapshot.topics.get(name)
         same = before is not None and _is_same_topic(before.topic_id, topic.topic_id)
-        # Where the topic was gone for an answer, only its id tells that its epochs begin anew.
+        # Where the topic was gone for an answer, only its id tells that its epochs start again.
         before_id = NULL_UUID if before is None else before.topic_id
         partitions = {}
         for each in sorted(topic.partitions, key=lambda each: each.partition_index):
@@ -290,5 +290,5 @@ def is_invalid_metadata(error: ErrorCode) -> bool:
 
 
 def _is_same_topic(before: UUID, now: UUID) -> bool:
-    """Whether a topic was not deleted and made anew; brokers before topic ids cannot tell."""
+    """Whether a topic was not deleted and recreated; brokers before topic ids cannot tell."""
     return before == now or NULL_UUID in (before, now)

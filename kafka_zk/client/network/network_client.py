@@ -39,7 +39,7 @@ Response = TypeVar("Response")
 
 CLOSED = "The client was closed."
 LONGEST_SELECT_S = 3600.0
-"""epoll takes 2**31 - 1 ms at most. Whoever waits longer calls again."""
+"""epoll takes 2**31 - 1 ms at most. Callers that wait longer call again."""
 
 log = logging.getLogger("org.apache.kafka.clients.NetworkClient")
 

@@ -26,7 +26,7 @@ class _Waiter:
 
 
 class BufferPool:
-    """Counts bytes; who holds some owns that much. All calls are made holding `lock`."""
+    """Counts bytes; a holder owns the bytes it took. All calls are made holding `lock`."""
 
     def __init__(self, total_bytes: int, lock: threading.Lock) -> None:
         self.total_bytes = total_bytes
@@ -46,7 +46,7 @@ class BufferPool:
         return len(self._waiting)
 
     def try_take(self, size_bytes: int) -> bool:
-        """Take memory if there is enough and nobody else waits for it."""
+        """Take memory if there is enough and no other thread waits for it."""
         if self._waiting or size_bytes > self.available_bytes:
             return False
         self.available_bytes -= size_bytes
@@ -83,7 +83,7 @@ class BufferPool:
         finally:
             self.wait_time_ns += time.monotonic_ns() - began_ns
             self._waiting.remove(mine)
-            # Whoever is next may have been told in vain while this thread stood in front.
+            # The next waiting thread may have been woken in vain while this one was first.
             self._tell_first()
 
     def give_back(self, size_bytes: int) -> None:

@@ -1,6 +1,6 @@
 """The result of a send: one shared by all records of a batch, and a light future for each record.
 
-Role        Acts: whoever asks may wait for the sender's thread.
+Role        Acts: callers may wait for the sender's thread.
 Invariants  A batch's outcome is set once. A batch that was split has none of its own; its parts have.
 Source      Kafka 3.9 ProduceRequestResult, FutureRecordMetadata, RecordMetadata.
 """

@@ -76,7 +76,7 @@ class Idempotence:
         log.info("ProducerId set to %s with epoch %s", producer_id, producer_epoch)
 
     def raise_epoch_if_needed(self) -> None:
-        """Begin anew, under the next epoch, where sequences cannot be gone on with. To be called before draining."""
+        """Start again, under the next epoch, where sequences cannot be gone on with. To be called before draining."""
         self._close_gaps()
         if not self._to_rewrite or self.needs_id:
             return
@@ -103,7 +103,7 @@ class Idempotence:
             del self._unresolved[partition]
 
     def _close_gaps(self) -> None:
-        """Begin anew behind what was given up, once all before it is settled."""
+        """Start again behind what was given up, once all before it is settled."""
         for partition, sequence in self._gaps.items():
             in_flight = self._entry(partition).in_flight
             if not in_flight or _is_at_or_after(in_flight[0].base_sequence, sequence):

@@ -43,7 +43,7 @@ class Interceptors:
             try:
                 record = each.on_send(record) if hasattr(each, "on_send") else record
             except Exception:
-                # The program's own; as in Java, what it raises stops nobody.
+                # Code of the program; as in Java, its errors do not stop the others.
                 log.warning("Error executing interceptor onSend callback for topic: %s, partition: %s",
                             record.topic, record.partition, exc_info=True)  # fmt: skip
         return record
@@ -54,7 +54,7 @@ class Interceptors:
                 if hasattr(each, "on_acknowledgement"):
                     each.on_acknowledgement(metadata, error)
             except Exception:
-                # The program's own; as in Java, what it raises stops nobody.
+                # Code of the program; as in Java, its errors do not stop the others.
                 log.warning("Error executing interceptor onAcknowledgement callback", exc_info=True)
 
     def close(self) -> None:
@@ -63,7 +63,7 @@ class Interceptors:
                 if hasattr(each, "close"):
                     each.close()
             except Exception:
-                # The program's own; as in Java, what it raises stops nobody.
+                # Code of the program; as in Java, its errors do not stop the others.
                 log.exception("Failed to close producer interceptor ")
 
 

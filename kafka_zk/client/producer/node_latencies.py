@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class NodeLatencies:
-    """`timeout_ms` is partitioner.availability.timeout.ms; 0: nobody is ever passed over."""
+    """`timeout_ms` is partitioner.availability.timeout.ms; 0: no node is ever passed over."""
 
     def __init__(self, timeout_ms: int) -> None:
         self._timeout_ms = timeout_ms

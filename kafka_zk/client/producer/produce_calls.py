@@ -27,7 +27,7 @@ from kafka_zk.protocol.messages.produce import (
 
 @dataclass(frozen=True, slots=True)
 class ProduceOutcome:
-    """What the broker answered for one batch, or the error that stands for no answer."""
+    """What the broker answered for one batch, or the error that means no answer."""
 
     error: ErrorCode
     base_offset: int = -1
@@ -110,7 +110,7 @@ def _no_answer(error: Exception, node_id: int) -> ProduceOutcome:
         return ProduceOutcome(ErrorCode.REQUEST_TIMED_OUT, message=message)
     if isinstance(error, DisconnectException):
         return ProduceOutcome(ErrorCode.NETWORK_EXCEPTION, message=f"Disconnected from node {node_id}")
-    # The request could not be made, for want of memory for instance: nobody was asked, and asking again is no help.
+    # The request could not be made, for want of memory for instance: no broker was asked, and a retry is no help.
     return ProduceOutcome(ErrorCode.UNKNOWN_SERVER_ERROR, exception=wrapped(error))
 
 

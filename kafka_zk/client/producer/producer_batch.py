@@ -216,7 +216,7 @@ class ProducerBatch:
         return parts
 
     def _finish(self) -> None:
-        """Callbacks run before futures complete: whoever waits for a record can rely on its callback having run."""
+        """Callbacks run before futures complete: a thread that waits for a record finds that its callback has run."""
         self._is_done = True
         error_of = self.result.error_of
         for future, callback in self._callbacks:

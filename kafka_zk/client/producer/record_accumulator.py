@@ -2,7 +2,7 @@
 
 Role        Acts only by waiting for memory; sends nothing. Appenders and the sender meet here and nowhere else, under
             one lock.
-Invariants  Only the last batch of a deque is open. A batch that comes back to be sent again stands before all that were
+Invariants  Only the last batch of a deque is open. A batch that comes back to be sent again comes before all that were
             never sent, in the order of the sequences.
             What waits and what is under way never takes more than buffer.memory.
 Source      Kafka 3.9 RecordAccumulator.
@@ -146,7 +146,7 @@ class RecordAccumulator:
                         if future is not None:
                             must_wake = self._after_append(batch, ratio)
                             break
-                        # Whoever comes next needs a new batch, too, however small the record.
+                        # The next caller needs a new batch, too, however small its record.
                         batch.is_closed = True
                         if is_sticky:
                             sticky.took(0, True)
@@ -215,7 +215,7 @@ class RecordAccumulator:
             self.flush_count -= 1
 
     def close(self) -> None:
-        """Take no more records, and let nobody wait for memory."""
+        """Take no more records, and end all waits for memory."""
         with self.lock:
             self.is_closed = True
             self.pool.close()

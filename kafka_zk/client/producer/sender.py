@@ -78,7 +78,7 @@ class Sender:
             while not self._may_stop():
                 self._run_once_safely()
         finally:
-            # Whatever ended it, GreenletExit too: nobody may wait for records that nobody sends any more.
+            # Whatever ended it, GreenletExit too: no thread may wait for records that are no longer sent.
             self._accumulator.close()
             self._abort_all(KafkaException("Producer is closed forcefully."))
             self._client.close()
@@ -233,7 +233,7 @@ class Sender:
         try:
             batch.close(self._settings.codec, self._settings.level)
         except Exception as error:
-            # Whatever it was: nobody else would ever settle the batch, and `flush` would wait for it for good.
+            # Whatever it was: no other code would ever settle the batch, and `flush` would wait for it for good.
             self._fail_here(batch, error)
             return False
         if is_new and batch.is_compressed:

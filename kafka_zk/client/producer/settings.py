@@ -107,7 +107,7 @@ def _idempotent(config: ClientConfig) -> bool:
 
 
 def _delivery_timeout_ms(config: ClientConfig) -> int:
-    """At least linger and one request; raised to that if nobody asked for less."""
+    """At least linger and one request; raised to that unless less was configured."""
     given_ms = config.integer("delivery.timeout.ms")
     least_ms = min(config.integer("linger.ms") + config.integer("request.timeout.ms"), 2**31 - 1)
     if given_ms >= least_ms:

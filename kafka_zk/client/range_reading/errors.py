@@ -36,7 +36,7 @@ class EndBeyondLog(RangeError):
 
 
 class TopicReplaced(RangeError):
-    """The topic was deleted and created again since the range was planned, so its offsets mean other records."""
+    """The topic was deleted and recreated since the range was planned, so its offsets mean other records."""
 
     def __init__(self, partition: TopicPartition, position: int, end_offset: int) -> None:
         super().__init__(

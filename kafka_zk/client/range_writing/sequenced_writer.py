@@ -51,7 +51,7 @@ Answer = TypeVar("Answer")
 
 
 class Overtaken(KafkaException):
-    """The leader has other records under these sequences, or others since: somebody sends under the same identity."""
+    """The leader has other records under these sequences, or others since: another producer uses the same identity."""
 
 
 class SequencedWriter:
@@ -90,7 +90,7 @@ class SequencedWriter:
         return self._settings.max_request_bytes // 2
 
     def new_identity(self) -> ProducerIdentity:
-        """Blocks. A producer id that nobody else has. Raises BrokerError, TimeoutException."""
+        """Blocks. A producer id of its own. Raises BrokerError, TimeoutException."""
 
         def build(_: int) -> init_producer_id.InitProducerIdRequest:
             return init_producer_id.InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1)
@@ -142,7 +142,7 @@ class SequencedWriter:
     ) -> list[tuple[int, int]]:
         """Blocks until all replicas in sync have them. Pairs (offset of the first, how many), in order.
 
-        None of these records stands before offset `behind`. Their own offsets do not matter.
+        None of these records is before offset `behind`. Their own offsets do not matter.
         Raises Overtaken, BrokerError, TimeoutException, RangeError.
         """
         # Offsets of a batch that is sent count from 0.
@@ -196,7 +196,7 @@ class SequencedWriter:
         return [(base_offset, len(records))]
 
     def _found(self, partition: TopicPartition, identity: ProducerIdentity, sequence: int, behind: int) -> int | None:
-        """Blocks. Where the batch of `sequence` stands that was sent with an unknown outcome; None when nowhere.
+        """Blocks. The place of the batch of `sequence` that was sent with an unknown outcome; None when nowhere.
 
         Raises Overtaken where that cannot be told, BrokerError, TimeoutException, RangeError.
         """

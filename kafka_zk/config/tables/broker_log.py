@@ -86,7 +86,7 @@ LOG_KEYS: tuple[Config, ...] = (
     Config("log.index.interval.bytes", INT, 4 * KIB, at_least(0), MEDIUM,
            "Bytes of records between two index entries.", update_mode=CLUSTER_WIDE, read_by="log.segments.segment"),
     Config("log.index.size.max.bytes", INT, 10 * MIB, at_least(4), MEDIUM,
-           "Room of one index file.", update_mode=CLUSTER_WIDE, read_by="log.segments.segment"),
+           "Size of one index file.", update_mode=CLUSTER_WIDE, read_by="log.segments.segment"),
     Config("log.initial.task.delay.ms", LONG, 30_000, at_least(0), LOW,
            "Rest after the start before the periodic log tasks begin.", internal=True, read_by="log.manager"),
     Config("log.message.downconversion.enable", BOOLEAN, True, None, LOW,

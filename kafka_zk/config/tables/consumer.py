@@ -37,7 +37,7 @@ _OWN_KEYS: tuple[Config, ...] = (
     Config("client.id", STRING, "", None, LOW,
            "Name of this client in logs, quotas and metrics."),
     Config("client.rack", STRING, "", None, LOW,
-           "Where this client stands."),
+           "Rack of this client."),
     Config("connections.max.idle.ms", LONG, 540_000, None, MEDIUM,
            "Close a connection without traffic after this time."),
     Config("default.api.timeout.ms", INT, 60_000, at_least(0), MEDIUM,

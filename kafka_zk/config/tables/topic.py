@@ -35,7 +35,7 @@ _ROWS: tuple[Config, ...] = (
            "Random part that keeps segments from rolling together.",
            broker_keys=("log.roll.jitter.ms", "log.roll.jitter.hours",), read_by="log.loading.loader"),
     Config("segment.index.bytes", INT, 10 * MIB, at_least(4), MEDIUM,
-           "Room of one index file.", broker_keys=("log.index.size.max.bytes",), read_by="log.segments.segment"),
+           "Size of one index file.", broker_keys=("log.index.size.max.bytes",), read_by="log.segments.segment"),
     Config("flush.messages", LONG, MAX_LONG, at_least(1), MEDIUM,
            "Records after which the log is synced to disk.", broker_keys=("log.flush.interval.messages",),
            read_by="log.unified_log"),

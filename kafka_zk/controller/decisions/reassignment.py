@@ -18,7 +18,7 @@ from kafka_zk.protocol.errors import (
 from kafka_zk.protocol.types import TopicPartition
 
 SHOWN = 1_000
-"""So many replicas of one list are told in words."""
+"""So many replicas of one list are named."""
 
 
 def planned_assignment(

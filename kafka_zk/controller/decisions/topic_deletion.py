@@ -4,7 +4,7 @@ Role        Pure decisions over the context; `handlers.deletion` performs them.
 Invariants  A topic's znodes go only after every replica confirmed its deletion. A topic with a replica that cannot be
             reached, or that is being reassigned, is ineligible until a broker start or the reassignment's end.
             Differs from Kafka: a broker that starts does not let a topic be deleted that is being reassigned. What the
-            reassignment does next would make replicas anew that are deleted already.
+            reassignment does next would recreate replicas that are deleted already.
 Source      TopicDeletionManager.
 """
 
@@ -46,7 +46,7 @@ def due(context: ControllerContext) -> Due:
 
 
 def is_eligible(context: ControllerContext, topic: str) -> bool:
-    """Queued, not waiting for StopReplica answers, and nothing stands in the way."""
+    """Queued, not waiting for StopReplica answers, and nothing prevents its deletion."""
     return (
         topic in context.topics_to_delete
         and topic not in context.topics_ineligible_for_deletion

@@ -29,7 +29,7 @@ def _pick(table: tuple[tuple[str, int], ...], version: MetadataVersion) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RequestVersions:
-    """The versions and abilities that one inter.broker.protocol.version stands for."""
+    """The versions and abilities that one inter.broker.protocol.version means."""
 
     leader_and_isr: int
     update_metadata: int

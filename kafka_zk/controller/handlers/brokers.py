@@ -2,7 +2,7 @@
 
 Role        Acts, in the controller greenlet.
 Invariants  A broker whose registration has a larger czxid than known is handled as dead first and new after: it has
-            lost its memory of everything it was told. Brokers hear of the broker list before they hear of leaders.
+            forgotten all that it was sent. Brokers get the broker list before they get leaders.
 Source      KafkaController.processBrokerChange, onBrokerStartup, onBrokerFailure, onReplicasBecomeOffline; KIP-380.
 """
 
@@ -88,7 +88,7 @@ def _brokers_started(controller: ActiveController, broker_ids: list[int]) -> Non
     for broker_id in broker_ids:
         context.offline_dir_replicas.pop(broker_id, None)
         context.shutting_down.discard(broker_id)
-    # First everybody learns the larger broker list, the newcomers with all there is to know; only then can leadership
+    # First all brokers learn the larger broker list, new ones with all metadata; only then can leadership
     # that names them be understood.
     controller.outbox.update_metadata(id for id in context.live_or_shutting_down_ids() if id not in broker_ids)
     controller.outbox.update_metadata(broker_ids, context.partitions_with_leaders())
@@ -130,7 +130,7 @@ def replicas_became_offline(controller: ActiveController, replicas: list[Partiti
     if in_deletion:
         deletion.replicas_failed(controller, in_deletion)
     if not leaderless:
-        # No election told anybody that the broker list has changed.
+        # No election has told the brokers that the broker list has changed.
         controller.outbox.update_metadata(context.live_or_shutting_down_ids())
 
 

@@ -23,8 +23,8 @@ def queue_at_startup(controller: ActiveController) -> None:
     if not controller.settings.delete_topic_enable:
         controller.store.remove_topic_deletions(sorted(wanted))
         return
-    # An entry without its topic is what a controller left that died amid its last deletes: the topic has no replicas
-    # any more, so its deletion counts as complete and the rest of its znodes is removed.
+    # A controller that died during its last deletes leaves an entry without its topic. The topic has no replicas any
+    # more, so its deletion counts as complete and the rest of its znodes is removed.
     context.topics_to_delete |= wanted
     context.topics_ineligible_for_deletion |= ineligible_topics(context, context.topics_to_delete)
     controller.info(
@@ -144,9 +144,9 @@ def _delete(controller: ActiveController, topics: list[str]) -> None:
 
 
 def _complete(controller: ActiveController, topics: Sequence[str]) -> None:
-    """Every replica is gone: remove the znodes, the topic and its deletion entry last: a new controller can go on.
+    """Every replica is gone: remove the znodes, the topic and its deletion entry last: a new controller can continue.
 
-    A topic that nobody may remove stays queued, and holds up no other.
+    A topic that cannot be removed stays queued, and holds up no other.
     """
     for topic in topics:
         successful = controller.context.replicas_in_state(topic, ReplicaState.DELETION_SUCCESSFUL)

@@ -33,7 +33,7 @@ FIRST_REBALANCE_DELAY_MS = 5_000
 
 
 def fail_over(controller: ActiveController) -> None:
-    """Blocks. The whole failover. Raises ControllerMoved if somebody else was elected meanwhile."""
+    """Blocks. The whole failover. Raises ControllerMoved if another broker was elected meanwhile."""
     if controller.versions.feature_znode_version is not None:
         controller.store.set_up_features(controller.versions.feature_znode_version)
     controller.info("Registering handlers")

@@ -1,8 +1,8 @@
 """ISR changes: AlterPartition requests, and notification znodes of leaders with an old protocol.
 
 Role        Acts, in the controller greenlet, on the decisions of `alter_partition`.
-Invariants  The answer names the version that ZooKeeper gave. Brokers hear of every partition asked about, also of the
-            refused ones: a leader with a stale picture gets the right one.
+Invariants  The answer names the version that ZooKeeper gave. Brokers are sent every partition asked about, also the
+            refused ones: a leader with stale metadata gets the current.
 Source      KafkaController.processAlterPartition, processIsrChangeNotification; KIP-497, KIP-841, KIP-903.
 """
 
@@ -116,7 +116,7 @@ def _wanted_isr(data: RequestPartitionData, api_version: int) -> WantedIsr:
 
 
 def _topic_name(controller: ActiveController, name: str, topic_id: uuid.UUID, api_version: int) -> str | None:
-    """From version 2 on a topic is named by its id; None: nobody knows the id."""
+    """From version 2 on a topic is named by its id; None: the id is unknown."""
     return controller.context.topic_names.get(topic_id) if api_version >= 2 else name
 
 

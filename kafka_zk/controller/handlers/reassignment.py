@@ -1,8 +1,8 @@
 """Partition reassignment, step by step.
 
 Role        Acts, in the controller greenlet, on the decisions of `reassignment`.
-Invariants  The topic's znode says what is going on before anybody else hears of it, and is put right last: a new
-            controller can go on from any point. A topic being reassigned is not deleted meanwhile.
+Invariants  The topic's znode says what is in progress before any broker is told, and is corrected last: a new
+            controller can continue from any point. A topic being reassigned is not deleted meanwhile.
             /admin/reassign_partitions goes only when all it lists is done.
 Source      KafkaController.onPartitionReassignment (steps U, A, B), processApiPartitionReassignment,
             processZkPartitionReassignment, processListPartitionReassignments; KIP-455.
@@ -140,7 +140,7 @@ def _advance_all(controller: ActiveController, wanted: Mapping[TopicPartition, R
 def _try_to_advance(
     controller: ActiveController, partition: TopicPartition, assignment: ReplicaAssignment
 ) -> BrokerError | None:
-    """Blocks. Do what is next for one; where it fails, for good maybe, the others go on.
+    """Blocks. Do what is next for one; if it fails, perhaps for good, the others continue.
 
     Differs from Kafka, whose controllers resign, one after the other, over one topic that cannot be written.
     """

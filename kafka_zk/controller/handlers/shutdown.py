@@ -18,7 +18,7 @@ UNKNOWN_BROKER_EPOCH = -1
 def controlled_shutdown(controller: ActiveController, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
     """Blocks. Move leaderships away from the broker; the partitions with other replicas that it still leads.
 
-    Raises StaleBrokerEpoch, BrokerNotAvailable, and UnknownServerError for an id nobody registered.
+    Raises StaleBrokerEpoch, BrokerNotAvailable, and UnknownServerError for an id that was never registered.
     """
     context = controller.context
     broker = context.brokers.get(broker_id)

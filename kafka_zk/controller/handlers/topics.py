@@ -118,7 +118,7 @@ def on_partition_modifications(controller: ActiveController, topic: str) -> None
 
 
 def _is_another_topic(controller: ActiveController, topic: str, topic_id: uuid.UUID | None) -> bool:
-    """Whether the znode now belongs to a topic made anew under the old name; TopicChange will sort that out."""
+    """Whether the znode now belongs to a topic recreated under the old name; TopicChange will sort that out."""
     known = controller.context.topic_ids.get(topic)
     if known is None or topic_id is None or topic_id == known:
         return False

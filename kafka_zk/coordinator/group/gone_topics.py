@@ -1,9 +1,9 @@
 """Removes loaded offsets of topics that were deleted while their group had no coordinator.
 
 Role        Acts, in a greenlet of its own: ZooKeeper may be away, and loads do not wait for it.
-Invariants  Nothing is forgotten of a topic that may exist. Whoever took a commit knew the topic: it was in ZooKeeper
-            before its record was in the log. ZooKeeper is asked after the load, and its server catches up first.
-            What was committed since is not touched.
+Invariants  Nothing is forgotten of a topic that may exist. The broker that took a commit knew the topic: it was
+            in ZooKeeper before its record was in the log. ZooKeeper is read after the load, and its server catches up
+            first. What was committed since is not touched.
 Source      None: Kafka keeps such offsets until they expire, and serves them to the next topic of that name.
 """
 
@@ -38,7 +38,7 @@ class Loaded(NamedTuple):
 
 class GoneTopics:
     """`is_known(topic)`: whether the metadata has it. `gone(topics)`: those that do not exist or are to be deleted;
-    blocks, raises ZkError. `forget(offsets)` is told what to remove."""
+    blocks, raises ZkError. `forget(offsets)` removes them."""
 
     def __init__(
         self,

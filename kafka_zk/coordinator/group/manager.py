@@ -277,7 +277,7 @@ class GroupManager:
         for group, partitions in removed:
             for some in _batches(group, partitions):
                 if self._check_owned(group) is not ErrorCode.NONE:
-                    break  # Whoever loads them next finds their topic gone.
+                    break  # The next broker that loads them finds their topic gone.
                 if self._write_tombstones(group, some) is ErrorCode.NONE:
                     count += len(some)
                 else:
@@ -348,11 +348,11 @@ class GroupManager:
         return ErrorCode.NONE, count
 
     def _write_tombstones(self, group: Group, partitions: Sequence[TopicPartition]) -> ErrorCode:
-        """Blocks. One batch: tombstones of removed offsets but of what was committed anew since, and that of the group.
+        """Blocks. One batch: tombstones of removed offsets, but of none committed again since, and that of the group.
 
         Where that is not decided yet, by a commit on its way or a transaction, it is seen to again once it is.
         """
-        # The group may have ended since, with nothing in memory that told of these, or been made anew.
+        # The group may have ended since, with nothing in memory that told of these, or been recreated.
         current = self.groups.get(group.group_id, group)
         undecided = [partition for partition in partitions if current.offsets.is_pending(partition)]
         if undecided:
@@ -393,7 +393,7 @@ class GroupManager:
 
 
 def _batches(group: Group, partitions: Collection[TopicPartition]) -> list[list[TopicPartition]]:
-    """As many as one batch has room for tombstones of; one at least."""
+    """In groups whose tombstones fit into one batch; one partition at least."""
     at_once = max(1, TOMBSTONES_BYTES // (4 * len(group.group_id) + LONGEST_TOPIC_PART))
     listed = list(partitions)
     return [listed[first : first + at_once] for first in range(0, max(1, len(listed)), at_once)]

@@ -80,7 +80,7 @@ class Ownership:
     def resigned(self, partition: int, leader_epoch: int | None) -> bool:
         """This broker leads the partition no more (None: it is gone for good); whether that is news."""
         if leader_epoch is None:
-            # Made anew it begins with epoch 0. Apache keeps the old one, and loads nothing until it restarts.
+            # Recreated, it begins with epoch 0. Apache keeps the old one, and loads nothing until it restarts.
             self._epochs.pop(partition, None)
         elif leader_epoch < self._epochs.get(partition, leader_epoch):
             return False

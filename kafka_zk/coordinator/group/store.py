@@ -3,7 +3,7 @@
 Role        Acts, through the ReplicaManager. Knows nothing about groups.
 Invariants  `done` is called exactly once for each append, without switching: at once, or when the batch is committed.
             What one partition is asked to take stands in its log in the order of asking: a large compressed batch is
-            checked in a thread, and what comes later waits for it. Nobody waits for replicas there. What was asked in
+            checked in a thread, and what comes later waits for it. Replicas are not waited for there. What was asked in
             one leadership is not appended in another; a new epoch of a leader that stays is none.
             Batches carry a producer id in transactions only; those of offsets have the base sequence 0 and those of
             groups none, because Apache's have.
@@ -91,7 +91,7 @@ class OffsetsLog:
             _tell(done, result[0])
 
     def append_tombstones(self, partition: int, keys: Sequence[bytes]) -> ErrorCode:
-        """Blocks. Append a batch of tombstones; the code of the append. Nobody waits for its replication."""
+        """Blocks. Append a batch of tombstones; the code of the append. Does not wait for its replication."""
         result = self._append(partition, [(key, None) for key in keys], NO_ACKS)
         assert not isinstance(result, Pending), "an append without acks has nothing to wait for"
         if isinstance(result[0], AppendFailure):
@@ -131,7 +131,7 @@ class OffsetsLog:
                 turn = self._turns[partition] = Turn()
             with turn:
                 if self._replica_manager.leadership_of(TopicPartition(GROUP_METADATA_TOPIC, partition)) != leadership:
-                    # Groups were loaded anew since: what was decided by those of before is not part of them.
+                    # Groups were reloaded since: what was decided by those of before is not part of them.
                     return [AppendFailure(NotLeaderOrFollower())]
                 return self._replica_manager.append_records(
                     [(GROUP_METADATA_TOPIC, partition, memoryview(batch))],

@@ -121,7 +121,7 @@ class GroupLag:
 
     def _add(self, ways: dict[TopicPartition, list[_Distance]], groups: Iterable[GroupOffsets]) -> None:
         """The ends are read here, after the offsets, and without a turn of others between a group's."""
-        room = MAX_SERIES - sum(map(len, ways.values()))
+        left_count = MAX_SERIES - sum(map(len, ways.values()))
         count = looked_at = 0
         for group_id, offsets in groups:
             looked_at += len(offsets) + 1
@@ -130,7 +130,7 @@ class GroupLag:
                 if partition is None or not partition.is_leader:
                     continue
                 count += 1
-                if count > room:
+                if count > left_count:
                     log_lines.warning("Too many group lags; reporting only the first %d", MAX_SERIES)
                     return
                 way = _Distance(offset, partition.high_watermark, group_id)

@@ -1,7 +1,7 @@
 """Fetches committed offsets from other coordinators when metrics are scraped.
 
 Role        Acts, with the requests of any client: an Apache broker answers, too.
-Invariants  Blocks for TIMEOUT_MS at most, whoever does not answer. Nothing is kept between two looks.
+Invariants  Blocks for TIMEOUT_MS at most, whichever broker does not answer. Nothing is kept between two calls.
 Source      ListGroups, OffsetFetch of all partitions (KIP-709).
 """
 

@@ -2,8 +2,8 @@
 
 Role        Acts: reads headers of batches that are not counted yet, and only when metrics are scraped.
 Invariants  A count is exact, or there is none: the holes of compaction and the markers of transactions are left out.
-            What was counted once is remembered by segment file, so that a cleaned segment is counted anew; a file that
-            was cut since is, too. What nobody asked for in one look is forgotten after it.
+            What was counted once is remembered by segment file, so that a cleaned segment is counted again; a file that
+            was cut since is, too. What was not asked for in one scrape is forgotten after it.
             One look reads no more than BATCHES_PER_LOOK headers, and waits for the disk for DISK_MS_PER_LOOK: a scrape
             has its own time limit. What is left over is counted in the next. One look at a time.
 Differs from Kafka: there is nothing like it; lag there is a difference of offsets.

@@ -319,7 +319,7 @@ def _grow(state: MapState | FilterState, shape: Source, buffer: memoryview) -> N
 
 
 def _index(data: memoryview, state: FilterState, interval_bytes: int) -> list[IndexEntry]:
-    """Take in the batches of `data`, which stand behind what was written; the entries that they give the indexes."""
+    """Take in the batches of `data`, which follow what was written; returns the entries that they give the indexes."""
     indexed, position = state.indexed, 0
     entries: list[IndexEntry] = []
     while position < len(data):
@@ -361,7 +361,7 @@ def _write(fileno: int, data: memoryview, position: int) -> None:
 
 
 _maps: dict[bytes, memoryview] = {}
-"""The table of the pass under way, by its seed: mapping it anew for each chunk would cost as much as the chunk."""
+"""The table of the pass under way, by its seed: mapping it again for each chunk would cost as much as the chunk."""
 
 
 def _mapped(table: Descriptor, size_bytes: int, seed: bytes) -> memoryview:

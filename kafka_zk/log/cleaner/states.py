@@ -118,7 +118,7 @@ class CleanerStates:
         self._uncleanable.add(log)
 
     def forget(self, log: UnifiedLog) -> None:
-        """`log` is deleted: the next of its name begins anew."""
+        """`log` is deleted: the next of its name starts again."""
         self._uncleanable.discard(log)
         self.checkpoints.forget(log.topic_partition, log.log_dir)
 

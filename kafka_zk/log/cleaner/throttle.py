@@ -14,7 +14,7 @@ BYTES_AT_ONCE = 8 * 1024 * 1024
 
 
 class Throttle:
-    """`note_bytes` is told of all bytes, for the metric."""
+    """`note_bytes` is called with all bytes, for the metric."""
 
     def __init__(self, bytes_per_second: float, *, now_ms: int, note_bytes: Callable[[int], None]) -> None:
         self._bytes_per_ms = bytes_per_second / 1000

@@ -115,7 +115,7 @@ class DataDir:
     def forget(self, topic_partition: TopicPartition, is_here: Callable[[TopicPartition], bool]) -> None:
         """Blocks. Have no checkpoint name a partition that is about to be made. Raises KafkaStorageError.
 
-        What they say of others that are gone, too, goes with it: many may be made anew at a time.
+        What they say of others that are gone, too, goes with it: many may be recreated at a time.
         """
         for offsets in (self.recovery_points, self.log_start_offsets, self.high_watermarks):
             offsets.pop(topic_partition, None)

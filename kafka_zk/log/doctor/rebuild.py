@@ -20,7 +20,7 @@ from kafka_zk.log.files.disk import DISK
 
 
 class Rebuilt(NamedTuple):
-    """One index file: written anew, or why not."""
+    """One index file: rewritten, or why not."""
 
     path: Path
     written: bool
@@ -87,7 +87,7 @@ def _replace(directory: Path, shadow: Path, log_name: str, wanted: Iterable[str]
 
 
 def _install(path: Path, content: bytes, like: Path) -> None:
-    """Put a file in place for good, to be read and written by whoever may do so with `like`."""
+    """Put a file in place durably, with the owner and permissions of `like`."""
     owner = like.stat()
     temporary = f"{path}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

@@ -202,7 +202,7 @@ def _fates(directory: Path, shadow: Path, disk: ShadowDisk) -> dict[str, Fate]:
 
 
 def _differ(before: Path, after: Path) -> bool:
-    """Whether their bytes differ, room at the end of an index left aside."""
+    """Whether their bytes differ, unused space at the end of an index aside."""
     if before.suffix in names.INDEXES:
         return read_sparse(before)[0] != read_sparse(after)[0]
     return before.read_bytes() != after.read_bytes()

@@ -164,7 +164,7 @@ def next_batch(descriptor: int, position: int, end: int, next_offset: int) -> in
 
 
 def is_zero(descriptor: int, position: int, end: int) -> bool:
-    """Whether nothing but zeros is left: room that was preallocated, or that a crash left."""
+    """Whether nothing but zeros is left: space that was preallocated, or that a crash left."""
     while position < end:
         chunk = os.pread(descriptor, min(READ_BYTES, end - position), position)
         if not chunk or chunk.count(0) != len(chunk):

@@ -97,12 +97,12 @@ def read_small(path: str | Path) -> bytes:
 
 
 def short_write(written: int, wanted: int) -> OSError:
-    """The error that stands for a write which the disk took only a part of."""
+    """The error for a write of which the disk took only a part."""
     return OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}, only {written} of {wanted} bytes were written")
 
 
 class MachineDisk(Disk):
-    """The machine's own: nothing stands between it and the kernel."""
+    """The machine's own: nothing is between it and the kernel."""
 
     def can_sync_at_once(self, path: Path) -> bool:
         return file_system.can_sync_at_once(path)

@@ -25,7 +25,7 @@ def can_sync_at_once(path: Path) -> bool:
 def sync_at_once(descriptor: int) -> None:
     """Blocks. Write everything that the file system of an open file still holds in memory. Raises OSError.
 
-    Errors count that happened since `descriptor` was opened, whoever's data they hit.
+    Errors since `descriptor` was opened count, whichever process's data they hit.
     """
     if _libc.syncfs(descriptor) != 0:
         error = ctypes.get_errno()

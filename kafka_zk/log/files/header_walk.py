@@ -52,7 +52,7 @@ def _count(fileno: int, position: int, header: BatchHeader) -> int:
 
 
 def read_batch(fileno: int, position: int, header: BatchHeader) -> Batch:
-    """Blocks. The batch whose header stands at `position`. Raises OSError."""
+    """Blocks. The batch whose header is at `position`. Raises OSError."""
     return Batch(memoryview(os.pread(fileno, header.size_bytes, position)), 0, header)
 
 

@@ -1,7 +1,7 @@
 """The file of an offset or time index: fixed-size entries, written with pwrite, read through mmap.
 
 Role        Plain. Knows where entries lie, not what they mean.
-Layout      `entry_count` entries from the start; behind them zeros up to the room of the index (a sparse file) while
+Layout      `entry_count` entries from the start; behind them zeros up to the size of the index (a sparse file) while
             the segment is active. Trimmed to the entries at roll and close, so that only a crash leaves zeros.
 Invariants  Nothing is ever stored through the map: a store into a sparse map on a full disk is SIGBUS and kills the
             process, a failed pwrite is an error. No view of the map outlives a look-up.
@@ -20,7 +20,7 @@ from kafka_zk.log.files.disk import DISK, Disk
 
 
 class IndexFile:
-    """`max_entries` is the room; `entry_count` how much of it is used."""
+    """`max_entries` is the capacity; `entry_count` how much of it is used."""
 
     __slots__ = (
         "_descriptor",
@@ -68,11 +68,11 @@ class IndexFile:
         return _size_of(self.path) % self.entry_size == 0
 
     def is_whole(self) -> bool:
-        """Whether the file ends with an entry: no room behind it, no zeros in its place. Raises OSError."""
+        """Whether the file ends with an entry: no free space behind it, no zeros in its place. Raises OSError."""
         return _size_of(self.path) == self.entry_count * self.entry_size and self._has_last_entry()
 
     def may_be_right(self) -> bool:
-        """Whether it is whole, or has room behind its entries that we made. Raises OSError."""
+        """Whether it is whole, or has free space behind its entries that we made. Raises OSError."""
         return self._has_last_entry() if self._sized else self.is_whole()
 
     def _has_last_entry(self) -> bool:

@@ -46,7 +46,7 @@ def decode(content: bytes, path: Path) -> MetaProperties:
         if stripped and stripped[0] not in "#!":
             key, _, value = stripped.partition("=")
             properties[key.strip()] = value.strip()
-    # As in Apache: a file that names no version is of version 0, also an empty or torn one, and is written anew.
+    # As in Apache: a file that names no version is of version 0, also an empty or torn one, and is rewritten.
     version = properties.get("version", "0")
     if version not in ("0", "1"):
         raise MalformedMetaProperties(f"Unable to read the version from {path}: {version}")

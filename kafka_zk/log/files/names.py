@@ -1,7 +1,7 @@
 """All file and directory names in a log directory: built and parsed.
 
 Role        Pure. No other module builds or parses file names.
-Invariants  Files of a segment are named by its base offset in 20 digits; a snapshot by the offset it stands at.
+Invariants  Files of a segment are named by its base offset in 20 digits; a snapshot by its offset.
             A partition's directory is `topic-partition`; while it is moved, deleted or set aside it also carries 32 hex
             digits and a suffix, and never more than 255 characters.
 Example     00000000000000000123.log, 00000000000000000123.snapshot.deleted, t-0.6c3e...-delete
@@ -92,7 +92,7 @@ def marked_dir_name(topic_partition: TopicPartition, kind: DirKind, unique_id: U
 
 
 def parse_partition_dir(name: str) -> PartitionDir | None:
-    """The partition that a directory's name stands for; None when it stands for none."""
+    """The partition that a directory's name names; None when it names none."""
     match = _MARKED_DIR.fullmatch(name)
     if match:
         return PartitionDir(TopicPartition(match[1], int(match[2])), DirKind(match[3]))

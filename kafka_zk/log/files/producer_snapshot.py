@@ -31,7 +31,7 @@ class CorruptSnapshot(ValueError):
 
 
 class SnapshotEntry(NamedTuple):
-    """One producer. -1 stands for "none" everywhere."""
+    """One producer. -1 means "none" everywhere."""
 
     producer_id: int
     producer_epoch: int

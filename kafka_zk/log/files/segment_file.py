@@ -34,7 +34,7 @@ WHOLE_SCAN_BYTES = 1024 * 1024
 
 
 class SegmentFile:
-    """Opened on first use. `was_used` is for whoever closes files that nobody needs."""
+    """Opened on first use. `was_used` lets a caller close files that are not in use."""
 
     __slots__ = (
         "_closed",
@@ -110,7 +110,7 @@ class SegmentFile:
         self.size_bytes = size_bytes
 
     def trim(self) -> bool:
-        """Drop preallocated room behind the last batch; whether there was any. Raises OSError."""
+        """Drop preallocated space behind the last batch; returns whether there was any. Raises OSError."""
         descriptor = self.fileno()
         if os.fstat(descriptor).st_size == self.size_bytes:
             return False

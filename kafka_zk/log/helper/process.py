@@ -44,7 +44,7 @@ class HelperUnavailable(HelperFailed):
 
 
 class Helper(Protocol):
-    """Who is asked to do such work: a process, or in tests this one."""
+    """Does such work: a helper process, or in tests this one."""
 
     def call(self, task: Callable[..., T], *arguments: Any) -> T:
         """Blocks. What `task(*arguments)` returns or raises over there."""

@@ -37,7 +37,7 @@ MANY_FILES = 100
 
 
 class LoadStopped(Exception):
-    """The load was told to stop."""
+    """The load was stopped."""
 
 
 class FoundPartition(NamedTuple):
@@ -127,7 +127,7 @@ class DirectoryLoad:
                 self._breathe()
                 self._open(each, partial(self.remaining_segments.__setitem__, number))
         except LoadStopped:
-            return  # Whoever stopped it knows why.
+            return  # The caller of `stop` knows why.
         except BaseException:
             self.stop()
             raise

@@ -324,7 +324,7 @@ class LogLoader:
     def _remember_producers_before(self, segment: LogSegment) -> None:
         """Bring the producers to its start. Behind the segment that was recovered just now they stand there already.
 
-        A disk without room takes no snapshots: each segment would have all that lie before it read again.
+        A full disk takes no snapshots: for each segment all earlier ones would be read again.
         """
         state, start = self.producers.state, segment.base_offset
         is_behind_last = self._recovered is not None and self._recovered[1] == state.map_end_offset == start

@@ -103,7 +103,7 @@ class LogOpener:
     ) -> UnifiedLog:
         """In a thread. A partition that is there, made whole if need be; no file is open then.
 
-        `sync_later` is told of files that are to be made durable, `breathe` is called every few megabytes,
+        `sync_later` is called with files that are to be made durable, `breathe` is called every few megabytes,
         `on_progress` with how many segments are still to be recovered.
         Raises MalformedPartitionMetadata, OSError.
         """

@@ -64,7 +64,7 @@ def recover_segment(
     if recovery.valid_bytes < file_size:
         segment.file.truncate(recovery.valid_bytes)
     segment.become_inactive()
-    # As Kafka's, which counts anew: leader and follower must not index differently because one of them crashed.
+    # As Kafka's, which counts again: leader and follower must not index differently because one of them crashed.
     segment.bytes_since_last_index_entry = 0
     return file_size - recovery.valid_bytes
 
@@ -85,7 +85,7 @@ class _Recovery:
         self._plain_run = compiled_run()
 
     def walk(self, window: memoryview) -> None:
-        """Take in the whole batches of `window`, which stands at `read_bytes`. Raises CorruptMessage, OSError."""
+        """Take in the whole batches of `window`, which starts at `read_bytes`. Raises CorruptMessage, OSError."""
         at = 0
         while (size := batch_size(window, at)) is not None and at + size <= len(window):
             batch = Batch(window, at, read_header(window, at))

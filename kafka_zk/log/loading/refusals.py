@@ -18,7 +18,7 @@ class InvalidLogDirectory(Exception):
 
 
 def partition_of(path: Path) -> PartitionDir:
-    """The partition that a directory inside a log directory stands for. Raises InvalidLogDirectory."""
+    """The partition that a directory inside a log directory holds. Raises InvalidLogDirectory."""
     parsed = names.parse_partition_dir(path.name)
     if parsed is None:
         raise InvalidLogDirectory(

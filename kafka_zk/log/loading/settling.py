@@ -37,7 +37,7 @@ def put_back(loads: Sequence[DirectoryLoad], topic_config: Callable[[str], LogCo
     """Blocks. Give each partition that has a copy and no log its log back. `loads`: of every directory there is.
 
     What takes the place is the copy, or a log of the same topic that is marked deleted, if that reaches further: then
-    the move goes on. Raises KafkaStorageError through the directory's guard.
+    the move continues. Raises KafkaStorageError through the directory's guard.
     """
     places: dict[TopicPartition, list[Place]] = defaultdict(list)
     for load in loads:

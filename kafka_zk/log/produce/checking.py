@@ -3,8 +3,8 @@
 Role        Acts, through the pools. How large a batch becomes shows only when it is decompressed: eight kilobytes may
             hold a quarter of a gigabyte.
 Invariants  The loop never decompresses more than INLINE_BYTES. At one time no more is decompressed than
-            APPEND_THREADS times POOLED_LIMIT_BYTES and once the limit of the record room; what has to be compressed
-            again takes up to five times its plain size meanwhile.
+            APPEND_THREADS times POOLED_LIMIT_BYTES and once the limit of the package `record`; what has to be
+            compressed again takes up to five times its plain size meanwhile.
 Source      Ours; Kafka streams.
 """
 

@@ -23,7 +23,7 @@ ConversionBegins = Callable[[str], ConversionEnds]
 def validation_rules(
     topic_partition: TopicPartition, config: LogConfig, conversion_begins: ConversionBegins | None = None
 ) -> ValidationRules:
-    """Made once per configuration, used for each append. `conversion_begins` is told of the topic's conversions."""
+    """Made once per configuration, used for each append. `conversion_begins` is called for the topic's conversions."""
     codec, level = _target(config)
     return ValidationRules(
         topic_partition,

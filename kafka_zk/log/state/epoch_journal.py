@@ -1,6 +1,6 @@
 """EpochJournal: the leader epochs of one log and their file.
 
-Role        Plain and synchronous, except that syncing is left to whoever it is told (`sync_soon`).
+Role        Plain and synchronous, except that syncing is left to `sync_soon`.
 Invariants  The file is read on first use. Each assignment replaces it at once (readers see the old or the new one) and
             has it synced soon after, at the latest when the recovery point passes (`is_synced` tells the flusher):
             below the recovery point nobody looks at the batches again. A file that a power cut left empty or torn is
@@ -27,7 +27,7 @@ log = logging.getLogger("org.apache.kafka.storage.internals.epoch.LeaderEpochFil
 class EpochJournal:
     """`cache` raises MalformedCheckpoint on first use when the file is torn.
 
-    `sync_soon` is told of the file after each change; without it the change is synced at once.
+    `sync_soon` is called with the file after each change; without it the change is synced at once.
     """
 
     def __init__(self, directory: Path, disk: Disk = DISK, sync_soon: Callable[[Path], None] | None = None) -> None:
@@ -37,7 +37,7 @@ class EpochJournal:
         self._disk = disk
         self.sync_soon = sync_soon
         self.rebuild: Callable[[], LeaderEpochCache] | None = None
-        """Makes the entries again from the batches; whoever has the log sets it."""
+        """Makes the entries again from the batches; the owner of the log sets it."""
         self._cache: LeaderEpochCache | None = None
 
     @property

@@ -26,11 +26,11 @@ log = logging.getLogger("org.apache.kafka.storage.internals.log.ProducerStateMan
 
 
 class ProducerJournal:
-    """`last_snapshot_offset` is where the newest snapshot stands, or where the state began without one.
+    """`last_snapshot_offset` is the offset of the newest snapshot, or where the state began without one.
 
-    `sync_later`, while it is set, is told of snapshots to be made durable instead of waiting for the disk.
+    `sync_later`, while it is set, is called with snapshots to be made durable instead of waiting for the disk.
     Between `begin_load` and `end_load` the directory is not looked into again, and a snapshot that would come out the
-    same is left as it is. One for which the disk has no room is left out.
+    same is left as it is. One that does not fit on the disk is left out.
     """
 
     def __init__(self, directory: Path, topic_partition: str, expiration_ms: int, disk: Disk = DISK) -> None:
@@ -91,7 +91,7 @@ class ProducerJournal:
         """Go back to the newest snapshot at or before `end_offset`; batches from `map_end_offset` on must follow.
 
         Snapshots above the end and at or below the log start go; during a load those above wait for `remove_above`. A
-        state that stands at the end already is kept. Raises OSError.
+        state that is at the end already is kept. Raises OSError.
         """
         for offset in self.snapshot_offsets():
             if offset <= log_start_offset or (offset > end_offset and self._known is None):
@@ -117,7 +117,7 @@ class ProducerJournal:
         self.last_snapshot_offset = max(self.snapshot_offsets(), default=log_start_offset)
 
     def remove_stray(self, segment_bases: Iterable[int]) -> None:
-        """Delete snapshots that stand at no segment, but the newest when it is behind all of them. Raises OSError."""
+        """Delete snapshots that belong to no segment, but the newest when it is behind all of them. Raises OSError."""
         bases = set(segment_bases)
         offsets = self.snapshot_offsets()
         newest = max(offsets, default=-1)
@@ -151,13 +151,13 @@ class ProducerJournal:
         state.map_end_offset = header.next_offset
 
     def _go_without(self, offset: int, path: Path, error: OSError) -> None:
-        """A load has no room for a snapshot, which would only save reading the log: one of before must not stay."""
+        """A load has no space for a snapshot, which would only save reading the log: an earlier one must not stay."""
         log.warning("%s No space for producer snapshot %s, continuing without it: %s", self._prefix, path, error)
         self._disk.remove_if_exists(f"{path}.tmp")
         self.delete(offset)
 
     def _is_as_it_would_be(self, offset: int, path: Path) -> bool:
-        """Whether the file that stands there since before the load needs no other content."""
+        """Whether the file from before the load needs no other content."""
         if self._known is None or offset not in self._known:
             return False
         return read_small(path) == producer_snapshot.encode(self.state.snapshot())

@@ -61,7 +61,7 @@ class CompletedTransaction(NamedTuple):
 
 
 class ProducerEntry:
-    """One producer id. -1 stands for "none" everywhere."""
+    """One producer id. -1 means "none" everywhere."""
 
     __slots__ = (
         "batches",
@@ -175,7 +175,7 @@ class ProducerState:
     # After an append
 
     def update(self, header: BatchHeader, first_offset: int) -> None:
-        """Take in a data batch that now stands at `first_offset`. Refuses nothing."""
+        """Take in a data batch that is now at `first_offset`. Refuses nothing."""
         delta = header.last_offset_delta
         kept = KeptBatch(header.last_sequence, first_offset + delta, delta, header.max_timestamp)
         entry = self.note(header.producer_id, header.producer_epoch, kept)
@@ -262,7 +262,7 @@ class ProducerState:
         return entries
 
     def load(self, entries: Iterable[SnapshotEntry], offset: int, now_ms: int, expiration_ms: int) -> None:
-        """Replace everything by a snapshot that stands at `offset`; producers that expired meanwhile are left out."""
+        """Replace everything by a snapshot taken at `offset`; producers that expired meanwhile are left out."""
         self.clear(offset)
         for saved in entries:
             entry = ProducerEntry(saved.producer_id)

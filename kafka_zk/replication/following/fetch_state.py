@@ -19,7 +19,7 @@ from kafka_zk.protocol.errors import ErrorCode
 UNDEFINED = -1
 
 AHEAD_MS = 50
-"""How soon a follower asks a leader again that has not heard yet that it leads: the order for it is on its way."""
+"""How soon a follower asks a leader again that does not know yet that it leads: the request for it is on its way."""
 
 
 class FetchState(NamedTuple):
@@ -79,7 +79,7 @@ def truncation_for(
 
 
 class Reaction(NamedTuple):
-    """What to do about an error: try again later, give up until the next LeaderAndIsr, or look where the log begins."""
+    """What to do about an error: try again later, give up until the next LeaderAndIsr, or ask where the log begins."""
 
     retries: bool = False
     fails: bool = False
@@ -107,7 +107,7 @@ def reaction_to(code: int, *, asked_epoch: int, current_epoch: int) -> Reaction:
 
 
 class RangePlan(NamedTuple):
-    """How to get back into the leader's range: cut the log at an offset, or start it anew there, or neither."""
+    """How to get back into the leader's range: cut the log at an offset, or restart it there, or neither."""
 
     fetch_offset: int
     truncates: bool

@@ -2,10 +2,10 @@
 
 Role        Acts on what fetch_state.py decides: fetches, truncates, appends what came as it is, moves the follower's
             high watermark and log start.
-Invariants  While `_turn` is held one answer is being worked in; `forget` waits for it, so that after it nothing more
-            is appended to the partitions that left.
-            Nobody has it while the network is waited for: orders of the controller do.
-            A diverging epoch is dealt with before the leader's high watermark is looked at (rule 36).
+Invariants  While `_turn` is held one answer is being worked in; `forget` waits for it, so that nothing more is
+            appended afterwards to the partitions that left.
+            No greenlet holds it while it waits for the network; control requests need it.
+            A diverging epoch is handled before the leader's high watermark is read (rule 36).
             An answer for a state that is not current any more is dropped.
 Source      Kafka 3.9 AbstractFetcherThread, ReplicaFetcherThread.
 """
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
 
 _SESSION_LOST = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
 
-# The records arrived damaged, which another attempt may mend.
+# The records arrived damaged; another attempt may succeed.
 _DAMAGED = (CorruptMessage, InvalidRecord)
 
 log_lines = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
 
 class Followed:
-    """A partition and where its follower stands."""
+    """A partition and its follower's state."""
 
     __slots__ = ("partition", "state")
 
@@ -252,7 +252,7 @@ class Fetcher:
             log_lines.error("[%s] Error while processing data for partition %s: %s", self.name, topic_partition, error)
             self._fail(topic_partition)
         except Exception:
-            # A bug of ours, on one partition's data: the others go on.
+            # A bug of ours, on one partition's data: the others continue.
             log_lines.exception(
                 "[%s] Unexpected error while processing data for partition %s", self.name, topic_partition
             )

@@ -1,6 +1,6 @@
 """Metrics of the replica fetchers.
 
-Role        Meters of one fetcher, which go when it goes; the lag of each partition is a table made when somebody looks.
+Role        Meters of one fetcher, which go when it goes; the lag of each partition is a table made during a scrape.
 Source      Kafka 3.9 FetcherStats, FetcherLagMetrics, AbstractFetcherManager (MinFetchRate, MaxLag),
             BrokerTopicStats.updateReplicationBytesIn and updateReassignmentBytesIn.
 """

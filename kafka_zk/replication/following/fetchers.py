@@ -57,9 +57,9 @@ class FetcherManager:
         register_fetchers(metrics, self._named)
 
     def add_none(self) -> None:
-        """From now on nothing new is followed: this broker is about to stop.
+        """Follow nothing new from now on: this broker is about to stop.
 
-        Followed for a moment, the new leaders of what it led would wait for it to come back into the ISR.
+        If it followed the new leaders of its partitions for a moment, they would wait for it to rejoin the ISR.
         """
         self._adds_none = True
 
@@ -88,7 +88,7 @@ class FetcherManager:
         followed = [partition for fetcher in self._fetchers.values() for partition in fetcher.followed]
         self.forget(partition.topic_partition for partition in followed)
         for partition in followed:
-            # Its directory may have failed meanwhile; the others are not to wait for the controller's next order.
+            # Its directory may have failed meanwhile; the others must not wait for the next control request.
             if partition.log is not None:
                 self.follow([partition])
         self.stop_idle()
@@ -96,8 +96,8 @@ class FetcherManager:
     def follow_addresses(self) -> None:
         """Blocks. Leaders may be at other addresses now: fetch from there what was fetched from the old ones.
 
-        Differs from Kafka, whose fetchers go on with the old address until an order of the controller names a partition
-        of that leader, and then forget all its other partitions.
+        Differs from Kafka, whose fetchers keep the old address until a control request names a partition of that
+        leader, and then forget all its other partitions.
         """
         if self._adds_none:
             return

@@ -53,7 +53,7 @@ class FollowerSession:
         forgotten = {
             topic_partition: asked.state
             for topic_partition, asked in self._remembered.items()
-            # A topic made anew under its old name is another topic for the leader.
+            # A topic recreated under its old name is another topic for the leader.
             if topic_partition not in wanted or wanted[topic_partition].state.topic_id != asked.state.topic_id
         }
         self._remembered = dict(wanted)

@@ -1,7 +1,7 @@
 """Tracks the appends of one partition, and holds them while its leadership changes.
 
-Role        Acts: blocks greenlets. `wait_while_held`, `count` and `ended` are for appenders, `held` is for whoever
-            changes the leadership.
+Role        Acts: blocks greenlets. `wait_while_held`, `count` and `ended` are for appenders, `held` is for changes
+            of the leadership.
 Invariants  While `held` is entered no append is in progress. A change rejects no appends: waiting ones see its result.
 Source      Kafka 3.9 Partition.leaderIsrUpdateLock, which who appends has for reading.
 """

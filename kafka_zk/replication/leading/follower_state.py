@@ -49,7 +49,7 @@ class FollowerState:
         self.last_fetch_ms = now_ms
 
     def reset(self, *, in_isr: bool, is_new_leader: bool, leader_end_offset: int, now_ms: int) -> None:
-        """A new leader epoch began. Only a leader that goes on leading may keep the offsets it knows."""
+        """A new leader epoch began. Only a leader that continues to lead may keep the offsets it knows."""
         self.last_caught_up_ms = now_ms if in_isr else None
         self.refused_until_ms = 0
         if is_new_leader:

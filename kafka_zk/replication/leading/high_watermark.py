@@ -28,8 +28,8 @@ def next_high_watermark(
 
     It waits for every member of the maximal ISR, and for followers about to join it: those that are caught up and
     whose broker is alive (`is_eligible`). A caught-up replica on a dead broker must not hold it back, nor one that the
-    controller refuses because its broker is going. Under min.insync.replicas it stands still, even if the members left
-    have everything.
+    controller refuses because its broker is going. Under min.insync.replicas it does not advance, even if the members
+    left have everything.
     """
     if len(isr.committed) < min_isr:
         return current

@@ -2,8 +2,8 @@
 
 Role        Pure: decides, never acts. Called by the partition that leads.
 Invariants  At most one change is in flight. `maximal` holds every broker that may be in the ISR as the controller sees
-            it: whoever counts acknowledgements must count them over `maximal`, whoever checks min.insync.replicas
-            before an append must use `committed` (rule 22).
+            it: acknowledgements must be counted over `maximal`, and min.insync.replicas must be checked against
+            `committed` before an append (rule 22).
             The order of the members is the controller's: it compares ISRs as lists.
 Source      Kafka 3.9 PartitionState (CommittedPartitionState, PendingExpandIsr, PendingShrinkIsr) and Partition:
             maybeExpandIsr, maybeShrinkIsr, getOutOfSyncReplicas, effectiveMinIsr; KIP-497.

@@ -72,7 +72,7 @@ class IsrChanges:
     def _send(self) -> None:
         if self._in_flight:
             return
-        # Sent again for a topic that was made anew meanwhile, a change could be taken for one of the new topic: a
+        # Sent again for a topic that was recreated meanwhile, a change could be taken for one of the new topic: a
         # controller before version 2 knows names only, and the epochs of a new topic begin again.
         self._waiting = {key: each for key, each in self._waiting.items() if is_still_proposed(*each)}
         if not self._waiting:

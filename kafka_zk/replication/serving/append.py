@@ -1,7 +1,7 @@
 """Appends to led partitions, and waits until the records are committed.
 
 Role        The path of produced records, used by the Produce handler and the coordinators.
-Invariants  One partition's failure does not touch the others. Results stand in the order of the entries.
+Invariants  One partition's failure does not touch the others. Results are in the order of the entries.
             No waiter is woken before all entries of a request are appended: it would see half of them.
 Source      Kafka 3.9 ReplicaManager.appendRecords, appendToLocalLog, delayedProduceRequestRequired.
 """

@@ -4,7 +4,7 @@ Role        Watched on its partitions; told of every append, new high watermark 
 Invariants  Counts from offsets and positions, and reads once: for its answer. What it is told of costs one partition,
             however many it waits for.
             Answered at the deadline with what there is then, which may be nothing.
-            Counting may block (a wrong index is made anew): one greenlet counts at a time, and what changes meanwhile
+            Counting may block (a wrong index is rebuilt): one greenlet counts at a time, and what changes meanwhile
             once more.
 Source      Kafka 3.9 DelayedFetch.tryComplete. Kafka counts all its partitions each time.
 """
@@ -66,11 +66,11 @@ class DelayedFetch(DelayedOperation):
         return list(self._wanted)
 
     def try_complete(self) -> bool:
-        """Blocks where an index has to be made anew."""
+        """Blocks where an index has to be rebuilt."""
         return self._is_enough_with(list(self._wanted))
 
     def try_complete_for(self, key: Hashable) -> bool:
-        """Blocks where an index has to be made anew."""
+        """Blocks where an index has to be rebuilt."""
         return self._is_enough_with([key])
 
     def on_expiration(self) -> None:
@@ -80,7 +80,7 @@ class DelayedFetch(DelayedOperation):
         self._answer(self._read())
 
     def _is_enough_with(self, changed: list[Hashable]) -> bool:
-        """Blocks as `size_of` does. Count these partitions anew; whether that ends the wait."""
+        """Blocks as `size_of` does. Count these partitions again; whether that ends the wait."""
         self._changed += changed
         if self._is_asked:
             return False

@@ -3,8 +3,8 @@
 Refused, it would come again after its back-off, a second with Apache's brokers, and everybody who writes with acks=all
 would stand still meanwhile: it is in the ISR.
 
-Role        Acts: waits for the next order of the controller.
-Invariants  A fetch is kept at most HOLD_MS, whoever else is served by it; refused then, it comes once a back-off.
+Role        Acts: waits for the next control request.
+Invariants  A fetch is kept at most HOLD_MS, whatever else it asks for; refused then, it comes once a back-off.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafka_zk.protocol.errors import UnknownLeaderEpoch
 from kafka_zk.replication.serving.records_view import PartitionRead, release_all
 
 HOLD_MS: Final = 200
-"""The controller sends its orders to all brokers at once: they differ by what one of them is busy with."""
+"""The controller sends its requests to all brokers at once: they differ by what one of them is busy with."""
 
 
 class EarlyFollowers:
@@ -33,7 +33,7 @@ class EarlyFollowers:
             woken.set()
 
     def read(self, read_all: Callable[[], list[PartitionRead]], reads: list[PartitionRead]) -> list[PartitionRead]:
-        """Blocks. `reads` of a follower, made anew by `read_all` while this broker is behind its epochs."""
+        """Blocks. `reads` of a follower, repeated by `read_all` while this broker is behind its epochs."""
         until_ms = self._clock.monotonic_ms() + HOLD_MS
         while is_ahead(reads) and self._clock.monotonic_ms() < until_ms:
             release_all(reads)

@@ -1,7 +1,7 @@
 """Fetches for consumers and followers, waiting for min.bytes.
 
 Role        The path of a fetch: read every partition in order within the limits; respond, or wait on the partitions.
-Invariants  Reads stand in the order of what was wanted. A follower's fetch counts once as progress, when it arrives;
+Invariants  Reads are in the order of what was wanted. A follower's fetch counts once as progress, when it arrives;
             the reads at the end of a wait do not.
             Slices of reads that are not answered are given back.
 Source      Kafka 3.9 ReplicaManager.fetchMessages, readFromLog; DelayedFetch.tryComplete.
@@ -204,7 +204,7 @@ class Fetches:
 def _is_still_meant(partition: Partition, fetch: PartitionFetch, params: FetchParams) -> bool:
     """Whether `partition` is what a follower's `fetch` was read from: others may have had a turn since.
 
-    In another epoch, or after the topic was made anew, the follower may have cut its log below where it fetched then.
+    In another epoch, or after the topic was recreated, the follower may have cut its log below where it fetched then.
     """
     if not partition.is_leader or params.replica_id not in partition.followers:
         return False

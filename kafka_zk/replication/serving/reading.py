@@ -1,6 +1,6 @@
 """Reads from a partition: fetches, offset look-ups, epochs, and advancing the log start offset.
 
-Role        Functions over a Partition, for whoever serves Fetch, ListOffsets, OffsetForLeaderEpoch and DeleteRecords.
+Role        Functions over a Partition that serve Fetch, ListOffsets, OffsetForLeaderEpoch and DeleteRecords.
 Invariants  Leader epochs are compared before roles are (rule 41). A fetch whose history diverges gets no records, and
             does not count as progress of the follower (rule 36).
 Source      Kafka 3.9 Partition.fetchRecords, readRecords, fetchOffsetForTimestamp, lastOffsetForLeaderEpoch,
@@ -103,7 +103,7 @@ def read(
         return answer
     result = log.read(offset, max_bytes=max_bytes, up_to=up_to, min_one=min_one)
     if partition.leader_epoch != leader_epoch:
-        # It blocked, and what stands there now may be of another history than the reader's.
+        # It blocked, and what is there now may be of another history than the reader's.
         for piece in result.slices:
             piece.release()
         return read(partition, wanted, params, max_bytes=max_bytes, min_one=min_one)

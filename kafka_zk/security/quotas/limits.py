@@ -1,8 +1,8 @@
 """Which quota applies to a user and client id: the most specific one.
 
 Role        Pure. One `Limits` for each kind of quota.
-Invariants  Whoever shares a quota's own entity shares its tags, and so its sensor: two clients of a user with a quota
-            for the user count together.
+Invariants  Clients that share a quota's own entity share its tags, and so its sensor: two clients of a user with a
+            quota for the user count together.
 Source      ClientQuotaManager.DefaultQuotaCallback: quotaMetricTags, quotaLimit; KIP-55, KIP-257.
 """
 

@@ -82,7 +82,7 @@ def _take_stderr() -> int | None:
 
 
 def _tell(stderr: int | None) -> None:
-    """Blocks while nobody reads. Nothing where whoever read it has ended."""
+    """Blocks while the pipe is full. Does nothing if its reader has ended."""
     if stderr is not None:
         with suppress(OSError):
             # A progress line may stand on the terminal without its end; the main thread may be in the stream.

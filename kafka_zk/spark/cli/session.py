@@ -35,9 +35,9 @@ DEFAULTS = {
 DEFAULT_MASTER = "local[*,{tries}]"
 """All processors; a failed task is tried again, which Spark does not do in local mode unless it is told to."""
 ONE_TRY = frozenset(("ingest", "restore", "mirror"))
-"""Jobs that find out on the driver what was sent: a failed task ends the job, and the same command goes on."""
+"""Jobs that find out on the driver what was sent: a failed task ends the job, and the same command continues."""
 ONCE = {TRIES: "1", "spark.stage.maxConsecutiveAttempts": "1", "spark.stage.ignoreDecommissionFetchFailure": "false"}
-"""A stage that begins anew after lost shuffle files counts its tasks' attempts from 0 again, beside running ones."""
+"""A stage that starts again after lost shuffle files counts its tasks' attempts from 0 again, beside running ones."""
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 

@@ -6,7 +6,7 @@ Guarantee   Exactly once, provable by (topic, partition, offset). Spark notes th
             Readers that do not know that log are served too: what killed tasks left behind is deleted at the start of
             the next run and at the end of each, so a finished archive holds each record in one file only.
             A directory belongs to one checkpoint (sink_owner.py), and of topics of one name to the first: a topic that
-            was deleted and made anew is refused.
+            was deleted and recreated is refused.
 Columns     key, value (binary), partition, offset, timestamp, timestampType, headers; topic and date are directories.
             `_topics.json` holds how many partitions each topic had.
 """

@@ -52,7 +52,7 @@ def partition_counts(
 
 
 def topic_ids(properties: Mapping[str, str], topics: Iterable[str]) -> dict[str, str]:
-    """As text, of the topics that are there and have one; a topic that is made anew has another."""
+    """As text, of the topics that are there and have one; a topic that is recreated has another."""
     described = _described(properties, topics, ())
     return {name: str(topic.topic_id) for name, topic in described.items() if topic.topic_id != NULL_UUID}
 

@@ -83,7 +83,7 @@ def decode_note(text: str) -> Note:
 def noted_of(notes: Iterable[Note], rename: Mapping[str, str]) -> Note:
     """Of a batch's notes, in order: the last of each partition for the topic that it is copied to by now.
 
-    What went to a topic of another name is another copy, which goes on where it was when `rename` names it again.
+    What went to a topic of another name is another copy, which continues where it was when `rename` names it again.
     """
     partitions: dict[TopicPartition, Sending] = {}
     ids: dict[str, str] = {}
@@ -141,7 +141,7 @@ def spans_of(sending: Sending, found: Arrivals) -> list[Span]:
 def next_sending(
     before: Sending, found: Arrivals, wanted: Runs, end: int, new: ProducerIdentity, to: str | None = None
 ) -> Sending:
-    """How a partition goes on: `before` itself where what it has left is still what is to be sent.
+    """How a partition continues: `before` itself where what it has left is still what is to be sent.
 
     `end` is where the target ends, `new` a producer nobody has used yet.
     """
@@ -170,7 +170,7 @@ def _countable(runs: Runs) -> Runs:
 
 
 def translate(committed: int, table: Sequence[Span]) -> int | None:
-    """The target offset at which a group that would read `committed` next goes on; None without any span.
+    """The target offset at which a group that would read `committed` next continues; None without any span.
 
     In a hole or behind the last record it is the end of what lies before: never a record is passed over. Below the
     first record it is the first. `table` is in order.

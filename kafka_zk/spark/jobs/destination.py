@@ -1,7 +1,7 @@
 """Binds a checkpoint to its transform's destination, and refuses topics that the job itself reads.
 
 Role        Acts, on the driver, before the query starts.
-Why         A checkpoint that goes on at another destination leaves out what came before. A topic that is read by the
+Why         A checkpoint that continues at another destination leaves out what came before. A topic that is read by the
             query that writes it never ends. (Files have more to say: see sink_owner.py.)
 """
 

@@ -28,7 +28,7 @@ def as_plain_name(path: str) -> str:
 
 
 def is_read_with(root: str, folder: str) -> bool:
-    """Whether who reads the data files below `root` reads those of `folder`, too; both are whole paths."""
+    """Whether a reader of the data files below `root` reads those of `folder`, too; both are whole paths."""
     root = root.rstrip("/")
     if folder != root and not folder.startswith(f"{root}/"):
         return False

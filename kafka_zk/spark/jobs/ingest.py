@@ -82,7 +82,7 @@ def _run_alone(session: SparkSession, settings: Settings, state: FileStore) -> O
             ranges = sent_ranges(properties, topic, batch)
             sent = _sent(session, settings, ranges)
             rows = unsent(rows, sent, session.sparkContext.defaultParallelism)
-            # What is sent is fixed before: a stage that reads from a shuffle begins anew beside its running tasks.
+            # What is sent is fixed before: a stage that reads from a shuffle starts again beside its running tasks.
             rows = rows.localCheckpoint()
             if not rows.isEmpty():
                 refuse_missing(properties, topic, ranges)
@@ -120,7 +120,7 @@ def _identity(state: FileStore, topic: str) -> str:
 
 
 def _check_topic(state: FileStore, properties: dict[str, str], topic: str) -> None:
-    """Raise JobError for a topic that was made anew: what is noted as done is not in it."""
+    """Raise JobError for a topic that was recreated: what is noted as done is not in it."""
     found = topic_ids(properties, [topic])
     noted = state.read(TOPIC_ID)
     if noted is not None:
@@ -194,7 +194,7 @@ def _sizes(session: SparkSession, file: str) -> list[int]:
 
 
 def _sent(session: SparkSession, settings: Settings, ranges: tuple[dict[int, int], dict[int, int]]) -> DataFrame:
-    """What stands in the topic with a mark: key, value and mark."""
+    """The records of the topic with a mark: key, value and mark."""
     from pyspark.sql import functions as F
 
     topic = settings.text("topic")

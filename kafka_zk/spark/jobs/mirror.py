@@ -83,7 +83,7 @@ def _run_alone(session: SparkSession, settings: Settings, checkpoint: str) -> Ou
         rows = copy_batch(
             batch, state=state, name=f"batch-{batch_id}", target=target, rename=rename, partitions=partitions
         )
-        # What was made anew while it was read has the old one's offsets, which mean other records in the table.
+        # What was recreated while it was read has the old one's offsets, which mean other records in the table.
         check_source(state, source, set(counts))
         table = batch.sparkSession.createDataFrame([(*row, rename.get(row[0], row[0])) for row in rows], TABLE)
         # One folder a batch: a batch that is done again takes the place of its first try.
@@ -118,7 +118,7 @@ def claim_offsets_path(state: FileStore, table: FileStore) -> None:
 
 
 def check_source(state: FileStore, source: dict[str, str], topics: set[str]) -> None:
-    """Note the ids of topics that are mirrored for the first time. Raises JobError for one that was made anew."""
+    """Note the ids of topics that are mirrored for the first time. Raises JobError for one that was recreated."""
     _check_ids(state, topic_ids(source, topics), "topic-id", "the source")
 
 

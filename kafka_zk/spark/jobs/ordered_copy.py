@@ -150,7 +150,7 @@ def _place(
 
 
 def arrived(writer: SequencedWriter, to: TopicPartition, sending: Sending, start: int, end: int) -> Arrivals:
-    """Blocks. What of a note stands between two offsets of the target. Raises JobError where that cannot be told."""
+    """Blocks. The part of a note between two offsets of the target. Raises JobError where that cannot be told."""
     found = _left_of(writer, to, sending, start, end)
     if found.missing is not None and found.count < size(sending.sent):
         first, after = found.missing

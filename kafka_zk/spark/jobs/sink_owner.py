@@ -3,7 +3,7 @@
 Role        Acts, on the driver, before a query starts.
 Why         Spark's file sink passes over a batch whose number its log has already. Numbers are the checkpoint's: with
             another one, or with an older copy of it, batches are read and noted as done, and their records are dropped
-            without a word. The other way about, a checkpoint that goes on at another directory leaves out what came
+            without a word. The other way about, a checkpoint that continues at another directory leaves out what came
             before.
 Layout      `_query.json` beside the files holds the id that the checkpoint's `metadata` has. A new checkpoint gets its
             id here, as Spark takes the one that it finds: so it is noted before a first file is.

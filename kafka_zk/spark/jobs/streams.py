@@ -2,7 +2,7 @@
 
 Role        Acts. The query's thread is Spark's; this one watches it and prints.
 Invariants  A group's offsets are committed after the batch that they belong to is done, never before: a lag that tools
-            show is never smaller than the true one. They are for monitoring only; a query goes on from its checkpoint.
+            show is never smaller than the true one. They are for monitoring only: queries continue from checkpoints.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def triggered(writer: DataStreamWriter, settings: Settings) -> DataStreamWriter:
 def run_to_end(start: Callable[[], StreamingQuery], what: str, commit: CommitOffsets | None = None) -> Progress:
     """Until the query that `start` starts ends; what it did. Raises what the query failed with.
 
-    A query whose Python process did not start in Spark's time is started again; it goes on from its checkpoint.
+    A query whose Python process did not start in Spark's time is started again; it continues from its checkpoint.
     """
     progress = Progress(what)
     try:

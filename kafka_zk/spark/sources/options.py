@@ -47,7 +47,7 @@ def read_duration_ms(options: Mapping[str, str], name: str, default: str) -> int
 
 
 def client_properties(options: Mapping[str, str]) -> dict[str, str]:
-    """What stands behind `kafka.` in the names of options: settings of the client."""
+    """What follows `kafka.` in the names of options: settings of the client."""
     return {
         name[len(CLIENT_PREFIX) :]: value for name, value in options.items() if name.lower().startswith(CLIENT_PREFIX)
     }

@@ -1,7 +1,7 @@
 """A streaming query's offsets per partition, with the topic ids they belong to.
 
 Role        Pure.
-Why         A topic that is deleted and made anew begins again at offset 0. Once it has grown past the old one's offsets
+Why         A topic that is deleted and recreated starts at offset 0. Once it has grown past the old one's offsets
             nothing but its id shows that the records below were never read.
 Layout      {"topic": {"partition": offset}, "@ids": {"topic": id}}. No topic may be called @ids. Checkpoints of earlier
             versions, and of clusters whose topics have no ids, have no such entry.

@@ -78,8 +78,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="after a lost answer a fetch names everything again",
         file="kafka_zk/client/consumer/fetch_session.py",
-        old='so it is told to begin anew."""\n        self._epoch = INITIAL_EPOCH\n',
-        new='so it is told to begin anew."""\n',
+        old='so it is told to start again."""\n        self._epoch = INITIAL_EPOCH\n',
+        new='so it is told to start again."""\n',
         tests="tests/unit/client/consumer/test_fetch_session.py -k always",
     ),
     Mutant(

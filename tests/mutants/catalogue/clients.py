@@ -111,8 +111,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a follower whose disk failed is not read from any more",
         file="kafka_zk/client/consumer/fetcher.py",
-        old="names another if there is one.\n            state.preferred_replica = None\n",
-        new="names another if there is one.\n",
+        old="names a follower if there is one.\n            state.preferred_replica = None\n",
+        new="names a follower if there is one.\n",
         tests="tests/unit/client/consumer/test_fetcher.py -k disk_failed",
     ),
     Mutant(

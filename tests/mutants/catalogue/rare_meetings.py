@@ -29,7 +29,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a log is deleted though the directory of its copy fails",
         file="kafka_zk/log/manager.py",
-        old="            # Where its directory fails, which is told, the log goes all the same.\n"
+        old="            # If its directory fails, which is logged, the log is deleted all the same.\n"
         "            with suppress(KafkaStorageError):\n",
         new="            with suppress(ZeroDivisionError):\n",
         tests="tests/unit/replication/test_moves_meet_failures.py -k directory_of_its_copy",

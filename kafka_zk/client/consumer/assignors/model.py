@@ -44,7 +44,7 @@ class Member:
 
     @property
     def place(self) -> tuple[bool, str]:
-        """Where it stands among its like: static members first, by the name that outlives a restart."""
+        """Its rank among its like: static members first, by the name that outlives a restart."""
         if self.group_instance_id is None:
             return True, self.member_id
         return False, self.group_instance_id
@@ -55,7 +55,7 @@ class Assignor(Protocol):
 
     @property
     def name(self) -> str:
-        """As it stands in JoinGroup."""
+        """As it appears in JoinGroup."""
 
     @property
     def protocol(self) -> RebalanceProtocol: ...

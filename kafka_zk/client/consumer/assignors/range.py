@@ -100,7 +100,7 @@ def _shared_out_alike(shares: Iterable[_Shares]) -> list[list[_Shares]]:
 
 
 def _give_together(alike: Sequence[_Shares]) -> None:
-    """Partitions of one number to a reader that stands in a rack of all of them."""
+    """Partitions of one number to a reader in a rack of all of them."""
     first = alike[0]
     if all(rack is None for _, rack in first.audience):
         return

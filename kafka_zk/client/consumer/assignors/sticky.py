@@ -5,7 +5,7 @@ Role        Pure. Reads what members had, chooses between the two ways to balanc
 Layout      User data of `sticky`: array of (topic, array of i32 partitions), i32 generation; the oldest clients leave
             the generation out. Of `cooperative-sticky`: i32 generation; since subscriptions of version 2 tell
             generation and partitions themselves, only older ones are read from there.
-Invariants  A cooperative leader gives nobody a partition that another member has not given up yet.
+Invariants  A cooperative leader assigns no partition that another member has not given up yet.
 Source      AbstractStickyAssignor, StickyAssignor, CooperativeStickyAssignor.
 """
 
@@ -107,7 +107,7 @@ def encode_memory(assigned: Sequence[TopicPartition], generation: int) -> bytes:
 
 
 def decode_memory(user_data: bytes | None) -> Memory:
-    """What `encode_memory` wrote, or an older client; nothing for bytes that nobody can read, as in Java."""
+    """What `encode_memory` wrote, or an older client; nothing for unreadable bytes, as in Java."""
     if not user_data:
         return Memory()
     try:

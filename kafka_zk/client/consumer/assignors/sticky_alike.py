@@ -1,7 +1,7 @@
 """Sticky assignment when all members read the same topics: each gets the quota, rounded up or down.
 
 Role        Pure. Called by the sticky assignors.
-Invariants  Nobody has fewer than the smaller quota; exactly `total % members` have the larger one.
+Invariants  No member has fewer than the smaller quota; exactly `total % members` have the larger one.
             A member loses a partition only when it has more than its quota, or no replica of it in its rack.
             Differs from Kafka: members in the racks of many partitions take no more of the larger quotas than there
             are; Java's leader may run out of them, and fails.
@@ -62,7 +62,7 @@ class _Deal:
         self._turn = 0
 
     def within_racks(self, unassigned: Sequence[TopicPartition], racks: Racks) -> list[TopicPartition]:
-        """Assign to members in racks of the partition. Returns the partitions for which no such member had room."""
+        """Assign to members in racks of the partition. Returns the partitions that no such member could take."""
         left: list[TopicPartition] = []
         self._turn = 0
         for partition in unassigned:
@@ -78,7 +78,7 @@ class _Deal:
         return left
 
     def to_anybody(self, unassigned: Sequence[TopicPartition]) -> None:
-        """To whoever has room."""
+        """Assign to any member that may take more."""
         self._turn = 0
         for partition in unassigned:
             if self._below:

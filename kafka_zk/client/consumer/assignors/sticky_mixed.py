@@ -3,7 +3,7 @@
 Role        Pure. Called by the sticky assignors.
 Invariants  Only members of a topic get its partitions. A move goes from a member to one that has at least two fewer.
             Partitions of a topic do not swap places: rather than to move one against another, that one goes back.
-            Balance comes before racks: what is moved for its sake goes to whoever has the least.
+            Balance comes before racks: a partition moved for its sake goes to the member with the fewest.
             Differs from Kafka: a former owner gets a partition back only while it reads the topic.
 Source      AbstractStickyAssignor.GeneralAssignmentBuilder; KIP-54.
 """
@@ -74,7 +74,7 @@ class _Sharing:
         return {**self._assignment, **fixed}
 
     def _take_over(self, owned: Assignment) -> bool:
-        """What members had and may still have. Whether somebody must give up what it may not read, or not from afar."""
+        """What members had and may still have. Whether a member must give up what it may not read, or not from afar."""
         revoked = False
         for member, partitions in owned.items():
             reads = set(self._topics[member])
@@ -118,7 +118,7 @@ class _Sharing:
         return len(self._readers[partition.topic]) > 1
 
     def _set_aside_what_cannot_change(self) -> Assignment:
-        """Members that have all they can, none of which anybody else could read."""
+        """Members that have all they can, none of which another member could read."""
         fixed: Assignment = {}
         for member in self._topics:
             had = self._assignment[member]
@@ -166,7 +166,7 @@ class _Sharing:
         self._give(actual, receiver)
 
     def _is_balanced(self) -> bool:
-        """Whether nobody could get a partition from a member that has more."""
+        """Whether no member could get a partition from one that has more."""
         if self._by_load[0][0] >= self._by_load[-1][0] - 1:
             return True
         for load, member in self._by_load:

@@ -92,7 +92,7 @@ class Commits:
 
         def finish(error: Exception | None) -> None:
             self._pending -= 1
-            # First: an interceptor that ends the call (a gevent.Timeout is no Exception) keeps nobody waiting.
+            # First: an interceptor that ends the call (a gevent.Timeout is no Exception) keeps no thread waiting.
             self._finished.append(partial(callback, offsets, error))
             if error is None:
                 self.latency.record(self._clock.monotonic_ms() - sent_ms)

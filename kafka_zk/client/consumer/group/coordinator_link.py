@@ -146,7 +146,7 @@ class CoordinatorLink:
         self._network.wakeup()
 
     def close(self) -> None:
-        """Blocks. End the thread and the connections; what has no outcome yet fails, and is delivered by nobody."""
+        """Blocks. End the thread and the connections; what has no outcome yet fails, and is not delivered."""
         self._stopping.set()
         self._network.wakeup()
         if self._thread is not None:
@@ -163,7 +163,7 @@ class CoordinatorLink:
                     self._turn()
                 except Exception as error:
                     # A bug, or memory that is at its end. Were the thread to end, the program would poll for ever and
-                    # never hear why: Java raises it from poll, and starts the thread anew.
+                    # never hear why: Java raises it from poll, and restarts the thread.
                     self._note_failure(error)
                     # What fails at once would fail again, and fill the program's log.
                     self._stopping.wait(FAILURE_PAUSE_S)

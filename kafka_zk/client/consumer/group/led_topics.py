@@ -1,6 +1,6 @@
 """What a group's leader knows about the topics that its members read.
 
-Role        Pure. Two pictures that are not equal mean that the group is to be shared out anew.
+Role        Pure. Two pictures that are not equal mean that the group must rebalance.
 Source      ConsumerCoordinator.MetadataSnapshot, PartitionRackInfo; KIP-881.
 """
 
@@ -22,7 +22,7 @@ class LedTopics:
     replica_racks: ReplicaRacks = field(default_factory=dict)
 
     def means_another(self, now: LedTopics, rack: str | None) -> bool:
-        """Whether a leader in `rack` shares out anew: one that names no rack does not watch where replicas are."""
+        """Whether a leader in `rack` rebalances: one that names no rack does not watch where replicas are."""
         return self.counts != now.counts or (rack is not None and self.replica_racks != now.replica_racks)
 
 

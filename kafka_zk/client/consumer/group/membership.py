@@ -154,7 +154,7 @@ class Membership:
         self.reason = reason
 
     def leave(self) -> None:
-        """Of one's own will: nothing is lost, and nothing joined until somebody asks."""
+        """A voluntary leave: nothing is lost, and the member does not join again until it is asked to."""
         self.identity = Identity()
         self.state = MemberState.UNJOINED
         self.rejoin_needed = True

@@ -2,7 +2,7 @@
 
 Role        Acts, through the CoordinatorLink and the program's listener; in the program's thread. `membership`
             interprets the responses.
-Invariants  The listener hears of a partition's revocation (or loss) before anybody else can be given it, and of its
+Invariants  The listener is called for a partition's revocation (or loss) before another member can get it, and of its
             assignment before its first record is handed out.
             An eager member owns nothing while it joins; a cooperative one gives up only what the leader took.
             The result of an attempt that was abandoned by `leave` is ignored.

@@ -82,7 +82,7 @@ class AnswerSync:
 
 @dataclass(frozen=True, slots=True)
 class StartTimer:
-    """Start, or start again, what `timers.on_timer` is to be told after `delay_ms`."""
+    """Start, or start again, what `timers.on_timer` gets after `delay_ms`."""
 
     key: TimerKey
     delay_ms: int

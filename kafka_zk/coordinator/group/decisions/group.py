@@ -110,7 +110,7 @@ class Group:
         self.pending_members.discard(member.member_id)
 
     def remove(self, member_id: str, step: Step) -> None:
-        """Forget a member or a pending id. What still waits of it is told that it is unknown.
+        """Forget a member or a pending id. A request of it that still waits is answered that it is unknown.
 
         Differs from Kafka: there, the parked SyncGroup of a removed member never gets an answer.
         """
@@ -253,7 +253,7 @@ class Group:
         )
 
     def current_generation(self, member_id: str, *, skip_assignment: bool = False) -> JoinResult:
-        """The answer that tells `member_id` of the generation as it stands; the leader learns the members."""
+        """The answer that tells `member_id` of the current generation; the leader learns the members."""
         return JoinResult(
             ErrorCode.NONE,
             member_id,

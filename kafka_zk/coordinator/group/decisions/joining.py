@@ -134,7 +134,7 @@ def _join_with_id(group: Group, join: Join, reply: JoinReply, step: Step) -> Non
 
 
 def _knows_generation_already(group: Group, member: Member, join: Join) -> bool:
-    """Whether the answer is the generation as it stands: the member asks for nothing new.
+    """Whether the answer is the current generation: the member asks for nothing new.
 
     A leader that joins a stable group does ask for a new one: that is how it reacts to changed topics.
     """

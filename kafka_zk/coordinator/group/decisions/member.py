@@ -73,7 +73,7 @@ class Member:
     def outlives_silence(self) -> bool:
         """Whether it is kept although its session ran out: the broker owes it an answer.
 
-        Not so while it is new: nobody can tell a dead client from one that waits for its first answer.
+        Not so while it is new: a dead client cannot be told from one that waits for its first answer.
         """
         return not self.is_new and (self.join_reply is not None or self.sync_reply is not None)
 

@@ -75,13 +75,13 @@ def check_commit(
     if group.is_dead:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if generation < 0 and group.state is GroupState.EMPTY:
-        return ErrorCode.NONE  # Only its offsets are kept here; nobody manages the group.
+        return ErrorCode.NONE  # Only its offsets are kept here; the group is not managed.
     if generation >= 0 or member_id != NO_MEMBER_ID or group_instance_id is not None:
         error = group.check_generation(member_id, group_instance_id, generation)
         if error is not ErrorCode.NONE:
             return error
     elif not is_transactional:
-        return ErrorCode.UNKNOWN_MEMBER_ID  # Of a group with members, nobody else may move the offsets.
+        return ErrorCode.UNKNOWN_MEMBER_ID  # In a group with members, only they may move the offsets.
     if is_transactional:
         return ErrorCode.NONE
     if group.state is GroupState.COMPLETING_REBALANCE:

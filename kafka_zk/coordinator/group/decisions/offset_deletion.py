@@ -20,8 +20,8 @@ def may_delete_offsets(
 ) -> tuple[ErrorCode, dict[TopicPartition, ErrorCode]]:
     """The code of the request, and where that is NONE one for each partition: NONE if its offset may go.
 
-    Of a consumer group with members, offsets of topics that nobody reads may go; of one whose subscriptions cannot be
-    read, none. What members of other types read is not known.
+    Of a consumer group with members, offsets of topics that no member reads may be deleted; of one whose
+    subscriptions cannot be read, none. What members of other types read is not known.
     """
     if group.is_dead:
         return ErrorCode.GROUP_ID_NOT_FOUND, {}

@@ -208,7 +208,7 @@ class GroupOffsets:
         since: Callable[[OffsetAndMetadata], int],
         still_read: Collection[str] = (),
     ) -> list[TopicPartition]:
-        """Partitions whose offset nobody wanted for `retention_ms`, counted from `since(value)`.
+        """Partitions whose offset was not used for `retention_ms`, counted from `since(value)`.
 
         Offsets of topics in `still_read`, and those with a commit on its way, stay.
         """

@@ -92,7 +92,7 @@ def _wait_for_first_members(group: Group, wait: InitialJoin, step: Step) -> None
 
 
 def _complete_join(group: Group, step: Step) -> None:
-    """Whoever has joined is the next generation; static members belong to it even when they have not."""
+    """The members that have joined form the next generation; static members belong to it even if they have not."""
     missing = [m.member_id for m in group.members.values() if m.join_reply is None and not m.is_static]
     for member_id in missing:
         drop(group, member_id, step)

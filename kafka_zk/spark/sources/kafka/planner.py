@@ -239,7 +239,7 @@ class Planner:
         log.warning("%s", what)
 
     def made_anew(self, topic: str) -> None:
-        """Raise DataLossError for a topic that was deleted and created again, or only warn as `lost` does."""
+        """Raise DataLossError for a topic that was deleted and recreated, or only warn as `lost` does."""
         what = f"Topic {topic} was deleted and created again: records of the old one that were not read yet are lost"
         if self._settings.fail_on_new_topic and not self._settings.fail_on_data_loss:
             raise DataLossError(f"{what}, and the output of this query could not tell the offsets of the two apart.")

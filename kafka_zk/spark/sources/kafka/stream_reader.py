@@ -130,7 +130,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._target
 
     def _still_there(self, starts: StreamOffsets, ends: StreamOffsets) -> Offsets:
-        """Of where a query was what still means the same. Raises DataLossError for a topic that was made anew."""
+        """Of where a query was what still means the same. Raises DataLossError for a topic that was recreated."""
         replaced = starts.replaced(ends.topic_ids)
         for topic in replaced:
             self._planner.made_anew(topic)

@@ -106,7 +106,7 @@ def _end_of(path: Path, base_offset: int, size_bytes: int) -> _End:
         if position < size_bytes and not damage:
             damage = "the last batch is incomplete"
         if damage and is_zero(descriptor, position, size_bytes):
-            return _End(position, offset, "", False)  # Room that was made beforehand.
+            return _End(position, offset, "", False)  # Preallocated space.
         goes_on = bool(damage) and next_batch(descriptor, position + 1, size_bytes, offset) is not None
         return _End(position, offset, damage, goes_on)
 

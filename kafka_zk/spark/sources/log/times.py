@@ -32,7 +32,7 @@ def offset_for_time(log: Log, timestamp: int) -> int | None:
 
 
 def _is_before(segment: Segment, timestamp: int) -> bool:
-    """Whether all batches are earlier. False also where headers do not lead from one to the next: who reads tells."""
+    """Whether all batches are earlier. False also where headers do not lead from one to the next."""
     position = 0
     try:
         with opened(segment.path) as descriptor:
