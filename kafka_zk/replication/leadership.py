@@ -225,7 +225,7 @@ class Leadership:
                 tell(partial(listener, [], partitions))
 
     def _end(self, topic_partition: TopicPartition) -> None:
-        """Blocks. Neither lead nor follow it any more: its topic is gone, or it lives elsewhere."""
+        """Blocks. Neither lead nor follow it any more: its topic is gone, or its replicas are elsewhere."""
         partition = self._hosted.find(*topic_partition)
         if partition is not None:
             partition.delete()
@@ -411,7 +411,7 @@ class Leadership:
         return codes[partition.topic_partition] is ErrorCode.NONE
 
     def _guarded(self, partition: Partition, codes: dict[TopicPartition, ErrorCode], work: Callable[[], T]) -> T | None:
-        """Blocks if `work` does, on one partition. What it raises is that partition's code; the others go on."""
+        """Blocks if `work` does, on one partition. Its error becomes that partition's code; the others continue."""
         try:
             return work()
         except BrokerError as error:
@@ -446,7 +446,7 @@ class Leadership:
             for order in orders:
                 try:
                     self._check_stop(order)
-                    # Also if its log cannot be deleted: it is not hosted any more, and goes offline with nobody's word.
+                    # Also if its log cannot be deleted: it is not hosted any more, and so never reported as offline.
                     stopped.append(order)
                     self._stop(order)
                     codes.append((order.topic_partition, ErrorCode.NONE))

@@ -141,7 +141,7 @@ class LogDirMoves:
                 with self._slots:
                     if self._copy_while_it_works(future):
                         return
-                # Without a slot: what fails for ever must not keep the others from moving.
+                # Without a slot: a move that always fails must not keep the others from moving.
                 self._stopped.wait(RETRY_S)
         except Exception:
             # A bug of ours in one move; the replica itself continues where it is.
@@ -171,13 +171,13 @@ class LogDirMoves:
         return True
 
     def _copy_some(self, future: UnifiedLog) -> bool:
-        """Blocks. Bring the copy nearer to the end of the log; whether it took its place."""
+        """Blocks. Copy one more chunk; returns whether the copy has replaced the log."""
         partition = self._hosted.get(*future.topic_partition)
         log = partition.log
         if log is None:
             return True
         if not log.log_end_offset and future.log_end_offset and future not in self._followed:
-            # A log that was just made, where there was one: the copy may be all that is left of it.
+            # The log is a new one in place of an older: the copy may hold all that is left of that.
             log_lines.error(
                 "%s is empty, but its copy in %s is not; not moving it, since the copy may hold the only records",
                 log,
@@ -207,7 +207,7 @@ class LogDirMoves:
         return False
 
     def _catch_up(self, log: UnifiedLog, future: UnifiedLog) -> bool:
-        """Blocks. Copy the rest of a log that nobody changes meanwhile; not if it was cut since they were compared."""
+        """Blocks. Copy the rest of an unchanging log; False if it was cut since they were compared."""
         if self._followed.get(future) != (log, log.truncations):
             return False
         while future.log_end_offset < log.log_end_offset:
@@ -241,7 +241,7 @@ def follow_cuts(future: UnifiedLog, log: UnifiedLog) -> None:
         if theirs.leader_epoch == epoch and future.log_end_offset <= theirs.end_offset:
             return
         if theirs.leader_epoch < 0:
-            # Old batches have no epochs: nothing tells how much of it is still so.
+            # Old batches have no epochs: nothing tells how much of the copy is still right.
             future.truncate_fully_and_start_at(log.log_start_offset)
             return
         own = future.end_offset_for(theirs.leader_epoch)

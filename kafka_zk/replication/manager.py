@@ -252,8 +252,8 @@ class ReplicaManager:
         return partition.leadership if partition is not None and partition.is_leader else None
 
     def current_leader(self, topic: str, index: int) -> tuple[int, int]:
-        """Leader id and leader epoch as known here, -1 and -1 when unknown: what a client that asked the wrong broker
-        is told."""
+        """Leader id and leader epoch as known here, -1 and -1 when unknown: sent to a client that asked the wrong
+        broker."""
         partition = self.hosted.find(topic, index)
         if partition is not None and partition.leader_id >= 0:
             return partition.leader_id, partition.leader_epoch

@@ -50,5 +50,5 @@ def tell(listener: Callable[[], None]) -> None:
     try:
         listener()
     except Exception:
-        # A bug in one of those who coordinate; it must not keep the others from leading.
+        # A bug in one coordinator; it must not keep the others from leading.
         log.exception("A listener for partition changes failed")

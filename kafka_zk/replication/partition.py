@@ -158,7 +158,7 @@ class Partition:
         return is_new_leader
 
     def _lead_epoch(self, state: LeaderAndIsrPartitionState, log: UnifiedLog) -> None:
-        """Does not switch, and what may fail comes first: nobody sees half of it. Raises KafkaStorageError."""
+        """Does not switch, and what may fail comes first: no reader sees half of it. Raises KafkaStorageError."""
         is_new_leader = not self.is_leader
         is_new_epoch = state.leader_epoch > self.leader_epoch
         start_offset = log.log_end_offset
@@ -320,7 +320,7 @@ class Partition:
         return True
 
     def append_as_follower(self, records: Buffer, leader_epoch: int) -> AppendInfo:
-        """Blocks. Append what the leader of that epoch sent; what is of a later one is left out.
+        """Blocks. Append what the leader of that epoch sent; records of a later one are left out.
 
         A log may begin where no batch does (DeleteRecords cuts at offsets): the first fetch then brings the whole batch
         around that offset. An empty log takes it by beginning at the batch, and hiding what is before its old start.
@@ -349,7 +349,7 @@ class Partition:
     # --- followers ---------------------------------------------------------------------------------------------------
 
     def follower(self, broker_id: int, current_leader_epoch: int) -> FollowerState:
-        """What is known of a follower. A broker that is no replica is told that its view of the cluster is wrong."""
+        """What is known of a follower. Raises NotLeaderOrFollower, UnknownLeaderEpoch for one that is not a replica."""
         follower = self.followers.get(broker_id)
         if follower is None:
             raise NotLeaderOrFollower if current_leader_epoch < 0 else UnknownLeaderEpoch

@@ -3,7 +3,7 @@
 Role        Pure. Keeps delayed operations, checks them again when a key changed, and expires them at their deadline.
 Invariants  Each operation completes exactly once, by an event or by its deadline, and is then in no list any more.
             Nothing here switches by itself. `try_complete` and `on_complete` may where they read a log (an index is
-            recreated meanwhile): what happens then still completes the operation once and is never missed.
+            rebuilt meanwhile): what happens then still completes the operation once and is never missed.
 Source      Kafka 3.9 DelayedOperation, DelayedOperationPurgatory. Kafka leaves finished operations in the lists for a
             reaper; one thread lets us take them out at once.
 """
@@ -32,7 +32,7 @@ class DelayedOperation(ABC):
     def try_complete(self) -> bool:
         """Whether what it waits for has happened. Must not call `on_complete` itself.
 
-        If it switches, others may ask it, or complete it, meanwhile: then it gives back what it took and is False.
+        If it switches, others may ask it, or complete it, meanwhile: then it gives back what it took and returns False.
         """
 
     def try_complete_for(self, key: Hashable) -> bool:
@@ -65,7 +65,7 @@ class Purgatory:
         return self._watched
 
     def complete_or_watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> bool:
-        """Complete `operation` at once if it can be, else let it wait on `keys`; whether it completed."""
+        """Complete `operation` at once if it can be, else let it wait on `keys`; returns whether it completed."""
         # Watched before it is asked: where it switches, an event on its keys would be missed.
         operation._keys = tuple(dict.fromkeys(keys))
         for key in operation._keys:
@@ -84,7 +84,7 @@ class Purgatory:
         return operation.is_completed
 
     def check_and_complete(self, key: Hashable) -> int:
-        """Something changed on `key`: complete what can be; how many completed."""
+        """Something changed on `key`: complete what can be; returns how many completed."""
         waiting = self._watched.get(key)
         if waiting is None:
             return 0
@@ -96,7 +96,7 @@ class Purgatory:
                 if operation.try_complete_for(key):
                     count += self._finish(operation)
             except Exception:
-                # A bug of ours in one operation: neither those behind it nor who tells of the change must notice.
+                # A bug of ours in one operation: it must affect neither those behind it nor the caller.
                 caught(f"{self.name} purgatory", key)
         return count
 
@@ -105,7 +105,7 @@ class Purgatory:
         return self._finish(operation)
 
     def cancel(self, operation: DelayedOperation) -> None:
-        """Forget `operation` without an answer: nobody waits for it any more."""
+        """Forget `operation` without an answer: its client no longer waits."""
         operation.is_completed = True
         self._forget(operation)
 

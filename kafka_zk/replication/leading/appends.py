@@ -3,7 +3,7 @@
 Role        Acts: blocks greenlets. `wait_while_held`, `count` and `ended` are for appenders, `held` is for changes
             of the leadership.
 Invariants  While `held` is entered no append is in progress. A change rejects no appends: waiting ones see its result.
-Source      Kafka 3.9 Partition.leaderIsrUpdateLock, which who appends has for reading.
+Source      Kafka 3.9 Partition.leaderIsrUpdateLock, whose read lock appenders hold.
 """
 
 # Compiled by mypyc: the hot path.
@@ -16,7 +16,7 @@ from gevent.event import Event
 
 
 class Appends:
-    """`count`: how many are under way. `change`: set when the change that holds the others is over."""
+    """`count`: appends in progress. `change`: set when the change that holds the others is over."""
 
     __slots__ = ("_none_left", "change", "count")
 
@@ -26,18 +26,18 @@ class Appends:
         self._none_left = Event()
 
     def wait_while_held(self) -> None:
-        """Blocks until nobody holds them."""
+        """Blocks until appends are no longer held."""
         while self.change is not None:
             self.change.wait()
 
     def ended(self) -> None:
-        """One that was under way is not counted any more."""
+        """An append in progress has ended."""
         if not self.count:
             self._none_left.set()
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Blocks until those under way have ended. One change at a time."""
+        """Blocks until the appends in progress have ended. One change at a time."""
         assert self.change is None
         change = self.change = Event()
         try:

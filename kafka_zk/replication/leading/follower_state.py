@@ -31,7 +31,7 @@ class FollowerState:
         self.last_fetch_ms: int | None = None
         self.last_caught_up_ms: int | None = None
         self.refused_until_ms = 0
-        """Until then nobody waits for it to join: the controller would not have it, as its broker is going away."""
+        """Until then its joining is not waited for: the controller refused it, as its broker is going away."""
 
     def fetched(self, *, fetch_offset: int, log_start_offset: int, leader_end_offset: int, now_ms: int) -> None:
         """The follower asked for `fetch_offset`, so it holds all below; `leader_end_offset` is from before the read.
@@ -60,7 +60,7 @@ class FollowerState:
             self.last_fetch_ms = now_ms if in_isr else None
 
     def is_caught_up(self, *, leader_end_offset: int, now_ms: int, max_lag_ms: int) -> bool:
-        """At the leader's end, or there recently enough. On a quiet partition equality alone must do (rule 27)."""
+        """At the leader's end, or there recently enough. On a quiet partition equality alone is enough (rule 27)."""
         if self.log_end_offset == leader_end_offset:
             return True
         return self.last_caught_up_ms is not None and now_ms - self.last_caught_up_ms <= max_lag_ms

@@ -60,7 +60,7 @@ class Isr:
 
 
 def effective_min_isr(min_insync_replicas: int, replica_count: int) -> int:
-    """What min.insync.replicas asks for, but never more replicas than there are."""
+    """The required ISR size: min.insync.replicas, but never more than the replicas that exist."""
     return min(min_insync_replicas, replica_count)
 
 

@@ -1,9 +1,9 @@
 """Sends ISR changes to the controller.
 
 Role        Collects leaders' proposals and sends them as AlterPartition, one request in flight for the whole broker.
-Invariants  At most one change a partition waits here. A change is taken out when the controller answered it by name, so
-            that one that an answer leaves out is sent again; or when the leadership that proposed it is over, so that
-            it is not. Whatever the response, the next request is sent.
+Invariants  At most one change per partition waits here. A change is removed when the controller answers it by name: one
+            that an answer leaves out is sent again. It is also removed when the leadership that proposed it is over.
+            Whatever the response, the next request is sent.
 Source      Kafka 3.9 DefaultAlterPartitionManager; KIP-497. The broker epochs of the members are -1 with ZooKeeper.
 """
 
@@ -110,7 +110,7 @@ class IsrChanges:
         if answered:
             self._send()
         elif self._waiting:
-            # An answer that names none of them: asking again at once would go on for ever.
+            # An answer that names none of them: asking again at once would never end.
             self._clock.call_at(self._clock.monotonic_ms() + RETRY_MS, self._send)
 
     def _retry(self) -> None:

@@ -118,7 +118,7 @@ def expand_if_caught_up(partition: Partition, follower: FollowerState) -> None:
 
 
 def is_still_proposed(partition: Partition, change: IsrChange) -> bool:
-    """Whether the leadership that proposed `change` goes on, and did not learn of another ISR since."""
+    """Whether the leadership that proposed `change` continues and has not learned of another ISR since."""
     return (
         partition.is_leader
         and change.leader_epoch == partition.leader_epoch

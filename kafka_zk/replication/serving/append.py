@@ -66,7 +66,7 @@ Entry = tuple[str, int, Buffer]
 """Topic, partition, and one batch in memory that the broker may write to."""
 
 ENTRIES_PER_LOOK: Final = 7
-"""After each eighth entry of a request others may have a turn."""
+"""After each eighth entry of a request other greenlets may run."""
 
 
 class AppendFailure:
@@ -182,12 +182,12 @@ class Appender:
         return pending
 
     def _expired(self, topic: str, index: int) -> None:
-        """As in Kafka these meters exist from the first time on."""
+        """As in Kafka, these meters exist once they were used."""
         self._metrics.meter(_EXPIRES).mark(1)
         self._metrics.meter(_EXPIRES, topic=topic, partition=index).mark(1)
 
     def _check(self, partition: Partition, required_offset: int) -> Callable[[], ErrorCode | None]:
-        """To be made right behind the append: the leadership that appended is the one that acknowledges."""
+        """To be created right after the append: the leadership that appended is the one that acknowledges."""
         leadership = partition.leadership
 
         def check() -> ErrorCode | None:

@@ -1,7 +1,7 @@
 """A fetch that waits for min.bytes.
 
-Role        Watched on its partitions; told of every append, new high watermark and leadership change of one of them.
-Invariants  Counts from offsets and positions, and reads once: for its answer. What it is told of costs one partition,
+Role        Watched on its partitions; notified of each append, new high watermark and leadership change of one of them.
+Invariants  Counts from offsets and positions, and reads once: for its answer. A notification costs one partition,
             however many it waits for.
             Answered at the deadline with what there is then, which may be nothing.
             Counting may block (a wrong index is rebuilt): one greenlet counts at a time, and what changes meanwhile
@@ -17,7 +17,7 @@ from kafka_zk.replication.purgatory import DelayedOperation
 from kafka_zk.replication.serving.records_view import PartitionFetch, PartitionRead
 
 ANSWER_NOW = -1
-"""Instead of a size: the fetcher must hear of this partition now, however few bytes there are."""
+"""Instead of a size: answer about this partition now, however few bytes there are."""
 
 
 class DelayedFetch(DelayedOperation):

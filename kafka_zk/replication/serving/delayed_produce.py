@@ -16,7 +16,7 @@ from kafka_zk.replication.purgatory import DelayedOperation
 
 
 class Unacknowledged(NamedTuple):
-    """One partition that is waited for. `check` gives its code once that is settled, None before."""
+    """One partition that is waited for. `check` returns its code once that is settled, None before."""
 
     position: int
     topic: str
@@ -25,8 +25,8 @@ class Unacknowledged(NamedTuple):
 
 
 class DelayedProduce(DelayedOperation):
-    """`answer(codes)` gets a code for each position that was waited for. `expired(topic, partition)` hears of each that
-    was waited for in vain.
+    """`answer(codes)` gets a code for each position that was waited for. `expired(topic, partition)` is called for each
+    that timed out.
     """
 
     __slots__ = ("_answer", "_codes", "_expired", "_waiting")

@@ -1,7 +1,7 @@
 """DeleteRecords on led partitions, waiting until every live replica has followed.
 
 Role        Serves the DeleteRecords handler.
-Invariants  The log start is raised at once, whatever becomes of the wait.
+Invariants  The log start is raised at once, however the wait ends.
 Source      Kafka 3.9 ReplicaManager.deleteRecords, deleteRecordsOnLocalLog.
 """
 

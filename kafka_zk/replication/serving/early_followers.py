@@ -1,7 +1,7 @@
 """Holds the fetch of a follower that learned of a new leader before the leader did.
 
-Refused, it would come again after its back-off, a second with Apache's brokers, and everybody who writes with acks=all
-would stand still meanwhile: it is in the ISR.
+Refused, it would come again after its back-off, a second with Apache's brokers, and every producer with acks=all would
+wait that long: it is in the ISR.
 
 Role        Acts: waits for the next control request.
 Invariants  A fetch is kept at most HOLD_MS, whatever else it asks for; refused then, it comes once a back-off.

@@ -56,13 +56,13 @@ _NOT_A_FAILED_FETCH = (
 )
 
 PARTITIONS_PER_LOOK: Final = 7
-"""After each eighth partition of a request others may have a turn."""
+"""After each eighth partition of a request other greenlets may run."""
 
 log_lines = logging.getLogger("kafka.server.ReplicaManager")
 
 
 class Fetches:
-    """Serves fetches from the hosted partitions. `chooser` may send a consumer to a nearer replica (KIP-392)."""
+    """Serves fetches from the hosted partitions. `chooser` may direct a consumer to a nearer replica (KIP-392)."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Fetches:
         """Read in order; each partition leaves less of `max_bytes` to those behind it.
 
         The first batch of the first partition that has one is returned whole, however large: a consumer behind a
-        large batch could never move on otherwise.
+        large batch could never advance otherwise.
         """
         reads: list[PartitionRead] = []
         left_bytes = params.max_bytes
@@ -202,7 +202,7 @@ class Fetches:
 
 
 def _is_still_meant(partition: Partition, fetch: PartitionFetch, params: FetchParams) -> bool:
-    """Whether `partition` is what a follower's `fetch` was read from: others may have had a turn since.
+    """Whether `partition` is what a follower's `fetch` was read from: other greenlets may have run since.
 
     In another epoch, or after the topic was recreated, the follower may have cut its log below where it fetched then.
     """

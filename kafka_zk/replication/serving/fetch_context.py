@@ -83,7 +83,7 @@ class FetchContext:
         return self._session
 
     def answer(self, reads: Sequence[tuple[PartitionFetch, PartitionRead]], now_ms: int) -> SessionAnswer:
-        """Settle which of `reads` are sent, and under which session id."""
+        """Decide which of `reads` are sent, and under which session id."""
         session = self._session
         if session is not None:
             if session.epoch != self._expected_epoch:
@@ -106,7 +106,7 @@ class FetchContext:
         return SessionAnswer(ErrorCode.NONE, created.id, everything)
 
     def would_include(self, reads: Sequence[tuple[PartitionFetch, PartitionRead]]) -> Sequence[bool]:
-        """What `answer` would say of `reads`, and nothing changes."""
+        """What `answer` would return for `reads`, without changing anything."""
         session = self._session
         if session is None:
             return [True] * len(reads)

@@ -137,8 +137,8 @@ class FetchSession:
 class FetchSessionCache:
     """The sessions of a broker, at most `max_sessions`.
 
-    A new session may push out one that was unused for `eviction_ms`; else one that is less worth than itself: a
-    follower's session is worth more than a consumer's, a larger more than a smaller. Of unprivileged newcomers every
+    A new session may push out one that was unused for `eviction_ms`; else one of lower rank than its own: a
+    follower's session ranks above a consumer's, a larger one above a smaller. Of unprivileged newcomers every
     session is safe for its first `eviction_ms`, of followers only followers' sessions are.
     `new_id` draws a positive id; drawn again while it is taken.
     """
@@ -173,7 +173,7 @@ class FetchSessionCache:
     def create(
         self, wanted: Iterable[PartitionFetch], *, privileged: bool, uses_topic_ids: bool, now_ms: int
     ) -> FetchSession | None:
-        """A new session, which expects epoch 1 next; None when the cache is full of worthier ones."""
+        """A new session, which expects epoch 1 next; None when the cache is full of higher ranks."""
         session = FetchSession(
             NO_SESSION, privileged=privileged, uses_topic_ids=uses_topic_ids, wanted=wanted, now_ms=now_ms
         )

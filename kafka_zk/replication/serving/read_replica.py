@@ -1,7 +1,7 @@
 """Which replica a consumer should read from (KIP-392).
 
-Role        Only decides, from what the leader knows. Without replica.selector.class there is no chooser, and everybody
-            reads from the leader.
+Role        Only decides, from what the leader knows. Without replica.selector.class there is no chooser, and all
+            consumers read from the leader.
 Invariants  Only members of the maximal ISR that hold the fetch offset, on live brokers, are candidates (rule 42).
 Source      Kafka 3.9 ReplicaManager.findPreferredReadReplica, RackAwareReplicaSelector.
 """

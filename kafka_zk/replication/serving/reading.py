@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 NO_OFFSET = -1
 NO_TIMESTAMP = -1
 HIGH_WATERMARK_OFFSET = -1
-"""DeleteRecords' way to say: everything that is committed."""
+"""In DeleteRecords: everything that is committed."""
 
 
 class SpecialTimestamp(IntEnum):
@@ -138,7 +138,7 @@ def size_to_read(log: UnifiedLog, wanted: PartitionFetch, up_to: ReadUpTo) -> in
     if offset > end:
         return 0
     if offset < log.active.base_offset <= end:
-        # No waiting brings more into this read: it ends with its segment.
+        # Waiting adds nothing to this read: it ends with its segment.
         return ANSWER_NOW
     return min(log.size_between(offset, end), wanted.max_bytes)
 
@@ -212,7 +212,7 @@ def find_offset(
     else:
         found = log.offset_for_timestamp(timestamp)
     if partition.log is not log or partition.leader_epoch != leader_epoch:
-        # While this looked it was deleted, moved or cut: that nothing was found would say nothing, and be believed.
+        # The log was deleted, moved or cut during the search: clients would believe that there is nothing.
         raise NotLeaderOrFollower
     if found is None or found.offset >= end_offset(log, up_to):
         _check_committed_known(partition, log, up_to)
@@ -224,7 +224,7 @@ def _check_committed_known(partition: Partition, log: UnifiedLog, up_to: ReadUpT
     """After an election the high watermark may lag behind records that are committed; say so instead of going back.
 
     To clients only: a follower is told where the log ends. It may be what the high watermark waits for, and could not
-    begin without that. An open transaction, too, keeps nobody from knowing what is committed.
+    begin without that. What is committed is known in spite of an open transaction, too.
     """
     if up_to is ReadUpTo.LOG_END:
         return

@@ -115,7 +115,7 @@ class DivergingEpoch(NamedTuple):
 
 
 class PartitionRead:
-    """What one partition answers. On errors the offsets are -1.
+    """The answer of one partition. On errors the offsets are -1.
 
     `aborted_transactions` is None unless the reader is READ_COMMITTED. `leader_end_offset` is the log end offset from
     before the read: what a follower must have reached to count as caught up. `is_on_older_segment`: more lies in a
@@ -191,7 +191,7 @@ class PartitionRead:
         self.aborted_transactions = None
 
     def release(self) -> None:
-        """Give the slices back unsent."""
+        """Release the slices unsent."""
         slices, self.slices = self.slices, ()
         self.size_bytes = 0
         for piece in slices:
@@ -199,7 +199,7 @@ class PartitionRead:
 
     @property
     def answers_at_once(self) -> bool:
-        """Whether the fetcher must hear of this now, however few bytes there are."""
+        """Whether the fetch must be answered now, however few bytes there are."""
         return self.error is not None or self.diverging_epoch is not None or self.preferred_read_replica != NO_REPLICA
 
 
