@@ -1,1 +1,1 @@
-"""Measurements beside Apache Kafka 3.9.1 (`python -m bench`) and of single rooms. See README.md."""
+"""Measurements beside Apache Kafka 3.9.1 (`python -m bench`) and of single packages. See README.md."""

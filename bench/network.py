@@ -1,4 +1,4 @@
-"""What the network room alone costs: requests a second and broker CPU a request, with a handler that does nothing.
+"""What the package network alone costs: requests a second and broker CPU a request, with a handler that does nothing.
 
 The server runs in a process of its own; raw clients send pre-encoded Heartbeat-sized frames and count bytes. Usage:
     python -m bench.network [--seconds 3] [--connections 8] [--in-flight 5] [--size 200]

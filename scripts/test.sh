@@ -87,11 +87,11 @@ for name in "${suites[@]}"; do
       # Side by side: these tests start no broker. By file: some ask at the end what all tests of their file have seen.
       options=(-n 2 --dist loadfile --no-loadscope-reorder "${second_try[@]}")
       suite unit simulation crash
-      # An install without a compiler runs from sources, and only there calls can be counted: the rooms with compiled
+      # An install without a compiler runs from sources, and only there calls can be counted: the packages with compiled
       # modules. The codec is not one of these: of what compares it once more, only what reads headers and what hides it.
-      rooms=($(grep -rl --include="*.py" '^# Compiled by mypyc: ' kafka_zk | cut -d/ -f2 | sort -u | sed 's/^/unit\//'))
+      packages=($(grep -rl --include="*.py" '^# Compiled by mypyc: ' kafka_zk | cut -d/ -f2 | sort -u | sed 's/^/unit\//'))
       options+=(-k "not test_kio.py and (not test_twins.py or request_headers or nothing_is_compiled)")
-      KAFKA_ZK_INTERPRETED=1 suite "${rooms[@]}" unit/test_compiled.py unit/test_hot_path.py
+      KAFKA_ZK_INTERPRETED=1 suite "${packages[@]}" unit/test_compiled.py unit/test_hot_path.py
       ;;
     mutants)
       # Many wait for what the fault keeps from happening, so more than there are cores.

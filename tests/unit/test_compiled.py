@@ -43,15 +43,15 @@ def test_a_source_newer_than_what_was_compiled_from_it_is_stale(
     monkeypatch.setattr(compiled, "PROJECT", tmp_path)
     assert compiled.stale_modules() == [], "an installed package has no sources to compare with"
     (tmp_path / "pyproject.toml").touch()
-    room = tmp_path / "kafka_zk" / "room"
-    room.mkdir(parents=True)
+    package = tmp_path / "kafka_zk" / "package"
+    package.mkdir(parents=True)
     for name in ("hot.py", "cold.py"):
-        (room / name).write_text(f'"""What it does."""\n{compiled.MARK}the hot path.\n')
-        os.utime(room / name, (2000, 2000))
-    binary = room / f"hot{importlib.machinery.EXTENSION_SUFFIXES[0]}"
+        (package / name).write_text(f'"""What it does."""\n{compiled.MARK}the hot path.\n')
+        os.utime(package / name, (2000, 2000))
+    binary = package / f"hot{importlib.machinery.EXTENSION_SUFFIXES[0]}"
     binary.touch()
     os.utime(binary, (3000, 3000))
     assert compiled.stale_modules() == []
     os.utime(binary, (1000, 1000))
-    assert compiled.stale_modules() == ["kafka_zk.room.hot"]
-    assert compiled.hot_path_modules() == ["kafka_zk.room.cold", "kafka_zk.room.hot"]
+    assert compiled.stale_modules() == ["kafka_zk.package.hot"]
+    assert compiled.hot_path_modules() == ["kafka_zk.package.cold", "kafka_zk.package.hot"]

@@ -1,4 +1,4 @@
-"""What decides touches neither sockets, disks, clocks nor chance: a module that calls itself pure, and whole rooms."""
+"""What decides touches no sockets, disks, clocks or chance: a module that calls itself pure, and whole packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import kafka_zk
 
 ROOT = Path(kafka_zk.__file__).parent
 EFFECTS = {"gevent", "kazoo", "socket", "os", "time", "random"}
-ROOMS = (
+PACKAGES = (
     "protocol",
     "record",
     "java_hash",
@@ -31,8 +31,8 @@ CALLS_ITSELF_PURE = re.compile(r"^Role\s+Pure[.;:]", re.M)
 
 def is_pure(path: Path, tree: ast.Module) -> bool:
     name = path.relative_to(ROOT).with_suffix("").as_posix()
-    in_a_room = any(name == room or name.startswith(f"{room}/") for room in ROOMS)
-    return in_a_room or bool(CALLS_ITSELF_PURE.search(ast.get_docstring(tree, clean=False) or ""))
+    in_a_package = any(name == package or name.startswith(f"{package}/") for package in PACKAGES)
+    return in_a_package or bool(CALLS_ITSELF_PURE.search(ast.get_docstring(tree, clean=False) or ""))
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -54,6 +54,6 @@ def test_what_calls_itself_pure_imports_no_effects() -> None:
     assert pure > 300, "the headers are not read"
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_the_rooms_are_there(room: str) -> None:
-    assert (ROOT / room).exists() or (ROOT / room).with_suffix(".py").exists()
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_packages_are_there(package: str) -> None:
+    assert (ROOT / package).exists() or (ROOT / package).with_suffix(".py").exists()
