@@ -1,4 +1,4 @@
-"""Commands, one module each: they parse arguments and print; the work is done in the rooms below."""
+"""Commands, one package each: they parse arguments and print; the work is done in the rooms below."""
 
 import sys
 from types import TracebackType

@@ -11,79 +11,51 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """`module` is below kafka_zk.tools and has `run`; `usage` is what its script's header shows behind the name."""
+    """`usage` is what its script's header shows behind the name."""
 
     name: str
-    module: str
     summary: str
     usage: str = " --help"
 
     @property
-    def entry_point(self) -> str:
-        return f"kafka_zk.tools.{self.module}:run"
+    def package(self) -> str:
+        """The package below kafka_zk.tools that holds it."""
+        return self.name.removeprefix("kafka-").replace("-", "_")
 
     @property
-    def runnable(self) -> str:
-        """What `python -m kafka_zk.tools.` runs: a package stands for its __main__."""
-        return self.module.removesuffix(".__main__").removesuffix(".command")
+    def entry_point(self) -> str:
+        return f"kafka_zk.tools.{self.package}.__main__:run"
 
 
 COMMANDS = (
-    Command(
-        "kafka-server-start",
-        "server_start",
-        "Starts a broker",
-        " [-daemon] server.properties [--override key=value]...",
-    ),
-    Command("kafka-server-stop", "server_stop", "Stops the brokers of this machine", ""),
-    Command("kafka-topics", "topics", "Creates, deletes, describes and changes topics"),
-    Command("kafka-configs", "configs", "Describes and changes configurations, quotas and SCRAM credentials"),
+    Command("kafka-server-start", "Starts a broker", " [-daemon] server.properties [--override key=value]..."),
+    Command("kafka-server-stop", "Stops the brokers of this machine", ""),
+    Command("kafka-topics", "Creates, deletes, describes and changes topics"),
+    Command("kafka-configs", "Describes and changes configurations, quotas and SCRAM credentials"),
     Command(
         "kafka-consumer-groups",
-        "consumer_groups",
         "Lists and describes consumer groups, deletes them, and resets or deletes their offsets",
     ),
-    Command("kafka-console-producer", "console_producer.__main__", "Sends lines from standard input to a topic"),
-    Command("kafka-console-consumer", "console_consumer.__main__", "Prints the records of topics"),
-    Command("kafka-producer-perf-test", "producer_perf.__main__", "Measures how fast records can be produced"),
-    Command("kafka-consumer-perf-test", "consumer_perf.__main__", "Measures how fast records can be consumed"),
-    Command(
-        "kafka-verifiable-producer",
-        "verifiable_producer",
-        "Sends numbers to a topic and reports each, for system tests",
-    ),
-    Command(
-        "kafka-verifiable-consumer",
-        "verifiable_consumer",
-        "Consumes a topic and reports each event, for system tests",
-    ),
-    Command("kafka-e2e-latency", "e2e_latency", "Measures the latency from producer to consumer", ""),
-    Command("kafka-get-offsets", "get_offsets", "Prints offsets of partitions by time or position"),
-    Command("kafka-delete-records", "delete_records", "Deletes records of partitions up to given offsets"),
-    Command(
-        "kafka-streams-application-reset",
-        "streams_application_reset",
-        "Resets an application of Kafka Streams",
-    ),
-    Command("kafka-log-dirs", "log_dirs", "Describes the log directories of brokers"),
-    Command("kafka-broker-api-versions", "broker_api_versions", "Prints the request versions that brokers support"),
-    Command("kafka-cluster", "cluster", "Prints the id of a cluster"),
-    Command("kafka-features", "features", "Describes and changes the features of a cluster"),
-    Command("kafka-dump-log", "dump_log.command", "Prints the content of the files in a log directory"),
-    Command(
-        "kafka-log-doctor",
-        "log_doctor.__main__",
-        "Checks the directories of a stopped broker, and reports what a start would do",
-    ),
-    Command("kafka-pipeline", "pipeline", "Moves data into, through and out of Kafka with Spark"),
-    Command(
-        "zookeeper-server-start",
-        "zookeeper_start",
-        "Starts Apache ZooKeeper",
-        " [-daemon] zookeeper.properties",
-    ),
-    Command("zookeeper-server-stop", "zookeeper_stop", "Stops the ZooKeeper of this machine", ""),
-    Command("zookeeper-shell", "zookeeper_shell", "Shows and changes znodes", " host:port [command...]"),
+    Command("kafka-console-producer", "Sends lines from standard input to a topic"),
+    Command("kafka-console-consumer", "Prints the records of topics"),
+    Command("kafka-producer-perf-test", "Measures how fast records can be produced"),
+    Command("kafka-consumer-perf-test", "Measures how fast records can be consumed"),
+    Command("kafka-verifiable-producer", "Sends numbers to a topic and reports each, for system tests"),
+    Command("kafka-verifiable-consumer", "Consumes a topic and reports each event, for system tests"),
+    Command("kafka-e2e-latency", "Measures the latency from producer to consumer", ""),
+    Command("kafka-get-offsets", "Prints offsets of partitions by time or position"),
+    Command("kafka-delete-records", "Deletes records of partitions up to given offsets"),
+    Command("kafka-streams-application-reset", "Resets an application of Kafka Streams"),
+    Command("kafka-log-dirs", "Describes the log directories of brokers"),
+    Command("kafka-broker-api-versions", "Prints the request versions that brokers support"),
+    Command("kafka-cluster", "Prints the id of a cluster"),
+    Command("kafka-features", "Describes and changes the features of a cluster"),
+    Command("kafka-dump-log", "Prints the content of the files in a log directory"),
+    Command("kafka-log-doctor", "Checks the directories of a stopped broker, and reports what a start would do"),
+    Command("kafka-pipeline", "Moves data into, through and out of Kafka with Spark"),
+    Command("zookeeper-server-start", "Starts Apache ZooKeeper", " [-daemon] zookeeper.properties"),
+    Command("zookeeper-server-stop", "Stops the ZooKeeper of this machine", ""),
+    Command("zookeeper-shell", "Shows and changes znodes", " host:port [command...]"),
 )
 
 
@@ -92,7 +64,7 @@ def script_of(command: Command) -> str:
     return (
         "#!/usr/bin/env bash\n"
         f"# {command.summary}: {command.name}.sh{command.usage}\n"
-        f'exec "$(dirname "$(readlink -f "${{BASH_SOURCE[0]}}")")/kafka-run.sh" {command.runnable} "$@"\n'
+        f'exec "$(dirname "$(readlink -f "${{BASH_SOURCE[0]}}")")/kafka-run.sh" {command.package} "$@"\n'
     )
 
 
@@ -103,8 +75,8 @@ def entry_points() -> str:
 
 def list_of_commands() -> str:
     """The list in kafka_zk/tools/README.md."""
-    rows = (f"| `{command.name}.sh` | {command.runnable} | {command.summary} |\n" for command in COMMANDS)
-    return "| command | module | what it does |\n|---|---|---|\n" + "".join(rows)
+    rows = (f"| `{command.name}.sh` | {command.package} | {command.summary} |\n" for command in COMMANDS)
+    return "| command | package | what it does |\n|---|---|---|\n" + "".join(rows)
 
 
 def written(text: str, between: tuple[str, str], content: str) -> str:

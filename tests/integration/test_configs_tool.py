@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_zk.tools.configs import main
+from kafka_zk.tools.configs.__main__ import main
 from tests.interop.tools.configs_lines import GOLDEN, MASKS, SECRET, create_topics, plain, write_files
 from tests.interop.tools.runs import run_once
 from tests.support import masks

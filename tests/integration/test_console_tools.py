@@ -15,8 +15,8 @@ from typing import IO
 import pytest
 
 from kafka_zk.protocol.messages.list_groups import LIST_GROUPS_REQUEST, ListGroupsRequest
-from kafka_zk.tools.get_offsets import main as get_offsets
-from kafka_zk.tools.topics import main as topics
+from kafka_zk.tools.get_offsets.__main__ import main as get_offsets
+from kafka_zk.tools.topics.__main__ import main as topics
 from tests.interop.tools.runs import run_once
 from tests.support.broker import OurBroker
 from tests.support.processes import piped, wait_until
@@ -181,7 +181,7 @@ def test_a_verifiable_consumer_tells_of_its_end_at_a_signal(broker: OurBroker) -
 def test_a_producer_that_measures_ends_at_a_signal(broker: OurBroker) -> None:
     words = ["--topic", create(broker, "measured"), "--num-records", "10000000", "--record-size", "100"]
     # Bootstrap servers stand among the properties.
-    start = [sys.executable, "-P", "-m", "kafka_zk.tools.producer_perf", *words, "--throughput", "1000"]
+    start = [sys.executable, "-P", "-m", "kafka_zk.tools.producer_perf_test", *words, "--throughput", "1000"]
     with piped([*start, "--producer-props", f"bootstrap.servers={broker.bootstrap}"]) as producer:
         wait_until(lambda: end_offset(broker, "measured"), "records arrive", TIMEOUT_S)
         producer.send_signal(signal.SIGINT)
@@ -193,7 +193,7 @@ def test_a_consumer_that_measures_ends_at_a_signal(broker: OurBroker) -> None:
     topic = create(broker, "awaited")
     assert run(command("console_producer", broker, "--topic", topic), "a\n").returncode == 0
     more = ["--messages", "10", "--timeout", "600000", "--group", "awaiting"]
-    with piped(command("consumer_perf", broker, "--topic", topic, *more)) as consumer:
+    with piped(command("consumer_perf_test", broker, "--topic", topic, *more)) as consumer:
         wait_until(lambda: "awaiting" in groups(broker), "it is in its group", TIMEOUT_S)
         consumer.send_signal(signal.SIGINT)
         _, err = rest_of(consumer)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from kazoo.client import KazooClient
 
-from kafka_zk.tools.options import usage_of
-from kafka_zk.tools.topics import main
+from kafka_zk.tools.common.options import usage_of
+from kafka_zk.tools.topics.__main__ import main
 from tests.interop.tools.runs import comparable, run_once
 from tests.support.apache import ToolRun
 from tests.support.broker import OurBroker
@@ -84,7 +84,9 @@ def difference(case: dict[str, Any], connect: str, zk: KazooClient | None) -> li
     expected = ToolRun(case["exit_code"], case["stdout"], case["stderr"])
     arguments = [word.replace("ZOOKEEPER", connect) for word in case["args"]]
     found = run_once(main, arguments)
-    found = ToolRun(found.exit_code, found.stdout, found.stderr.replace(usage_of("topics-zookeeper"), "<usage text>\n"))
+    found = ToolRun(
+        found.exit_code, found.stdout, found.stderr.replace(usage_of("topics", "zookeeper"), "<usage text>\n")
+    )
     if comparable(found) == comparable(expected):
         return []
     return [f"{' '.join(arguments)}\n  2.8:  {comparable(expected)}\n  ours: {comparable(found)}"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from kafka_zk.tools import zookeeper_shell
+from kafka_zk.tools.zookeeper_shell import __main__ as zookeeper_shell
 from tests.support.processes import free_port
 from tests.support.znodes import looking_at
 from tests.support.zookeeper import ZooKeeperServer, fresh_chroot

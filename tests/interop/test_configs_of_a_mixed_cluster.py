@@ -22,7 +22,7 @@ from kafka_zk.protocol.messages import describe_configs as described
 from kafka_zk.protocol.messages import describe_user_scram_credentials as scram_described
 from kafka_zk.protocol.messages import incremental_alter_configs as incremental
 from kafka_zk.protocol.messages.produce import PRODUCE_REQUEST
-from kafka_zk.tools.configs import main as our_kafka_configs
+from kafka_zk.tools.configs.__main__ import main as our_kafka_configs
 from tests.interop.test_cluster_with_apache import APACHE, OURS, Cluster
 from tests.interop.tools.runs import run_once
 from tests.support import wire

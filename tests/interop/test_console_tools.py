@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from kafka_zk.client.producer.kafka_producer import KafkaProducer
-from kafka_zk.tools.console_consumer.command import main as consume
-from kafka_zk.tools.console_producer.command import main as produce
-from kafka_zk.tools.consumer_perf.command import main as measure_consumer
-from kafka_zk.tools.get_offsets import main as get_offsets
-from kafka_zk.tools.producer_perf.command import main as measure_producer
-from kafka_zk.tools.topics import main as topics
+from kafka_zk.tools.console_consumer.__main__ import main as consume
+from kafka_zk.tools.console_producer.__main__ import main as produce
+from kafka_zk.tools.consumer_perf_test.__main__ import main as measure_consumer
+from kafka_zk.tools.get_offsets.__main__ import main as get_offsets
+from kafka_zk.tools.producer_perf_test.__main__ import main as measure_producer
+from kafka_zk.tools.topics.__main__ import main as topics
 from tests.interop.tools import goldens, runs
 from tests.interop.tools.goldens import ENDS_THE_MACHINE, MAIN_CLASSES, asked_again, refusals
 from tests.interop.tools.runs import Arguments, comparable, run_apache, run_once, run_ours

@@ -20,7 +20,7 @@ from kafka_zk.protocol.types import uuid_from_base64
 from kafka_zk.protocol.versioned import encode_versioned
 from kafka_zk.record.builder import build_batch
 from kafka_zk.record.types import Record
-from kafka_zk.tools.dump_log.command import main
+from kafka_zk.tools.dump_log.__main__ import main
 from kafka_zk.tools.dump_log.remote_log_metadata import RECORD_TYPES
 from tests.interop.tools.runs import Arguments, comparable, run_apache, run_ours
 from tests.support import masks

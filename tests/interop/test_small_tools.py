@@ -184,7 +184,7 @@ def test_every_command_line_is_answered_as_apaches_tool_answers_it(
         text = WRONG_BY_ITSELF[tool].removeprefix("\n") + text
     lines = words(text, broker.bootstrap, "ours")
     theirs = run_apache(TOOLS[tool], words(text, broker.bootstrap, "theirs"), tmp_path)
-    ours = run_ours(importlib.import_module(f"kafka_zk.tools.{tool}").main, lines)
+    ours = run_ours(importlib.import_module(f"kafka_zk.tools.{tool}.__main__").main, lines)
     different = differences(lines, [plain(run) for run in theirs], [plain(run) for run in ours])
     assert not different, "\n".join(different)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow.dataset
 import pytest
 
-from kafka_zk.tools.pipeline import java_home
+from kafka_zk.tools.pipeline.__main__ import java_home
 from kafka_zk.zk.embedded import find_java, package_folder
 from tests.support.broker import OurBroker
 from tests.support.librdkafka import Librdkafka, Written

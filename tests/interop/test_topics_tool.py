@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_zk.tools.topics import main
+from kafka_zk.tools.topics.__main__ import main
 from tests.interop.tools.runs import Arguments, differences, run_apache, run_ours
 from tests.support.apache import ApacheBroker, ToolRun
 from tests.support.broker import OurBroker

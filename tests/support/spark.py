@@ -16,7 +16,7 @@ from kafka_zk.spark.cli.session import make_session
 from kafka_zk.spark.jobs.outcome import Outcome
 from kafka_zk.spark.settings.declaration import Settings
 from kafka_zk.spark.settings.jobs import JOBS
-from kafka_zk.tools.pipeline import java_home
+from kafka_zk.tools.pipeline.__main__ import java_home
 from tests.support.maven import SPARK_CONNECTOR, jars
 from tests.support.pipeline import FOR_SHORT_LIVES
 

@@ -64,8 +64,8 @@ SPAWNS = {
     "and raises its error",
     "replication/manager.py ReplicaManager.handle_log_dir_failure": "one failed directory, marked offline before; "
     "whoever waited on it is let go by partition",
-    "tools/server_start.py _serve": "a warning",
-    "tools/server_start.py _serve.stop": "the stop itself",
+    "tools/server_start/__main__.py _serve": "a warning",
+    "tools/server_start/__main__.py _serve.stop": "the stop itself",
     "zk/session_life.py SessionLife._follow_up": "sets an event",
 }
 """Where greenlets (and threads of gevent's pools) are started, and why none that serves others can end unnoticed."""

@@ -1,7 +1,4 @@
-"""kafka-console-consumer.sh: prints the records of topics.
-
-Source      org.apache.kafka.tools.consumer.ConsoleConsumer.
-"""
+"""One run of kafka-console-consumer.sh: polls, prints, and goes back to records that were not printed."""
 
 from __future__ import annotations
 
@@ -14,12 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from kafka_zk.client.errors import TimeoutException
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.tools.common.endings import exit_code_of, tell_as_thrown
+from kafka_zk.tools.common.failures import FAILURES
+from kafka_zk.tools.common.java_output import log_error, show_warnings, stack_trace
+from kafka_zk.tools.common.program import Shutdown, binary_stdout, leave_stdout
 from kafka_zk.tools.console_consumer.formatters import Formatter
 from kafka_zk.tools.console_consumer.options import EARLIEST, LATEST, ConsoleConsumerOptions, parsed
-from kafka_zk.tools.endings import exit_code_of, tell_as_thrown
-from kafka_zk.tools.failures import FAILURES
-from kafka_zk.tools.java_output import log_error, show_warnings, stack_trace
-from kafka_zk.tools.program import Shutdown, binary_stdout, leave_stdout, run_here
 
 if TYPE_CHECKING:
     from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
@@ -36,12 +33,8 @@ class Output(Protocol):
     def flush(self) -> object: ...
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return run_here(work, arguments)
-
-
 def work(arguments: Sequence[str], shutdown: Shutdown) -> int:
-    return exit_code_of(lambda: _run(parsed(arguments), shutdown), tool="console-consumer", tell=tell_as_thrown)
+    return exit_code_of(lambda: _run(parsed(arguments), shutdown), tool="console_consumer", tell=tell_as_thrown)
 
 
 def _run(options: ConsoleConsumerOptions, shutdown: Shutdown) -> int:
@@ -86,7 +79,7 @@ def _consume(options: ConsoleConsumerOptions, shutdown: Shutdown) -> None:
 def _point(consumer: KafkaConsumer, options: ConsoleConsumerOptions) -> None:
     """Let the consumer know what it is to read."""
     if options.topic is None:
-        from kafka_zk.tools.java_values import compiled_pattern
+        from kafka_zk.tools.common.java_values import compiled_pattern
 
         consumer.subscribe(compiled_pattern(options.include or ""))
     elif options.partition is None:

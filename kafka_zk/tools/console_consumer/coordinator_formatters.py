@@ -26,10 +26,10 @@ from kafka_zk.protocol.messages.records import (
     TransactionLogValue,
 )
 from kafka_zk.protocol.versioned import decode_versioned, payload_version
+from kafka_zk.tools.common.java_output import JavaError
+from kafka_zk.tools.common.kafka_json import json_text, to_json
+from kafka_zk.tools.common.transaction_log import in_order_of_hashes, partitions_of, state_name
 from kafka_zk.tools.console_consumer.formatters import DEPRECATED, PACKAGE, Formatter
-from kafka_zk.tools.dump_log.kafka_json import json_text, to_json
-from kafka_zk.tools.dump_log.transaction_records import in_order_of_hashes, partitions_of, state_name
-from kafka_zk.tools.java_output import JavaError
 
 if TYPE_CHECKING:
     from kafka_zk.client.consumer.records import ConsumerRecord

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafka_zk.tools.common.java_output import JavaError
 from kafka_zk.tools.console_consumer.formatters import (
     DEFAULT,
     DEPRECATED,
@@ -15,7 +16,6 @@ from kafka_zk.tools.console_consumer.formatters import (
     Formatter,
     default_formatter,
 )
-from kafka_zk.tools.java_output import JavaError
 
 
 def find_formatter(class_name: str, properties: Mapping[str, str]) -> Formatter:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kafka_zk.record.timestamp_type import TimestampType
+from kafka_zk.tools.common.java_output import log_error, stack_trace
 from kafka_zk.tools.console_consumer.value_texts import NotFound, text_maker
-from kafka_zk.tools.java_output import log_error, stack_trace
 
 if TYPE_CHECKING:
     from kafka_zk.client.consumer.records import ConsumerRecord

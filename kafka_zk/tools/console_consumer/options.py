@@ -11,13 +11,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafka_zk.tools.command_config import read_command_config
+from kafka_zk.tools.common.command_config import read_command_config
+from kafka_zk.tools.common.failures import Refused
+from kafka_zk.tools.common.java_output import JavaError
+from kafka_zk.tools.common.java_values import java_long
+from kafka_zk.tools.common.options import Option, OptionError, Options, UsageError
 from kafka_zk.tools.console_consumer.formatter_choice import find_formatter
 from kafka_zk.tools.console_consumer.formatters import DEFAULT, Formatter, deprecation_warning
-from kafka_zk.tools.failures import Refused
-from kafka_zk.tools.java_output import JavaError
-from kafka_zk.tools.java_values import java_long
-from kafka_zk.tools.options import Option, OptionError, Options, UsageError
 
 ABOUT = "This tool helps to read data from Kafka topics and outputs it to standard output."
 CLIENT_ID = "console-consumer"

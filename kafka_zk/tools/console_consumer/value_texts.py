@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka_zk.config.values import java_double
-from kafka_zk.tools.java_output import JavaError
+from kafka_zk.tools.common.java_output import JavaError
 
 _PRINTABLE = range(0x20, 0x7F)
 _FLOAT = struct.Struct(">f")

@@ -1,8 +1,19 @@
-"""`python -m kafka_zk.tools.console_producer`, and the installed command."""
+"""kafka-console-producer.sh: lines of standard input become records.
+
+Differs from Kafka: what was typed before a signal is sent; Apache's tool drops what waits for linger.ms.
+Source      kafka.tools.ConsoleProducer, ErrorLoggingCallback.
+"""
+
+from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
-from kafka_zk.tools.program import Main, run_program
+from kafka_zk.tools.common.program import Main, run_here, run_program
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run_here(_load(), arguments)
 
 
 def _load() -> Main:
@@ -12,6 +23,7 @@ def _load() -> Main:
 
 
 def run() -> int:
+    """`main` as a program, which a signal ends in good order."""
     return run_program(_load)
 
 

@@ -1,8 +1,4 @@
-"""kafka-console-producer.sh: lines of standard input become records.
-
-Differs from Kafka: what was typed before a signal is sent; Apache's tool drops what waits for linger.ms.
-Source      kafka.tools.ConsoleProducer, ErrorLoggingCallback.
-"""
+"""One run of kafka-console-producer.sh: sends each line, waiting for it or not."""
 
 from __future__ import annotations
 
@@ -13,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from kafka_zk.client.errors import KafkaException
 from kafka_zk.protocol.errors import BrokerError
+from kafka_zk.tools.common.endings import exit_code_of
+from kafka_zk.tools.common.java_output import JavaError, execution_error, log_error, show_warnings, stack_trace
+from kafka_zk.tools.common.options import OptionError, Options
+from kafka_zk.tools.common.program import Shutdown
 from kafka_zk.tools.console_producer.line_reader import CLASS_NAME, LineMessageReader, LineRecord
 from kafka_zk.tools.console_producer.options import parsed, producer_properties, reader_class, reader_properties
-from kafka_zk.tools.endings import exit_code_of
-from kafka_zk.tools.java_output import JavaError, execution_error, log_error, show_warnings, stack_trace
-from kafka_zk.tools.options import OptionError, Options
-from kafka_zk.tools.program import Shutdown, run_here
 
 if TYPE_CHECKING:
     from kafka_zk.client.producer.kafka_producer import KafkaProducer
@@ -28,12 +24,8 @@ GRACE_S = 10.0
 """How long a signal waits for what was typed to arrive."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    return run_here(work, arguments)
-
-
 def work(arguments: Sequence[str], shutdown: Shutdown) -> int:
-    return exit_code_of(lambda: _produce(parsed(arguments), shutdown), tool="console-producer", tell=_tell)
+    return exit_code_of(lambda: _produce(parsed(arguments), shutdown), tool="console_producer", tell=_tell)
 
 
 def _tell(error: Exception) -> None:

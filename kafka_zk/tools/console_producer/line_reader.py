@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from kafka_zk.client.errors import KafkaException
-from kafka_zk.tools.java_values import compiled_pattern
+from kafka_zk.tools.common.java_values import compiled_pattern
 
 CLASS_NAME = "kafka.tools.ConsoleProducer$LineMessageReader"
 

@@ -17,7 +17,7 @@ import sys
 import termios
 from collections.abc import Callable, Iterator
 
-from kafka_zk.tools.dump_log.decoders import string
+from kafka_zk.tools.common.java_text import string
 
 CHUNK_BYTES = 64 * 1024
 

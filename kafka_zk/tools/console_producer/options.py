@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafka_zk.tools.bootstrap_option import ADVICE, has_port
-from kafka_zk.tools.command_config import read_command_config
+from kafka_zk.tools.common.bootstrap_option import ADVICE, has_port
+from kafka_zk.tools.common.command_config import read_command_config
+from kafka_zk.tools.common.java_values import java_split
+from kafka_zk.tools.common.options import Option, OptionError, Options, UsageError
 from kafka_zk.tools.console_producer.line_reader import CLASS_NAME
-from kafka_zk.tools.java_values import java_split
-from kafka_zk.tools.options import Option, OptionError, Options, UsageError
 
 ABOUT = "This tool helps to read data from standard input and publish it to Kafka."
 CLIENT_ID = "console-producer"

@@ -1,20 +1,19 @@
 """How keys and values become text: the decoders one can name, and those of the internal topics.
 
 Role        Pure. A parser gives the text of key and payload (None: nothing is printed for it), and the same for JSON.
-Source      org.apache.kafka.tools.api.Decoder and its classes, DumpLogSegments.newDecoder, String(byte[], UTF_8).
+Source      org.apache.kafka.tools.api.Decoder and its classes, DumpLogSegments.newDecoder.
 """
 
 from __future__ import annotations
 
 import base64
-import codecs
 import struct
 from collections.abc import Callable
-from operator import methodcaller
 from typing import Any, Protocol
 
 from kafka_zk.record.types import Record
-from kafka_zk.tools.java_output import JavaError
+from kafka_zk.tools.common.java_output import JavaError
+from kafka_zk.tools.common.java_text import string
 
 _API = "org.apache.kafka.tools.api."
 _DEPRECATED = "kafka.serializer."
@@ -32,22 +31,6 @@ class MessageParser(Protocol):
 
     def values(self, record: Record) -> tuple[Any, Any]:
         """The same for JSON."""
-
-
-def _as_java_replaces(error: UnicodeError) -> tuple[str, int]:
-    """One replacement for a surrogate in two or three bytes, where Python makes one of each byte."""
-    assert isinstance(error, UnicodeDecodeError)
-    wrong = error.object[error.start : error.start + 3]
-    if wrong[0] == 0xED and len(wrong) > 1 and 0xA0 <= wrong[1] <= 0xBF:
-        return "\ufffd", error.start + (3 if len(wrong) == 3 and wrong[2] & 0xC0 == 0x80 else 2)
-    return "\ufffd", error.end
-
-
-codecs.register_error("as-java-replaces", _as_java_replaces)
-
-
-# A function of our own would cost more than what it does.
-string: Decoder = methodcaller("decode", "utf-8", "as-java-replaces")
 
 
 def integer(data: bytes) -> int:

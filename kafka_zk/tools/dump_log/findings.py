@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kafka_zk.tools.common.java_output import hash_order
 from kafka_zk.tools.dump_log.java_file import JavaFile
-from kafka_zk.tools.java_output import hash_order
 
 Pairs = dict[str, list[tuple[int, int]]]
 _NEWEST_FIRST = ("indexMismatch", "nonConsecutiveOffsets")

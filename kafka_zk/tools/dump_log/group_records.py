@@ -21,8 +21,8 @@ from kafka_zk.protocol.messages.records import (
 )
 from kafka_zk.protocol.versioned import decode_versioned, payload_version
 from kafka_zk.record.types import Buffer, Record
-from kafka_zk.tools.dump_log.kafka_json import json_text, to_json
-from kafka_zk.tools.java_output import JavaError
+from kafka_zk.tools.common.java_output import JavaError
+from kafka_zk.tools.common.kafka_json import json_text, to_json
 
 _MESSAGES_OF_TYPE: dict[int, tuple[Message[Any], Message[Any]]] = {
     0: (OFFSET_COMMIT_KEY, OFFSET_COMMIT_VALUE),

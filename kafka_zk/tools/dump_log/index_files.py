@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 from kafka_zk.log.files import names, offset_index, time_index
 from kafka_zk.record.batch import NO_TIMESTAMP
+from kafka_zk.tools.common.java_output import JavaError, illegal_argument
 from kafka_zk.tools.dump_log.findings import Findings
 from kafka_zk.tools.dump_log.java_file import Damaged, JavaFile
 from kafka_zk.tools.dump_log.options import MAX_INT32
 from kafka_zk.tools.dump_log.records import messages_of, records_of
 from kafka_zk.tools.dump_log.report import Report, check_known
 from kafka_zk.tools.dump_log.segment_reader import SegmentReader, StoredBatch
-from kafka_zk.tools.java_output import JavaError, illegal_argument
 
 _WARM_BYTES = 8192
 _CORRUPT_INDEX = "org.apache.kafka.storage.internals.log.CorruptIndexException"

@@ -10,7 +10,7 @@ import os
 import re
 
 from kafka_zk.log.files import names
-from kafka_zk.tools.java_output import JavaError
+from kafka_zk.tools.common.java_output import JavaError
 
 KAFKA_EXCEPTION = "org.apache.kafka.common.KafkaException"
 ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"

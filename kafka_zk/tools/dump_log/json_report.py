@@ -16,11 +16,11 @@ from kafka_zk.log.files.producer_snapshot import SnapshotEntry
 from kafka_zk.log.files.transaction_index import AbortedTransaction
 from kafka_zk.record.batch import BatchHeader
 from kafka_zk.record.types import Record
+from kafka_zk.tools.common.kafka_json import json_text
 from kafka_zk.tools.dump_log.control_text import marker_or_type
 from kafka_zk.tools.dump_log.decoders import MessageParser
 from kafka_zk.tools.dump_log.findings import Findings
 from kafka_zk.tools.dump_log.java_file import JavaFile
-from kafka_zk.tools.dump_log.kafka_json import json_text
 from kafka_zk.tools.dump_log.output import Output
 from kafka_zk.tools.dump_log.records import Message
 from kafka_zk.tools.dump_log.report import CODEC_NAMES, Content, check_known

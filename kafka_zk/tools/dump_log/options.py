@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafka_zk.tools.options import Option, Options
+from kafka_zk.tools.common.options import Option, Options
 
 DESCRIPTION = (
     "This tool helps to parse a log file and dump its contents to the console, "

@@ -14,7 +14,7 @@ from kafka_zk.protocol.message import Message
 from kafka_zk.protocol.schema import BYTES, INT8, INT32, INT64, STRING, UUID, Array, Field, Struct
 from kafka_zk.protocol.types import uuid_to_base64
 from kafka_zk.record.types import Record
-from kafka_zk.tools.dump_log.kafka_json import to_json
+from kafka_zk.tools.common.kafka_json import to_json
 
 _FRAME_VERSION = 1
 _UNSUPPORTED = "org.apache.kafka.common.errors.UnsupportedVersionException"

@@ -33,8 +33,8 @@ from kafka_zk.record.batch import (
     BatchHeader,
 )
 from kafka_zk.record.crc import crc32c
+from kafka_zk.tools.common.java_output import JavaError, illegal_argument
 from kafka_zk.tools.dump_log.java_file import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, Damaged, JavaFile, java_error
-from kafka_zk.tools.java_output import JavaError, illegal_argument
 
 CHUNK_BYTES = 1024 * 1024
 MAX_INT32 = 2**31 - 1

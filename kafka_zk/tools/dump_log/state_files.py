@@ -13,10 +13,10 @@ from kafka_zk.log.files import producer_snapshot, transaction_index
 from kafka_zk.log.files.producer_snapshot import SnapshotEntry
 from kafka_zk.log.files.transaction_index import AbortedTransaction
 from kafka_zk.record.crc import crc32c
+from kafka_zk.tools.common.java_output import JavaError
 from kafka_zk.tools.dump_log.findings import Findings
 from kafka_zk.tools.dump_log.java_file import KAFKA_EXCEPTION, Damaged, JavaFile, java_error
 from kafka_zk.tools.dump_log.report import Report
-from kafka_zk.tools.java_output import JavaError
 
 _CRC_FROM = 6
 _SNAPSHOT_FIELDS = (("version", ">h"), ("crc", ">I"))

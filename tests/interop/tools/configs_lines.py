@@ -26,7 +26,7 @@ from kafka_zk.client.admin.admin_results import (
     NewTopic,
     ResourceType,
 )
-from kafka_zk.tools.options import usage_of
+from kafka_zk.tools.common.options import usage_of
 from tests.interop.replay.scenario import World
 from tests.interop.tools.runs import Arguments, comparable, run_apache
 from tests.support.allowed import allowed

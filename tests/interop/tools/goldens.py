@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka_zk.tools.options import usage_of
+from kafka_zk.tools.common.options import usage_of
 from tests.interop.tools.runs import comparable, run_apache
 from tests.support.allowed import allowed
 from tests.support.apache import ToolRun, java
@@ -36,6 +36,8 @@ MAIN_CLASSES = {
     "verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
     "verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
 }
+PERFORMANCE = {"producer-performance": "producer_perf_test", "consumer-performance": "consumer_perf_test"}
+"""Two tools whose names are not those of their scripts."""
 MASKS = (
     Mask(
         re.compile(r"perf-consumer-\d+\) *"),
@@ -53,6 +55,11 @@ class Refusal:
     tool: str
     arguments: tuple[str, ...]
     run: ToolRun
+
+
+def package_of(tool: str) -> str:
+    """The package of our tool, below kafka_zk.tools."""
+    return PERFORMANCE.get(tool, tool.replace("-", "_"))
 
 
 def refusals() -> list[Refusal]:
@@ -79,7 +86,7 @@ def asked_again(wanted: Iterable[Refusal], folder: Path) -> Iterator[Refusal]:
 def shortened(tool: str, run: ToolRun) -> ToolRun:
     """The run made comparable, with marks for our usage texts where they stand in it word for word."""
     plain = comparable(run)
-    help_text = usage_of(tool)
+    help_text = usage_of(package_of(tool))
     usage = help_text.partition("\n\n")[0]
 
     def marked(text: str) -> str:

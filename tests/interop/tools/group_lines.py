@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafka_zk.tools.delete_records import main as delete_records
-from kafka_zk.tools.kafka_consumer_groups.command import main as consumer_groups
-from kafka_zk.tools.streams_reset.command import main as reset_streams
+from kafka_zk.tools.consumer_groups.__main__ import main as consumer_groups
+from kafka_zk.tools.delete_records.__main__ import main as delete_records
+from kafka_zk.tools.streams_application_reset.__main__ import main as reset_streams
 from tests.interop.tools import group_states
 from tests.interop.tools.goldens import MAIN_CLASSES
 from tests.interop.tools.runs import Arguments, comparable, run_apache, run_ours

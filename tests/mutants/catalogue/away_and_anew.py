@@ -101,7 +101,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="partitions that are added while the tool adds others stay",
-        file="kafka_zk/tools/kafka_topics/zookeeper_changes.py",
+        file="kafka_zk/tools/topics/zookeeper_changes.py",
         old="topic.topic_id), zk_version=zk_version)",
         new="topic.topic_id), zk_version=-1)",
         tests="tests/unit/tools/test_topics_growth_in_zookeeper.py",

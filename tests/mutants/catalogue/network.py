@@ -24,14 +24,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="no file gets the number of a closed standard stream",
-        file="kafka_zk/tools/program.py",
+        file="kafka_zk/tools/common/program.py",
         old="os.O_RDWR)) <= 2:",
         new="os.O_RDWR)) < 0:",
         tests="tests/unit/tools/test_server_start_files.py",
     ),
     Mutant(
         breaks="a start with too few open files is refused in a sentence",
-        file="kafka_zk/tools/server_start.py",
+        file="kafka_zk/tools/server_start/__main__.py",
         old="    if limit < needed:\n",
         new="    if not needed:\n",
         tests="tests/unit/tools/test_server_start_files.py -k 64",

@@ -9,10 +9,10 @@ import pytest
 from kafka_zk.client.consumer import kafka_consumer
 from kafka_zk.client.consumer.errors import WakeupException
 from kafka_zk.client.errors import KafkaException
+from kafka_zk.tools.common.program import Main, Shutdown
 from kafka_zk.tools.console_consumer import command as console
-from kafka_zk.tools.consumer_perf import command as perf
-from kafka_zk.tools.program import Main, Shutdown
-from kafka_zk.tools.verifiable import consumer as verifiable
+from kafka_zk.tools.consumer_perf_test import command as perf
+from kafka_zk.tools.verifiable_consumer import command as verifiable
 
 CONNECTION = ["--bootstrap-server", "b:9092", "--topic", "t"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.tools.delete_records import offsets_from
+from kafka_zk.tools.delete_records.__main__ import offsets_from
 
 
 def test_a_file_names_an_offset_for_each_partition() -> None:

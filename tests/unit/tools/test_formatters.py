@@ -26,10 +26,10 @@ from kafka_zk.protocol.messages.records import (
 )
 from kafka_zk.protocol.versioned import encode_versioned
 from kafka_zk.record.timestamp_type import TimestampType
+from kafka_zk.tools.common.java_output import JavaError
 from kafka_zk.tools.console_consumer.formatter_choice import find_formatter
 from kafka_zk.tools.console_consumer.formatters import DEFAULT, PACKAGE, deprecation_warning
 from kafka_zk.tools.console_consumer.value_texts import java_float
-from kafka_zk.tools.java_output import JavaError
 
 SERIALIZATION = "org.apache.kafka.common.serialization."
 OLD_GROUPS = "kafka.coordinator.group.GroupMetadataManager$"

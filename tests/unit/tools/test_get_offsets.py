@@ -17,7 +17,7 @@ from kafka_zk.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kafka_zk.tools.get_offsets import main
+from kafka_zk.tools.get_offsets.__main__ import main
 from tests.interop.tools.runs import run_once
 from tests.support.apache import ToolRun
 from tests.unit.client.scripted_broker import API_VERSIONS_KEY, ScriptedBroker

@@ -11,7 +11,8 @@ import sys
 
 import pytest
 
-from kafka_zk.tools import zookeeper_shell, zookeeper_start
+from kafka_zk.tools.zookeeper_server_start import __main__ as zookeeper_server_start
+from kafka_zk.tools.zookeeper_shell import __main__ as zookeeper_shell
 
 TIMEOUT_S = 60
 
@@ -31,7 +32,7 @@ class Acknowledging:
     def close(self, *_):
         pass
 kafka_producer.KafkaProducer = Acknowledging
-from kafka_zk.tools.verifiable_producer import run
+from kafka_zk.tools.verifiable_producer.__main__ import run
 run()
 """
 
@@ -53,7 +54,9 @@ def test_a_zookeeper_shell_that_nobody_reads_ends_in_silence(where: str) -> None
 
 
 def test_a_terminal_stays_the_stream_on_which_python_edits_lines() -> None:
-    program = "import sys; from kafka_zk.tools.program import forgive; forgive('stdout'); print(sys.stdout.fileno())"
+    program = (
+        "import sys\nfrom kafka_zk.tools.common.program import forgive\nforgive('stdout')\nprint(sys.stdout.fileno())\n"
+    )
     ours, theirs = pty.openpty()
     try:
         subprocess.run([sys.executable, "-c", program], stdout=theirs, check=True, timeout=TIMEOUT_S)
@@ -67,8 +70,8 @@ def test_a_terminal_stays_the_stream_on_which_python_edits_lines() -> None:
 def test_help_is_the_usage_and_no_server(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert zookeeper_shell.main([option]) == 0
     assert capsys.readouterr() == (f"{zookeeper_shell.SCRIPT_USAGE}\n", "")
-    assert zookeeper_start.main([option]) == 0
-    assert capsys.readouterr() == (f"{zookeeper_start.USAGE}\n", "")
+    assert zookeeper_server_start.main([option]) == 0
+    assert capsys.readouterr() == (f"{zookeeper_server_start.USAGE}\n", "")
 
 
 def test_a_ctrl_c_while_no_zookeeper_answers_says_nothing() -> None:

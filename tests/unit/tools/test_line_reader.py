@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka_zk.client.errors import KafkaException
+from kafka_zk.tools.common.java_output import JavaError
 from kafka_zk.tools.console_producer.line_reader import LineMessageReader, LineRecord
-from kafka_zk.tools.java_output import JavaError
 
 KEYED = {"parse.key": "true", "key.separator": ":"}
 HEADED = {"parse.headers": " TRUE "}

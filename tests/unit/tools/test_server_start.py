@@ -12,7 +12,7 @@ import sys
 import gevent
 import kafka_zk.broker.logs.setup
 import kafka_zk.broker.server
-import kafka_zk.tools.server_start
+import kafka_zk.tools.server_start.__main__
 from kafka_zk.api import all as all_apis
 all_apis.load()
 """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_zk.tools.server_stop import broker_pids
+from kafka_zk.tools.server_stop.__main__ import broker_pids
 
 
 def process(proc: Path, pid: int, *words: str, cwd: Path | None = None) -> None:

@@ -11,11 +11,11 @@ from kafka_zk.client.admin.log_dirs import LogDirDescription, ReplicaInfo
 from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.protocol.messages.api_versions import ApiVersion
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.tools.broker_api_versions import versions_text
-from kafka_zk.tools.e2e_latency import fault_of, percentiles_text
-from kafka_zk.tools.features import features_text, outcome_text
-from kafka_zk.tools.java_output import JavaError
-from kafka_zk.tools.log_dirs import as_json
+from kafka_zk.tools.broker_api_versions.__main__ import versions_text
+from kafka_zk.tools.common.java_output import JavaError
+from kafka_zk.tools.e2e_latency.__main__ import fault_of, percentiles_text
+from kafka_zk.tools.features.__main__ import features_text, outcome_text
+from kafka_zk.tools.log_dirs.__main__ import as_json
 
 MS = 1_000_000
 

@@ -23,7 +23,7 @@ from kafka_zk.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from kafka_zk.tools.topics import main
+from kafka_zk.tools.topics.__main__ import main
 from tests.unit.client.scripted_broker import ScriptedBroker
 
 METADATA_KEY, API_VERSIONS_KEY, CONFIGS_KEY, REASSIGNMENTS_KEY, CLUSTER_KEY = 3, 18, 32, 46, 60

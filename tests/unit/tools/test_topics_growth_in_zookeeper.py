@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from kafka_zk.protocol.errors import InvalidPartitions
-from kafka_zk.tools.java_output import JavaError
-from kafka_zk.tools.kafka_topics.zookeeper_changes import Change, _add_partitions
+from kafka_zk.tools.common.java_output import JavaError
+from kafka_zk.tools.topics.zookeeper_changes import Change, _add_partitions
 from kafka_zk.zk.operations import SetData
 from kafka_zk.zk.registration import register_broker
 from kafka_zk.zk.znodes import BrokerRegistration, PartitionReplicas, TopicAssignment, TopicZNode

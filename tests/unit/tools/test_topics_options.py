@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_zk.tools.java_output import JavaError
-from kafka_zk.tools.kafka_topics.options import (
+from kafka_zk.tools.common.java_output import JavaError
+from kafka_zk.tools.common.options import Options, UsageError
+from kafka_zk.tools.topics.options import (
     OPTIONS,
     ZOOKEEPER_OPTIONS,
     check_for_bootstrap_server,
@@ -14,7 +15,6 @@ from kafka_zk.tools.kafka_topics.options import (
     names_matching,
     replica_assignment,
 )
-from kafka_zk.tools.options import Options, UsageError
 
 TOPICS = ["__consumer_offsets", "a", "a.b", "ab", "b"]
 

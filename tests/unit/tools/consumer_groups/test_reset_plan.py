@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.tools.java_output import JavaError
-from kafka_zk.tools.kafka_consumer_groups.options import parsed
-from kafka_zk.tools.kafka_consumer_groups.reset_plan import Plan, csv_line, read_plan
+from kafka_zk.tools.common.java_output import JavaError
+from kafka_zk.tools.consumer_groups.options import parsed
+from kafka_zk.tools.consumer_groups.reset_plan import Plan, csv_line, read_plan
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -18,8 +18,8 @@ from kafka_zk.record.compression import Codec
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
 from kafka_zk.record.legacy import build_message_set
 from kafka_zk.record.types import Record
-from kafka_zk.tools.dump_log.command import main
-from kafka_zk.tools.dump_log.decoders import string
+from kafka_zk.tools.common.java_text import string
+from kafka_zk.tools.dump_log.__main__ import main
 
 T0 = 1_700_000_000_000
 OK, FAILED, DAMAGED = 0, 1, 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_zk.tools.dump_log.command import main
+from kafka_zk.tools.dump_log.__main__ import main
 from tests.unit.tools.dump_log.golden import Dumped, dumped, unpack_cases
 
 

@@ -1,0 +1,52 @@
+"""Programs with subcommands, as argparse4j parses them.
+
+Role        Pure but for what it prints.
+Invariants  A command's name may be cut short as long as it is the only one that begins so. What the program requires is
+            missed last, after the command's own words were read.
+Source      argparse4j 0.7.0: SubparsersImpl.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_zk.tools.common.argparse4j import ArgumentError, ArgumentParser, HelpAsked, nearest_names
+
+
+def choose_command(
+    program: ArgumentParser, commands: Mapping[str, ArgumentParser], words: Sequence[str]
+) -> tuple[str, dict[str, Any]] | int:
+    """The command and the values of both kinds of options; or the exit code, once help or an error is printed."""
+    parser = program
+    try:
+        run = program.read_options(words)
+        word = run.word()
+        if word is None:
+            raise ArgumentError("too few arguments")
+        if run.options_are_over:
+            raise run.unrecognized()
+        name = _command_of(word, commands)
+        parser = commands[name]
+        values = parser.parse(words[run.index + 1 :])
+        parser = program
+        program.check_required(run)
+        return name, {**run.values, **values}
+    except HelpAsked:
+        print(parser.help(), end="")
+    except ArgumentError as error:
+        print(parser.refusal(error), end="", file=sys.stderr)
+    return 1
+
+
+def _command_of(word: str, commands: Mapping[str, ArgumentParser]) -> str:
+    if word in commands:
+        return word
+    found = sorted(name for name in commands if word and name.startswith(word))
+    if len(found) > 1:
+        raise ArgumentError(f"ambiguous command: {word} could match {', '.join(found)}")
+    if not found:
+        choices = ", ".join(f"'{name}'" for name in commands)
+        raise ArgumentError(f"invalid choice: '{word}' (choose from {choices})", nearest_names(word, commands))
+    return found[0]

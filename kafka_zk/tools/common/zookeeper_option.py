@@ -1,0 +1,32 @@
+"""--zookeeper host:port[/chroot]: a session for a tool that goes past the brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import gevent
+
+from kafka_zk.tools.common.java_output import JavaError
+from kafka_zk.tools.common.options import Options
+from kafka_zk.zk.errors import ConnectionTimeout
+from kafka_zk.zk.session import ZkClient
+
+CONNECTION_TIMEOUT_MS = 30_000
+
+
+@contextmanager
+def connected(options: Options) -> Iterator[ZkClient]:
+    """Blocks until there is a session; it ends with the context. Raises JavaError where no ZooKeeper answers."""
+    # gevent would print a Ctrl-C that meets its loop, before it raises it where we wait.
+    hub = gevent.get_hub()
+    hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
+    zk = ZkClient(options.text("zookeeper") or "", session_timeout_ms=CONNECTION_TIMEOUT_MS, create_chroot=False)
+    try:
+        zk.start()
+    except ConnectionTimeout as error:
+        raise JavaError(str(error), "kafka.zookeeper.ZooKeeperClientTimeoutException") from None
+    try:
+        yield zk
+    finally:
+        zk.close()

@@ -1,0 +1,30 @@
+"""kafka-consumer-perf-test.sh: measures consumer throughput.
+
+Source      org.apache.kafka.tools.ConsumerPerformance.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from kafka_zk.tools.common.program import Main, run_here, run_program
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run_here(_load(), arguments)
+
+
+def _load() -> Main:
+    from kafka_zk.tools.consumer_perf_test.command import work
+
+    return work
+
+
+def run() -> int:
+    """`main` as a program, which a signal ends in good order."""
+    return run_program(_load)
+
+
+if __name__ == "__main__":
+    sys.exit(run())

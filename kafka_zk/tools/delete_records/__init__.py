@@ -1,0 +1,1 @@
+"""kafka-delete-records.sh."""

@@ -1,0 +1,1 @@
+"""kafka-e2e-latency.sh."""

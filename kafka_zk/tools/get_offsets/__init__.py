@@ -1,0 +1,1 @@
+"""kafka-get-offsets.sh."""

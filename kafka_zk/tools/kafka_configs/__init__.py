@@ -1,1 +1,0 @@
-"""The parts of kafka-configs.sh: its options, and its two modes."""

@@ -1,1 +1,0 @@
-"""The parts of kafka-consumer-groups.sh."""

@@ -1,1 +1,0 @@
-"""The parts of kafka-topics.sh: its options, and its two modes."""

@@ -1,0 +1,1 @@
+"""zookeeper-shell.sh."""
