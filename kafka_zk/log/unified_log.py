@@ -308,7 +308,7 @@ class UnifiedLog:
                             state.last_stable_offset_after(completed),
                         )
                         with self.log_dir.guard(f"Error while writing the transaction index of {self.topic_partition}"):
-                            segment.transaction_index.append(entry)
+                            segment.indexes.transaction.append(entry)
                     state.complete(completed)
         except KafkaStorageError:
             raise
@@ -325,7 +325,7 @@ class UnifiedLog:
         if (
             segment.file.size_bytes + size > self.segment_bytes
             or max_timestamp > segment.roll_after_timestamp
-            or segment.indexes_full
+            or segment.indexes.are_full
             or last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
         ):
             return self._roll_if_due(size, first_offset, last_offset, max_timestamp, now_ms)
@@ -353,7 +353,7 @@ class UnifiedLog:
                 segment_bytes=self.segment_bytes,
                 base_offset=segment.base_offset,
                 last_offset=last_offset,
-                indexes_full=segment.indexes_full,
+                indexes_full=segment.indexes.are_full,
             )
             too_old = is_too_old(
                 size_bytes=segment.size_bytes,
@@ -816,7 +816,7 @@ class UnifiedLog:
         self.segment_bytes = config.segment_bytes
         self._flush_messages = config.flush_messages
         for segment in self.segments:
-            segment.index_interval_bytes = config.index_interval_bytes
+            segment.indexes.interval_bytes = config.index_interval_bytes
             segment.roll_after_timestamp = UNKNOWN
 
     def _make_rules(self) -> LimitedRules:

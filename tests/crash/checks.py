@@ -169,13 +169,13 @@ def _check_indexes(segment: LogSegment) -> None:
     segment.load_times()
     headers = dict(segment.file.headers(0))
     last = max((header.last_offset for header in headers.values()), default=-1)
-    entries = segment.offset_index.entries()
+    entries = segment.indexes.offset.entries()
     assert all(one.offset < two.offset and one.position < two.position for one, two in pairwise(entries))
     for entry in entries:
         header = headers.get(entry.position)
         assert header is not None, f"{entry} of {segment} points into a batch"
         assert header.base_offset <= entry.offset <= last, f"{entry} points at {header}"
-    times = segment.time_index.entries()
+    times = segment.indexes.time.entries()
     assert all(one.timestamp < two.timestamp and one.offset <= two.offset for one, two in pairwise(times))
     for time in times:
         below = [header for header in headers.values() if header.last_offset <= time.offset]

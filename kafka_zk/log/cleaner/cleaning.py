@@ -189,7 +189,7 @@ class Cleaning:
 
         An index that says too much would have keys skipped, and so their older values kept.
         """
-        entry = segment.offset_index.lookup(offset)
+        entry = segment.indexes.offset.lookup(offset)
         if not 0 < entry.position <= segment.size_bytes - HEADER_SIZE:
             return 0
         head = os.pread(segment.file.fileno(), HEADER_SIZE, entry.position)
@@ -226,7 +226,7 @@ class Cleaning:
                     log.config.delete_retention_ms,
                     _modified_ms(segment) > legacy_horizon_ms,
                     last_records,
-                    cleaned.index_interval_bytes,
+                    cleaned.indexes.interval_bytes,
                 )
                 self._announce(segment, cleaned, legacy_horizon_ms, is_retaining=rules.keep_legacy_tombstones)
                 state = self._clean_into(cleaned, segment, table, rules, state)
@@ -270,7 +270,7 @@ class Cleaning:
             _tell_of_growth(buffer_bytes, state.buffer_bytes)
             self._take_in(cleaned, state, entries)
             for entry in aborted:
-                cleaned.transaction_index.append(entry)
+                cleaned.indexes.transaction.append(entry)
             stats.read_bytes += counts.read_bytes
             stats.read_count += counts.read_count
             stats.written_bytes += counts.written_bytes
@@ -299,7 +299,7 @@ class Cleaning:
             config,
             created_ms=self._now_ms,
             disk=log.log_dir.disk,
-            state=names.CLEANED,
+            suffix=names.CLEANED,
         )
         cleaned.create_files(preallocate_bytes=config.segment_bytes if config.preallocate else 0)
         return cleaned
@@ -315,7 +315,7 @@ class Cleaning:
             self._check()
             raise
         self._check()
-        for path in (cleaned.file.path, cleaned.offset_index.file.path, cleaned.time_index.file.path):
+        for path in (cleaned.file.path, cleaned.indexes.offset.file.path, cleaned.indexes.time.file.path):
             os.utime(path, ns=(modified_ns, modified_ns))
 
     def _discard(self, cleaned: LogSegment) -> None:

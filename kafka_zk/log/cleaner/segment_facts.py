@@ -38,11 +38,11 @@ class SegmentView:
 
     @property
     def offset_index_bytes(self) -> int:
-        return self.segment.offset_index.file.entry_count * OFFSET_ENTRY_BYTES
+        return self.segment.indexes.offset.file.entry_count * OFFSET_ENTRY_BYTES
 
     @property
     def time_index_bytes(self) -> int:
-        return self.segment.time_index.file.entry_count * TIME_ENTRY_BYTES
+        return self.segment.indexes.time.file.entry_count * TIME_ENTRY_BYTES
 
     @property
     def largest_timestamp(self) -> int:

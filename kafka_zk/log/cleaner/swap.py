@@ -51,12 +51,14 @@ def replace_segments(log: UnifiedLog, cleaned: Sequence[LogSegment], old: Sequen
 
 
 def _change_state(segment: LogSegment, before: str, after: str, log: UnifiedLog) -> None:
-    for each in (segment.file, segment.offset_index.file, segment.time_index.file, segment.transaction_index):
+    for each in (segment.file, segment.indexes.offset.file, segment.indexes.time.file, segment.indexes.transaction):
         source = log.directory / each.path.name
         target = source.with_name(source.name.removesuffix(before) + after)
         try:
             log.log_dir.disk.rename(source, target)
         except FileNotFoundError:
-            if each is not segment.transaction_index:  # which may not exist: most segments have no aborted transaction
+            if (
+                each is not segment.indexes.transaction
+            ):  # which may not exist: most segments have no aborted transaction
                 raise
         each.path = target

@@ -119,7 +119,7 @@ class Leftovers:
             size_bytes=os.stat(self._path(file)).st_size,
             created_ms=0,
             disk=self._disk,
-            state=names.SWAP,
+            suffix=names.SWAP,
         )
         try:
             return segment.next_offset()

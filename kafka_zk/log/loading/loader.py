@@ -176,7 +176,7 @@ class LogLoader:
             self._recover(segment)  # Its transaction index cannot be made from the one that was there.
         elif OffsetFile(segment.base_offset, names.TRANSACTION_INDEX, "") in files:
             try:
-                segment.transaction_index.sanity_check()
+                segment.indexes.transaction.sanity_check()
             except CorruptIndex as error:
                 log.warning(
                     "%s Found a corrupted index file corresponding to log file %s due to %s, "

@@ -41,10 +41,9 @@ def recover_segment(
     The producer state must stand at the segment's base offset. `breathe` is called every megabyte.
     Raises OverflowedSegment: the segment, which is left as it was but for its indexes, must be split first.
     """
-    for index in (segment.offset_index, segment.time_index, segment.transaction_index):
-        index.reset()
     file_size = segment.file.size_bytes
     segment.restart()
+    segment.indexes.transaction.reset()
     recovery = _Recovery(segment, producers, epochs)
     try:
         while (window := segment.file.window(recovery.read_bytes, file_size)) is not None:
@@ -65,7 +64,7 @@ def recover_segment(
         segment.file.truncate(recovery.valid_bytes)
     segment.become_inactive()
     # As Kafka's, which counts again: leader and follower must not index differently because one of them crashed.
-    segment.bytes_since_last_index_entry = 0
+    segment.indexes.bytes_since_last_entry = 0
     return file_size - recovery.valid_bytes
 
 
@@ -124,7 +123,7 @@ class _Recovery:
             segment.base_offset,
             self._epochs.cache.latest_epoch,
             self.valid_bytes - begin,
-            segment.index_interval_bytes,
+            segment.indexes.interval_bytes,
             segment.indexing,
         )
         if run.last == begin:
@@ -187,7 +186,7 @@ def _follow(batch: Batch, segment: LogSegment, producers: ProducerJournal, epoch
             if completed is not None:
                 stable = producers.state.last_stable_offset_after(completed)
                 if completed.is_aborted:
-                    segment.transaction_index.append(
+                    segment.indexes.transaction.append(
                         AbortedTransaction(completed.producer_id, completed.first_offset, completed.last_offset, stable)
                     )
                 producers.state.complete(completed)

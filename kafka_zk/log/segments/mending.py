@@ -38,19 +38,19 @@ class IndexMender:
             other.wait()
             return
         done = self._under_way[segment] = Event()
-        segment.is_being_mended = True
+        segment.indexes.are_being_rebuilt = True
         segment.file.retain()
         try:
             self._mend(segment)
         finally:
             segment.file.release()
-            segment.is_being_mended = False
+            segment.indexes.are_being_rebuilt = False
             del self._under_way[segment]
             self.mended_count += 1
             done.set()
 
     def _mend(self, segment: LogSegment) -> None:
-        file, interval_bytes = segment.file, segment.index_interval_bytes
+        file, interval_bytes = segment.file, segment.indexes.interval_bytes
         log.warning("Found an index that does not agree with %s, rebuilding index files...", file.path)
         file.fileno()  # Opened here, for the thread.
         pools = self._pools

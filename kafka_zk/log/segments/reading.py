@@ -148,7 +148,7 @@ class LogReader:
         self, segment: LogSegment, offset: int, position: int, size_bytes: int, log_end_offset: int
     ) -> list[AbortedTransaction]:
         """Entries that touch [offset, end of the bytes read), through the segments until one covers the end."""
-        bound = segment.offset_index.upper_bound(position, size_bytes)
+        bound = segment.indexes.offset.upper_bound(position, size_bytes)
         following = self._segments.after(segment)
         if bound is not None:
             end_offset = bound.offset

@@ -67,7 +67,7 @@ def split(segment: LogSegment, directory: Path, config: LogConfig, *, now_ms: in
         for part in parts:
             part.become_inactive()
             part.flush()
-            for path in (part.file.path, part.offset_index.file.path, part.time_index.file.path):
+            for path in (part.file.path, part.indexes.offset.file.path, part.indexes.time.file.path):
                 os.utime(path, ns=(modified_ns, modified_ns))
     except BaseException:
         discard(parts, disk)
@@ -139,12 +139,12 @@ def _share_aborted(source: LogSegment, parts: list[LogSegment]) -> None:
     for entry in source.aborted_transactions():
         holder = [part for part in parts if part.base_offset <= entry.last_offset]
         if holder:
-            holder[-1].transaction_index.append(entry)
+            holder[-1].indexes.transaction.append(entry)
 
 
 def _new_part(directory: Path, base_offset: int, config: LogConfig, now_ms: int, disk: Disk) -> LogSegment:
     for kind in names.SEGMENT_FILES:
         disk.remove_if_exists(directory / names.offset_file_name(base_offset, kind, names.CLEANED))
-    part = LogSegment(directory, base_offset, config, created_ms=now_ms, disk=disk, state=names.CLEANED)
+    part = LogSegment(directory, base_offset, config, created_ms=now_ms, disk=disk, suffix=names.CLEANED)
     part.create_files()
     return part

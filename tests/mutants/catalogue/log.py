@@ -295,8 +295,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="an index that does not agree with its segment is not believed",
         file="kafka_zk/log/segments/segment.py",
-        old="        if entry.position and not self._was_empty and not self._is_right(entry):\n",
-        new="        if entry.position and self._was_empty and not self._is_right(entry):\n",
+        old="        if entry.position and indexes.are_unchecked and not self._is_right(entry):\n",
+        new="        if entry.position and not indexes.are_unchecked and not self._is_right(entry):\n",
         tests="tests/unit/log/test_bad_bytes.py -k index",
     ),
     Mutant(
@@ -436,7 +436,7 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="the cleaner begins where the index says only if that batch is there",
         file="kafka_zk/log/cleaner/cleaning.py",
         old="state.position = self._position_of(start, segment)",
-        new="state.position = segment.offset_index.lookup(start).position",
+        new="state.position = segment.indexes.offset.lookup(start).position",
         tests="tests/unit/log/cleaner/test_filtering.py",
     ),
     Mutant(

@@ -126,5 +126,5 @@ def test_an_index_whose_last_offset_is_not_in_the_log_is_made_again_before_anyth
     for number in range(20, 40):
         as_leader(log, number)
     assert values(log) == texts(range(40))
-    entries = [entry.offset for entry in log.active.offset_index.entries()]
+    entries = [entry.offset for entry in log.active.indexes.offset.entries()]
     assert entries == sorted(set(entries)) and entries[-1] < 40

@@ -101,15 +101,15 @@ def test_each_batch_of_a_replicated_append_may_get_an_index_entry(place: Place) 
         data += bytes(batch)
     size = len(data) // 100
     log.append_as_follower(memoryview(bytearray(data)))
-    entries = log.active.offset_index.entries()
+    entries = log.active.indexes.offset.entries()
     assert [entry.position for entry in entries] == [entry.offset * size for entry in entries]
     every = 200 // size + 1
     assert [entry.offset for entry in entries] == list(range(every, 100, every))
-    assert [entry.offset for entry in log.active.time_index.entries()] == list(range(every, 100, every))
+    assert [entry.offset for entry in log.active.indexes.time.entries()] == list(range(every, 100, every))
     indexes = [path for kind in ("*.index", "*.timeindex") for path in place.partition.glob(kind)]
     log.close()
     before = {path.name: path.read_bytes() for path in indexes}
     log = place.open(topic_config(index_interval_bytes=200))
-    assert log.active.bytes_since_last_index_entry == 0  # Counted anew, on all replicas alike.
+    assert log.active.indexes.bytes_since_last_entry == 0  # Counted anew, on all replicas alike.
     place.crash(log)
     assert {path.name: path.read_bytes() for path in indexes} == before

@@ -78,7 +78,7 @@ def test_rebuilt_indexes_find_every_offset_and_time(place: Place) -> None:
     for path in place.partition.glob("*index"):
         path.unlink()
     log = place.open(CONFIG)
-    assert [segment.offset_index.file.entry_count > 0 for segment in log.segments].count(True) >= 4
+    assert [segment.indexes.offset.file.entry_count > 0 for segment in log.segments].count(True) >= 4
     for number in range(20):
         assert values(log, number) == texts(20)[number:]
         found = log.offset_for_timestamp(T0 + number)

@@ -65,7 +65,7 @@ def replace(log: UnifiedLog, old: Sequence[LogSegment]) -> None:
     """As the cleaner does where it has nothing to take out."""
     config = log.config
     cleaned = LogSegment(
-        log.directory, old[0].base_offset, config, created_ms=T0, disk=log.log_dir.disk, state=names.CLEANED
+        log.directory, old[0].base_offset, config, created_ms=T0, disk=log.log_dir.disk, suffix=names.CLEANED
     )
     cleaned.create_files()
     data = b"".join(segment.file.read_at(0, segment.size_bytes) for segment in old)

@@ -75,8 +75,8 @@ def given_wrong_index(path: Path) -> UnifiedLog:
 
 
 def assert_indexes_are_right(segment: LogSegment) -> None:
-    right = walk_on(segment.file, segment.size_bytes, segment.index_interval_bytes, Walk())
-    found = [(entry.offset, entry.position) for entry in segment.offset_index.entries()]
+    right = walk_on(segment.file, segment.size_bytes, segment.indexes.interval_bytes, Walk())
+    found = [(entry.offset, entry.position) for entry in segment.indexes.offset.entries()]
     assert found == [entry[:2] for entry in right.entries]
     assert found
     segment.load_times()
@@ -107,7 +107,7 @@ def test_what_is_appended_meanwhile_is_in_the_index_afterwards(tmp_path: Path, g
     fill(log, COUNT, 1)
     index = place.partition / names.offset_file_name(0, names.OFFSET_INDEX)
     with index.open("r+b") as file:
-        entries = [(entry.offset, entry.position + 1) for entry in log.active.offset_index.entries()]
+        entries = [(entry.offset, entry.position + 1) for entry in log.active.indexes.offset.entries()]
         file.write(b"".join(ENTRY.pack(*entry) for entry in entries))
     reader = gevent.spawn(values, log, 30)
     gate.wait_until_reached()
@@ -140,7 +140,7 @@ def test_a_walk_finds_what_appends_had_indexed(tmp_path: Path) -> None:
     place = Place(tmp_path)
     log = place.open(CONFIG)
     fill(log, 0, COUNT)
-    entries = log.active.offset_index.entries()
+    entries = log.active.indexes.offset.entries()
     place.crash(log)
     walk = walk_on(log.active.file, log.active.size_bytes, 100, Walk())
     assert [entry[:2] for entry in walk.entries] == entries

@@ -165,7 +165,7 @@ def test_room_of_an_index_that_came_back_behind_a_clean_marker_is_no_entry(place
     assert values(log) == texts(25)
     for segment in log.segments:
         segment.load_times()
-        entries = segment.offset_index.entries()
+        entries = segment.indexes.offset.entries()
         assert all(entry.position for entry in entries), f"{segment}: {entries}"
         assert [entry.offset for entry in entries] == sorted({entry.offset for entry in entries})
 

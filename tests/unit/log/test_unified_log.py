@@ -311,11 +311,11 @@ def test_a_rolled_segment_is_trimmed_and_its_time_index_complete(place: Place) -
     for timestamp in (T0 + 5, T0 + 3, T0):
         append(log, "v", timestamp=timestamp)
     first, active = log.segments
-    assert first.time_index.entries() == [(T0 + 5, 0)]
-    assert first.time_index.file.path.stat().st_size == 12
+    assert first.indexes.time.entries() == [(T0 + 5, 0)]
+    assert first.indexes.time.file.path.stat().st_size == 12
     assert first.file.path.stat().st_size == 2 * ONE_RECORD
     assert active.file.path.stat().st_size == 2 * ONE_RECORD  # preallocated
-    assert active.offset_index.file.path.stat().st_size == 2048
+    assert active.indexes.offset.file.path.stat().st_size == 2048
 
 
 # Reading

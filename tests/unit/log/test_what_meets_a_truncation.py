@@ -167,7 +167,7 @@ def test_the_append_behind_a_truncation_reads_no_more_than_one_behind_another(
     log.truncate_to(195)
     fill(log, 210, 1, "y")
     assert not rebuilt, "the room behind the entries of its indexes is our own"
-    assert log.active.offset_index.entries()[-1].offset < 210
+    assert log.active.indexes.offset.entries()[-1].offset < 210
 
 
 def test_others_have_a_turn_while_producers_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,7 +113,7 @@ def test_an_index_that_says_too_much_skips_no_key(place: Place, lie: int) -> Non
             record = Record(0, T0, b"k%d" % number, value)
             log.append_as_leader(memoryview(build_batch([record])), leader_epoch=0)
     last = log.active.size_bytes * 19 // 20
-    log.active.offset_index.append(10, last if lie < 0 else lie)
+    log.active.indexes.offset.append(10, last if lie < 0 else lie)
     close_segment(log)
     clean(log, 10)
     assert [record.offset for record in all_records(log)] == list(range(10, 20))
