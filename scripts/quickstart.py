@@ -37,6 +37,8 @@ PLOT = SCRIPTS.parent / "data" / "flight-delays.png"
 CONSUMERS = 2
 START_TIMEOUT_S = 60
 IDLE_TIMEOUT_S = 60
+OF_THE_JVM = "WARNING: Using incubator modules"
+"""Spark has Java load its vector module, and Java warns of it. Nothing can be done about it, nor need be."""
 
 Flight = tuple[bytes | None, bytes]
 """Key (tail number; some flights have none) and value (JSON)."""
@@ -394,7 +396,8 @@ def run_script(script: str, *arguments: str) -> None:
         assert started.stdout is not None
         try:
             for line in started.stdout:
-                print(f"  {line}", end="", flush=True)
+                if not line.startswith(OF_THE_JVM):
+                    print(f"  {line}", end="", flush=True)
         except BaseException:
             # A SIGTERM has come to us alone.
             end(started)

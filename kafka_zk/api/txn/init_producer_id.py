@@ -11,7 +11,8 @@ from kafka_zk.api.authorization import Operation, ResourceType, authorize
 from kafka_zk.api.error_form import Form
 from kafka_zk.api.registry import api
 from kafka_zk.api.request_context import RequestContext
-from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRequest, TransactionalIdAuthorizationFailed
+from kafka_zk.network.pending import Pending
+from kafka_zk.protocol.errors import InvalidRequest, TransactionalIdAuthorizationFailed
 from kafka_zk.protocol.messages.init_producer_id import (
     INIT_PRODUCER_ID_REQUEST,
     INIT_PRODUCER_ID_RESPONSE,
@@ -26,21 +27,17 @@ FIRST_EPOCH = 0
 @api(
     INIT_PRODUCER_ID_REQUEST,
     INIT_PRODUCER_ID_RESPONSE,
-    errors=Form(constants={"producer_id": -1, "producer_epoch": -1}),
+    errors=Form(constants={"producer_id": NONE, "producer_epoch": NONE}),
 )
-def init_producer_id(request: InitProducerIdRequest, ctx: RequestContext) -> InitProducerIdResponse:
-    try:
-        return InitProducerIdResponse(
-            error_code=ErrorCode.NONE, producer_id=_new_id(request, ctx), producer_epoch=FIRST_EPOCH
-        )
-    except BrokerError as error:
-        return InitProducerIdResponse(error_code=error.code, producer_id=NONE, producer_epoch=NONE)
-
-
-def _new_id(request: InitProducerIdRequest, ctx: RequestContext) -> int:
+def init_producer_id(request: InitProducerIdRequest, ctx: RequestContext) -> Pending[InitProducerIdResponse]:
+    """Waits up to a second for the first block of ids. Raises BrokerError."""
     if request.transactional_id is not None:
         raise TransactionalIdAuthorizationFailed
     authorize(ctx, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER)
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         raise InvalidRequest
-    return ctx.services.producer_ids.next_producer_id()
+    return ctx.services.producer_ids.next_producer_id().then(_response)
+
+
+def _response(producer_id: int) -> InitProducerIdResponse:
+    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=FIRST_EPOCH)

@@ -110,4 +110,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/coordinator/test_ends_of_groups.py -k whose_topic_goes",
     ),
+    Mutant(
+        breaks="who waits longest for a producer id gets the first one",
+        file="kafka_zk/coordinator/transaction/producer_ids.py",
+        old="self._waiting.popleft().complete(producer_id)",
+        new="self._waiting.pop().complete(producer_id)",
+        tests="tests/unit/coordinator/test_producer_ids.py",
+    ),
+    Mutant(
+        breaks="a producer id that came too late goes to the next caller",
+        file="kafka_zk/coordinator/transaction/producer_ids.py",
+        old="            self._waiting.remove(waiting)\n",
+        new="",
+        tests="tests/unit/coordinator/test_producer_ids.py -k nobody_waits",
+    ),
 )
