@@ -60,6 +60,7 @@ from kafka_zk.protocol.errors import UnsupportedVersion
 from kafka_zk.protocol.internal_topics import GROUP_METADATA_TOPIC
 from kafka_zk.replication.manager import ReplicaManager
 from kafka_zk.security.quotas.limits import Entity
+from kafka_zk.worker_pool import start_hub_pool
 from kafka_zk.zk.cluster import features, report_log_dir_failure
 from kafka_zk.zk.errors import ZkError
 from kafka_zk.zk.registration import generate_broker_id, update_registration
@@ -97,6 +98,7 @@ class Parts:
         started_ms = self._clock.wall_ms()
         for warning in start_up_warnings(self.config):
             log.warning(warning)
+        start_hub_pool()
         # Imports fill the time that the start waits for ZooKeeper and the disk.
         self._loading_handlers = gevent.spawn(all_apis.load, pause=gevent.idle)
         self._start_metrics()

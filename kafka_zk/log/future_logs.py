@@ -207,11 +207,19 @@ class Swap:
 
 
 def _rename(now: UnifiedLog) -> None:
-    """Blocks. Give the copy its name, for good."""
-    directory = now.log_dir
+    """Blocks. Give the copy its name, for good. Raises KafkaStorageError."""
+    directory, future = now.log_dir, now.directory
     target = directory.path / str(now.topic_partition)
-    with directory.guard(f"Error while renaming {now.directory} to {target}"):
-        directory.disk.rename(now.directory, target)
+    with directory.guard(f"Error while renaming {future} to {target}"):
+        directory.disk.rename(future, target)
         now.renamed_to(target)
-        directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_path, directory.path)
+        try:
+            directory.pools.run_to_end(directory.pools.sync, directory.disk.sync_path, directory.path)
+        except OSError:
+            raise
+        except BaseException:
+            # The log stays in service: after a start without its directory, a copy of this name would be served.
+            directory.disk.rename(target, future)
+            now.renamed_to(future)
+            raise
     now.is_future = False

@@ -145,7 +145,7 @@ class LogManager:
     def startup(self) -> None:
         """Blocks. Lock the directories, open every log (recover it after an unclean stop), start the tasks.
 
-        Raises DirectoryInUse, InvalidLogDirectory, KafkaStorageError when no directory is usable.
+        Raises DirectoryInUse, InvalidLogDirectory, KafkaStorageError when no directory is usable, OSError.
         """
         if not self._is_locked:
             self.lock_and_read_identities()
@@ -159,6 +159,7 @@ class LogManager:
                 helper_named=self._helper_named,
             )
         self._open_segments.limit = segments_for(raise_descriptor_limit())
+        self._pools.start()
         started_ms = self._clock.monotonic_ms()
         log.info("Loading logs from log dirs ArrayBuffer(%s)", ", ".join(self.live_log_dirs()))
         self._load_all()

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 import gevent
-from gevent.threadpool import ThreadPool
 
 from kafka_zk.giving_way import look_at_what_came
+from kafka_zk.worker_pool import WorkerPool
 
 log = logging.getLogger("kafka.log.LogManager")
 
@@ -25,23 +25,32 @@ T = TypeVar("T")
 APPEND_THREADS = 4
 READ_THREADS = 4
 MAINTENANCE_THREADS = 2
+DELETION_THREADS = 1
+"""Nobody waits for a deletion, and a deleted topic may have thousands."""
+
 SYNC_THREADS = 16
 """A sync is nearly all waiting, so there may be far more than processors."""
 
 
 class LogPools:
-    """Threads start on first use."""
+    """After `start` each pool has a thread; others start as they are needed."""
 
     def __init__(self) -> None:
-        self.append = ThreadPool(APPEND_THREADS)
-        self.read = ThreadPool(READ_THREADS)
-        self.maintenance = ThreadPool(MAINTENANCE_THREADS)
-        self.sync = ThreadPool(SYNC_THREADS)
-        self.large = ThreadPool(1)
+        self.append = WorkerPool(APPEND_THREADS)
+        self.read = WorkerPool(READ_THREADS)
+        self.maintenance = WorkerPool(MAINTENANCE_THREADS)
+        self.deletion = WorkerPool(DELETION_THREADS)
+        self.sync = WorkerPool(SYNC_THREADS)
+        self.large = WorkerPool(1)
         self._to_sync: dict[Path, Callable[[Path], None]] = {}
         self._syncers: set[gevent.Greenlet[..., None]] = set()
 
-    def run_to_end(self, pool: ThreadPool, function: Callable[..., T], *arguments: object) -> T:
+    def start(self) -> None:
+        """Start a thread in each pool, so that later no call fails for want of one. Raises OSError."""
+        for pool in (self.append, self.read, self.maintenance, self.deletion, self.sync, self.large):
+            pool.start()
+
+    def run_to_end(self, pool: WorkerPool, function: Callable[..., T], *arguments: object) -> T:
         """Blocks. Run `function` in a thread of `pool`; its result or exception.
 
         A greenlet that is killed meanwhile still waits for the thread to end: the thread uses files and buffers that
@@ -51,7 +60,7 @@ class LogPools:
         try:
             result = pool.spawn(task)
         except BaseException:
-            # No thread could be started, but gevent queued the task before it tried.
+            # The pool has no thread and could not start one, but gevent queued the task before it tried.
             task.call_off()
             raise
         try:
@@ -75,7 +84,7 @@ class LogPools:
 
         `work` may be Python-heavy: the loop then gets its turn every switch interval.
         """
-        pool = ThreadPool(thread_count)
+        pool = WorkerPool(thread_count)
         errors: list[Exception] = []
 
         def run() -> None:
@@ -180,3 +189,5 @@ class _Task:
             # Polled: rare, and no watcher of the loop belongs to a task that could not be spawned.
             while not self._is_over:
                 gevent.sleep(0.001)
+        # The task stays in gevent's queue; what it was called with need not.
+        self._function, self._arguments = len, ()

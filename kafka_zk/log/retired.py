@@ -13,7 +13,7 @@ import uuid
 from pathlib import Path
 
 from kafka_zk.clock import Clock
-from kafka_zk.log.directory.deletion import delete_tree
+from kafka_zk.log.directory.deletion import delete_later, delete_tree
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.files.names import DirKind, marked_dir_name
 from kafka_zk.log.unified_log import UnifiedLog
@@ -55,13 +55,7 @@ class RetiredLogs:
         """Have a directory that is marked deleted removed after the delay."""
 
         def remove() -> None:
-            if directory.is_offline:
-                return
-            try:
-                directory.pools.run_to_end(directory.pools.maintenance, delete_tree, path, directory)
-            except OSError as error:
-                directory.fail(f"Error while deleting {path} in dir {directory.path}.", error)
-            else:
-                log.info("Deleted log for partition in %s.", path)
+            delete_tree(path, directory)
+            log.info("Deleted log for partition in %s.", path)
 
-        self._clock.call_at(self._clock.monotonic_ms() + self.delay_ms, remove)
+        delete_later(directory, self.delay_ms, remove, f"Error while deleting {path} in dir {directory.path}.")

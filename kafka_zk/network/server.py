@@ -18,7 +18,6 @@ from typing import Any
 import gevent
 from gevent import get_hub
 from gevent.event import Event
-from gevent.threadpool import ThreadPool
 
 from kafka_zk.config.endpoints import EndPoint
 from kafka_zk.metrics import MetricsRegistry
@@ -33,6 +32,7 @@ from kafka_zk.network.request_memory import MeteredHandler, MeteredReader, Reque
 from kafka_zk.network.server_metrics import SocketServerMetrics
 from kafka_zk.network.settings import SocketServerSettings
 from kafka_zk.network.transport import PlainTransport, Transport
+from kafka_zk.worker_pool import WorkerPool
 
 READ_POOL_THREADS = 4
 CONTROL_PLANE_QUEUE_SIZE = 20
@@ -52,7 +52,7 @@ class SocketServer:
         *,
         broker_id: int = -1,
         metrics: MetricsRegistry | None = None,
-        read_pool: ThreadPool | None = None,
+        read_pool: WorkerPool | None = None,
     ) -> None:
         self.settings = settings
         self.quotas = ConnectionQuotas(
@@ -76,7 +76,7 @@ class SocketServer:
         self._log_prefix = f"[SocketServer listenerType=ZK_BROKER, nodeId={broker_id}]"
         self._owns_pool = read_pool is None
         # An idle pool is false.
-        self._read_pool = ThreadPool(READ_POOL_THREADS) if read_pool is None else read_pool
+        self._read_pool = WorkerPool(READ_POOL_THREADS) if read_pool is None else read_pool
         self._buffers = BufferPool()
         self._turns = TurnTable()
         self._listeners: dict[str, Listener] = {}

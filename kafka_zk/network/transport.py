@@ -21,12 +21,11 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from gevent.threadpool import ThreadPool
-
 from kafka_zk.network.errors import EndOfStream, PeerClosed
 from kafka_zk.network.page_cache import is_in_memory, read_from_memory, read_in
 from kafka_zk.network.parking import Parking
 from kafka_zk.network.parts import IN_MEMORY, FileSlice, Part
+from kafka_zk.worker_pool import WorkerPool
 
 CHUNK_BYTES = 256 * 1024
 """The most that leaves in one go: 20 to 50 us for the page cache's own pages, during which the loop serves nobody else.
@@ -75,7 +74,7 @@ class PlainTransport:
 
     __slots__ = ("_parking", "_pool", "_socket")
 
-    def __init__(self, sock: socket.socket, parking: Parking, pool: ThreadPool) -> None:
+    def __init__(self, sock: socket.socket, parking: Parking, pool: WorkerPool) -> None:
         self._socket = sock
         self._parking = parking
         self._pool = pool

@@ -109,16 +109,20 @@ class LogDirMoves:
             self._begin(self._hosted.get(*topic_partition), path)
 
     def _begin(self, partition: Partition, path: str) -> None:
-        """Blocks. Create the future log in `path` and start copying, unless the log is there."""
+        """Blocks. Create the future log in `path` and start copying, unless the log is there.
+
+        A copy that an unexpected error has stopped continues.
+        """
         topic_partition = partition.topic_partition
         future = self._log_manager.future.get(topic_partition)
         if future is not None and str(future.log_dir.path) != path:
             self._log_manager.future.drop(topic_partition)
             future = None
         log = partition.log
-        if future is not None or log is None or str(log.log_dir.path) == path:
+        if log is None or str(log.log_dir.path) == path:
             return
-        self._log_manager.future.create(topic_partition, path)
+        if future is None:
+            self._log_manager.future.create(topic_partition, path)
         self.resume()
 
     def resume(self) -> None:

@@ -4,6 +4,7 @@ Role        Acts on files; the caller holds the log's turn.
 Invariants  What replaces is synced before anything is renamed. .cleaned -> .swap, durably: from here on a start
             finishes the swap, before it a start undoes it. Then the old files become .deleted, then .swap is dropped.
             Between the first and the last change that a reader could see there is no switch.
+            An error on the way, of whatever kind, takes the directory offline: a start finishes or undoes the swap.
             Snapshots at bases that are no longer a segment's go with them.
 Source      Kafka 3.9 LocalLog.replaceSegments, UnifiedLog.replaceSegments, LogSegment.changeFileSuffixes.
 """
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING
 from kafka_zk.log.directory.deletion import mark_deleted, unlink_later
 from kafka_zk.log.files import names
 from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.protocol.causes import caused_by
+from kafka_zk.protocol.errors import KafkaStorageError
 
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import UnifiedLog
@@ -26,28 +29,41 @@ def replace_segments(log: UnifiedLog, cleaned: Sequence[LogSegment], old: Sequen
     """Blocks. Let `cleaned`, complete and synced, stand for the segments `old` of the log. Raises KafkaStorageError."""
     log_dir = log.log_dir
     with log_dir.guard(f"Error while replacing segments of {log.topic_partition} in dir {log_dir.path}"):
-        for segment in reversed(cleaned):
-            _change_state(segment, names.CLEANED, names.SWAP, log)
-        log_dir.pools.run_to_end(log_dir.pools.sync, log_dir.disk.sync_path, log.directory)
-        # Nobody may sync files that are closed here; and there is no switch from here on.
-        log.flusher.wait()
-        log.refuse_if_closed()
-        log.reader.forget_positions()
-        bases = {segment.base_offset for segment in cleaned}
-        renamed: list[Path] = []
-        for segment in old:
-            log.segments.remove(segment)
-            segment.close_files()
-            paths = segment.paths()
-            if segment.base_offset not in bases:
-                paths.append(log.producers.path(segment.base_offset))
-            renamed += mark_deleted(paths, log_dir)
-        for segment in cleaned:
-            _change_state(segment, names.SWAP, "", log)
-            log.segments.add(segment)
-            log_dir.open_segments.track(segment)
-        unlink_later(renamed, log_dir, log.config.file_delete_delay_ms)
-        log_dir.pools.run_to_end(log_dir.pools.sync, log_dir.disk.sync_path, log.directory)
+        try:
+            _replace(log, cleaned, old)
+        except (OSError, KafkaStorageError):
+            raise
+        except Exception as error:
+            # A log with .swap files must not be truncated or begin later: the next start would undo that.
+            half_way = OSError(f"segments of {log.topic_partition} were only partly replaced: {error!r}")
+            raise caused_by(half_way, error) from error
+
+
+def _replace(log: UnifiedLog, cleaned: Sequence[LogSegment], old: Sequence[LogSegment]) -> None:
+    """Blocks. Raises OSError, KafkaStorageError."""
+    log_dir = log.log_dir
+    for segment in reversed(cleaned):
+        _change_state(segment, names.CLEANED, names.SWAP, log)
+    log_dir.pools.run_to_end(log_dir.pools.sync, log_dir.disk.sync_path, log.directory)
+    # Nobody may sync files that are closed here; and there is no switch from here on.
+    log.flusher.wait()
+    log.refuse_if_closed()
+    log.reader.forget_positions()
+    bases = {segment.base_offset for segment in cleaned}
+    renamed: list[Path] = []
+    for segment in old:
+        log.segments.remove(segment)
+        segment.close_files()
+        paths = segment.paths()
+        if segment.base_offset not in bases:
+            paths.append(log.producers.path(segment.base_offset))
+        renamed += mark_deleted(paths, log_dir)
+    for segment in cleaned:
+        _change_state(segment, names.SWAP, "", log)
+        log.segments.add(segment)
+        log_dir.open_segments.track(segment)
+    unlink_later(renamed, log_dir, log.config.file_delete_delay_ms)
+    log_dir.pools.run_to_end(log_dir.pools.sync, log_dir.disk.sync_path, log.directory)
 
 
 def _change_state(segment: LogSegment, before: str, after: str, log: UnifiedLog) -> None:
@@ -57,8 +73,7 @@ def _change_state(segment: LogSegment, before: str, after: str, log: UnifiedLog)
         try:
             log.log_dir.disk.rename(source, target)
         except FileNotFoundError:
-            if (
-                each is not segment.indexes.transaction
-            ):  # which may not exist: most segments have no aborted transaction
+            # Most segments have no aborted transaction, and no file for them.
+            if each is not segment.indexes.transaction:
                 raise
         each.path = target

@@ -1,6 +1,6 @@
 """Deletes files asynchronously: renames them at once, unlinks them later.
 
-Role        Acts: renames on the loop, unlinks in a pool after file.delete.delay.ms.
+Role        Acts: renames on the loop, unlinks in a thread of its own after file.delete.delay.ms.
 Invariants  A file's name says that it is deleted before anybody is told so; what a crash leaves is unlinked at the next
             start. Slices in flight keep their bytes: the descriptor lives until the last one is released.
 Source      LocalLog.deleteSegmentFiles, LogSegment.changeFileSuffixes.
@@ -9,11 +9,14 @@ Source      LocalLog.deleteSegmentFiles, LogSegment.changeFileSuffixes.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.files import names
+from kafka_zk.supervision import caught
+
+RETRY_MS = 60_000
 
 
 def mark_deleted(paths: Iterable[Path], log_dir: LogDirectory) -> list[Path]:
@@ -38,13 +41,25 @@ def unlink_later(paths: list[Path], log_dir: LogDirectory, delay_ms: int) -> Non
         for path in paths:
             log_dir.disk.remove_if_exists(path)
 
+    delete_later(log_dir, delay_ms, unlink_all, f"Error while deleting segments in {paths[0].parent}")
+
+
+def delete_later(log_dir: LogDirectory, delay_ms: int, delete: Callable[[], None], failure: str) -> None:
+    """Run `delete` in a thread after the delay, unless the directory is offline by then.
+
+    `failure`: why an OSError takes it offline. After any other error `delete` runs again a minute later.
+    """
+
     def task() -> None:
         if log_dir.is_offline:
             return
         try:
-            log_dir.pools.run_to_end(log_dir.pools.maintenance, unlink_all)
+            log_dir.pools.run_to_end(log_dir.pools.deletion, delete)
         except OSError as error:
-            log_dir.fail(f"Error while deleting segments in {paths[0].parent}", error)
+            log_dir.fail(failure, error)
+        except Exception:
+            caught("kafka-delete-logs")
+            delete_later(log_dir, RETRY_MS, delete, failure)
 
     log_dir.clock.call_at(log_dir.clock.monotonic_ms() + delay_ms, task)
 

@@ -344,8 +344,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a swap is durable before the old segments go",
         file="kafka_zk/log/cleaner/swap.py",
-        old="            _change_state(segment, names.CLEANED, names.SWAP, log)\n",
-        new="            _change_state(segment, names.CLEANED, names.CLEANED, log)\n",
+        old="        _change_state(segment, names.CLEANED, names.SWAP, log)\n",
+        new="        _change_state(segment, names.CLEANED, names.CLEANED, log)\n",
         tests="tests/unit/log/cleaner/test_crash.py -k kill",
     ),
     Mutant(

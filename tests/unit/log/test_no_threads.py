@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import errno
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import gevent
 import gevent.threadpool
 import pytest
 
+from kafka_zk.clock import SimClock
+from kafka_zk.log.checkpoints import for_each_dir
+from kafka_zk.log.directory.deletion import RETRY_MS, delete_later, unlink_later
 from kafka_zk.log.files.disk import MachineDisk
 from kafka_zk.log.files.segment_file import SegmentFile
 from kafka_zk.log.helper import process
@@ -21,7 +26,7 @@ from kafka_zk.log.pools import SYNC_THREADS, LogPools, _Task
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.record import Record, build_batch
-from tests.unit.log.given import T0, Place, produced, topic_config, values
+from tests.unit.log.given import T0, TP, Place, manager_on, produced, topic_config, values
 
 pytestmark = pytest.mark.interpreted
 
@@ -52,30 +57,62 @@ class SlowDisk(MachineDisk):
         return super().pwrite(descriptor, data, position)
 
 
-def test_an_append_that_is_refused_for_want_of_a_thread_is_not_written_later(
+def test_an_append_waits_for_a_thread_where_the_system_gives_no_further_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pools, disk = LogPools(), SlowDisk()
     for name in ("busy", "other"):
         (tmp_path / name).mkdir()
-    other = Place(tmp_path / "other", pools=pools, disk=disk)
-    first, second = Place(tmp_path / "busy", pools=pools, disk=disk).open(), other.open()
-    waiting = gevent.spawn(first.append_as_leader, produced(LARGE), leader_epoch=0)
+    first = Place(tmp_path / "busy", pools=pools, disk=disk).open()
+    second = Place(tmp_path / "other", pools=pools, disk=disk).open()
+    appends = [gevent.spawn(first.append_as_leader, produced(LARGE), leader_epoch=0)]
     with gevent.Timeout(PATIENCE_S):
         while not disk.is_reached.is_set():
             gevent.sleep(0.001)
+    refuse_threads(monkeypatch)
+    appends.append(gevent.spawn(second.append_as_leader, produced(LARGE), leader_epoch=0))
+    gevent.sleep(0)
+    disk.may_go_on.set()
+    gevent.joinall(appends, timeout=PATIENCE_S, raise_error=True)
+    assert (values(first), values(second)) == ([LARGE], [LARGE])
+
+
+def test_an_append_that_is_refused_for_want_of_a_thread_is_not_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools = LogPools()
+    place = Place(tmp_path, pools=pools)
+    log = place.open()
+    refused = memoryview(produced(LARGE))
     with monkeypatch.context() as patch:
         refuse_threads(patch)
         with pytest.raises(RuntimeError, match=NO_THREAD):
-            second.append_as_leader(produced(LARGE), leader_epoch=0)
-    assert second.append_as_leader(produced("small"), leader_epoch=0).first_offset == 0
-    disk.may_go_on.set()
-    waiting.get(timeout=PATIENCE_S)
-    # Whatever is queued behind it has been looked at when a later task is done.
+            log.append_as_leader(refused, leader_epoch=0)
+    assert log.append_as_leader(produced("small"), leader_epoch=0).first_offset == 0
+    # The refused task is queued before this one, and so over when it is done.
     pools.run_to_end(pools.append, len, ())
-    assert values(second) == ["small"]
-    other.crash(second)
-    assert values(other.open()) == ["small"]
+    assert values(log) == ["small"]
+    place.crash(log)
+    assert values(place.open()) == ["small"]
+
+
+def test_a_refused_task_keeps_nothing_of_what_it_was_called_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    pools, records = LogPools(), {"large"}
+    held = sys.getrefcount(records)
+    with monkeypatch.context() as patch:
+        refuse_threads(patch)
+        with pytest.raises(RuntimeError, match=NO_THREAD):
+            pools.run_to_end(pools.append, len, records)
+    assert len(pools.append.task_queue._queue) == 1, "the task is still queued"
+    assert sys.getrefcount(records) == held
+
+
+def test_pools_that_were_started_have_a_thread_for_every_kind_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    pools = LogPools()
+    pools.start()
+    refuse_threads(monkeypatch)
+    kinds = (pools.append, pools.read, pools.maintenance, pools.deletion, pools.sync, pools.large)
+    assert [pools.run_to_end(pool, len, "abc") for pool in kinds] == [3] * len(kinds)
 
 
 def test_a_task_that_has_begun_is_waited_for_before_it_counts_as_called_off() -> None:
@@ -178,3 +215,51 @@ def test_a_helper_that_cannot_be_started_says_nothing_of_its_work(monkeypatch: p
             helper.call(len, (1, 2))
     finally:
         helper.stop()
+
+
+def test_a_deletion_that_fails_for_want_of_a_thread_is_done_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools = LogPools()
+    place = Place(tmp_path, pools=pools)
+    (tmp_path / "file").touch()
+    with monkeypatch.context() as patch:
+        refuse_threads(patch)
+        unlink_later([tmp_path / "file"], place.directory, 1000)
+        place.clock.advance(1000)
+    assert (tmp_path / "file").exists()
+    place.clock.advance(RETRY_MS)
+    assert not (tmp_path / "file").exists()
+    assert not place.directory.is_offline
+
+
+def test_a_truncation_does_not_wait_for_deletions(tmp_path: Path) -> None:
+    clock, may_delete = SimClock(wall_ms=T0), threading.Event()
+    manager = manager_on(tmp_path, clock=clock, properties={"log.cleaner.enable": "false"})
+    manager.startup()
+    log = manager.get_or_create_log(TP, topic_id=UUID(int=5), is_new=True)
+    for offset in range(20):
+        log.append_as_follower(batch(offset, str(offset)))
+    log.flush()
+    for_each_dir(manager._placed.live_dirs(), manager.checkpoints.write_recovery_points)
+
+    def delete() -> None:
+        assert may_delete.wait(PATIENCE_S)
+
+    deletions = []
+    for _ in range(4):
+        delete_later(log.log_dir, 0, delete, "cannot delete")
+        deletions.append(gevent.spawn(clock.advance, 0))
+        gevent.sleep(0)
+    with gevent.Timeout(PATIENCE_S / 2):
+        log.truncate_to(8)
+    assert log.log_dir.path.joinpath("recovery-point-offset-checkpoint").read_text().split() == [
+        "0",
+        "1",
+        "t",
+        "0",
+        "8",
+    ]
+    may_delete.set()
+    gevent.joinall(deletions, raise_error=True)
+    manager.shutdown()

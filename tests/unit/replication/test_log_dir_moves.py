@@ -592,3 +592,29 @@ def test_monitoring_sees_how_far_a_move_is_behind_and_one_that_failed(
     moving.manager.moves.resume()
     wait_for_move(moving, tmp_path / "b")
     assert (shown("FailedPartitionsCount"), shown("MaxLag")) == (0, 0)
+
+
+def test_a_move_whose_last_sync_finds_no_thread_leaves_the_copy_its_name_and_continues_when_asked_again(
+    moving: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_move(moving, tmp_path / "b")
+    pools = log_of(moving).log_dir.pools
+    run_to_end = pools.run_to_end
+
+    def no_thread_for_the_new_name(pool: Any, function: Any, *arguments: Any) -> Any:
+        if arguments == (tmp_path / "b",):
+            raise RuntimeError("can't start new thread")
+        return run_to_end(pool, function, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pools, "run_to_end", no_thread_for_the_new_name)
+        throttle(moving, UNLIMITED)
+        wait_until(lambda: moving.manager.moves.failed, "the move failed")
+    assert log_of(moving).log_dir.path == tmp_path / "a"
+    (copy,) = moving.log_manager.future.all()
+    assert copy.directory.name.endswith("-future") and copy.directory.is_dir()
+    assert not (tmp_path / "b" / "t-0").exists(), "a start without the first directory would serve it"
+    moving.produce(3)
+    assert move(moving, tmp_path / "b") == 0
+    wait_for_move(moving, tmp_path / "b")
+    assert [record.offset for record in all_records(log_of(moving))] == list(range(30))
