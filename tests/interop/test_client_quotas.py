@@ -36,8 +36,8 @@ from tests.support.zookeeper import ZooKeeperServer, fresh_chroot
 T = TypeVar("T")
 TOPIC = "flights"
 ME = "ANONYMOUS"
-LOOKS = "probe"
-"""Its quota is the last one that is set: once it holds, all do."""
+LOOKS, LOOKS_LATER = "probe", "later probe"
+"""Their quotas are the last ones that are set: once these hold, all do. A probe that had a quota before tells nothing."""
 STRANGE = 'a b"c,d*=?:/ä'
 NEXT_TO_NOTHING = 1e-5
 """Percent of a thread: one request is more than that."""
@@ -72,10 +72,12 @@ class Brokers(NamedTuple):
             return list(threads.map(do, self.bootstraps))
 
     def set(self, quotas: Quotas) -> None:
-        """Blocks until they hold. The last one must have LOOKS wait."""
+        """Blocks until they hold. The last one must have a probe wait, which no quota had wait before."""
+        probe = dict(list(quotas)[-1])[CLIENT_ID]
+        assert probe is not None
         for bootstrap in self.bootstraps:
             alter(bootstrap, quotas)
-            wait_until(lambda where=bootstrap: looked(where, LOOKS), "the quotas hold")
+            wait_until(lambda where=bootstrap: looked(where, probe), "the quotas hold")
 
     def sensors(self) -> tuple[dict[Sensor, float], dict[Sensor, float], dict[Sensor, float]]:
         """Apache's; ours before and after that look."""
@@ -183,7 +185,7 @@ BY_USER: Quotas = {
     ((USER, ME), (CLIENT_ID, None)): {"consumer_byte_rate": 100},
     ((USER, ME),): {"request_percentage": 300},
     ((USER, "CN=some one"),): {"producer_byte_rate": 5},
-    ((USER, ME), (CLIENT_ID, LOOKS)): {"request_percentage": NEXT_TO_NOTHING},
+    ((USER, ME), (CLIENT_ID, LOOKS_LATER)): {"request_percentage": NEXT_TO_NOTHING},
 }
 NOT_COMPARED = {name: allowed("request-time", by_chance=True) for name in ("request_time", "exempt_request_time")}
 """How fast the broker is, and what of its work counts."""
@@ -239,13 +241,14 @@ def test_the_sensors_are_apaches(brokers: Brokers) -> None:
     def live_by_client(bootstrap: str) -> list[int]:
         waits = [produced(bootstrap, "writer", 50_000), produced(bootstrap, "free", 3000), produced(bootstrap, "", 10)]
         waits.append(produced(bootstrap, STRANGE, 10))
-        waits += [fetched(bootstrap, "reader"), fetched(bootstrap, "writer")]
+        waits += [fetched(bootstrap, "reader"), fetched(bootstrap, "writer"), looked(bootstrap, LOOKS_LATER)]
         created(bootstrap, "mutator", "mutated", 14)
         return waits
 
     theirs, ours = brokers.both(live_by_client)
     assert ours == pytest.approx(theirs, abs=BUSY_MS)
-    clients = {(("client_id", name),) for name in ("writer", "free", STRANGE, "reader", "mutator", LOOKS)}
+    names = ("writer", "free", STRANGE, "reader", "mutator", LOOKS, LOOKS_LATER)
+    clients = {(("client_id", name),) for name in names}
     assert check_sensors(brokers) == clients
     brokers.set(BY_USER)
 
@@ -255,7 +258,7 @@ def test_the_sensors_are_apaches(brokers: Brokers) -> None:
 
     theirs, ours = brokers.both(live_by_user)
     assert ours == pytest.approx(theirs, abs=BUSY_MS)
-    of_me = {(("user", ME),), *((("client_id", name), ("user", ME)) for name in ("both", "any", LOOKS))}
+    of_me = {(("user", ME),), *((("client_id", name), ("user", ME)) for name in ("both", "any", LOOKS_LATER))}
     assert check_sensors(brokers) == clients | {(("client_id", "third"),)} | of_me
 
 
@@ -295,7 +298,9 @@ RECORDS, RECORD_BYTES = 20_000, 1000
 def test_clients_get_as_fast_as_with_apache(brokers: Brokers, name: str) -> None:
     """Within 10 %."""
     me = ((USER, ME), (CLIENT_ID, f"client of {name}"))
-    brokers.set({me: {"producer_byte_rate": RATE, "consumer_byte_rate": RATE}, **BY_USER})
+    probe = ((USER, ME), (CLIENT_ID, f"probe of {name}"))
+    mine = {me: {"producer_byte_rate": RATE, "consumer_byte_rate": RATE}}
+    brokers.set({**BY_USER, **mine, probe: {"request_percentage": NEXT_TO_NOTHING}})
     if name.endswith("reads"):
         brokers.both(lambda bootstrap: write(bootstrap, "free"))
     run = {"librdkafka writes": write, "Java writes": java_writes, "librdkafka reads": read, "Java reads": java_reads}
