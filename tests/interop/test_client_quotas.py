@@ -37,7 +37,7 @@ T = TypeVar("T")
 TOPIC = "flights"
 ME = "ANONYMOUS"
 LOOKS, LOOKS_LATER = "probe", "later probe"
-"""Their quotas are the last ones that are set: once these hold, all do. A probe that had a quota before tells nothing."""
+"""Their quotas are set last: once these hold, all do. A probe that had a quota before tells nothing."""
 STRANGE = 'a b"c,d*=?:/ä'
 NEXT_TO_NOTHING = 1e-5
 """Percent of a thread: one request is more than that."""
