@@ -40,7 +40,7 @@ from kafka_zk.log.local.truncation_plan import Step, What, restart_plan, truncat
 from kafka_zk.log.produce.append_info import AppendInfo
 from kafka_zk.log.produce.checking import CHECK_POOLED_BYTES, LimitedRules, validate_in_thread
 from kafka_zk.log.produce.rules import validation_rules
-from kafka_zk.log.segments.reading import ReadResult, TimestampOffset
+from kafka_zk.log.segments.reading import LookAgain, ReadResult, TimestampOffset
 from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET, has_no_room_for, is_too_old, segment_life_ms
 from kafka_zk.log.segments.segment import UNKNOWN, LogSegment
 from kafka_zk.log.state.epoch_journal import EpochJournal
@@ -118,7 +118,7 @@ class UnifiedLog:
         epochs.rebuild = self._epochs_of_batches
         for segment in loaded.segments:
             if segment.size_bytes:
-                segment.mend = log_dir.index_mender.mend
+                segment.mender = log_dir.index_mender
         self.apply_config(config)
         self.update_high_watermark(high_watermark)
 
@@ -155,7 +155,7 @@ class UnifiedLog:
             or size >= POOLED_BYTES
             or self.log_dir.inline_from_ms
             or active.is_flushing
-            or active.mend is not None
+            or active.mender is not None
         ):
             with self.turn:
                 info = self._append_produced(validated, leader_epoch, now_ms, origin)
@@ -418,20 +418,16 @@ class UnifiedLog:
             )
         if self.is_closed or self.log_dir.is_offline:
             self._refuse()
-        mender = self.log_dir.index_mender
-        mended_count = mender.mended_count
         try:
-            result = self.reader.read(
+            return self.reader.read(
                 offset, max_bytes=max_bytes, up_to=up_to, log_end_offset=self.log_end_offset, min_one=min_one
             )
+        except LookAgain:
+            pass  # Below: what it raises has nothing to do with this.
         except OSError as error:
             raise self.log_dir.fail(
                 f"Exception while reading from {self.topic_partition} in dir {self.log_dir.path}", error
             ) from error
-        if mender.mended_count == mended_count:
-            return result
-        for piece in result.slices:
-            piece.release()
         return self.read(offset, max_bytes=max_bytes, up_to=min(up_to, self.log_end_offset), min_one=min_one)
 
     def size_between(self, offset: int, up_to: int) -> int:
@@ -440,7 +436,11 @@ class UnifiedLog:
         Blocks when an index that a start has found turns out to be wrong. Raises KafkaStorageError.
         """
         with self.log_dir.guard(f"Error while reading from {self.topic_partition}"):
-            return self.reader.size_between(offset, up_to, self.log_end_offset)
+            while True:
+                try:
+                    return self.reader.size_between(offset, up_to, self.log_end_offset)
+                except LookAgain:
+                    self.refuse_if_closed()
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """Blocks. The first record whose timestamp is at least `timestamp`. Raises KafkaStorageError."""

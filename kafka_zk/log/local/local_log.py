@@ -50,7 +50,7 @@ class LocalLog:
         self.segments = segments
         self.config = config
         self.active = segments.active
-        self.reader = LogReader(segments, log_dir.open_segments.track)
+        self.reader = LogReader(segments, log_dir.open_segments.track, log_dir.index_mender)
         self.flusher = Flusher(segments, log_dir)
         self.turn = Turn()
         self._jitter_below = jitter_below

@@ -4,7 +4,8 @@ Role        Plain; called by its log only. Never copies a record on its way to a
 Invariants  A slice begins at a batch and ends at or before the batch that holds `up_to`; in between it may end inside a
             batch when the byte limit says so (fetchers drop such a rest).
             Positions of a few offsets are remembered, so a fetch at the end of the log needs neither index nor scan;
-            a truncation forgets them.
+            a truncation forgets them. No look-up by offset goes on once it has waited for an index: it raises
+            LookAgain, for its arguments and what it found may be out of date.
 Source      LocalLog.read, LogSegment.read, UnifiedLog.fetchOffsetByTimestamp, collectAbortedTransactions.
 """
 
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kafka_zk.log.files.transaction_index import AbortedTransaction
-from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.log.segments.segment import LogSegment, Mender
 from kafka_zk.log.segments.segment_list import Segments
 from kafka_zk.log.segments.slice import WARM_BYTES, FileSlice
 from kafka_zk.record.batch import HEADER_SIZE_UP_TO_MAGIC, Batch, batch_size
@@ -51,12 +52,17 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
-class LogReader:
-    __slots__ = ("_found_base_offset", "_found_bytes", "_positions", "_segments", "_track")
+class LookAgain(Exception):
+    """An index was rebuilt meanwhile: the log may have grown, been cut or been cleaned. Nothing was remembered."""
 
-    def __init__(self, segments: Segments, track: Callable[[LogSegment], None]) -> None:
+
+class LogReader:
+    __slots__ = ("_found_base_offset", "_found_bytes", "_mender", "_positions", "_segments", "_track")
+
+    def __init__(self, segments: Segments, track: Callable[[LogSegment], None], mender: Mender) -> None:
         self._segments = segments
         self._track = track
+        self._mender = mender
         self._positions: dict[int, Place] = {}
         # What lay in the active segment when the log was loaded: nobody knows whether the page cache has it.
         self._found_base_offset = segments.active.base_offset
@@ -66,7 +72,7 @@ class LogReader:
         self._positions.clear()
 
     def read(self, offset: int, *, max_bytes: int, up_to: int, log_end_offset: int, min_one: bool) -> ReadResult:
-        """See UnifiedLog.read; `offset` lies inside the log. Raises CorruptMessage, OSError."""
+        """See UnifiedLog.read; `offset` lies inside the log. Raises LookAgain, CorruptMessage, OSError."""
         if offset >= up_to:
             if offset == log_end_offset:
                 active = self._segments.active
@@ -94,7 +100,7 @@ class LogReader:
     def size_between(self, offset: int, up_to: int, log_end_offset: int) -> int:
         """The bytes from the batch that holds `offset` to that of `up_to`, or to the end of its segment.
 
-        Raises CorruptMessage, OSError.
+        Raises LookAgain, CorruptMessage, OSError.
         """
         found = self._position_of(offset)
         return 0 if found is None else max(0, self._limit(found[0], up_to, log_end_offset) - found[1])
@@ -117,7 +123,7 @@ class LogReader:
         return end[1] if end is not None and end[0] is segment else size
 
     def _position_of(self, offset: int) -> Place | None:
-        """Where the first batch lies that reaches `offset`; None when no batch does."""
+        """Where the first batch lies that reaches `offset`; None when no batch does. Raises LookAgain."""
         known = self._positions.get(offset)
         if known is not None:
             segment, position, _ = known
@@ -127,7 +133,10 @@ class LogReader:
         while True:
             if not segment.is_tracked:
                 self._track(segment)
+            mended_count = self._mender.mended_count
             found = segment.position_of(offset)
+            if self._mender.mended_count != mended_count:
+                raise LookAgain
             if found is not None:
                 size_bytes = found.header.size_bytes
                 self._remember(offset, segment, found.position, size_bytes)

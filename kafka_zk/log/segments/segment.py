@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.files import names
@@ -61,11 +61,19 @@ _GROWN = {State.FOUND: State.CUT, State.COMPLETE: State.GROWING}
 _COMPLETED = {growing: complete for complete, growing in _GROWN.items()}
 
 
+class Mender(Protocol):
+    """Rebuilds wrong indexes while others continue. See IndexMender."""
+
+    mended_count: int
+
+    def mend(self, segment: LogSegment) -> None: ...
+
+
 class LogSegment:
     """`first_timestamp` (of the first batch) and `max_timestamp` are -1 for none, and right only after `load_times`.
 
     Set by its log: `roll_after_timestamp`, the record time up to which age is no reason to roll (UNKNOWN: find out);
-    `mend`, which rebuilds wrong indexes while others continue (it blocks; None: rebuilt here and now). Set by others:
+    `mender`, for what lasts (it blocks; None: all is done here and now). Set by others:
     `is_flushing` while a thread syncs it; `is_tracked` by the owner of the limit on open files.
     """
 
@@ -80,7 +88,7 @@ class LogSegment:
         "is_tracked",
         "jitter_ms",
         "max_timestamp",
-        "mend",
+        "mender",
         "offset_of_max_timestamp",
         "roll_after_timestamp",
     )
@@ -117,7 +125,7 @@ class LogSegment:
         self.offset_of_max_timestamp = NO_TIMESTAMP
         self.is_flushing = False
         self.is_tracked = False
-        self.mend: Callable[[LogSegment], None] | None = None
+        self.mender: Mender | None = None
         self.roll_after_timestamp = UNKNOWN
         self._state = State.FOUND if size_bytes else State.COMPLETE
 
@@ -272,8 +280,8 @@ class LogSegment:
     def position_of(self, offset: int, from_position: int = 0) -> BatchAt | None:
         """The first batch whose last offset is >= `offset`; None when there is none. Raises CorruptMessage, OSError."""
         indexes = self.indexes
-        if indexes.are_being_rebuilt and self.mend is not None:
-            self.mend(self)
+        if indexes.are_being_rebuilt and self.mender is not None:
+            self.mender.mend(self)
             if self.file.is_given_up:
                 return None
         entry = indexes.offset.lookup(offset)
@@ -319,8 +327,8 @@ class LogSegment:
 
     def _rebuild_indexes(self) -> None:
         """Rebuild both indexes from the headers, whatever is in them. Raises CorruptMessage, OSError."""
-        if self.mend is not None:
-            self.mend(self)
+        if self.mender is not None:
+            self.mender.mend(self)
             return
         log.warning("Found an index that does not agree with %s, rebuilding index files...", self.file.path)
         self.forget_indexes()

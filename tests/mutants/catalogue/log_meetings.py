@@ -282,4 +282,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        except ZeroDivisionError as error:\n",
         tests="tests/unit/log/cleaner/test_swaps_without_threads.py",
     ),
+    Mutant(
+        breaks="who waited for an index looks again, and remembers nothing of before",
+        file="kafka_zk/log/segments/reading.py",
+        old="            if self._mender.mended_count != mended_count:\n                raise LookAgain\n",
+        new="",
+        tests="tests/unit/log/test_mending.py -k who_waited",
+    ),
 )

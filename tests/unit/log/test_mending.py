@@ -9,6 +9,7 @@ from pathlib import Path
 import gevent
 import pytest
 
+from kafka_zk.log.cleaner.swap import replace_segments
 from kafka_zk.log.files import names
 from kafka_zk.log.files.offset_index import ENTRY
 from kafka_zk.log.retention import delete_old_segments
@@ -179,3 +180,66 @@ def test_a_look_up_by_time_opens_nothing_of_a_segment_that_went_while_it_waited(
     assert place.failures == []
     left = [path.name for path in place.partition.iterdir() if not path.name.endswith(".deleted")]
     assert not [name for name in left if name.startswith(names.offset_file_name(0, ""))]
+
+
+def damage_offset_index(log: UnifiedLog) -> None:
+    """While the log is open: no entry says where a batch begins."""
+    index = log.active.indexes.offset
+    with index.file.path.open("r+b") as file:
+        file.write(b"".join(ENTRY.pack(entry.offset, entry.position + 1) for entry in index.entries()))
+
+
+@pytest.mark.parametrize("by_size", [False, True])
+def test_who_waited_for_an_index_remembers_nothing_of_where_the_log_ended(
+    tmp_path: Path, gate: Gate, by_size: bool
+) -> None:
+    place = Place(tmp_path)
+    log = place.open(CONFIG)
+    fill(log, 0, COUNT)
+    log.close()
+    log = place.open(CONFIG, clean=True, recovery_point=COUNT)
+    fill(log, COUNT, 1)
+    end = log.log_end_offset
+    damage_offset_index(log)
+    waiting = gevent.spawn(log.size_between, 20, end) if by_size else gevent.spawn(values, log, 20)
+    gate.wait_until_reached()
+    fill(log, end, 10)
+    gate.may_go_on.set()
+    waiting.get(timeout=PATIENCE_S)
+    fill(log, end + 10, 1)
+    assert values(log, end) == texts(end + 11)[end:]
+
+
+def test_the_first_append_after_a_start_and_a_reader_may_wait_for_the_same_index(tmp_path: Path) -> None:
+    log = given_wrong_index(tmp_path / "1")
+    append = gevent.spawn(fill, log, COUNT, 1)
+    reader = gevent.spawn(log.size_between, 20, COUNT)
+    gevent.joinall([append, reader], timeout=PATIENCE_S, raise_error=True)
+    fill(log, COUNT + 1, 4)
+    assert values(log, COUNT) == texts(COUNT + 5)[COUNT:]
+
+
+def test_who_waited_for_a_segment_that_the_cleaner_replaced_reads_on_in_what_stands_there(
+    tmp_path: Path, gate: Gate
+) -> None:
+    place = Place(tmp_path)
+    config = topic_config(index_interval_bytes=100, segment_bytes=1500, cleanup_policy="compact")
+    log = place.open(config)
+    fill(log, 0, COUNT)
+    log.close()
+    (place.partition / names.offset_file_name(0, names.OFFSET_INDEX)).write_bytes(ENTRY.pack(2, 7))
+    log = place.open(config, clean=True, recovery_point=COUNT)
+    first = log.segments.first
+    assert log.segments.from_offset(first.base_offset)[1].base_offset > 5
+    reader = gevent.spawn(values, log, 5)
+    gate.wait_until_reached()
+    cleaned = LogSegment(log.directory, 0, config, created_ms=T0, suffix=names.CLEANED)
+    cleaned.create_files()
+    cleaned.file.write(first.file.read_at(0, first.size_bytes))
+    cleaned.appended_batches([header for _, header in first.file.headers(0)])
+    cleaned.become_inactive()
+    with log.turn:
+        replace_segments(log, [cleaned], [first])
+    gate.may_go_on.set()
+    assert reader.get(timeout=PATIENCE_S) == texts(COUNT)[5:]
+    assert values(log, 5) == texts(COUNT)[5:]
