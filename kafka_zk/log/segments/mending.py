@@ -1,8 +1,9 @@
 """IndexMender: rebuilds wrong indexes of a segment while the broker serves it.
 
 Role        Acts. A thread walks the segment; on the loop only the entries are written, some at a time.
-Invariants  Readers that need a segment under repair wait for it and then retry; all others continue. What is
-            appended meanwhile is taken in at the end. A segment that is removed meanwhile is left alone.
+Invariants  Readers that need a segment under repair wait for it and then retry; all others continue. Where the repair
+            fails, each of them gets its error. What is appended meanwhile is taken in at the end. A segment that is
+            removed meanwhile is left alone.
 Source      LogSegment.recover; that a running broker does this is ours.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import logging
 
 import gevent
-from gevent.event import Event
+from gevent.event import AsyncResult
 
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.segments.index_walk import Walk, walk_on
@@ -29,25 +30,30 @@ class IndexMender:
     def __init__(self, pools: LogPools) -> None:
         self.mended_count = 0
         self._pools = pools
-        self._under_way: dict[LogSegment, Event] = {}
+        self._under_way: dict[LogSegment, AsyncResult[bool]] = {}
+        """Whether each came to its end: none does whose greenlet is killed."""
 
     def mend(self, segment: LogSegment) -> None:
-        """Blocks. Until the indexes of `segment` agree with it. Raises CorruptMessage, OSError."""
-        other = self._under_way.get(segment)
-        if other is not None:
-            other.wait()
-            return
-        done = self._under_way[segment] = Event()
+        """Blocks. Until the indexes of `segment` agree with it, or it is gone. Raises CorruptMessage, OSError."""
+        while (other := self._under_way.get(segment)) is not None:
+            if other.get():
+                return
+        done = self._under_way[segment] = AsyncResult()
         segment.indexes.are_being_rebuilt = True
         segment.file.retain()
         try:
             self._mend(segment)
+            done.set(True)
+        except Exception as error:
+            done.set_exception(error)
+            raise
         finally:
             segment.file.release()
             segment.indexes.are_being_rebuilt = False
             del self._under_way[segment]
             self.mended_count += 1
-            done.set()
+            if not done.ready():
+                done.set(False)
 
     def _mend(self, segment: LogSegment) -> None:
         file, interval_bytes = segment.file, segment.indexes.interval_bytes

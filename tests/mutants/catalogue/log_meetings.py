@@ -289,4 +289,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/log/test_mending.py -k who_waited",
     ),
+    Mutant(
+        breaks="who waited for a rebuild that failed is told so",
+        file="kafka_zk/log/segments/mending.py",
+        old="            done.set_exception(error)\n",
+        new="            done.set(True)\n",
+        tests="tests/unit/log/test_mending.py -k failed",
+    ),
 )

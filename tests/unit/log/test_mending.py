@@ -29,6 +29,8 @@ class Gate:
 
     def __init__(self) -> None:
         self.walks = 0
+        self.failures: list[Exception] = []
+        """What the next walks end with."""
         self.is_reached = threading.Event()
         self.may_go_on = threading.Event()
 
@@ -37,6 +39,8 @@ class Gate:
             self.walks += 1
             self.is_reached.set()
             assert self.may_go_on.wait(PATIENCE_S)
+            if self.failures:
+                raise self.failures.pop()
         return walk_on(*arguments)  # type: ignore[arg-type]
 
     def wait_until_reached(self) -> None:
@@ -63,15 +67,17 @@ def texts(count: int) -> list[str]:
     return [f"{number:03}" for number in range(count)]
 
 
-def given_wrong_index(path: Path) -> UnifiedLog:
-    """After a clean stop somebody wrote over the offset index."""
+def given_wrong_index(path: Path, *, leads_to: int | None = None) -> UnifiedLog:
+    """After a clean stop somebody wrote over the offset index. Where it says offset 5 is, stands no batch, or that
+    offset."""
     path.mkdir()
     place = Place(path)
     log = place.open(CONFIG)
     fill(log, 0, COUNT)
+    found = None if leads_to is None else log.active.position_of(leads_to)
     log.close()
     index = place.partition / names.offset_file_name(0, names.OFFSET_INDEX)
-    index.write_bytes(ENTRY.pack(5, 7))  # No batch begins there.
+    index.write_bytes(ENTRY.pack(5, 7 if found is None else found.position))
     return place.open(CONFIG, clean=True, recovery_point=COUNT)
 
 
@@ -243,3 +249,32 @@ def test_who_waited_for_a_segment_that_the_cleaner_replaced_reads_on_in_what_sta
     gate.may_go_on.set()
     assert reader.get(timeout=PATIENCE_S) == texts(COUNT)[5:]
     assert values(log, 5) == texts(COUNT)[5:]
+
+
+def test_who_waited_for_a_rebuild_that_failed_goes_on_with_no_wrong_index(tmp_path: Path, gate: Gate) -> None:
+    log = given_wrong_index(tmp_path / "1", leads_to=30)
+    gate.failures = [MemoryError(), MemoryError()]
+    readers = [gevent.spawn(values, log, 10)]
+    gate.wait_until_reached()
+    readers += [gevent.spawn(values, log, 10) for _ in range(2)]
+    gevent.sleep(0)
+    gate.may_go_on.set()
+    gevent.joinall(readers, timeout=PATIENCE_S)
+    assert [type(reader.exception) for reader in readers] == [MemoryError] * 3
+    assert gate.walks == 1
+    gate.failures.clear()
+    assert values(log, 10) == texts(COUNT)[10:]
+
+
+def test_who_waited_for_a_rebuild_whose_greenlet_was_killed_rebuilds(tmp_path: Path, gate: Gate) -> None:
+    log = given_wrong_index(tmp_path / "1", leads_to=30)
+    killed = gevent.spawn(values, log, 10)
+    gate.wait_until_reached()
+    readers = [gevent.spawn(values, log, 10) for _ in range(2)]
+    gevent.sleep(0)
+    killed.kill(block=False)
+    gevent.sleep(0)
+    gate.may_go_on.set()
+    gevent.joinall([killed, *readers], timeout=PATIENCE_S)
+    assert [reader.value for reader in readers] == [texts(COUNT)[10:]] * 2
+    assert gate.walks == 2
