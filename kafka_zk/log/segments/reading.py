@@ -157,11 +157,9 @@ class LogReader:
         self, segment: LogSegment, offset: int, position: int, size_bytes: int, log_end_offset: int
     ) -> list[AbortedTransaction]:
         """Entries that touch [offset, end of the bytes read), through the segments until one covers the end."""
-        bound = segment.indexes.offset.upper_bound(position, size_bytes)
-        following = self._segments.after(segment)
-        if bound is not None:
-            end_offset = bound.offset
-        else:
+        end_offset = segment.offset_behind(position, size_bytes)
+        if end_offset is None:
+            following = self._segments.after(segment)
             end_offset = following.base_offset if following else log_end_offset
         found = []
         for each in self._segments.from_offset(segment.base_offset):

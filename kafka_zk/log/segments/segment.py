@@ -293,6 +293,13 @@ class LogSegment:
         found = self.file.first_reaching(max(entry.position, from_position), offset)
         return None if found is None else BatchAt(found[0], found[1])
 
+    def offset_behind(self, position: int, size_bytes: int) -> int | None:
+        """An offset behind all that begins in these bytes, and little more; None when no index entry tells. OSError."""
+        entry = self.indexes.offset.upper_bound(position, size_bytes)
+        if entry is None or (self.indexes.are_unchecked and not self._is_right(entry)):
+            return None
+        return entry.offset
+
     def _is_right(self, entry: OffsetPosition) -> bool:
         """Whether a batch begins at the entry's position, and not behind its offset. Raises OSError."""
         if not 0 < entry.position < self.size_bytes:

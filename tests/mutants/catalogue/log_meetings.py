@@ -296,4 +296,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            done.set(True)\n",
         tests="tests/unit/log/test_mending.py -k failed",
     ),
+    Mutant(
+        breaks="a wrong index entry does not say where the transactions of a read end",
+        file="kafka_zk/log/segments/segment.py",
+        old="        if entry is None or (self.indexes.are_unchecked and not self._is_right(entry)):\n",
+        new="        if entry is None:\n",
+        tests="tests/unit/log/test_unified_log.py -k aborted_transaction",
+    ),
 )

@@ -12,7 +12,7 @@ import pytest
 from gevent.event import Event
 
 from kafka_zk.log.errors import UnexpectedAppendOffset
-from kafka_zk.log.files import names
+from kafka_zk.log.files import names, offset_index
 from kafka_zk.log.files.segment_file import SegmentFile
 from kafka_zk.log.local.local_log import POOLED_BYTES
 from kafka_zk.log.produce.checking import INLINE_BYTES, POOLED_LIMIT_BYTES
@@ -637,3 +637,28 @@ def test_files_of_a_log_that_nobody_has_any_more_are_closed(tmp_path: Path) -> N
     del log
     gc.collect()
     assert open_files() == []
+
+
+def test_a_wrong_index_entry_behind_what_is_read_hides_no_aborted_transaction(place: Place) -> None:
+    config = topic_config(index_interval_bytes=100)
+    log = place.open(config)
+    append(log, "plain")
+    for number in range(10):
+        batch = produced("a", producer_id=1, epoch=0, sequence=number, transactional=True)
+        log.append_as_leader(batch, leader_epoch=0)
+    mark(log, ControlType.ABORT)
+    for number in range(10):
+        append(log, f"later {number}")
+    end, wanted_bytes = log.log_end_offset, 500
+    log.close()
+    path = place.partition / names.offset_file_name(0, names.OFFSET_INDEX)
+    entries = list(offset_index.ENTRY.iter_unpack(path.read_bytes()))
+    behind = next(slot for slot, (_, position) in enumerate(entries) if position >= wanted_bytes)
+    assert entries[0][0] > 1
+    entries[behind] = (1, entries[behind][1])
+    path.write_bytes(b"".join(offset_index.ENTRY.pack(*entry) for entry in entries))
+    log = place.open(config, clean=True, recovery_point=end)
+    result = log.read(0, max_bytes=wanted_bytes, up_to=end, min_one=True)
+    for piece in result.slices:
+        piece.release()
+    assert [entry[:3] for entry in result.aborted_transactions()] == [(1, 1, 11)]
