@@ -16,7 +16,7 @@ from gevent.event import AsyncResult
 
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.segments.index_walk import Walk, walk_on
-from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.log.segments.segment import SHORT_WALK_BYTES, LogSegment
 
 log = logging.getLogger("org.apache.kafka.storage.internals.log.LogSegment")
 
@@ -59,19 +59,33 @@ class IndexMender:
         file, interval_bytes = segment.file, segment.indexes.interval_bytes
         log.warning("Found an index that does not agree with %s, rebuilding index files...", file.path)
         file.fileno()  # Opened here, for the thread.
-        pools = self._pools
-        walk = pools.run_to_end(pools.maintenance, walk_on, file, file.size_bytes, interval_bytes, Walk())
+        walk, came_to = self._walk(segment, Walk()), 0
         if _is_gone(segment):
             return
         segment.forget_indexes()
-        for first in range(0, len(walk.entries), ENTRIES_AT_ONCE):
-            segment.take_in(list(walk.entries[first : first + ENTRIES_AT_ONCE]), walk.indexing)
-            gevent.sleep(0)
-            if _is_gone(segment):
-                return
-        rest = walk_on(file, file.size_bytes, interval_bytes, walk._replace(entries=()))
+        while self._take_in(segment, walk) and came_to < walk.position < file.size_bytes - SHORT_WALK_BYTES:
+            # Over what was appended meanwhile: each walk is shorter than the one before.
+            came_to, walk = walk.position, self._walk(segment, walk)
+        if _is_gone(segment):
+            return
+        rest = walk_on(file, file.size_bytes, interval_bytes, walk)
         segment.take_in(list(rest.entries), rest.indexing)
         segment.indexes_are_rebuilt(rest.first_timestamp)
+
+    def _walk(self, segment: LogSegment, walk: Walk) -> Walk:
+        """Blocks. `walk` to the end that the segment has now."""
+        file, interval_bytes = segment.file, segment.indexes.interval_bytes
+        pools = self._pools
+        return pools.run_to_end(pools.maintenance, walk_on, file, file.size_bytes, interval_bytes, walk)
+
+    def _take_in(self, segment: LogSegment, walk: Walk) -> bool:
+        """Blocks. Write the entries that a walk has found; whether the segment is still there."""
+        for first in range(0, len(walk.entries), ENTRIES_AT_ONCE):
+            if _is_gone(segment):
+                return False
+            segment.take_in(list(walk.entries[first : first + ENTRIES_AT_ONCE]), walk.indexing)
+            gevent.sleep(0)
+        return not _is_gone(segment)
 
 
 def _is_gone(segment: LogSegment) -> bool:

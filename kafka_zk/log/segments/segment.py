@@ -37,6 +37,10 @@ UNKNOWN = -2
 """Below every timestamp, -1 for "none" included."""
 
 
+SHORT_WALK_BYTES: Final = 128 * 1024
+"""So much of a segment is walked on the loop: two milliseconds where batches are small."""
+
+
 class BatchAt(NamedTuple):
     """A batch of a segment by its header."""
 

@@ -303,4 +303,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        if entry is None:\n",
         tests="tests/unit/log/test_unified_log.py -k aborted_transaction",
     ),
+    Mutant(
+        breaks="what was appended while an index was rebuilt is not all walked on the loop",
+        file="kafka_zk/log/segments/mending.py",
+        old=" and came_to < walk.position < file.size_bytes - SHORT_WALK_BYTES:\n",
+        new=" and False:\n",
+        tests="tests/unit/log/test_mending.py -k much",
+    ),
 )

@@ -12,10 +12,11 @@ import pytest
 from kafka_zk.log.cleaner.swap import replace_segments
 from kafka_zk.log.files import names
 from kafka_zk.log.files.offset_index import ENTRY
+from kafka_zk.log.files.segment_file import SegmentFile
 from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.log.segments import mending
 from kafka_zk.log.segments.index_walk import Walk, walk_on
-from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.log.segments.segment import SHORT_WALK_BYTES, LogSegment
 from kafka_zk.log.unified_log import UnifiedLog
 from tests.unit.log.given import T0, Place, produced, topic_config, values
 
@@ -29,19 +30,22 @@ class Gate:
 
     def __init__(self) -> None:
         self.walks = 0
+        self.longest_on_the_loop = 0
         self.failures: list[Exception] = []
         """What the next walks end with."""
         self.is_reached = threading.Event()
         self.may_go_on = threading.Event()
 
-    def walk_on(self, *arguments: object) -> Walk:
-        if threading.current_thread() is not threading.main_thread():
+    def walk_on(self, file: SegmentFile, size_bytes: int, interval_bytes: int, walk: Walk) -> Walk:
+        if threading.current_thread() is threading.main_thread():
+            self.longest_on_the_loop = max(self.longest_on_the_loop, size_bytes - walk.position)
+        else:
             self.walks += 1
             self.is_reached.set()
             assert self.may_go_on.wait(PATIENCE_S)
             if self.failures:
                 raise self.failures.pop()
-        return walk_on(*arguments)  # type: ignore[arg-type]
+        return walk_on(file, size_bytes, interval_bytes, walk)
 
     def wait_until_reached(self) -> None:
         """The loop runs meanwhile."""
@@ -278,3 +282,23 @@ def test_who_waited_for_a_rebuild_whose_greenlet_was_killed_rebuilds(tmp_path: P
     gevent.joinall([killed, *readers], timeout=PATIENCE_S)
     assert [reader.value for reader in readers] == [texts(COUNT)[10:]] * 2
     assert gate.walks == 2
+
+
+def test_much_that_is_appended_meanwhile_is_walked_in_a_thread_too(tmp_path: Path, gate: Gate) -> None:
+    place = Place(tmp_path)
+    log = place.open(CONFIG)
+    fill(log, 0, COUNT)
+    log.close()
+    log = place.open(CONFIG, clean=True, recovery_point=COUNT)
+    fill(log, COUNT, 1)
+    damage_offset_index(log)
+    reader = gevent.spawn(values, log, 30)
+    gate.wait_until_reached()
+    large = "x" * (SHORT_WALK_BYTES // 2)
+    for _ in range(3):
+        log.append_as_leader(produced(large), leader_epoch=0)
+    gate.may_go_on.set()
+    assert reader.get(timeout=PATIENCE_S) == [*texts(COUNT + 1)[30:], large, large, large]
+    assert gate.walks == 2
+    assert gate.longest_on_the_loop <= SHORT_WALK_BYTES
+    assert_indexes_are_right(log.active)
