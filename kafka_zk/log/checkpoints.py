@@ -16,6 +16,7 @@ from kafka_zk.log.directory.data_dir import DataDir
 from kafka_zk.log.files import names
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError
+from kafka_zk.protocol.types import TopicPartition
 
 log = logging.getLogger("kafka.log.LogManager")
 
@@ -48,15 +49,7 @@ class Checkpoints:
 
     def write_recovery_points(self, data_dir: DataDir) -> None:
         logs = self._logs_in(data_dir, with_future=True)
-        points = {each.topic_partition: each.recovery_point for each in logs}
-        directory = data_dir.directory
-        # Until it is written the file says any of these: who truncates meanwhile has to know of all.
-        directory.being_checkpointed.append(points)
-        try:
-            data_dir.write_checkpoint(names.RECOVERY_POINTS, points)
-        finally:
-            directory.being_checkpointed.remove(points)
-        directory.checkpointed = points
+        data_dir.write_checkpoint(names.RECOVERY_POINTS, {each.topic_partition: each.recovery_point for each in logs})
 
     def write_log_start_offsets(self, data_dir: DataDir) -> None:
         """Only logs that start inside their first segment need an entry."""
@@ -70,6 +63,16 @@ class Checkpoints:
     def write_high_watermarks(self, data_dir: DataDir) -> None:
         logs = self._logs_in(data_dir, with_future=False)
         data_dir.write_checkpoint(names.HIGH_WATERMARKS, {each.topic_partition: each.high_watermark for each in logs})
+
+    def lower(self, data_dir: DataDir, topic_partition: TopicPartition, recovery_point: int, log_start: int) -> None:
+        """A log was cut: have no checkpoint promise more than there is.
+
+        A start after a kill would take what is appended from here on for synced, or for records deleted before.
+        """
+        if data_dir.may_say(names.RECOVERY_POINTS, topic_partition) > recovery_point:
+            self.write_recovery_points(data_dir)
+        if data_dir.may_say(names.LOG_START_OFFSETS, topic_partition) > log_start:
+            self.write_log_start_offsets(data_dir)
 
     def soon(self, data_dir: DataDir, write: Callable[[], None]) -> None:
         """Gather: deleting a thousand partitions must not write a thousand checkpoints. Does not block."""

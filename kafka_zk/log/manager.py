@@ -89,6 +89,7 @@ class LogManager:
         self.checkpoints = Checkpoints(clock, placed.in_dir)
         for data_dir in self._dirs:
             data_dir.directory.write_recovery_points = partial(self.checkpoints.write_recovery_points, data_dir)
+            data_dir.directory.lower_checkpoints = partial(self.checkpoints.lower, data_dir)
         self._opener = LogOpener(config, topic_config, clock, self._pools, chance or random.Random())
         self._topic_config = topic_config
         self._config_changes = 0

@@ -649,8 +649,8 @@ class UnifiedLog:
             elif what is What.SYNC_CUT:
                 self._complete([self.local.active], None)
             else:
-                assert what is What.LOWER_CHECKPOINT, what
-                self.log_dir.recovery_point_lowered(self.topic_partition, self.recovery_point)
+                assert what is What.LOWER_CHECKPOINTS, what
+                self.log_dir.lower_checkpoints(self.topic_partition, self.recovery_point, self.log_start_offset)
 
     def _end_at(self, offset: int, start_offset: int) -> None:
         self.log_end_offset = offset

@@ -49,6 +49,8 @@ class DataDir:
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_start_offsets: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
+        self.on_the_way: list[tuple[str, dict[TopicPartition, int]]] = []
+        """Checkpoints, by the names of their files, that are being written or wait for others."""
         self._on_disk: dict[str, dict[TopicPartition, int]] = {}
         self._lock = -1
         self._writing = Turn()
@@ -96,7 +98,7 @@ class DataDir:
         """Raises OSError."""
         recovery_points = self._read(names.RECOVERY_POINTS)
         self.knows_recovery_points = recovery_points is not None
-        self.recovery_points = self.directory.checkpointed = recovery_points or {}
+        self.recovery_points = recovery_points or {}
         self.log_start_offsets = self._read(names.LOG_START_OFFSETS) or {}
         self.high_watermarks = self._read(names.HIGH_WATERMARKS) or {}
         self._on_disk = {
@@ -108,9 +110,21 @@ class DataDir:
 
     def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Blocks. Replace one of the checkpoint files, durably. Raises KafkaStorageError."""
-        offsets = dict(offsets)
-        with self._writing:
-            self._write(name, offsets)
+        checkpoint = name, dict(offsets)
+        self.on_the_way.append(checkpoint)
+        try:
+            with self._writing:
+                self._write(*checkpoint)
+        finally:
+            self.on_the_way.remove(checkpoint)
+
+    def may_say(self, name: str, topic_partition: TopicPartition) -> int:
+        """The most that one of the checkpoint files says of a partition, now or once the writes under way have ended.
+
+        0 when they do not name it.
+        """
+        known = [self._on_disk.get(name, {}), *(offsets for each, offsets in self.on_the_way if each == name)]
+        return max(offsets.get(topic_partition, 0) for offsets in known)
 
     def forget(self, topic_partition: TopicPartition, is_here: Callable[[TopicPartition], bool]) -> None:
         """Blocks. Have no checkpoint name a partition that is about to be made. Raises KafkaStorageError.
@@ -151,10 +165,11 @@ class DataDir:
         def replace() -> None:
             # The text is made in the thread, too: where there are thousands of partitions it takes milliseconds.
             directory.disk.replace_file(self.path / name, encode_offsets(offsets))
+            # Said here: who waits for this thread may be killed.
+            self._on_disk[name] = offsets
 
         with directory.guard(f"Error while writing to checkpoint file {self.path / name}"):
             directory.pools.run_to_end(directory.pools.maintenance, replace)
-        self._on_disk[name] = offsets
 
     def _read(self, name: str) -> dict[TopicPartition, int] | None:
         """None when there is no such file, or none that can be read. Raises OSError."""

@@ -57,10 +57,9 @@ class LogDirectory:
         self.index_mender = IndexMender(pools)
         self.disk = disk
         self.conversion_begins = conversion_begins
-        self.checkpointed: dict[TopicPartition, int] = {}
-        """The recovery points as the checkpoint on the disk has them."""
-        self.being_checkpointed: list[dict[TopicPartition, int]] = []
         self.write_recovery_points: Callable[[], None] = lambda: None
+        self.lower_checkpoints: Callable[[TopicPartition, int, int], None] = lambda partition, recovery, start: None
+        """Blocks. A log was cut, to this recovery point and log start. Raises KafkaStorageError."""
         self.is_offline = False
         self.inline_from_ms = 0
         self._on_failure = on_failure
@@ -78,12 +77,6 @@ class LogDirectory:
     def sync_replaced_soon(self, path: Path) -> None:
         """Have a small file that was replaced on the disk for good, in the background."""
         self.pools.sync_soon(path, self.disk.sync_replaced)
-
-    def recovery_point_lowered(self, topic_partition: TopicPartition, recovery_point: int) -> None:
-        """Blocks. A log was truncated: have the checkpoint say so if it promises more. Raises KafkaStorageError."""
-        known = (self.checkpointed, *self.being_checkpointed)
-        if max(each.get(topic_partition, 0) for each in known) > recovery_point:
-            self.write_recovery_points()
 
     def room(self) -> tuple[int, int]:
         """Blocks. Bytes of the file system below: all of them, and those that are left for us. Raises OSError."""

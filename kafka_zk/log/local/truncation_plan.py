@@ -5,7 +5,7 @@ Invariants  A power failure between two steps leaves a prefix of the old log, ne
             first, and the last one is truncated only once the removals are synced.
             Nothing that remains (epochs, snapshots, recovery point) refers to offsets that were removed.
             The truncation is synced before the next append, or the old bytes could reappear below the new ones; the
-            recovery point on disk is not above it either.
+            recovery point and the log start on disk are not above it either.
 Source      UnifiedLog.truncateTo, truncateFullyAndStartAt, LocalLog.truncateTo in Kafka 3.9, which sync less.
 """
 
@@ -31,7 +31,7 @@ class What(Enum):
     REBUILD_PRODUCERS = "rebuild producer state from the batches up to this offset"
     CLEAR_PRODUCERS = "drop producer state and all snapshots"
     SYNC_CUT = "sync the truncated segment"
-    LOWER_CHECKPOINT = "lower the recovery point on disk to this offset"
+    LOWER_CHECKPOINTS = "have recovery point and log start on disk not above this offset"
 
 
 class Step(NamedTuple):
@@ -58,7 +58,7 @@ def truncation_plan(bases: Sequence[int], snapshots: Sequence[int], offset: int)
         Step(What.END, offset),
         Step(What.REBUILD_PRODUCERS, offset),
         Step(What.SYNC_CUT, offset),
-        Step(What.LOWER_CHECKPOINT, offset),
+        Step(What.LOWER_CHECKPOINTS, offset),
     ]
 
 
@@ -72,5 +72,5 @@ def restart_plan(bases: Sequence[int], offset: int) -> list[Step]:
         Step(What.BEGIN_SEGMENT, offset),
         Step(What.SYNC_NAMES, offset),
         Step(What.RESTART, offset),
-        Step(What.LOWER_CHECKPOINT, offset),
+        Step(What.LOWER_CHECKPOINTS, offset),
     ]

@@ -273,9 +273,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="a power cut: after a truncation the checkpoint promises no more than there is",
-        file="kafka_zk/log/directory/log_directory.py",
-        old="        if max(each.get(topic_partition, 0) for each in known) > recovery_point:\n",
-        new="        if self.checkpointed is None:\n",
+        file="kafka_zk/log/checkpoints.py",
+        old="        if data_dir.may_say(names.RECOVERY_POINTS, topic_partition) > recovery_point:\n",
+        new="        if recovery_point < 0:\n",
         tests="tests/unit/log/test_power_cuts.py tests/crash",
     ),
     Mutant(

@@ -310,4 +310,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new=" and False:\n",
         tests="tests/unit/log/test_mending.py -k much",
     ),
+    Mutant(
+        breaks="a log that is cut below the log start that a checkpoint promises keeps what is appended since",
+        file="kafka_zk/log/checkpoints.py",
+        old="        if data_dir.may_say(names.LOG_START_OFFSETS, topic_partition) > log_start:\n",
+        new="        if log_start < 0:\n",
+        tests="tests/unit/log/test_power_cuts.py -k checkpointed_log_start",
+    ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
@@ -223,6 +224,28 @@ def test_a_truncation_below_the_checkpointed_recovery_point_lowers_that_at_once(
     machine.lose_power()
     assert read_offsets(machine.path / names.RECOVERY_POINTS) == {TP: 10}
     assert values(machine.start()) == texts(10)
+    machine.manager.shutdown()
+
+
+@pytest.mark.parametrize("behind", [4, 12], ids=["that ends below it", "that ends above it"])
+@pytest.mark.parametrize("cut", [UnifiedLog.truncate_to, UnifiedLog.truncate_fully_and_start_at])
+def test_after_a_truncation_below_the_checkpointed_log_start_a_kill_takes_nothing_appended_since(
+    machine: Machine, cut: Callable[[UnifiedLog, int], object], behind: int
+) -> None:
+    log = machine.start()
+    fill(log)
+    log.update_high_watermark(20)
+    log.increment_log_start_offset(15)
+    machine.manager.checkpoints.write_log_start_offsets(machine.manager._dirs[0])
+    cut(log, 8)
+    fill(log, behind)
+    log.flush()
+    appended = texts(8 + behind)[8:]
+    assert values(log, 8) == appended
+    machine.lose_process()
+    log = machine.start()
+    assert log.log_start_offset == 8
+    assert values(log) == appended
     machine.manager.shutdown()
 
 

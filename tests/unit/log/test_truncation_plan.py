@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_zk.log.local.truncation_plan import Step, What, restart_plan, truncation_plan
 
-CUT = (What.CUT_SEGMENT, What.CUT_EPOCHS, What.END, What.REBUILD_PRODUCERS, What.SYNC_CUT, What.LOWER_CHECKPOINT)
+CUT = (What.CUT_SEGMENT, What.CUT_EPOCHS, What.END, What.REBUILD_PRODUCERS, What.SYNC_CUT, What.LOWER_CHECKPOINTS)
 
 
 def cut_at(offset: int) -> list[Step]:
@@ -48,7 +48,7 @@ def test_a_log_that_begins_anew_makes_its_segment_behind_all_that_goes() -> None
         Step(What.BEGIN_SEGMENT, 50),
         Step(What.SYNC_NAMES, 50),
         Step(What.RESTART, 50),
-        Step(What.LOWER_CHECKPOINT, 50),
+        Step(What.LOWER_CHECKPOINTS, 50),
     ]
 
 

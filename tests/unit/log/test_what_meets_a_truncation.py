@@ -96,11 +96,11 @@ class Checkpointed(NamedTuple):
 
     def begin_to_cut(self, offset: int) -> gevent.Greenlet[..., bool]:
         """A truncation that is over, or waits with a checkpoint of its own behind those under way."""
-        being_written = self.log.log_dir.being_checkpointed
-        before = len(being_written)
+        (data_dir,) = self.broker.log_manager._dirs
+        before = len(data_dir.on_the_way)
         cut = gevent.spawn(self.log.truncate_to, offset)
         with gevent.Timeout(PATIENCE_S):
-            while not cut.dead and len(being_written) == before:
+            while not cut.dead and len(data_dir.on_the_way) == before:
                 gevent.sleep(0.001)
         return cut
 
@@ -127,6 +127,23 @@ def test_a_checkpoint_that_is_written_while_a_log_is_cut_promises_no_more_than_t
     disk.may_go_on.set()
     gevent.joinall([task, cut], raise_error=True)
     assert read_offsets(tmp_path / names.RECOVERY_POINTS)[TP] <= 5
+
+
+def test_a_log_start_that_is_written_while_a_log_is_cut_below_it_does_not_stay(
+    checkpointed: Checkpointed, tmp_path: Path
+) -> None:
+    disk, log = checkpointed.disk, checkpointed.log
+    fill(log, 40, 0, "x")
+    log.update_high_watermark(40)
+    log.increment_log_start_offset(30)
+    disk.stops_at = names.LOG_START_OFFSETS
+    (data_dir,) = checkpointed.broker.log_manager._dirs
+    task = gevent.spawn(checkpointed.broker.log_manager.checkpoints.write_log_start_offsets, data_dir)
+    disk.wait_until_reached()
+    cut = checkpointed.begin_to_cut(5)
+    disk.may_go_on.set()
+    gevent.joinall([task, cut], raise_error=True)
+    assert read_offsets(tmp_path / names.LOG_START_OFFSETS)[TP] == 5
 
 
 def test_of_two_checkpoints_that_are_written_at_once_neither_stays_above_a_cut(
