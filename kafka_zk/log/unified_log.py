@@ -730,20 +730,17 @@ class UnifiedLog:
             self._sync_up_to(self.log_end_offset, finished, snapshot)
 
     def _flush_rolled(self, up_to: int, snapshot: Path | None, is_gap: bool) -> None:
-        """Blocks. Sync all up to `up_to`, with the snapshot that a roll took there.
+        """Blocks. Sync all up to `up_to`, with the snapshot that a roll took there. Raises KafkaStorageError.
 
         `is_gap`: no record stands before `up_to`. Then the checkpoint is told at once: recovery takes such a place
         for a loss, unless it is below the recovery point.
         """
-        try:
-            if snapshot is not None and snapshot.exists():
-                with self.log_dir.guard(f"Error while flushing producer state snapshot {snapshot}"):
-                    self.flusher.sync_beside(self.log_dir.disk.sync_path, snapshot)
-            self.flush_up_to(up_to)
-            if is_gap:
-                self.log_dir.write_recovery_points()
-        except KafkaStorageError:
-            return  # The directory is offline by now and has said so.
+        if snapshot is not None and snapshot.exists():
+            with self.log_dir.guard(f"Error while flushing producer state snapshot {snapshot}"):
+                self.flusher.sync_beside(self.log_dir.disk.sync_path, snapshot)
+        self.flush_up_to(up_to)
+        if is_gap:
+            self.log_dir.write_recovery_points()
 
     def _sync_up_to(self, up_to: int, finished: Iterable[LogSegment], snapshot: Path | None) -> None:
         """Blocks. Sync, then advance the recovery point, while holding the flusher's turn. Raises KafkaStorageError."""

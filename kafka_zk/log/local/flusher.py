@@ -2,12 +2,14 @@
 
 Invariants  One flush of a log runs at a time; other callers wait for its `turn`. A segment under fsync is marked:
             writes to it go to a thread, and nobody closes its files.
+            What a roll left to sync stays noted until it is synced, whatever ends a flush.
 Source      LocalLog.flush, UnifiedLog.roll's scheduled flush.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import gevent
@@ -16,6 +18,10 @@ from kafka_zk.log.directory.log_directory import LogDirectory
 from kafka_zk.log.segments.segment import LogSegment
 from kafka_zk.log.segments.segment_list import Segments
 from kafka_zk.log.turn import Turn
+from kafka_zk.protocol.errors import KafkaStorageError
+from kafka_zk.supervision import caught
+
+RETRY_MS = 5_000
 
 
 class Flusher:
@@ -43,12 +49,13 @@ class Flusher:
 
     def sync(self, segments: Iterable[LogSegment]) -> None:
         """Blocks. Sync `segments` and those that were rolled, oldest first. Raises OSError."""
-        rolled, self._rolled = self._rolled, []
-        chosen = {*segments, *rolled}
+        rolled_count = len(self._rolled)
+        chosen = {*segments, *self._rolled}
         self._at_work = [each for each in self._segments if each in chosen]
         try:
             for segment in self._at_work:
                 self._sync(segment)
+            del self._rolled[:rolled_count]
         finally:
             self._at_work = []
 
@@ -62,9 +69,12 @@ class Flusher:
         self.sync_beside(self._log_dir.disk.sync_path, directory)
 
     def in_background(self, task: Callable[..., None], *arguments: object) -> None:
-        """Have `task` run in a greenlet of its own, which `wait` waits for. It raises nothing."""
+        """Have `task` run in a greenlet of its own, which `wait` waits for.
+
+        It is run again later if it ends by anything but KafkaStorageError, where no flush would help.
+        """
         self._background = [greenlet for greenlet in self._background if not greenlet.dead]
-        self._background.append(gevent.spawn(task, *arguments))
+        self._background.append(gevent.spawn(self._run, task, *arguments))
 
     def wait(self) -> None:
         """Blocks. Until no flush is under way."""
@@ -75,6 +85,17 @@ class Flusher:
     def is_syncing(self, segments: Sequence[LogSegment]) -> bool:
         """Whether a flush under way syncs one of these: then nobody may close or rename it."""
         return any(segment in self._at_work for segment in segments)
+
+    def _run(self, task: Callable[..., None], *arguments: object) -> None:
+        try:
+            task(*arguments)
+        except KafkaStorageError:
+            return  # The directory is offline and has said so, or the log was closed.
+        except Exception:
+            # No thread, no memory: until the next roll nobody else might flush, which may take hours.
+            caught("log-flusher", self._log_dir)
+            clock = self._log_dir.clock
+            clock.call_at(clock.monotonic_ms() + RETRY_MS, partial(self.in_background, task, *arguments))
 
     def _sync(self, segment: LogSegment) -> None:
         log_dir = self._log_dir

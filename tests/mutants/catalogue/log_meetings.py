@@ -317,4 +317,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        if log_start < 0:\n",
         tests="tests/unit/log/test_power_cuts.py -k checkpointed_log_start",
     ),
+    Mutant(
+        breaks="a flush that finds no thread leaves what a roll completed to the next one",
+        file="kafka_zk/log/local/flusher.py",
+        old="                self._sync(segment)\n            del self._rolled[:rolled_count]\n        finally:\n",
+        new="                self._sync(segment)\n        finally:\n            del self._rolled[:rolled_count]\n",
+        tests="tests/unit/log/test_no_threads.py -k rolled_to_the_next",
+    ),
+    Mutant(
+        breaks="a flush behind a roll that finds no thread is run again",
+        file="kafka_zk/log/local/flusher.py",
+        old="clock.call_at(clock.monotonic_ms() + RETRY_MS, partial(self.in_background, task, *arguments))\n",
+        new="del clock\n",
+        tests="tests/unit/log/test_no_threads.py -k gap",
+    ),
 )

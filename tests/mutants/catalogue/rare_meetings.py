@@ -66,8 +66,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a checkpoint that is written while a log is cut promises no more than there is",
         file="kafka_zk/log/directory/data_dir.py",
-        old="        known = [self._on_disk.get(name, {}), *(offsets for each, offsets in self.on_the_way if each == name)]\n",
-        new="        known = [self._on_disk.get(name, {})]\n",
+        old=", *(offsets for each, offsets in self.on_the_way if each == name)]\n",
+        new="]\n",
         tests="tests/unit/log/test_what_meets_a_truncation.py -k promises_no_more",
     ),
     Mutant(

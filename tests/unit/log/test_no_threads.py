@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -21,12 +22,13 @@ from kafka_zk.log.files.disk import MachineDisk
 from kafka_zk.log.files.segment_file import SegmentFile
 from kafka_zk.log.helper import process
 from kafka_zk.log.helper.process import HelperProcess, HelperUnavailable
+from kafka_zk.log.local.flusher import RETRY_MS
 from kafka_zk.log.local.local_log import POOLED_BYTES
 from kafka_zk.log.pools import SYNC_THREADS, LogPools, _Task
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.protocol.errors import KafkaStorageError
 from kafka_zk.record import Record, build_batch
-from tests.unit.log.given import T0, TP, Place, manager_on, produced, topic_config, values
+from tests.unit.log.given import T0, TP, Place, killed, manager_on, produced, topic_config, values
 
 pytestmark = pytest.mark.interpreted
 
@@ -202,6 +204,66 @@ def test_what_cannot_be_written_behind_a_gap_takes_the_directory_offline(
         log.append_as_leader(produced("lost"), leader_epoch=1)
     log.close_files()
     assert values(Place(tmp_path).open(topic_config(segment_bytes=500))) == [str(offset) for offset in range(20)]
+
+
+def refuse_flushes(patch: pytest.MonkeyPatch, pools: LogPools) -> None:
+    """No thread can be started for the sync of a segment."""
+    run_to_end = pools.run_to_end
+
+    def refused(pool: Any, function: Any, *arguments: Any) -> Any:
+        if getattr(function, "__name__", "") == "flush":
+            raise RuntimeError(NO_THREAD)
+        return run_to_end(pool, function, *arguments)
+
+    patch.setattr(pools, "run_to_end", refused)
+
+
+def test_a_flush_that_finds_no_thread_leaves_what_was_rolled_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+
+    class WatchedDisk(MachineDisk):
+        def fsync(self, descriptor: int) -> None:  # type: ignore[override]
+            synced.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
+            super().fsync(descriptor)
+
+    pools = LogPools()
+    log = Place(tmp_path, pools=pools, disk=WatchedDisk()).open(topic_config(preallocate="true"))
+    log.append_as_leader(produced("a"), leader_epoch=0)
+    log.flush()
+    with monkeypatch.context() as patch:
+        refuse_flushes(patch, pools)
+        log.roll()
+        log.flusher.wait()
+    synced.clear()
+    log.flush()
+    assert f"{0:020}.log" in synced, "the roll trimmed it"
+    synced.clear()
+    log.flush()
+    assert not synced
+
+
+def test_a_gap_that_no_thread_was_there_to_flush_is_not_taken_for_a_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools, clock = LogPools(), SimClock(wall_ms=T0)
+    manager = manager_on(tmp_path, clock=clock, pools=pools, configs={TP.topic: topic_config(segment_bytes=500)})
+    manager.startup()
+    log = manager.get_or_create_log(TP, topic_id=UUID(int=1), is_new=True)
+    log.append_as_follower(batch(0, "before"))
+    with monkeypatch.context() as patch:
+        refuse_flushes(patch, pools)
+        log.append_as_follower(batch(500, "x" * 400))
+        log.flusher.wait()
+    clock.advance(RETRY_MS)
+    log.flusher.wait()
+    killed(manager)
+    manager = manager_on(tmp_path)
+    manager.startup()
+    found = manager.get_log(TP)
+    assert found is not None and values(found) == ["before", "x" * 400]
+    manager.shutdown()
 
 
 def test_a_helper_that_cannot_be_started_says_nothing_of_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
