@@ -51,6 +51,7 @@ from kafka_zk.metrics.conversions import ConversionCosts, ProduceConversions
 from kafka_zk.metrics.registry import MetricsRegistry
 from kafka_zk.protocol.errors import InvalidConfig, KafkaStorageError
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
+from kafka_zk.supervision import caught
 
 log = logging.getLogger("kafka.log.LogManager")
 
@@ -490,10 +491,7 @@ class LogManager:
             if each.config.compact or each.is_closed or each.log_dir.is_offline:
                 continue
             retain = delete_old_segments if self._cleaner is None else self._cleaner.retain
-            try:
-                retain(each, self._clock.wall_ms())
-            except KafkaStorageError as error:
-                log.warning("Retention of %s stopped: %s", each.topic_partition, error)
+            _on_its_own("Retention", each, partial(retain, each, self._clock.wall_ms()))
             gevent.sleep(0)
 
     def flush_due_logs(self) -> None:
@@ -501,10 +499,7 @@ class LogManager:
         for each in self.all_logs():
             now_ms = self._clock.monotonic_ms()
             if each.log_end_offset > each.recovery_point and now_ms - each.last_flush_ms >= each.config.flush_ms:
-                try:
-                    each.flush()
-                except KafkaStorageError as error:
-                    log.warning("Flush of %s stopped: %s", each.topic_partition, error)
+                _on_its_own("Flush", each, each.flush)
 
     def remove_expired_producers(self) -> None:
         for each in self.all_logs():
@@ -561,6 +556,16 @@ class LogManager:
 
     def _dir_list(self) -> str:
         return ", ".join(self._config.log_dirs)
+
+
+def _on_its_own(what: str, each: UnifiedLog, work: Callable[[], object]) -> None:
+    """Blocks if `work` does. Whatever it raises for one log, damaged batches for example, others have their turn."""
+    try:
+        work()
+    except KafkaStorageError as error:
+        log.warning("%s of %s stopped: %s", what, each.topic_partition, error)
+    except Exception:
+        caught(what, each.topic_partition)
 
 
 def _flush_if_it_works(found: UnifiedLog) -> None:

@@ -4,6 +4,7 @@ Role        Acts, through the log: takes its turn, and never moves its offsets i
             segments/retention.py.
 Invariants  Segments leave from the oldest on, and only what is below the high watermark. When all would go, an empty
             one is rolled first: a log is never without a segment.
+            A damaged batch keeps no segment for ever: then the file's age counts, not that of its records.
             No caller waits for the turn while deleted segments are still being synced.
 Source      UnifiedLog.deleteOldSegments, deleteSegments in Kafka 3.9.
 """
@@ -11,10 +12,12 @@ Source      UnifiedLog.deleteOldSegments, deleteSegments in Kafka 3.9.
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING
 
 from kafka_zk.log.segments.retention import Limits, Reason, deletable
 from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.protocol.errors import CorruptMessage
 
 if TYPE_CHECKING:
     from kafka_zk.log.unified_log import UnifiedLog
@@ -54,7 +57,7 @@ def _choose(log: UnifiedLog, reason: Reason, now_ms: int) -> list[LogSegment]:
         now_ms=now_ms,
     )
     segments = list(log.segments)
-    chosen = segments[: deletable(segments, reason, limits)]
+    chosen = segments[: deletable([_Facts(segment) for segment in segments], reason, limits)]
     if chosen:
         log_lines.info(
             "%s Deleting segments due to %s: %s",
@@ -65,3 +68,22 @@ def _choose(log: UnifiedLog, reason: Reason, now_ms: int) -> list[LogSegment]:
         if len(chosen) == len(segments):
             log.roll()
     return chosen
+
+
+class _Facts:
+    """A segment as retention sees it."""
+
+    __slots__ = ("_segment", "base_offset", "size_bytes")
+
+    def __init__(self, segment: LogSegment) -> None:
+        self._segment = segment
+        self.base_offset = segment.base_offset
+        self.size_bytes = segment.size_bytes
+
+    @property
+    def largest_timestamp(self) -> int:
+        """Raises OSError."""
+        try:
+            return self._segment.largest_timestamp
+        except CorruptMessage:
+            return int(os.stat(self._segment.file.path).st_mtime * 1000)

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import takewhile
 from pathlib import Path
 from typing import NoReturn
 from uuid import UUID
@@ -682,13 +681,16 @@ class UnifiedLog:
     def remove_oldest(self, chosen: list[LogSegment]) -> int:
         """Blocks if they are synced once more just now. Remove what is still there of `chosen`; how many went.
 
-        They were the oldest, and not the active one; the caller has the turn. The cleaner may have replaced some
-        meanwhile: then the next time will do for those. Raises OSError.
+        They were the oldest, and not the active one; the caller has the turn. Meanwhile the cleaner may have replaced
+        some, or the high watermark may have gone back: then the next time will do for those. Raises OSError.
         """
         if self.flusher.is_syncing(chosen):
             self.flusher.wait()
-        pairs = takewhile(lambda pair: pair[0] is pair[1], zip(chosen, list(self.segments)[:-1], strict=False))
-        gone = [segment for segment, _ in pairs]
+        segments, gone = list(self.segments), []
+        for segment, oldest, following in zip(chosen, segments, segments[1:], strict=False):
+            if segment is not oldest or following.base_offset > self.high_watermark:
+                break
+            gone.append(segment)
         if not gone:
             return 0
         self.local.remove(gone, self.producers.path)

@@ -331,4 +331,25 @@ MUTANTS: tuple[Mutant, ...] = (
         new="del clock\n",
         tests="tests/unit/log/test_no_threads.py -k gap",
     ),
+    Mutant(
+        breaks="a damaged batch keeps its segment from retention only while the file is young",
+        file="kafka_zk/log/retention.py",
+        old="        except CorruptMessage:\n            return int",
+        new="        except CorruptMessage:\n            raise\n            return int",
+        tests="tests/unit/log/test_manager.py -k a_damaged_batch",
+    ),
+    Mutant(
+        breaks="what one log raises ends retention and flushes of no other",
+        file="kafka_zk/log/manager.py",
+        old="    except Exception:\n        caught(what, each.topic_partition)\n",
+        new="    finally:\n        pass\n",
+        tests="tests/unit/log/test_manager.py -k what_one_log_raises",
+    ),
+    Mutant(
+        breaks="retention deletes nothing above a high watermark that went back meanwhile",
+        file="kafka_zk/log/unified_log.py",
+        old="            if segment is not oldest or following.base_offset > self.high_watermark:\n",
+        new="            if segment is not oldest:\n",
+        tests="tests/unit/log/test_roll_and_retention.py -k went_back",
+    ),
 )

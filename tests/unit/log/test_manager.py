@@ -26,7 +26,7 @@ from kafka_zk.log.manager import LogManager
 from kafka_zk.log.pools import SYNC_THREADS
 from kafka_zk.log.segments.segment import LogSegment
 from kafka_zk.metrics import MetricsRegistry
-from kafka_zk.protocol.errors import InconsistentTopicId, KafkaStorageError
+from kafka_zk.protocol.errors import CorruptMessage, InconsistentTopicId, KafkaStorageError
 from kafka_zk.protocol.types import NULL_UUID, TopicPartition
 from tests.unit.log.given import T0, manager_on, produced, topic_config, values
 
@@ -531,3 +531,56 @@ def test_rule_54_what_lies_below_the_log_start_goes_before_time_and_size_count(
     assert [text.partition(" due to ")[2].partition(":")[0] for text in caplog.messages if " due to " in text] == [
         "log start offset 2 breaches"
     ]
+
+
+@pytest.mark.parametrize(
+    ("at", "damage"), [(16, b"\x77"), (8, (3).to_bytes(4, "big"))], ids=["its magic", "its length"]
+)
+def test_a_damaged_batch_keeps_retention_from_no_segment_and_no_other_log(
+    tmp_path: Path, at: int, damage: bytes
+) -> None:
+    configs = {name: topic_config(segment_bytes=150, retention_ms=MINUTE) for name in "abc"}
+    manager = started(tmp_path, configs=configs)
+    create(manager, A, B, C)
+    for partition in (A, B, C):
+        append(manager, partition, "x" * 60, "x" * 60)
+    manager.shutdown()
+    path = tmp_path / "b-0" / f"{0:020}.log"
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(damage)
+    for age_ms, kept in ((0, [0, 1]), (MINUTE + 1, [2])):
+        manager = started(tmp_path, configs=configs, clock=SimClock(wall_ms=T0 + 10 * MINUTE))
+        os.utime(path, ns=((T0 + 10 * MINUTE - age_ms) * 1_000_000,) * 2)
+        manager.clean_up_logs()
+        left = {log.topic_partition: [each.base_offset for each in log.segments] for log in manager.all_logs()}
+        assert left == {A: [2], B: kept, C: [2]}
+        manager.shutdown()
+
+
+def test_what_one_log_raises_ends_neither_retention_nor_flushes_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = topic_config(segment_bytes=150, retention_ms=MINUTE, flush_ms=0)
+    clock = SimClock(wall_ms=T0 + 10 * MINUTE)
+    manager = started(tmp_path, configs=dict.fromkeys("abc", config), clock=clock)
+    create(manager, A, B, C)
+    for partition in (A, B, C):
+        append(manager, partition, "x" * 60)
+    damaged, wait, sync = manager.get_log(B), Flusher.wait, Flusher.sync
+    assert damaged is not None
+
+    def fails_for_one(method: Any) -> Any:
+        def call(self: Flusher, *arguments: Any) -> None:
+            if self is damaged.flusher:
+                raise CorruptMessage("a batch")
+            method(self, *arguments)
+
+        return call
+
+    monkeypatch.setattr(Flusher, "sync", fails_for_one(sync))
+    manager.flush_due_logs()
+    assert {log.topic_partition: log.recovery_point for log in manager.all_logs()} == {A: 1, B: 0, C: 1}
+    monkeypatch.setattr(Flusher, "wait", fails_for_one(wait))
+    manager.clean_up_logs()
+    assert {log.topic_partition: log.log_start_offset for log in manager.all_logs()} == {A: 1, B: 0, C: 1}

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
+import gevent
 import pytest
 
+from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.log.segments.retention import Limits, Reason, deletable
 from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET, has_no_room_for, is_too_old, segment_life_ms
+from tests.unit.log.given import T0, Place, produced, topic_config
+
+PATIENCE_S = 30
 
 FITS = {
     "size_bytes": 900,
@@ -108,3 +114,17 @@ def test_an_empty_last_segment_stays() -> None:
     limits = LIMITS._replace(retention_ms=0, now_ms=10_000)
     assert deletable([*SEGMENTS, empty], Reason.TIME, limits) == 3
     assert deletable([empty], Reason.TIME, limits) == 0
+
+
+def test_what_a_high_watermark_went_back_below_stays(tmp_path: Path) -> None:
+    """A follower's may, while retention waits for a flush."""
+    log = Place(tmp_path).open(topic_config(segment_bytes=150, retention_bytes=0))
+    for _ in range(6):
+        log.append_as_leader(produced("x" * 60), leader_epoch=0)
+    log.update_high_watermark(6)
+    with log.flusher.turn:
+        retaining = gevent.spawn(delete_old_segments, log, T0)
+        gevent.sleep(0)
+        log.update_high_watermark(3)
+    assert retaining.get(timeout=PATIENCE_S) == 3
+    assert log.log_start_offset == log.high_watermark == 3
