@@ -2,17 +2,20 @@
 
 Role        Acts. Few logs are flushed one by one, many are written out first and then synced by one call.
 Invariants  A recovery point moves to the log end only after a sync.
+            A log that cannot be completed (a damaged batch) leaves the others as they should be.
 Source      LogManager.shutdown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kafka_zk.giving_way import in_rounds
 from kafka_zk.log.directory.data_dir import DataDir
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.protocol.errors import KafkaStorageError
+from kafka_zk.supervision import caught
 
 MANY_LOGS = 50
 """From here on one sync of the file system is quicker than at least five a log."""
@@ -20,14 +23,31 @@ MANY_LOGS = 50
 LOGS_PER_ROUND = 16
 
 
-def close_all(logs: Sequence[UnifiedLog], data_dir: DataDir, pools: LogPools) -> None:
-    """Blocks. Complete, sync and close `logs`, all of one directory. Raises KafkaStorageError."""
+def close_all(logs: Sequence[UnifiedLog], data_dir: DataDir, pools: LogPools) -> bool:
+    """Blocks. Complete, sync and close `logs`, all of one directory; whether it was possible for each.
+
+    Raises KafkaStorageError.
+    """
+    incomplete: set[UnifiedLog] = set()
+
+    def close(each: UnifiedLog, how: Callable[[UnifiedLog], None]) -> None:
+        try:
+            how(each)
+        except KafkaStorageError:
+            raise
+        except Exception:
+            caught("LogManager", f"while closing {each.topic_partition}")
+            incomplete.add(each)
+            each.close_files()
+
     unflushed = [each for each in logs if each.log_end_offset > each.recovery_point]
     if len(unflushed) < MANY_LOGS or not data_dir.can_sync_at_once():
-        pools.for_each(logs, UnifiedLog.close)
-        return
+        pools.for_each(logs, lambda each: close(each, UnifiedLog.close))
+        return not incomplete
     for each in in_rounds(logs, LOGS_PER_ROUND):
-        each.close_unsynced()
+        close(each, UnifiedLog.close_unsynced)
     data_dir.sync_at_once()
     for each in unflushed:
-        each.synced_at_close()
+        if each not in incomplete:
+            each.synced_at_close()
+    return not incomplete

@@ -283,21 +283,27 @@ class LogManager:
                 self._add(each)
 
     def _close_directory(self, data_dir: DataDir) -> None:
-        """Blocks. The directory's part of the shutdown; one that fails meanwhile gets no marker.
+        """Blocks. The directory's part of the shutdown. It gets no marker if it fails meanwhile, or one of its logs
+        cannot be completed: then the next start recovers what was not flushed.
 
         One that was not loaded stays as it is: nobody knows what its checkpoints should say.
         """
         if not data_dir.is_loaded:
             return
         try:
-            close_all(self._placed.in_dir(data_dir, with_future=True), data_dir, self._pools)
+            are_complete = close_all(self._placed.in_dir(data_dir, with_future=True), data_dir, self._pools)
             self.checkpoints.write_recovery_points(data_dir)
             self.checkpoints.write_log_start_offsets(data_dir)
             self.checkpoints.write_high_watermarks(data_dir)
-            with data_dir.directory.guard(f"Error while writing the clean shutdown marker of {data_dir.path}"):
-                clean_shutdown.write(data_dir.path, data_dir.directory.disk)
+            if are_complete:
+                with data_dir.directory.guard(f"Error while writing the clean shutdown marker of {data_dir.path}"):
+                    clean_shutdown.write(data_dir.path, data_dir.directory.disk)
+                return
         except KafkaStorageError:
-            log.warning("Log directory %s is not marked as cleanly shut down", data_dir.path)
+            pass  # Said when it failed.
+        except Exception:
+            caught("LogManager", f"while closing {data_dir}")
+        log.warning("Log directory %s is not marked as cleanly shut down", data_dir.path)
 
     def _start_tasks(self) -> None:
         config, first = self._config, self._config.log_initial_task_delay_ms

@@ -352,4 +352,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            if segment is not oldest:\n",
         tests="tests/unit/log/test_roll_and_retention.py -k went_back",
     ),
+    Mutant(
+        breaks="a log that cannot be completed at a stop leaves the others closed as they should be",
+        file="kafka_zk/log/closing.py",
+        old="            incomplete.add(each)\n",
+        new="            raise\n",
+        tests="tests/unit/log/test_manager.py -k cannot_be_completed",
+    ),
+    Mutant(
+        breaks="a directory with a log that could not be completed is not marked as cleanly shut down",
+        file="kafka_zk/log/manager.py",
+        old="            if are_complete:\n",
+        new="            if are_complete is not None:\n",
+        tests="tests/unit/log/test_manager.py -k cannot_be_completed",
+    ),
 )

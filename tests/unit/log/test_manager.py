@@ -15,7 +15,7 @@ import gevent
 import pytest
 
 from kafka_zk.clock import SimClock
-from kafka_zk.log.directory.data_dir import DirectoryInUse
+from kafka_zk.log.directory.data_dir import DataDir, DirectoryInUse
 from kafka_zk.log.files import clean_shutdown, names
 from kafka_zk.log.files.checkpoint import read_offsets
 from kafka_zk.log.files.disk import Disk
@@ -584,3 +584,32 @@ def test_what_one_log_raises_ends_neither_retention_nor_flushes_of_the_others(
     monkeypatch.setattr(Flusher, "wait", fails_for_one(wait))
     manager.clean_up_logs()
     assert {log.topic_partition: log.log_start_offset for log in manager.all_logs()} == {A: 1, B: 0, C: 1}
+
+
+@pytest.mark.parametrize("many", [1, 1000], ids=["synced at once", "synced one by one"])
+def test_a_log_that_cannot_be_completed_leaves_its_directory_to_recovery_and_the_others_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    monkeypatch.setattr("kafka_zk.log.closing.MANY_LOGS", many)
+    monkeypatch.setattr(DataDir, "can_sync_at_once", lambda self: True)
+    paths = [tmp_path / name for name in "de"]
+    manager = started(*paths)
+    create(manager, A, B, C)
+    for partition in (A, B, C):
+        append(manager, partition, "1", "2", "3")
+    damaged = manager.get_log(A)
+    assert damaged is not None
+    damaged.truncate_to(2)  # Its times are to be read again.
+    active = damaged.active
+    found = active.position_of(1)
+    assert found is not None
+    with active.file.path.open("r+b") as file:
+        file.seek(found.position + 16)
+        file.write(b"\x77")
+    manager.shutdown()
+    assert [clean_shutdown.exists(path) for path in paths] == [path != damaged.log_dir.path for path in paths]
+    points = {**read_offsets(paths[0] / names.RECOVERY_POINTS), **read_offsets(paths[1] / names.RECOVERY_POINTS)}
+    assert (points[B], points[C]) == (3, 3)
+    manager = started(*paths)
+    assert {each.topic_partition: len(values(each)) for each in manager.all_logs()} == {A: 1, B: 3, C: 3}
+    manager.shutdown()
