@@ -560,7 +560,10 @@ class UnifiedLog:
     # Cutting
 
     def truncate_to(self, offset: int) -> bool:
-        """Blocks. Drop everything from `offset` on, whole batches only; whether something went. KafkaStorageError."""
+        """Blocks. Drop everything from `offset` on, whole batches only; whether something went.
+
+        Raises CorruptMessage, and has dropped nothing then, KafkaStorageError.
+        """
         with self.turn:
             is_shorter = self._truncate_to(offset)
         if is_shorter and self.on_truncated is not None:
@@ -584,11 +587,13 @@ class UnifiedLog:
                 self.epochs.truncate_from_end(offset)
                 self.forget_latest_epoch()
                 return False
-            self.flusher.wait()
             log_lines.info("%s Truncating to offset %d", self.prefix, offset)
             if offset < self.segments.first.base_offset:
                 self._restart_at(offset)
             else:
+                self.local.check_cut(offset)
+                self.flusher.wait()
+                self.refuse_if_closed()
                 bases = [segment.base_offset for segment in self.segments]
                 self._carry_out(truncation_plan(bases, self.producers.snapshot_offsets(), offset))
         return True

@@ -134,6 +134,16 @@ class LocalLog:
             renamed += mark_deleted([*segment.paths(), beside(segment.base_offset)], self.log_dir)
         unlink_later(renamed, self.log_dir, self.config.file_delete_delay_ms)
 
+    def check_cut(self, offset: int) -> None:
+        """Blocks where an index is wrong. Find where the log would be cut at `offset`, before anything has gone.
+
+        Raises CorruptMessage, OSError.
+        """
+        segment = self.segments.holding(offset)
+        assert segment is not None, f"{self.directory} begins behind {offset}"
+        self.log_dir.open_segments.track(segment)
+        segment.position_of(offset)
+
     def cut_active(self, offset: int) -> None:
         """Make the last segment active and cut it at the first batch that reaches `offset`. Raises OSError."""
         self.active = self.segments.active

@@ -366,4 +366,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            if are_complete is not None:\n",
         tests="tests/unit/log/test_manager.py -k cannot_be_completed",
     ),
+    Mutant(
+        breaks="a damaged batch before the place of a cut fails the truncation, not the directory",
+        file="kafka_zk/log/unified_log.py",
+        old="                self.local.check_cut(offset)\n",
+        new="",
+        tests="tests/unit/log/test_what_meets_a_truncation.py -k damaged",
+    ),
 )

@@ -18,6 +18,7 @@ from kafka_zk.log.files.checkpoint import read_offsets
 from kafka_zk.log.files.disk import MachineDisk
 from kafka_zk.log.segments.segment import LogSegment
 from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.protocol.errors import CorruptMessage
 from kafka_zk.record.batch import batches
 from tests.unit.replication.broker import Broker
 from tests.unit.replication.moving import PATIENCE_S, TP, log_of
@@ -199,3 +200,23 @@ def test_others_have_a_turn_while_producers_are_read_again(tmp_path: Path, monke
         cut.get()
     assert pauses.count(cut) >= 40
     assert [entry.batches[-1].last_sequence for entry in log.active_producers()] == [39]
+
+
+def test_a_damaged_batch_before_the_place_of_a_cut_fails_the_truncation_and_not_the_directory(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    log = place.open(topic_config(segment_bytes=1 << 20))
+    fill(log, 30, 0, "x")
+    log.flush()
+    found = log.active.position_of(20)
+    assert found is not None
+    with log.active.file.path.open("r+b") as file:
+        file.seek(found.position + 16)
+        file.write(b"\x77")
+    size_bytes = log.size_bytes
+    with pytest.raises(CorruptMessage):
+        log.truncate_to(25)
+    assert not place.failures
+    assert (log.log_end_offset, log.size_bytes) == (30, size_bytes)
+    fill(log, 31, 0, "x")
+    assert log.truncate_to(10)
+    assert log.log_end_offset == 10
