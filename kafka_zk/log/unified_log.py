@@ -618,6 +618,7 @@ class UnifiedLog:
     def _carry_out_steps(self, plan: Sequence[Step]) -> None:
         self._forget_the_end()
         gone: list[LogSegment] = []
+        snapshots: list[Path] = []
         for what, at in plan:
             if what is What.REMOVE_SEGMENT:
                 segment = self.segments.at(at)
@@ -649,9 +650,9 @@ class UnifiedLog:
                 self._end_at(at, at)
                 self.update_high_watermark(at)
             elif what is What.REBUILD_PRODUCERS:
-                self._rebuild_producers()
+                snapshots = self._rebuild_producers()
             elif what is What.SYNC_CUT:
-                self._complete([self.local.active], None)
+                self._complete([self.local.active], snapshots)
             else:
                 assert what is What.LOWER_CHECKPOINTS, what
                 self.log_dir.lower_checkpoints(self.topic_partition, self.recovery_point, self.log_start_offset)
@@ -668,18 +669,21 @@ class UnifiedLog:
         self.truncations += 1
         self.reader.forget_positions()
 
-    def _rebuild_producers(self) -> None:
-        rebuild_producers(
-            self.producers,
-            self.segments,
-            log_start_offset=self.log_start_offset,
-            end_offset=self.log_end_offset,
-            now_ms=self.log_dir.clock.wall_ms(),
-            after_clean_stop=False,
-            each=in_slices,
-        )
+    def _rebuild_producers(self) -> list[Path]:
+        """Blocks. The snapshots that were taken, for the caller to sync. Raises CorruptMessage, OSError."""
+        with self.producers.synced_later() as snapshots:
+            rebuild_producers(
+                self.producers,
+                self.segments,
+                log_start_offset=self.log_start_offset,
+                end_offset=self.log_end_offset,
+                now_ms=self.log_dir.clock.wall_ms(),
+                after_clean_stop=False,
+                each=in_slices,
+            )
         self.update_high_watermark(self.high_watermark)
         self.update_last_stable_offset()
+        return snapshots
 
     # Retention
 
@@ -725,16 +729,16 @@ class UnifiedLog:
             self.refuse_if_closed()
             # The log may be truncated while a thread syncs it: that lowers the recovery point, which then must stay.
             if offset > self.recovery_point or self.flusher.has_rolled:
-                self._sync_up_to(offset, [], None)
+                self._sync_up_to(offset, [], [])
 
     def complete(self) -> None:
         """Blocks. Sync all that is not on the disk yet, for a log that takes another's place. KafkaStorageError."""
-        self._complete([], None)
+        self._complete([], [])
 
-    def _complete(self, finished: Sequence[LogSegment], snapshot: Path | None) -> None:
-        """Blocks. `finished` were completed just now; `snapshot` was taken just now. Raises KafkaStorageError."""
+    def _complete(self, finished: Sequence[LogSegment], snapshots: Sequence[Path]) -> None:
+        """Blocks. `finished` were completed just now; `snapshots` were taken just now. Raises KafkaStorageError."""
         with self.flusher.turn:
-            self._sync_up_to(self.log_end_offset, finished, snapshot)
+            self._sync_up_to(self.log_end_offset, finished, snapshots)
 
     def _flush_rolled(self, up_to: int, snapshot: Path | None, is_gap: bool) -> None:
         """Blocks. Sync all up to `up_to`, with the snapshot that a roll took there. Raises KafkaStorageError.
@@ -749,7 +753,7 @@ class UnifiedLog:
         if is_gap:
             self.log_dir.write_recovery_points()
 
-    def _sync_up_to(self, up_to: int, finished: Iterable[LogSegment], snapshot: Path | None) -> None:
+    def _sync_up_to(self, up_to: int, finished: Iterable[LogSegment], snapshots: Sequence[Path]) -> None:
         """Blocks. Sync, then advance the recovery point, while holding the flusher's turn. Raises KafkaStorageError."""
         # Who asked may have waited while the log was truncated. A roll may have left a gap before an append that a
         # thread still writes: then the log ends behind it.
@@ -760,7 +764,7 @@ class UnifiedLog:
         with self.log_dir.guard(f"Error while flushing log for {self.topic_partition} in dir {self.log_dir.path}"):
             self.flusher.sync([*begun, *finished])
             new_names = any(segment.base_offset >= before for segment in begun)
-            if snapshot is not None:
+            for snapshot in snapshots:
                 new_names = True
                 self.flusher.sync_beside(self.log_dir.disk.sync_path, snapshot)
             if not self.epochs.is_synced:
@@ -786,13 +790,13 @@ class UnifiedLog:
     def close_unsynced(self) -> None:
         """Blocks. Complete and close all files; the caller syncs them, then says so. Raises KafkaStorageError."""
         with self.turn:
-            self._close(lambda finished, snapshot: None)
+            self._close(lambda finished, snapshots: None)
 
     def synced_at_close(self) -> None:
         """All files were synced since `close_unsynced`."""
         self.recovery_point = self.log_end_offset
 
-    def _close(self, sync: Callable[[Sequence[LogSegment], Path | None], None]) -> None:
+    def _close(self, sync: Callable[[Sequence[LogSegment], Sequence[Path]], None]) -> None:
         if self.is_closed:
             return
         self.flusher.wait()
@@ -803,7 +807,8 @@ class UnifiedLog:
         with self.log_dir.guard(f"Error while closing {self.topic_partition} in dir {self.log_dir.path}"):
             finished = self.local.finish()
             self._state.map_end_offset = self.log_end_offset
-            sync(finished, self.producers.take_snapshot(durable=False))
+            snapshot = self.producers.take_snapshot(durable=False)
+            sync(finished, [] if snapshot is None else [snapshot])
             self.local.close()
 
     def close_files(self) -> None:

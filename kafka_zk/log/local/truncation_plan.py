@@ -30,7 +30,7 @@ class What(Enum):
     RESTART = "the log starts and ends at this offset"
     REBUILD_PRODUCERS = "rebuild producer state from the batches up to this offset"
     CLEAR_PRODUCERS = "drop producer state and all snapshots"
-    SYNC_CUT = "sync the truncated segment"
+    SYNC_CUT = "sync the truncated segment and the snapshots that were taken"
     LOWER_CHECKPOINTS = "have recovery point and log start on disk not above this offset"
 
 

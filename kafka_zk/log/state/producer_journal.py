@@ -12,7 +12,8 @@ from __future__ import annotations
 import errno
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from kafka_zk.log.files import names, producer_snapshot
@@ -86,6 +87,16 @@ class ProducerJournal:
         )
         self.last_snapshot_offset = offset
         return path
+
+    @contextmanager
+    def synced_later(self) -> Iterator[list[Path]]:
+        """Snapshots that are taken meanwhile come into the list, and whoever has it syncs them."""
+        taken: list[Path] = []
+        before, self.sync_later = self.sync_later, taken.append
+        try:
+            yield taken
+        finally:
+            self.sync_later = before
 
     def reload(self, log_start_offset: int, end_offset: int, now_ms: int) -> None:
         """Go back to the newest snapshot at or before `end_offset`; batches from `map_end_offset` on must follow.

@@ -373,4 +373,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/log/test_what_meets_a_truncation.py -k damaged",
     ),
+    Mutant(
+        breaks="a truncation syncs nothing on the loop",
+        file="kafka_zk/log/unified_log.py",
+        old="        with self.producers.synced_later() as snapshots:\n",
+        new="        for snapshots in ([],):\n",
+        tests="tests/unit/log/test_what_meets_a_truncation.py -k on_the_loop",
+    ),
+    Mutant(
+        breaks="a truncation is over when the snapshot of its producers is on the disk for good",
+        file="kafka_zk/log/unified_log.py",
+        old="                self._complete([self.local.active], snapshots)\n",
+        new="                self._complete([self.local.active], [])\n",
+        tests="tests/unit/log/test_what_meets_a_truncation.py -k on_the_loop",
+    ),
 )

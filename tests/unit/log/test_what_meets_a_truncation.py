@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+from uuid import UUID
 
 import gevent
 import pytest
@@ -23,7 +25,7 @@ from kafka_zk.record.batch import batches
 from tests.unit.replication.broker import Broker
 from tests.unit.replication.moving import PATIENCE_S, TP, log_of
 
-from .given import T0, Place, produced, topic_config
+from .given import T0, Place, manager_on, produced, topic_config
 
 
 class SlowDisk(MachineDisk):
@@ -220,3 +222,25 @@ def test_a_damaged_batch_before_the_place_of_a_cut_fails_the_truncation_and_not_
     fill(log, 31, 0, "x")
     assert log.truncate_to(10)
     assert log.log_end_offset == 10
+
+
+def test_a_truncation_syncs_its_snapshots_before_it_ends_and_nothing_on_the_loop(tmp_path: Path) -> None:
+    class WatchedDisk(MachineDisk):
+        def fsync(self, descriptor: int) -> None:  # type: ignore[override]
+            synced.append((os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")), threading.get_ident()))
+            super().fsync(descriptor)
+
+    synced: list[tuple[str, int]] = []
+    manager = manager_on(tmp_path, disk=WatchedDisk(), configs={"t": topic_config(segment_bytes=500)})
+    manager.startup()
+    log = manager.get_or_create_log(TP, topic_id=UUID(int=1), is_new=True)
+    for sequence in range(20):
+        log.append_as_leader(produced("x", producer_id=7, epoch=0, sequence=sequence, timestamp=T0), leader_epoch=0)
+    log.flusher.wait()
+    before = log.segments.active.base_offset
+    for cut in (19, before - 1):
+        synced.clear()
+        log.truncate_to(cut)
+        assert f"{cut:020}.snapshot" in {name for name, _ in synced}
+        assert threading.get_ident() not in {thread for _, thread in synced}
+    manager.shutdown()
