@@ -36,6 +36,11 @@ class OverflowedSegment(Exception):
         self.segment = segment
 
 
+def may_overflow(segment: LogSegment, next_base_offset: int) -> bool:
+    """Whether an offset out of reach of the base may stand before the next segment. Reads nothing."""
+    return next_base_offset - 1 - segment.base_offset > MAX_RELATIVE_OFFSET
+
+
 def overflowing_offset(segment: LogSegment) -> int | None:
     """The first offset out of reach of the base; None when there is none.
 

@@ -387,4 +387,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="                self._complete([self.local.active], [])\n",
         tests="tests/unit/log/test_what_meets_a_truncation.py -k on_the_loop",
     ),
+    Mutant(
+        breaks="only segments that may need a split are looked through for it",
+        file="kafka_zk/log/cleaner/splitting.py",
+        old=" if may_overflow(each, following.base_offset)]\n",
+        new="]\n",
+        tests="tests/unit/log/cleaner/test_filtering.py -k may_need_it",
+    ),
+    Mutant(
+        breaks="a segment is looked through for a split in a thread",
+        file="kafka_zk/log/cleaner/splitting.py",
+        old="log_dir.pools.run_to_end(log_dir.pools.maintenance, overflowing_offset, segment) is not None",
+        new="overflowing_offset(segment) is not None",
+        tests="tests/unit/log/cleaner/test_filtering.py -k may_need_it",
+    ),
 )

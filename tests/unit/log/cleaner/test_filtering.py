@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import pytest
 
+from kafka_zk.log.cleaner import splitting
 from kafka_zk.log.cleaner.splitting import split_segment
+from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.log.segments.splitting import overflowing_offset
 from kafka_zk.log.unified_log import UnifiedLog
 from kafka_zk.record.batch import batches
 from kafka_zk.record.builder import build_batch
@@ -169,3 +173,22 @@ def test_segments_with_offsets_out_of_reach_are_split(place: Place) -> None:
     assert not [file for file in log.directory.iterdir() if file.suffix in (".cleaned", ".swap")]
     assert clean(log) == far + 2
     assert [record.offset for record in all_records(log)] == [0, 10, far, far + 1]
+
+
+def test_only_segments_that_may_need_it_are_looked_through_for_a_split_and_in_a_thread(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_through: list[tuple[int, bool]] = []
+
+    def look(segment: LogSegment) -> int | None:
+        looked_through.append((segment.base_offset, threading.current_thread() is threading.main_thread()))
+        return overflowing_offset(segment)
+
+    monkeypatch.setattr(splitting, "overflowing_offset", look)
+    log = place.open(CONFIG)
+    for offset in (0, 10, 20, 2**32):
+        log.append_as_follower(build_batch([Record(offset, T0, b"k", b"v")], base_offset=offset))
+    log.roll(2**32 + 10)
+    assert [each.base_offset for each in log.segments] == [0, 2**32, 2**32 + 10]
+    split_segment(log)
+    assert looked_through == [(0, False)]
