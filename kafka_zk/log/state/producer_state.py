@@ -13,10 +13,10 @@ Source      ProducerStateManager, ProducerAppendInfo, ProducerStateEntry.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kafka_zk.log.files.producer_snapshot import SnapshotEntry
+from kafka_zk.log.files.producer_snapshot import Row, SnapshotEntry
 from kafka_zk.protocol.errors import (
     InvalidProducerEpoch,
     InvalidTxnState,
@@ -242,24 +242,21 @@ class ProducerState:
 
     # Snapshots
 
-    def snapshot(self) -> list[SnapshotEntry]:
-        """What a snapshot at `map_end_offset` holds."""
-        entries = []
+    def snapshot(self) -> Iterator[Row]:
+        """What a snapshot at `map_end_offset` holds. A roll takes one on the loop: no object of ours for each."""
+        none = KeptBatch(NO_SEQUENCE, NO_OFFSET, 0, -1)
         for entry in self.producers.values():
-            last = entry.batches[-1] if entry.batches else KeptBatch(NO_SEQUENCE, NO_OFFSET, 0, entry.last_timestamp)
-            entries.append(
-                SnapshotEntry(
-                    producer_id=entry.producer_id,
-                    producer_epoch=entry.producer_epoch,
-                    last_sequence=last.last_sequence,
-                    last_offset=last.last_offset,
-                    offset_delta=last.offset_delta,
-                    timestamp=entry.last_timestamp,
-                    coordinator_epoch=entry.coordinator_epoch,
-                    current_txn_first_offset=entry.current_txn_first_offset,
-                )
+            last = entry.batches[-1] if entry.batches else none
+            yield (
+                entry.producer_id,
+                entry.producer_epoch,
+                last.last_sequence,
+                last.last_offset,
+                last.offset_delta,
+                entry.last_timestamp,
+                entry.coordinator_epoch,
+                entry.current_txn_first_offset,
             )
-        return entries
 
     def load(self, entries: Iterable[SnapshotEntry], offset: int, now_ms: int, expiration_ms: int) -> None:
         """Replace everything by a snapshot taken at `offset`; producers that expired meanwhile are left out."""

@@ -401,4 +401,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="overflowing_offset(segment) is not None",
         tests="tests/unit/log/cleaner/test_filtering.py -k may_need_it",
     ),
+    Mutant(
+        breaks="a snapshot of many producers costs a roll little for each",
+        file="kafka_zk/log/state/producer_state.py",
+        old="            last = entry.batches[-1] if entry.batches else none\n",
+        new="            last = KeptBatch(*entry.batches[-1]) if entry.batches else none\n",
+        tests="tests/unit/log/test_producer_state.py -k costs_two_calls",
+    ),
 )

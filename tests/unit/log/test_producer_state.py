@@ -1,7 +1,13 @@
 from __future__ import annotations
 
+import sys
+from types import FrameType
+from typing import Any
+
 import pytest
 
+from kafka_zk.log.files import producer_snapshot
+from kafka_zk.log.files.producer_snapshot import SnapshotEntry
 from kafka_zk.log.state.producer_state import ProducerState
 from kafka_zk.protocol.errors import (
     InvalidProducerEpoch,
@@ -183,17 +189,36 @@ def test_a_snapshot_keeps_the_last_batch_the_epochs_and_the_open_transaction(log
         log.append(batch(sequence))
     log.append(batch(0, producer=2, epoch=4, transactional=True))
     loaded = ProducerState("t-0")
-    loaded.load(log.state.snapshot(), log.end, T0, DAY)
+    loaded.load(map(SnapshotEntry._make, log.state.snapshot()), log.end, T0, DAY)
     assert loaded.map_end_offset == 4
     assert loaded.find_duplicate(batch(2)) is not None
     assert loaded.find_duplicate(batch(1)) is None
     assert loaded.first_unstable_offset == 3
-    assert loaded.snapshot() == log.state.snapshot()
+    assert list(loaded.snapshot()) == list(log.state.snapshot())
 
 
 def test_producers_that_expired_are_left_out_of_a_load(log: Log) -> None:
     log.append(batch(0))
     log.append(batch(0, producer=2, transactional=True))
     loaded = ProducerState("t-0")
-    loaded.load(log.state.snapshot(), log.end, T0 + DAY, DAY)
+    loaded.load(map(SnapshotEntry._make, log.state.snapshot()), log.end, T0 + DAY, DAY)
     assert set(loaded.producers) == {2}
+
+
+@pytest.mark.interpreted
+def test_a_snapshot_costs_two_calls_for_each_producer(log: Log) -> None:
+    """A roll takes it on the loop, with all that wait meanwhile."""
+    for producer in range(1000):
+        log.append(batch(0, producer=producer))
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        producer_snapshot.encode(log.state.snapshot())
+    finally:
+        sys.setprofile(None)
+    assert calls < 2 * 1000 + 20
