@@ -33,7 +33,7 @@ from kafka_zk.coordinator.group.ownership import Load, Ownership
 from kafka_zk.coordinator.group.performer import Performer
 from kafka_zk.coordinator.group.store import OffsetsLog
 from kafka_zk.giving_way import let_others_in
-from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.errors import ErrorCode, KafkaStorageError, OffsetOutOfRange
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.supervision import caught, spawn_for_life
 
@@ -44,6 +44,11 @@ TOMBSTONES_BYTES = 512 * 1024
 """Of one batch at most, below the default of max.message.bytes."""
 LONGEST_TOPIC_PART = 300
 """Bytes of a tombstone beside the group's id: the topic, and what a record needs itself."""
+
+LOAD_AGAIN_MS = 1_000
+MAY_PASS = (KafkaStorageError, OffsetOutOfRange, MemoryError, OSError, RuntimeError)
+"""What the next attempt of a load may not meet: no thread or memory for the moment, a log that was moved or cut
+meanwhile. Bad bytes stay, and so do our bugs. A failed directory and a lost leadership overtake the load."""
 
 log_lines = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
@@ -137,7 +142,7 @@ class GroupManager:
             log_lines.info("[GroupMetadataManager] Scheduling loading of offsets and group metadata: %s", load)
             first = len(self._deleted)
             self._load_count += 1
-            self._later(lambda: self._end_load(load, first))
+            self._later(lambda: self._try_to_load(load, first))
 
     def resigned(self, epochs: Mapping[int, int | None]) -> None:
         """Other brokers lead these partitions as of these epochs: drop their groups at once. Does not switch."""
@@ -161,17 +166,25 @@ class GroupManager:
                 self._performer.decide(group, partial(unloaded, group))
         return counts
 
-    def _end_load(self, load: Load, first: int) -> None:
-        """Blocks. Load the partition, and forget noted deletions after the last load."""
+    def _try_to_load(self, load: Load, first: int) -> None:
+        """Blocks. Load the partition, now or after a pause, and forget noted deletions after the last load."""
+        has_ended = True
         try:
-            self._load(load, first)
+            has_ended = self._load(load, first)
         finally:
-            self._load_count -= 1
+            if has_ended:
+                self._load_count -= 1
+            else:
+                again_ms = self._clock.monotonic_ms() + LOAD_AGAIN_MS
+                self._clock.call_at(again_ms, lambda: self._later(lambda: self._try_to_load(load, first)))
             if not self._load_count:
                 self._deleted.clear()
 
-    def _load(self, load: Load, first: int) -> None:
-        """Blocks. Without the offsets of what was deleted since the load was asked for: `_deleted` from `first` on."""
+    def _load(self, load: Load, first: int) -> bool:
+        """Blocks. Without the offsets of what was deleted since the load was asked for: `_deleted` from `first` on.
+
+        False where it is still the one that counts, and has to be tried again.
+        """
         started_ms = self._clock.monotonic_ms()
         try:
             replay = LogReplay()
@@ -180,7 +193,7 @@ class GroupManager:
             groups, unknown = replay.groups(self._retention_ms, pause=let_others_in)
             if not self.ownership.is_current(load):
                 log_lines.info("[GroupMetadataManager] Discarding the %s: the leadership has changed", load)
-                return
+                return True
             gone = frozenset[TopicPartition]().union(*self._deleted[first:])
             for group in groups:
                 if self.groups.setdefault(group.group_id, group) is group:
@@ -188,11 +201,14 @@ class GroupManager:
                     self.open_transactions.note(group)
                     self._performer.decide(group, partial(loaded, group))
         except Exception as error:
-            # Of any kind, our own bugs too: what never ends loading has its clients wait for ever.
+            self._unload_groups([load.partition])
+            if isinstance(error, MAY_PASS) and self.ownership.is_current(load):
+                log_lines.warning("[GroupMetadataManager] Trying the %s again after an error: %r", load, error)
+                return False
+            # Our own bugs, too: what never ends loading has its clients wait for ever.
             log_lines.error("[GroupMetadataManager] Error in the %s: %s", load, error, exc_info=error)
             self.ownership.failed(load)
-            self._unload_groups([load.partition])
-            return
+            return True
         for version, count in sorted(unknown.items()):
             log_lines.warning(
                 "[GroupMetadataManager] Unknown message key version %d while loading __consumer_offsets-%d: "
@@ -212,6 +228,7 @@ class GroupManager:
             len(groups),
             took_ms,
         )
+        return True
 
     # --- transactions ------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,20 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="a load that meets what passes is tried again",
+        file="kafka_zk/coordinator/group/manager.py",
+        old="            if isinstance(error, MAY_PASS) and self.ownership.is_current(load):\n",
+        new="            if isinstance(error, TimeoutError) and self.ownership.is_current(load):\n",
+        tests="tests/unit/coordinator/test_loads.py -k what_passes",
+    ),
+    Mutant(
+        breaks="a load that meets bad bytes is given up",
+        file="kafka_zk/coordinator/group/manager.py",
+        old="MAY_PASS = (KafkaStorageError, ",
+        new="MAY_PASS = (Exception, ",
+        tests="tests/unit/coordinator/test_loads.py -k bad_bytes",
+    ),
+    Mutant(
         breaks="a dead group writes no record",
         file="kafka_zk/coordinator/group/performer.py",
         old="""        if group.is_dead:

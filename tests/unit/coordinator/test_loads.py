@@ -14,11 +14,12 @@ from gevent.event import Event
 from kafka_zk.coordinator.group import stored_batches
 from kafka_zk.coordinator.group.decisions.offsets import OffsetAndMetadata
 from kafka_zk.coordinator.group.decisions.records import offset_key, offset_value
+from kafka_zk.coordinator.group.manager import LOAD_AGAIN_MS
 from kafka_zk.log.copying import read_bytes
 from kafka_zk.log.files.names import CLEAN_SHUTDOWN
 from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.log.unified_log import UnifiedLog
-from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.errors import CorruptMessage, ErrorCode, KafkaStorageError, OffsetOutOfRange
 from kafka_zk.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
@@ -282,6 +283,78 @@ def test_a_partition_that_is_made_anew_is_loaded_though_its_epochs_begin_again(
     assert all_fetched(loading) == [(ErrorCode.NONE, None)] * len(GROUPS)
     assert commit(loading, GROUPS[0], 8) is ErrorCode.NONE
     assert fetched(loading, GROUPS[0]) == (ErrorCode.NONE, 8)
+
+
+class FailingReads:
+    """Reads of a load, one batch at a time, of which the third meets an error."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error: Exception | None = error
+        self.count = 0
+
+    def __call__(self, log: UnifiedLog, offset: int, max_bytes: int) -> bytes:
+        self.count += 1
+        if self.error is not None and self.count >= 3:
+            raise self.error
+        return read_bytes(log, offset, 1)
+
+
+@pytest.fixture
+def failing(made: Coordinated, monkeypatch: pytest.MonkeyPatch, error: Exception) -> FailingReads:
+    """Six groups are there, two of them were read before the error."""
+    commit_all(made)
+    made.follow(epoch=1)
+    reads = FailingReads(error)
+    monkeypatch.setattr(stored_batches, "read_bytes", reads)
+    made.broker.order(OFFSETS, epoch=2, partition_epoch=2)
+    wait(lambda: reads.count == 3 and made.is_idle)
+    return reads
+
+
+PASSING = [
+    pytest.param(RuntimeError("can't start new thread"), id="no thread"),
+    pytest.param(MemoryError(), id="no memory"),
+    pytest.param(KafkaStorageError("closed"), id="moved log"),
+    pytest.param(OffsetOutOfRange(), id="cut log"),
+]
+
+
+@pytest.mark.parametrize("error", PASSING)
+def test_a_load_that_meets_what_passes_goes_on_until_it_is_whole(made: Coordinated, failing: FailingReads) -> None:
+    assert {code for code, _ in all_fetched(made)} == {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+    made.broker.clock.advance(LOAD_AGAIN_MS - 1)
+    assert made.is_idle, "no load without a pause"
+    made.broker.clock.advance(1)
+    wait(lambda: failing.count == 4 and made.is_idle)
+    failing.error = None
+    assert commit(made, GROUPS[0], 50) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    gone = TopicPartition("gone", 0)
+    made.coordinator.handle_deleted_partitions([gone])
+    made.broker.clock.advance(LOAD_AGAIN_MS)
+    wait(lambda: fetched(made, GROUPS[0])[0] is not ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    assert all_fetched(made) == EVERYTHING
+    assert commit(made, GROUPS[0], 50) is ErrorCode.NONE
+    assert not made.coordinator._manager._deleted, "noted for the load, which has ended"
+
+
+@pytest.mark.parametrize("error", [CorruptMessage("Record is corrupt")], ids=["bad bytes"])
+def test_a_load_that_meets_bad_bytes_is_given_up(made: Coordinated, failing: FailingReads) -> None:
+    made.broker.clock.advance(2 * LOAD_AGAIN_MS)
+    wait(lambda: made.is_idle)
+    assert failing.count == 3
+    assert {code for code, _ in all_fetched(made)} == {ErrorCode.NOT_COORDINATOR}
+
+
+@pytest.mark.parametrize("error", PASSING[:1])
+def test_a_load_that_is_to_be_tried_again_ends_with_the_leadership(made: Coordinated, failing: FailingReads) -> None:
+    made.follow(epoch=3)
+    made.broker.clock.advance(LOAD_AGAIN_MS)
+    wait(lambda: made.is_idle)
+    assert failing.count == 3
+    assert {code for code, _ in all_fetched(made)} == {ErrorCode.NOT_COORDINATOR}
+    failing.error = None
+    made.lead(epoch=4)
+    assert all_fetched(made) == EVERYTHING
 
 
 def test_a_load_ends_though_the_leader_is_told_a_new_epoch_meanwhile(
