@@ -29,7 +29,7 @@ from kafka_zk.giving_way import InTurns, give_way, take_apart
 from kafka_zk.network.answer_queue import Deferred
 from kafka_zk.network.connection import Connection
 from kafka_zk.network.errors import CloseConnection
-from kafka_zk.network.parts import IN_MEMORY, Parts, part_size
+from kafka_zk.network.parts import IN_MEMORY, Parts, part_size, release
 from kafka_zk.network.pending import Pending
 from kafka_zk.network.request_metrics import ApiTimes, RequestMetrics
 from kafka_zk.protocol.errors import BrokerError, DecodeError, ErrorCode, InvalidRequest
@@ -189,8 +189,7 @@ class Dispatcher:
             return self._defer(Exchange(route, request, ctx, timing), result)
         parts = self._answer(route, request, ctx, result, timing, handled_ns, True)
         if is_large or len(parts) > 2:
-            take_apart(result, list_fields)
-            take_apart(request, list_fields)
+            _take_apart(result, request, parts)
         return parts
 
     def _answer(
@@ -205,49 +204,54 @@ class Dispatcher:
     ) -> Parts:
         """The parts of an answer as they go out, and its row in the metrics. No parts where there is no answer.
 
-        Blocks if it is made `in_turns`.
+        Blocks if it is made `in_turns`. Raises after it has given the slices of `response` back.
         """
-        connection = ctx.connection
-        throttle_ms = 0
-        quotas = self._services.quotas
-        if quotas is not None:
-            throttle_ms = quotas.throttle_ms(route.charge, ctx, request, response, timing[1], timing[4] - timing[3])
-            if throttle_ms > 0:
-                connection.mute(throttle_ms)
-                if response is not None and route.tells_throttle:
-                    response.throttle_time_ms = throttle_ms
-        parts: Parts = []
-        stamp = connection.sent_stamp
-        if response is None:
-            stamp = [completed_ns, completed_ns]
-        else:
-            try:
-                if in_turns:
-                    parts = _encode_in_turns(route, ctx.correlation_id, response)
-                else:
-                    parts = _encode(route, ctx.correlation_id, response)
-            except Exception as error:
-                # What cannot be encoded is a bug of ours, or too much; the client must not wait for it.
-                if route.sends_slices:
-                    _release_slices(response, in_turns)
-                reason = _too_large() if isinstance(error, TooLargeToWrite) else error
-                response = _failure(route, request, ctx, reason, in_turns)
-                parts = _encode_failure(route, ctx.correlation_id, response, in_turns)
-        times = route.times
-        if times is not None:
-            if response is not None:
-                if in_turns:
-                    route.count_errors_in_turns(response, times.error_counts, give_way)
-                else:
-                    route.count_errors(response, times.error_counts)
-            api_version, size_bytes, received_ns, started_ns, handled_ns = timing
-            row = (api_version, size_bytes, received_ns, started_ns, handled_ns, completed_ns, throttle_ms, stamp)
-            times.rows.append(row)
-            if route.variant_of is not None and self._metrics is not None:
-                variant = route.variant_of(request)
-                if variant:
-                    self._metrics.of(variant).rows.append(row)
-        return parts
+        try:
+            connection = ctx.connection
+            throttle_ms = 0
+            quotas = self._services.quotas
+            if quotas is not None:
+                throttle_ms = quotas.throttle_ms(route.charge, ctx, request, response, timing[1], timing[4] - timing[3])
+                if throttle_ms > 0:
+                    connection.mute(throttle_ms)
+                    if response is not None and route.tells_throttle:
+                        response.throttle_time_ms = throttle_ms
+            parts: Parts = []
+            stamp = connection.sent_stamp
+            if response is None:
+                stamp = [completed_ns, completed_ns]
+            else:
+                try:
+                    if in_turns:
+                        parts = _encode_in_turns(route, ctx.correlation_id, response)
+                    else:
+                        parts = _encode(route, ctx.correlation_id, response)
+                except Exception as error:
+                    # What cannot be encoded is a bug of ours, or too much; the client must not wait for it.
+                    if route.sends_slices:
+                        _release_slices(response, in_turns)
+                    reason = _too_large() if isinstance(error, TooLargeToWrite) else error
+                    response = _failure(route, request, ctx, reason, in_turns)
+                    parts = _encode_failure(route, ctx.correlation_id, response, in_turns)
+            times = route.times
+            if times is not None:
+                if response is not None:
+                    if in_turns:
+                        route.count_errors_in_turns(response, times.error_counts, give_way)
+                    else:
+                        route.count_errors(response, times.error_counts)
+                api_version, size_bytes, received_ns, started_ns, handled_ns = timing
+                row = (api_version, size_bytes, received_ns, started_ns, handled_ns, completed_ns, throttle_ms, stamp)
+                times.rows.append(row)
+                if route.variant_of is not None and self._metrics is not None:
+                    variant = route.variant_of(request)
+                    if variant:
+                        self._metrics.of(variant).rows.append(row)
+            return parts
+        except BaseException:
+            if route.sends_slices and response is not None:
+                _release_slices(response, False)
+            raise
 
     def _defer(self, exchange: Exchange, pending: Pending[Any]) -> Deferred:
         """Blocks where a large answer is ready already."""
@@ -289,8 +293,7 @@ class Dispatcher:
             response = _failure(route, request, ctx, settled.error, in_turns)
         parts = self._answer(route, request, ctx, response, exchange.timing, _now(), in_turns)
         if in_turns:
-            take_apart(response, list_fields)
-            take_apart(request, list_fields)
+            _take_apart(response, request, parts)
         return parts
 
     def _find_route(self, header: RequestHeader) -> Route | None:
@@ -361,15 +364,25 @@ def _encode(route: Route, correlation_id: int, response: Any) -> Parts:
 
 
 def _release_slices(response: Any, in_turns: bool) -> None:
-    """Give back what an answer that is not sent holds of segment files. Blocks if it is done `in_turns`."""
+    """Give back what an answer that is not sent holds of segment files, once. Blocks if it is done `in_turns`."""
     for topic in response.responses:
         for partition in topic.partitions:
             if in_turns:
                 give_way()
-            records = partition.records
+            records, partition.records = partition.records, None
             if records and not isinstance(records, IN_MEMORY):
                 for piece in records:
                     piece.release()
+
+
+def _take_apart(response: Any, request: Any, parts: Parts) -> None:
+    """Blocks. Free both in turns; if that ends early, the answer is not sent."""
+    try:
+        take_apart(response, list_fields)
+        take_apart(request, list_fields)
+    except BaseException:
+        release(parts)
+        raise
 
 
 def _encode_failure(route: Route, correlation_id: int, response: Any, in_turns: bool) -> Parts:

@@ -52,6 +52,7 @@ from kafka_zk.replication.serving.records_view import (
     PartitionFetch,
     PartitionRead,
     ReadUpTo,
+    release_all,
 )
 
 READ_COMMITTED = 1
@@ -260,39 +261,45 @@ def _response(
     refused: Sequence[Answered],
     local_ns: int,
 ) -> FetchResponse:
-    answered: list[Answered] = list(zip(readable, reads, strict=True))
-    answered += refused
-    quotas = ctx.services.quotas
-    if quotas is not None:
-        throttled = _throttled(ctx, params, context, answered, local_ns)
-        if throttled is not None:
-            return throttled
-    session = context.answer(answered, ctx.services.clock.monotonic_ms())
-    topics: list[FetchableTopicResponse] = []
-    response = FetchResponse(error_code=session.error_code, session_id=session.session_id, responses=topics)
-    if session.error_code is not ErrorCode.NONE:
-        for _, read in answered:
-            read.release()
+    """Raises after it has given the slices of `reads` back."""
+    try:
+        answered: list[Answered] = list(zip(readable, reads, strict=True))
+        answered += refused
+        quotas = ctx.services.quotas
+        if quotas is not None:
+            throttled = _throttled(ctx, params, context, answered, local_ns)
+            if throttled is not None:
+                return throttled
+        session = context.answer(answered, ctx.services.clock.monotonic_ms())
+        topics: list[FetchableTopicResponse] = []
+        response = FetchResponse(error_code=session.error_code, session_id=session.session_id, responses=topics)
+        if session.error_code is not ErrorCode.NONE:
+            for _, read in answered:
+                read.release()
+            return response
+        leaders = CurrentLeaders(ctx) if ctx.api_version >= LEADERS_FROM else None
+        last: FetchableTopicResponse | None = None
+        answers = zip(answered, session.included, strict=True)
+        for (asked, read), included in in_turns(answers) if ctx.gives_way else answers:
+            if not included:
+                read.release()
+                continue
+            _count(ctx, params, asked, read)
+            name = asked.topic or ""
+            if last is None or last.topic_id != asked.topic_id or last.topic != name:
+                last = FetchableTopicResponse(topic=name, topic_id=asked.topic_id, partitions=[])
+                topics.append(last)
+            last.partitions.append(_partition_data(asked, read, ctx.api_version, leaders))
+        if leaders is not None and leaders.nodes:
+            response.node_endpoints = [
+                NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+                for node in leaders.nodes.values()
+            ]
         return response
-    leaders = CurrentLeaders(ctx) if ctx.api_version >= LEADERS_FROM else None
-    last: FetchableTopicResponse | None = None
-    answers = zip(answered, session.included, strict=True)
-    for (asked, read), included in in_turns(answers) if ctx.gives_way else answers:
-        if not included:
-            read.release()
-            continue
-        _count(ctx, params, asked, read)
-        name = asked.topic or ""
-        if last is None or last.topic_id != asked.topic_id or last.topic != name:
-            last = FetchableTopicResponse(topic=name, topic_id=asked.topic_id, partitions=[])
-            topics.append(last)
-        last.partitions.append(_partition_data(asked, read, ctx.api_version, leaders))
-    if leaders is not None and leaders.nodes:
-        response.node_endpoints = [
-            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-            for node in leaders.nodes.values()
-        ]
-    return response
+    except BaseException:
+        # Whatever it is, also the end of a greenlet that works in turns.
+        release_all(reads)
+        raise
 
 
 def _throttled(

@@ -4,7 +4,7 @@ Role        Up to version 3 of Fetch a client reads message sets of magic 1, up 
             9 it does not know zstd.
 Invariants  The loop converts only what takes it about a millisecond, and never in the greenlet that ends a wait, which
             is a producer's. More goes to the helper process of the package `log`.
-            The slices of reads that are not answered are given back, whatever ends the greenlet that converts.
+            The slices of reads that are not answered are given back, whatever ends what converts them.
 Differs from Kafka: converts before the answer is sent, not while it is. Many old clients at once, none of which reads
             its answers, get shorter ones.
 Source      Kafka 3.9 KafkaApis.handleFetchRequest (maybeConvertFetchedData), RecordsUtil.downConvert.
@@ -58,18 +58,22 @@ def answer_old_fetcher(
 ) -> FetchResponse | Pending[FetchResponse]:
     """`respond(reads)` once they suit the version of `ctx`: converted, or with errors instead of records."""
     if not isinstance(reads, Pending):
-        to_convert = _unfit(ctx, wanted, reads)
-        if not to_convert or _convert_here(ctx, to_convert):
-            return respond(reads)
+        try:
+            to_convert = _unfit(ctx, wanted, reads)
+            if not to_convert or _convert_here(ctx, to_convert):
+                return respond(reads)
+        except BaseException:
+            release_all(reads)
+            raise
     pending: Pending[FetchResponse] = Pending()
 
     def finish(done: Pending[list[PartitionRead]]) -> None:
         try:
             to_convert = _unfit(ctx, wanted, done.value)
             response = None if to_convert else respond(done.value)
-        except Exception as error:
+        except BaseException as error:
             # As in `fetch`: the producer whose records ended the wait must not get this error.
-            pending.fail(error)
+            _abandon(done.value if done.error is None else (), pending, error)
             return
         if response is None:
             gevent.spawn(_convert_and_respond, ctx, to_convert, done.value, respond, pending)
@@ -135,13 +139,17 @@ def _convert_and_respond(
         with InTurns(large=ctx.gives_way):
             response = respond(reads)
     except BaseException as error:
-        # The greenlet may be killed: slices hold segment files until they are released.
-        release_all(reads)
-        pending.fail(error if isinstance(error, Exception) else BrokerError())
-        if not isinstance(error, Exception):
-            raise
+        _abandon(reads, pending, error)
     else:
         pending.complete(response)
+
+
+def _abandon(reads: Sequence[PartitionRead], pending: Pending[FetchResponse], error: BaseException) -> None:
+    """Fail the answer; raise `error` again where it ends the greenlet. Slices hold segment files until released."""
+    release_all(reads)
+    pending.fail(error if isinstance(error, Exception) else BrokerError())
+    if not isinstance(error, Exception):
+        raise error
 
 
 def _convert_here(ctx: RequestContext, to_convert: Sequence[_ToConvert]) -> bool:

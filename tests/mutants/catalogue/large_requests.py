@@ -78,8 +78,8 @@ MUTANTS = (
     Mutant(
         breaks="a large request that waited is freed in turns",
         file="kafka_zk/api/dispatch.py",
-        old="        if in_turns:\n            take_apart(response, list_fields)\n",
-        new="        if False:\n            take_apart(response, list_fields)\n",
+        old="        if in_turns:\n            _take_apart(response, request, parts)\n",
+        new="        if False:\n            _take_apart(response, request, parts)\n",
         tests="tests/unit/api/test_giving_way.py -k that_waited",
     ),
     Mutant(
@@ -137,5 +137,40 @@ MUTANTS = (
         old="    if active_controller is None or len(asked) <= MANY:\n",
         new="    if True:\n",
         tests="tests/simulation/test_controller_apis.py -k very_many",
+    ),
+    Mutant(
+        breaks="an answer to a fetch that cannot be made gives its slices back",
+        file="kafka_zk/api/data/fetch.py",
+        old="        release_all(reads)\n        raise\n",
+        new="        raise\n",
+        tests="tests/unit/replication/test_fetch.py -k cannot_be_made",
+    ),
+    Mutant(
+        breaks="an answer to an old fetcher that cannot be made at once gives its slices back",
+        file="kafka_zk/api/data/old_fetchers.py",
+        old="            release_all(reads)\n            raise\n",
+        new="            raise\n",
+        tests="tests/unit/replication/test_fetch.py -k cannot_be_made",
+    ),
+    Mutant(
+        breaks="a late answer to an old fetcher that cannot be made gives its slices back",
+        file="kafka_zk/api/data/old_fetchers.py",
+        old="            _abandon(done.value if done.error is None else (), pending, error)\n",
+        new="            _abandon((), pending, error)\n",
+        tests="tests/unit/replication/test_fetch.py -k cannot_be_made",
+    ),
+    Mutant(
+        breaks="an answer that dispatch does not hand on gives its slices back",
+        file="kafka_zk/api/dispatch.py",
+        old="                _release_slices(response, False)\n",
+        new="                pass\n",
+        tests="tests/unit/replication/test_fetch.py -k not_hand_on",
+    ),
+    Mutant(
+        breaks="slices of an answer that cannot be encoded nor refused are given back once",
+        file="kafka_zk/api/dispatch.py",
+        old="            records, partition.records = partition.records, None\n",
+        new="            records = partition.records\n",
+        tests="tests/unit/replication/test_fetch.py -k nor_refused",
     ),
 )

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kafka_zk.api.data import old_fetchers
+from kafka_zk.api.dispatch import Dispatcher
+from kafka_zk.api.error_form import Form
+from kafka_zk.api.registry import ApiRegistry
 from kafka_zk.log.retention import delete_old_segments
+from kafka_zk.network.answer_queue import Deferred
 from kafka_zk.network.pending import Pending
+from kafka_zk.network.request_metrics import RequestMetrics
 from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.header import encode_request_header
+from kafka_zk.protocol.messages.fetch import FETCH_REQUEST
 from kafka_zk.protocol.types import NULL_UUID
 from kafka_zk.record import batches
 from kafka_zk.record.control import ControlType, EndTransactionMarker, build_marker
@@ -20,6 +29,8 @@ from kafka_zk.replication.serving.records_view import FetchParams, PartitionFetc
 from tests.unit.log.given import T0, produced
 
 from .broker import Broker, answered, fetch_request, offsets_in, topic_id
+
+FETCH = 1
 
 
 def code_of(response: Any) -> ErrorCode:
@@ -75,6 +86,115 @@ def test_a_bug_in_a_late_answer_is_told_to_the_consumer_and_not_to_the_producer(
     led.services.quotas = quotas
     assert answered(led.produce()).error_code == ErrorCode.NONE
     assert isinstance(waiting.error, RuntimeError)
+
+
+def no_memory(*_: Any) -> Any:
+    raise MemoryError
+
+
+class Quotas:
+    """What `fails` names does: the handler asks one, dispatch the other."""
+
+    def __init__(self, fails: str = "") -> None:
+        if fails:
+            setattr(self, fails, no_memory)
+
+    def most_fetch_bytes(self, ctx: object) -> int:
+        return 1 << 20
+
+    def fetch_throttle_ms(self, ctx: object, size_bytes: int, local_ns: int) -> int:
+        return 0
+
+    def throttle_ms(self, *_: object) -> int:
+        return 0
+
+
+def asked(offset: int, **how: int) -> memoryview:
+    body = FETCH_REQUEST.encode(fetch_request(offset, **how), 12)
+    return memoryview(bytearray(encode_request_header(FETCH, 12, 7, "c") + body))
+
+
+@pytest.fixture
+def client() -> Any:
+    """A connection as dispatch sees one."""
+    return SimpleNamespace(
+        received_ns=0, sent_stamp=[0, 0], must_authenticate=False, principal="", client_host="", listener_name=""
+    )
+
+
+@pytest.fixture(params=[False, True], ids=["at once", "late"])
+def is_late(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+@pytest.mark.parametrize("version", [12, 9, 2])
+def test_an_answer_that_cannot_be_made_keeps_no_segment_open(
+    led: Broker, monkeypatch: pytest.MonkeyPatch, version: int, is_late: bool
+) -> None:
+    """Retention frees nothing that is open."""
+    quotas: Any = Quotas(fails="fetch_throttle_ms")
+    if version > 2:
+        led.services.quotas = quotas
+    else:
+        monkeypatch.setattr(old_fetchers, "_must_convert", no_memory)
+    if is_late:
+        waiting = led.fetch(10, min_bytes=1, max_wait_ms=60_000, version=version)
+        led.produce()
+        assert isinstance(waiting, Pending) and isinstance(waiting.error, MemoryError)
+    else:
+        with pytest.raises(MemoryError):
+            led.fetch(0, version=version)
+    assert holders_of(led) == 0
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("step", ["before it is encoded", "behind"])
+def test_an_answer_that_dispatch_does_not_hand_on_keeps_no_segment_open(
+    led: Broker, client: Any, step: str, is_late: bool
+) -> None:
+    served = led.registry.get(FETCH)
+    assert served is not None
+    registry = ApiRegistry()
+    quotas: Any = Quotas()
+    if step == "behind":
+        served = replace(served, variant_of=no_memory)
+    else:
+        quotas = Quotas(fails="throttle_ms")
+    registry.add(served)
+    led.services.quotas = quotas
+    dispatcher = Dispatcher(led.services, registry, RequestMetrics(led.metrics))
+    if is_late:
+        waiting = dispatcher.handle(asked(10, max_wait_ms=60_000), client)
+        led.produce()
+        assert isinstance(waiting, Deferred) and isinstance(waiting.error, MemoryError)
+    else:
+        with pytest.raises(MemoryError):
+            dispatcher.handle(asked(0), client)
+    assert holders_of(led) == 0
+
+
+@pytest.mark.interpreted
+def test_an_answer_that_cannot_be_encoded_nor_refused_gives_its_slices_back_once(led: Broker, client: Any) -> None:
+    served = led.registry.get(FETCH)
+    assert served is not None
+
+    def unwritable(request: Any, ctx: Any) -> Any:
+        response = served.handler(request, ctx)
+        response.responses[0].topic = None
+        return response
+
+    registry = ApiRegistry()
+    registry.add(replace(served, handler=unwritable, errors=Form(copied=("no_such_field",))))
+    with pytest.raises(AttributeError, match="no_such_field"):
+        Dispatcher(led.services, registry).handle(asked(0), client)
+    assert holders_of(led) == 0
+
+
+def holders_of(broker: Broker) -> int:
+    """How many slices hold the only segment's file."""
+    log = broker.partition().log
+    assert log is not None
+    return log.active.file._holders
 
 
 def test_the_aborted_transactions_of_what_was_read_are_known_though_its_segment_goes(broker: Broker) -> None:
