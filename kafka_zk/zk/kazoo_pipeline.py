@@ -49,7 +49,13 @@ class PipeliningConnection(ConnectionHandler):  # type: ignore[misc]  # kazoo ha
 
     def _expand_client_hosts(self) -> list[Any]:
         """Blocks. kazoo asks the resolver in the loop: one that does not answer would stop all greenlets."""
-        servers: list[Any] = gevent.get_hub().threadpool.apply(super()._expand_client_hosts)
+        try:
+            servers: list[Any] = gevent.get_hub().threadpool.apply(super()._expand_client_hosts)
+        except Exception as error:
+            # For one, that no thread can be started. It would end kazoo's loop, and with it a live session; as
+            # where no name resolves, kazoo tries again.
+            self.logger.warning("Cannot resolve the servers of ZooKeeper: %r", error)
+            return []
         return sorted(servers, key=lambda server: server == self._tried_last)
 
     def _connect(self, host: Any, hostip: Any, port: Any) -> Any:

@@ -56,6 +56,13 @@ MUTANTS: tuple[Mutant, ...] = (
         tests="tests/unit/zk/test_silent_servers.py -k tried_last",
     ),
     Mutant(
+        breaks="a reconnect that finds no thread is tried again",
+        file="kafka_zk/zk/kazoo_pipeline.py",
+        old="            return []\n        return sorted",
+        new="            raise\n        return sorted",
+        tests="tests/unit/zk/test_silent_servers.py -k finds_no_thread",
+    ),
+    Mutant(
         breaks="a watch whose connection went amid the other reads is set anew",
         file="kafka_zk/zk/sending.py",
         old="            unanswered = sorted({*unanswered, *without_watch})\n",

@@ -8,12 +8,13 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
+import gevent.threadpool
 import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionDropped
 from kazoo.protocol import connection as kazoo_connection
 from kazoo.protocol.serialization import Exists
-from kazoo.retry import KazooRetry
+from kazoo.retry import ForceRetryError, KazooRetry
 
 from kafka_zk.zk import kazoo_pipeline
 from kafka_zk.zk.kazoo_loop import LoopHandler
@@ -234,3 +235,17 @@ def test_a_resolver_that_does_not_answer_does_not_stop_the_loop(monkeypatch: pyt
     client = pipeline(KazooClient("zk1:2181", handler=Wire()))
     assert client._connection._expand_client_hosts() == [("zk1", "10.0.0.1", 2181)]
     assert asked_in and threading.get_ident() not in asked_in
+
+
+def test_a_reconnect_that_finds_no_thread_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever else leaves kazoo's loop ends it, and the session goes while its server still has it."""
+
+    def refused(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    hub = SimpleNamespace(threadpool=gevent.threadpool.ThreadPool(1))
+    monkeypatch.setattr(kazoo_pipeline, "gevent", SimpleNamespace(get_hub=lambda: hub))
+    monkeypatch.setattr(gevent.threadpool, "start_new_thread", refused)
+    client = pipeline(KazooClient("127.0.0.1:2181", handler=Wire()))
+    with pytest.raises(ForceRetryError):
+        client._connection._connect_loop(KazooRetry())
