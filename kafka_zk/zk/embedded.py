@@ -119,9 +119,10 @@ def _matching(folder: Path, patterns: Sequence[str]) -> list[Path]:
 
 
 def server_command(
-    properties: str, *, environ: Mapping[str, str] = os.environ, jvm_options: Sequence[str] = ()
+    *arguments: str, environ: Mapping[str, str] = os.environ, jvm_options: Sequence[str] = ()
 ) -> list[str]:
-    """The command line that runs the server on the configuration file `properties`.
+    """The command line that runs the server with its `arguments`: a configuration file, or clientPort dataDir
+    [tickTime] [maxcnxns]. The server checks them itself.
 
     The environment counts as with Apache's scripts: KAFKA_HEAP_OPTS, KAFKA_JVM_PERFORMANCE_OPTS, KAFKA_LOG4J_OPTS,
     KAFKA_JMX_OPTS, KAFKA_OPTS, CLASSPATH.
@@ -146,5 +147,5 @@ def server_command(
         "-cp",
         os.pathsep.join([*map(str, jars), *classpath]),
         SERVER_CLASS,
-        properties,
+        *arguments,
     ]

@@ -201,4 +201,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new='.replace("-", "")',
         tests="tests/unit/tools/test_commands.py",
     ),
+    Mutant(
+        breaks="ZooKeeper's server gets all arguments",
+        file="kafka_zk/tools/zookeeper_server_start/__main__.py",
+        old="server_command(*given)",
+        new="server_command(given[0])",
+        tests="tests/unit/tools/test_zookeeper_server_start.py",
+    ),
 )

@@ -87,5 +87,7 @@ def test_the_environment_counts_as_with_apaches_scripts(tmp_path: Path) -> None:
     command = server_command("zoo.cfg", environ=environ)
     assert command[0] == str(java)
     assert command[-2:] == ["org.apache.zookeeper.server.quorum.QuorumPeerMain", "zoo.cfg"]
+    alone = server_command("2181", "/data", "2000", "60", environ=environ)
+    assert alone == [*command[:-1], "2181", "/data", "2000", "60"]
     assert {"-Xmx99m", "-Da=b", "-Dc=d", "-Dzookeeper.admin.enableServer=false"} < set(command)
     assert command[command.index("-cp") + 1].endswith("zookeeper-3.9.3.jar:/more.jar")
