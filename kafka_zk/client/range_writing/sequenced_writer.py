@@ -169,7 +169,7 @@ class SequencedWriter:
             return ErrorCode.UNKNOWN_SERVER_ERROR, (0, -1)
 
         def look() -> tuple[int, int] | None:
-            first = self._found(partition, identity, sequence, behind)
+            first = self._found(partition, identity, sequence, len(records), behind)
             return None if first is None else (ErrorCode.NONE, first)
 
         request, response = PRODUCE_REQUEST, PRODUCE_RESPONSE
@@ -195,15 +195,24 @@ class SequencedWriter:
             )
         return [(base_offset, len(records))]
 
-    def _found(self, partition: TopicPartition, identity: ProducerIdentity, sequence: int, behind: int) -> int | None:
-        """Blocks. The place of the batch of `sequence` that was sent with an unknown outcome; None when nowhere.
+    def _found(
+        self, partition: TopicPartition, identity: ProducerIdentity, sequence: int, count: int, behind: int
+    ) -> int | None:
+        """Blocks. The offset of the batch that was sent with an unknown outcome; None when it is nowhere.
 
-        Raises Overtaken where that cannot be told, BrokerError, TimeoutException, RangeError.
+        It has `count` records, from `sequence` on. Raises Overtaken where that cannot be told, and where a batch of
+        other length has some of these sequences; BrokerError, TimeoutException, RangeError.
         """
         found = self.arrived(partition, behind, self.decided_end(partition), identity)
         for run in found.runs:
-            if run.sequence == sequence:
+            if run.sequence == sequence and run.length == count:
                 return run.offset
+            if sequence < run.sequence + run.length:
+                # A killed run that divided its batches otherwise: the leader served its last request only now.
+                raise Overtaken(
+                    f"A request of another run wrote sequences {run.sequence} to {run.sequence + run.length - 1} to "
+                    f"partition {partition}, where this one sent {sequence} to {sequence + count - 1}."
+                )
         if found.count > sequence or found.missing is not None:
             raise Overtaken(
                 f"Batches after offset {behind} of partition {partition} were deleted, so it is unknown whether "

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 
-_RAISED = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Offset\w*|Interrupt|Failed|Loss)\w*): (.+)$")
+_RAISED = re.compile(
+    r"^(?:[A-Za-z_][\w.]*\.)?"
+    r"([A-Z]\w*(?:Error|Exception|Offset\w*|Interrupt|Failed|Loss)\w*|Overtaken|LateRecords): (.+)$"
+)
 _SPARK_CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] ")
 _JAVA_CAUSE = re.compile(r"^: (?:[\w$]+\.)+[\w$]+: (.+)$")
 """What a call into the JVM threw, on the line behind the name of the call."""

@@ -222,4 +222,18 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/spark/test_ordered_copy.py -k looked_for",
     ),
+    Mutant(
+        breaks="half a batch of a killed run is not taken for the whole one of the next run",
+        file="kafka_zk/client/range_writing/sequenced_writer.py",
+        old="            if run.sequence == sequence and run.length == count:\n",
+        new="            if run.sequence == sequence:\n",
+        tests="tests/unit/spark/test_ordered_copy.py -k half_a_batch",
+    ),
+    Mutant(
+        breaks="a copy is told as done only when each of its records is there, whatever crosses it",
+        file="kafka_zk/client/range_writing/sequenced_writer.py",
+        old="            if run.sequence == sequence and run.length == count:\n                return run.offset\n",
+        new="            if run.sequence == sequence and run.length > 0:\n                return run.offset\n",
+        tests="tests/unit/spark/test_copies_promise.py",
+    ),
 )

@@ -9,11 +9,18 @@ from typing import Any
 import pyarrow
 import pytest
 
+from kafka_zk.client.config import ClientConfig
+from kafka_zk.client.errors import DisconnectException
+from kafka_zk.client.producer.settings import producer_settings
 from kafka_zk.client.range_reading.errors import OffsetsLost
 from kafka_zk.client.range_writing.arrivals import Arrivals, ProducerIdentity, arrivals
-from kafka_zk.client.range_writing.sequenced_writer import Overtaken
+from kafka_zk.client.range_writing.sequenced_writer import BYTES, SequencedWriter
+from kafka_zk.clock import SystemClock
+from kafka_zk.config.tables.producer import PRODUCER_KEYS
+from kafka_zk.protocol.errors import ErrorCode
+from kafka_zk.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from kafka_zk.protocol.types import TopicPartition
-from kafka_zk.record import Record, build_batch
+from kafka_zk.record import Record, build_batch, decode_records
 from kafka_zk.record.batch import BatchHeader, batches
 from kafka_zk.spark.jobs import ordered_copy
 
@@ -49,23 +56,43 @@ class State(dict[str, str]):
         return dict(self)
 
 
-class Target:
-    """A partition of a leader that checks sequences; stands where SequencedWriter stands."""
+class _Wire:
+    """Stands where the client's sockets and metadata stand: nothing is waited for."""
 
-    batch_bytes = 200
+    def poll(self, _: float) -> None:
+        pass
+
+    def request_update(self) -> None:
+        pass
+
+
+class Target(SequencedWriter):
+    """The real writer of one partition, with the leader, which checks sequences, in the place of the network."""
+
+    batch_bytes = 200  # type: ignore[assignment]
     topic_id = "1"
+    largest_batch = 2**31
+    """How many records the leader takes in one batch."""
 
     def __init__(self) -> None:
+        config = ClientConfig(PRODUCER_KEYS, {"key.serializer": BYTES, "value.serializer": BYTES})
+        self._settings = producer_settings(config)
+        self._clock = SystemClock()
+        self._client = self._metadata = _Wire()  # type: ignore[assignment]
         self.log: list[tuple[BatchHeader, list[bytes | None]]] = []
         self.start = 0
         self.end = 0
         self.sequences: dict[int, tuple[int, int]] = {}
+        """The epoch and the sequence that follows, by producer id."""
         self.behinds: list[tuple[int, int]] = []
         """Of each append: behind which offset it would be looked for, and where the log ended."""
         self.identities = 0
         self.before_identity: Callable[[], None] = lambda: None
         self.before_append: Callable[[], None] = lambda: None
         self.after_append: Callable[[], None] = lambda: None
+        """May raise DisconnectException: the connection breaks before the answer is read."""
+        self.under_way: bytes | None = None
+        """The batch that was sent and not answered, of a run that was killed meanwhile."""
 
     def __call__(self, properties: object) -> Target:
         return self
@@ -123,25 +150,53 @@ class Target:
         heads = (head for head, _ in self.log if start <= head.base_offset < end)
         return arrivals(heads, identity, start=start, end=end)
 
-    def append(
-        self,
-        partition: TopicPartition,
-        identity: ProducerIdentity,
-        sequence: int,
-        records: Sequence[Record],
-        *,
-        behind: int,
-    ) -> list[tuple[int, int]]:
-        self.before_append()
+    def append(self, *request: Any, behind: int) -> list[tuple[int, int]]:
         self.behinds.append((behind, self.end))
+        return super().append(*request, behind=behind)
+
+    def _leader(self, partition: TopicPartition) -> Callable[[], int | None]:
+        return lambda: 1
+
+    def _asked(self, node_id: int, request: object, response: object, build: Any) -> tuple[list[Any], list[Exception]]:
+        """One Produce request, and what the writer hears of it."""
+        (topic,) = build(0).topic_data
+        (wanted,) = topic.partition_data
+        self.under_way = wanted.records
+        try:
+            self.before_append()
+            code, offset = self.take(wanted.records)
+            self.after_append()
+        except DisconnectException as error:
+            return [], [error]
+        self.under_way = None
+        found = PartitionProduceResponse(index=wanted.index, error_code=code, base_offset=offset)
+        return [ProduceResponse(responses=[TopicProduceResponse(name=topic.name, partition_responses=[found])])], []
+
+    def take(self, data: bytes) -> tuple[ErrorCode, int]:
+        """As a leader takes a batch: the error, and the offset of its first record."""
+        (batch,) = batches(memoryview(data))
+        head = batch.header
+        values = [record.value for record in decode_records(batch)]
+        if len(values) > self.largest_batch:
+            return ErrorCode.MESSAGE_TOO_LARGE, -1
+        identity = ProducerIdentity(head.producer_id, head.producer_epoch)
+        if identity.producer_id in self.sequences:
+            epoch, following = self.sequences[identity.producer_id]
+            if identity.epoch < epoch:
+                return ErrorCode.INVALID_PRODUCER_EPOCH, -1
+            for there, _ in self.log:
+                if _sequences(there) == _sequences(head):
+                    return ErrorCode.NONE, there.base_offset
+            if head.base_sequence != (following if identity.epoch == epoch else 0):
+                return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
         # Of a producer that it knows nothing of a leader takes any sequence.
-        epoch, following = self.sequences.get(identity.producer_id, (identity.epoch, sequence))
-        if epoch > identity.epoch or sequence != (following if epoch == identity.epoch else 0):
-            raise Overtaken(f"sequence {sequence} where {following} follows")
-        self.sequences[identity.producer_id] = (identity.epoch, sequence + len(records))
-        offset = self.add([record.value for record in records], identity, sequence)
-        self.after_append()
-        return [(offset, len(records))]
+        self.sequences[identity.producer_id] = (identity.epoch, head.last_sequence + 1)
+        return ErrorCode.NONE, self.add(values, identity, head.base_sequence)
+
+
+def _sequences(head: BatchHeader) -> tuple[int, int, int, int]:
+    """What a leader tells a repeated batch by."""
+    return head.producer_id, head.producer_epoch, head.base_sequence, head.last_sequence
 
 
 class Frame:

@@ -25,6 +25,10 @@ Driver stacktrace:
         ("there is no column 'x'", "there is no column 'x'"),
         ("Traceback\nKeyError: 'carrier'", "KeyError: 'carrier'"),
         ("An error occurred while calling o5.save.\n: java.io.IOException: no space left\n\tat a.B", "no space left"),
+        (
+            f"{WORKER.splitlines()[0]}\nkafka_zk.client.x.Overtaken: Partition t-0 rejected 5",
+            "Partition t-0 rejected 5",
+        ),
         ("\n\n", "it failed without an error message"),
     ],
 )

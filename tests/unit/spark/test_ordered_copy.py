@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
+from kafka_zk.client.errors import DisconnectException
 from kafka_zk.client.range_writing.arrivals import Arrivals, LateRecords, ProducerIdentity
 from kafka_zk.client.range_writing.sequenced_writer import Overtaken
 from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.record import Record
 from kafka_zk.spark.jobs.ordered_copy import SPANS
 from kafka_zk.spark.jobs.outcome import JobError
 from tests.unit.spark.copied_topic import TARGET, Frame, Killed, State, Target, copied, target
@@ -73,19 +76,21 @@ def test_a_task_that_is_tried_again_sends_nothing_twice(target: Target) -> None:
     assert sum(count for *_, count in rows) == 10
 
 
-def test_a_stage_that_begins_anew_beside_a_running_task_sends_nothing_twice(target: Target) -> None:
+@pytest.mark.parametrize("sent_by_other", [4, 3])
+def test_a_stage_that_begins_anew_beside_a_running_task_sends_nothing_twice(target: Target, sent_by_other: int) -> None:
     """Spark numbers the attempts of a stage's second try from 0 again: the number does not tell that there are two."""
 
     def other_try() -> None:
         target.before_append = lambda: None
         found = target.arrived(TARGET, 0, target.end, ProducerIdentity(1, 0)).count
         if not found:
-            target.add(numbers(0, 1, 2, 3), ProducerIdentity(1, 0), 0)
-            target.sequences[1] = (0, 4)
+            target.add(numbers(*range(sent_by_other)), ProducerIdentity(1, 0), 0)
+            target.sequences[1] = (0, sent_by_other)
 
     target.before_append = other_try
     state = State()
-    with pytest.raises(Overtaken):
+    # To a leader the same batch is a repeated one.
+    with nullcontext() if sent_by_other == 4 else pytest.raises(Overtaken):
         copied(state, Frame(range(10)))
     copied(state, Frame(range(10)))
     assert target.values == numbers(*range(10))
@@ -98,7 +103,7 @@ def test_nothing_of_an_earlier_run_comes_behind_a_new_note(target: Target) -> No
         copied(state, Frame(range(10)))
     copied(state, Frame(range(5, 10)))
     with pytest.raises(Overtaken):
-        target.append(TARGET, ProducerIdentity(1, 0), 4, [], behind=0)
+        target.append(TARGET, ProducerIdentity(1, 0), 4, [Record(0, -1, None, b"4")], behind=0)
 
 
 def test_what_came_from_an_earlier_run_behind_a_new_note_is_named(target: Target) -> None:
@@ -245,6 +250,52 @@ def test_a_batch_whose_answer_is_lost_is_looked_for_behind_all_that_was_sent_bef
     copied(State(), Frame(range(10)))
     assert len(target.behinds) > 2
     assert all(behind == end for behind, end in target.behinds)
+
+
+def test_half_a_batch_of_a_killed_run_is_not_taken_for_the_whole(target: Target) -> None:
+    """The first run's half hung in the leader's socket; the answer that the second run's batch is refused is lost."""
+    target.largest_batch = 3
+    state = State()
+    left = 2
+
+    def killed() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise Killed
+
+    target.before_append = killed
+    with pytest.raises(Killed):
+        copied(state, Frame(range(4)))
+    half = target.under_way
+    assert half is not None
+
+    def hung_half_arrives() -> None:
+        target.before_append = lambda: None
+        target.take(half)
+        target.after_append = connection_breaks
+
+    def connection_breaks() -> None:
+        target.after_append = lambda: None
+        raise DisconnectException("gone")
+
+    target.before_append = hung_half_arrives
+    with pytest.raises(Overtaken, match=r"another run wrote sequences 0 to 1 .*, where this one sent 0 to 3"):
+        copied(state, Frame(range(4)))
+    assert copied(state, Frame(range(4))) == [("t", 0, 0, 0, 2), ("t", 0, 2, 2, 2)]
+    assert target.values == numbers(0, 1, 2, 3)
+
+
+def test_a_batch_whose_answer_is_lost_is_not_sent_again(target: Target) -> None:
+    def connection_breaks() -> None:
+        target.after_append = lambda: None
+        # The leader starts anew, and knows nothing of a producer of old records.
+        target.sequences.clear()
+        raise DisconnectException("gone")
+
+    target.after_append = connection_breaks
+    copied(State(), Frame(range(10)))
+    assert target.values == numbers(*range(10))
 
 
 def test_the_table_has_five_columns() -> None:
