@@ -211,7 +211,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a last commit that never succeeds keeps nobody from joining",
         file="kafka_zk/client/consumer/group/rebalance.py",
-        old=" and now_ms < self._final_commit_until_ms:",
+        old=" and now_ms < self._last_commit_until_ms:",
         new=":",
         tests="tests/unit/client/consumer/test_rebalance.py -k never_succeeds",
     ),
@@ -357,5 +357,42 @@ MUTANTS: tuple[Mutant, ...] = (
         old="                self._parts.member.commits.commit_if_due(self._clock.monotonic_ms())\n",
         new="                pass\n",
         tests="tests/unit/client/consumer/test_leaving.py -k assigned_no_more",
+    ),
+    Mutant(
+        breaks="a member that was interrupted while it joined or synced begins anew",
+        file="kafka_zk/client/consumer/group/membership.py",
+        old="            self.attempt += 1\n            self._fail(",
+        new="            self.attempt += 0\n            str(",
+        tests="tests/unit/client/consumer/test_interrupted_calls.py -k between_two_steps",
+    ),
+    Mutant(
+        breaks="an assignment that was not taken over because of Ctrl-C is asked for again",
+        file="kafka_zk/client/consumer/group/rebalance.py",
+        old="        is_lost = self._assigned is None and self._taken_over != membership.attempt\n",
+        new="        is_lost = False\n",
+        tests="tests/unit/client/consumer/test_interrupted_calls.py -k between_two_steps",
+    ),
+    Mutant(
+        breaks="an answer of the coordinator that Ctrl-C takes away is asked for again",
+        file="kafka_zk/client/consumer/group/group_member.py",
+        old="            self._is_fetching = False\n            raise\n",
+        new="            raise\n",
+        tests="tests/unit/client/consumer/test_interrupted_calls.py -k asked_again",
+    ),
+    Mutant(
+        breaks="a last commit whose outcome is lost is made again",
+        file="kafka_zk/client/consumer/group/rebalance.py",
+        old="        if self._last_commit is not None and not self._last_commit.is_over:\n",
+        new="        if self._last_commit is not None and self._last_commit.is_over:\n",
+        tests="tests/unit/client/consumer/test_interrupted_calls.py -k outcome_is_lost",
+    ),
+    Mutant(
+        breaks="a commit that outlives its rebalance does not stand for that of the next",
+        file="kafka_zk/client/consumer/group/rebalance.py",
+        old="        if commit is not self._last_commit:\n"
+        "            # It outlived its rebalance, and does not stand for the commit of the next.\n"
+        "            return\n",
+        new="        self._last_commit = commit\n",
+        tests="tests/unit/client/consumer/test_rebalance.py -k comes_after_its_rebalance",
     ),
 )

@@ -6,7 +6,8 @@ Source      ConsumerCoordinator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from kafka_zk.client.client_metrics import MetricName
 from kafka_zk.client.consumer.assignors import Assignor
@@ -74,14 +75,26 @@ class GroupMember:
         """Whatever is due in the group: callbacks, the next step of a rebalance, commits by the clock."""
         now_ms = self._clock.monotonic_ms()
         self.deliver()
-        if self._subscriptions.is_auto_assigned:
-            self.rebalance.advance(now_ms)
-        self.commits.commit_if_due(now_ms)
+        with self._whole():
+            if self._subscriptions.is_auto_assigned:
+                self.rebalance.advance(now_ms)
+            self.commits.commit_if_due(now_ms)
 
     def deliver(self) -> None:
         """Take in what the coordinator answered, and call back."""
-        self.link.deliver()
-        self.commits.run_callbacks()
+        with self._whole():
+            self.link.deliver()
+            self.commits.run_callbacks()
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Of what an exception leaves half way nothing is awaited any more: it is begun anew by the next call."""
+        try:
+            yield
+        except BaseException:
+            self.rebalance.abandoned()
+            self._is_fetching = False
+            raise
 
     def advance_positions(self) -> None:
         """Ask for committed offsets where there is no position."""

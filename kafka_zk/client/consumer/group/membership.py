@@ -126,6 +126,12 @@ class Membership:
         if attempt == self.attempt and self.state in (MemberState.JOINING, MemberState.SYNCING):
             self._fail("the coordinator is not available")
 
+    def abandon(self) -> None:
+        """A step towards the next generation was left half way: join again, and let its answer change nothing."""
+        if self.state in (MemberState.JOINING, MemberState.SYNCING):
+            self.attempt += 1
+            self._fail("a step of the rebalance was interrupted")
+
     def on_heartbeat(self, sent_as: Identity, error_code: int) -> Outcome:
         """PROCEED: all is well."""
         if sent_as != self.identity or error_code == ErrorCode.NONE:

@@ -5,7 +5,9 @@ Role        Acts, through the CoordinatorLink and the program's listener; in the
 Invariants  The listener is called for a partition's revocation (or loss) before another member can get it, and of its
             assignment before its first record is handed out.
             An eager member owns nothing while it joins; a cooperative one gives up only what the leader took.
-            The result of an attempt that was abandoned by `leave` is ignored.
+            The result of an attempt that was given up, by `leave` or `abandoned`, is ignored.
+            A member that joins or syncs waits for an answer or for metadata, and a stable one owns its assignment or
+            holds it ready: an exception that ends a step half way is followed by `abandoned`.
 Source      ConsumerCoordinator (onJoinPrepare, onJoinComplete, onLeaderElected, rejoinNeededOrPending); KIP-429.
 """
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from kafka_zk.client.consumer.assignors import Assignor, Member, RebalanceProtocol
 from kafka_zk.client.consumer.group.commits import Commits, is_worth_a_wait
@@ -44,6 +47,12 @@ JOIN_GRACE_MS = 5000
 """Added to the time that the coordinator may wait for the other members, as in Java."""
 
 log = logging.getLogger("org.apache.kafka.clients.consumer.internals.ConsumerCoordinator")
+
+
+class _LastCommit:
+    """What is read before a rebalance is committed; of one rebalance."""
+
+    is_over = False
 
 
 class Rebalance:
@@ -78,8 +87,8 @@ class Rebalance:
         self._rack = rack or None
         self._is_internal = is_internal
         self._prepared = False
-        self._final_commit: bool | None = None
-        self._final_commit_until_ms = 0
+        self._last_commit: _LastCommit | None = None
+        self._last_commit_until_ms = 0
         self._retry_at_ms = 0
         self._failure_count = 0
         self._failure: Exception | None = None
@@ -88,6 +97,8 @@ class Rebalance:
         self._leads = False
         self._to_lead: tuple[Assignor, list[Member]] | None = None
         self._assigned: list[TopicPartition] | None = None
+        self._taken_over = 0
+        """The attempt whose assignment this member owns."""
         self._led: LedTopics | None = None
         self._led_topics: frozenset[str] = frozenset()
         self._lead_after = -1
@@ -120,10 +131,23 @@ class Rebalance:
         if self._has_to_join and now_ms >= self._retry_at_ms and self._prepare():
             self._join()
 
+    def abandoned(self) -> None:
+        """A step, or the call of an outcome, was ended by an exception: Ctrl-C, a gevent.Timeout, the program's own.
+
+        What it did not come to would be awaited for ever, so the next `advance` begins anew.
+        """
+        membership = self._membership
+        is_lost = self._assigned is None and self._taken_over != membership.attempt
+        if membership.state is MemberState.STABLE and is_lost:
+            membership.request_rejoin("taking over the assignment was interrupted")
+        membership.abandon()
+        if self._last_commit is not None and not self._last_commit.is_over:
+            self._last_commit = None
+
     @property
     def next_due_ms(self) -> int | None:
         """When `advance` has something to do that no answer announces; None: not before an answer comes."""
-        return self._retry_at_ms if self._has_to_join and self._final_commit is None else None
+        return self._retry_at_ms if self._has_to_join and self._last_commit is None else None
 
     @property
     def _has_to_join(self) -> bool:
@@ -156,7 +180,7 @@ class Rebalance:
         self._link.beat_as(None)
         self._membership.leave()
         self._joined_topics, self._prepared, self._leads = frozenset(), False, False
-        self._final_commit_until_ms = 0
+        self._last_commit_until_ms = 0
         static = self._settings.group_instance_id is not None
         if identity.member_id and not static and self._settings.leaves_on_close:
             log.info("Member %s sending LeaveGroup request to coordinator due to %s", identity.member_id, reason)
@@ -179,18 +203,19 @@ class Rebalance:
         if self._prepared and not is_forgotten:
             return True
         if self._settings.auto_commit_interval_ms is not None and membership.identity.has_generation:
-            if self._final_commit is None:
-                self._final_commit = False
+            if self._last_commit is None:
+                self._last_commit = _LastCommit()
                 self._began_ms = now_ms = self._clock.monotonic_ms()
                 longest_ms = self._settings.max_poll_interval_ms
-                self._final_commit_until_ms = self._final_commit_until_ms or now_ms + longest_ms
+                self._last_commit_until_ms = self._last_commit_until_ms or now_ms + longest_ms
                 self._subscriptions.mark_pending_revocation(self._given_up())
                 timeout_ms = min(longest_ms, self._settings.request_timeout_ms)
-                self._commits.commit(self._commits.consumed(), self._on_final_commit, timeout_ms=timeout_ms)
+                on_outcome = partial(self._on_last_commit, self._last_commit)
+                self._commits.commit(self._commits.consumed(), on_outcome, timeout_ms=timeout_ms)
                 self._commits.run_callbacks()
-            if not self._final_commit:
+            if self._last_commit is None or not self._last_commit.is_over:
                 return False
-        self._final_commit, self._final_commit_until_ms = None, 0
+        self._last_commit, self._last_commit_until_ms = None, 0
         self._began_ms = self._began_ms or self._clock.monotonic_ms()
         self._prepared = True
         is_lost = membership.lost or not membership.identity.has_generation
@@ -202,15 +227,20 @@ class Rebalance:
             self._subscriptions.assign_from_group(kept)
         return True
 
-    def _on_final_commit(self, offsets: Mapping[TopicPartition, object], error: Exception | None) -> None:
+    def _on_last_commit(
+        self, commit: _LastCommit, offsets: Mapping[TopicPartition, object], error: Exception | None
+    ) -> None:
+        if commit is not self._last_commit:
+            # It outlived its rebalance, and does not stand for the commit of the next.
+            return
         now_ms = self._clock.monotonic_ms()
-        if error is not None and is_worth_a_wait(error) and now_ms < self._final_commit_until_ms:
+        if error is not None and is_worth_a_wait(error) and now_ms < self._last_commit_until_ms:
             # A coordinator that moves is what begins most rebalances: what was read is not to be read twice for that.
-            self._final_commit, self._retry_at_ms = None, now_ms + self._settings.retry_backoff.wait_ms(1)
+            self._last_commit, self._retry_at_ms = None, now_ms + self._settings.retry_backoff.wait_ms(1)
             return
         if error is not None:
             log.warning("Auto offset commit failed before the rebalance: %s. Will proceed anyway", error)
-        self._final_commit = True
+        commit.is_over = True
 
     def _given_up(self) -> list[TopicPartition]:
         owned = self._subscriptions.assigned
@@ -386,9 +416,8 @@ class Rebalance:
             self._assigned = decode_assignment(answer.assignment)
         except KafkaException as error:
             self._failure = error
-        # A last commit that outlived its rebalance is none of the next one.
-        self._failure_count, self._retry_at_ms, self._prepared, self._final_commit = 0, 0, False, None
-        self._final_commit_until_ms = 0
+        self._failure_count, self._retry_at_ms, self._prepared, self._last_commit = 0, 0, False, None
+        self._last_commit_until_ms = 0
         self.rebalances.record(self._clock.monotonic_ms() - self._began_ms)
         self._began_ms = 0
 
@@ -411,8 +440,10 @@ class Rebalance:
             self._tell_revoked(revoked)
         finally:
             # Also when the listener fails: what is another's now must not be read on.
-            subscriptions.assign_from_group(assigned)
+            subscriptions.assign_from_group([each for each in owned if each not in set(revoked)])
             log.info("Adding newly assigned partitions: %s", ", ".join(map(str, added)))
+            subscriptions.assign_from_group(assigned)
+            self._taken_over = self._membership.attempt
             self.listener.on_partitions_assigned(added)
 
     def _tell_revoked(self, partitions: list[TopicPartition]) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import gevent
 import pytest
 
+from kafka_zk.client.consumer.assignors.range import RangeAssignor
 from kafka_zk.client.consumer.errors import WakeupException
+from kafka_zk.client.consumer.group import rebalance
 from kafka_zk.client.consumer.group.commits import Commits
 from kafka_zk.client.consumer.group.membership import Identity, Membership, MemberState
 from kafka_zk.client.consumer.kafka_consumer import KafkaConsumer
@@ -18,9 +22,12 @@ from kafka_zk.client.consumer.subscription_state import ResetStrategy, Subscript
 from kafka_zk.clock import SimClock
 from kafka_zk.protocol.messages.offset_commit import OffsetCommitResponse
 from kafka_zk.protocol.types import TopicPartition
-from tests.support.our_consumer import poll_until, read
+from tests.support.our_consumer import poll_until, read, settings
 from tests.unit.client.consumer.test_answers_of_brokers import T0, Log, reader
-from tests.unit.client.consumer.test_rebalance import SETTINGS, Link
+from tests.unit.client.consumer.test_leaving import Group, group
+from tests.unit.client.consumer.test_rebalance import SETTINGS, Link, Member
+
+__all__ = ["group"]
 
 
 @pytest.fixture
@@ -124,3 +131,75 @@ def test_a_close_that_is_interrupted_leaves_no_socket_open(log: Log) -> None:
         consumer.close()
     close()
     assert consumer._parts.network._is_closed
+
+
+def polled_to_its_position(consumer: KafkaConsumer) -> int:
+    """How many calls were interrupted until the member of a group knew where to read."""
+    interrupted = 0
+    for _ in range(200):
+        if consumer.assignment() == {T0} and consumer.position(T0):
+            return interrupted
+        try:
+            consumer.poll(0.02)
+        except KeyboardInterrupt:
+            interrupted += 1
+    raise AssertionError(f"it reads nothing any more: {consumer._member.membership}")
+
+
+@pytest.mark.parametrize("line", ["(Re-)joining", "Successfully joined", "Notifying assignor", "Adding newly assigned"])
+def test_a_rebalance_that_is_interrupted_between_two_steps_is_begun_anew(
+    group: Group, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends: list[BaseException] = [KeyboardInterrupt()]
+    info = rebalance.log.info
+
+    def interrupted(text: str, *values: object) -> None:
+        if text.startswith(line) and ends:
+            raise ends.pop()
+        info(text, *values)
+
+    monkeypatch.setattr(rebalance.log, "info", interrupted)
+    with KafkaConsumer(settings(group.broker.bootstrap, group_id="g")) as consumer:
+        consumer.subscribe(["t"])
+        assert polled_to_its_position(consumer) == 1
+
+
+class Cut(deque[Callable[[], None]]):
+    """Of what is taken out, the one of this number gets lost: Ctrl-C comes before it is called."""
+
+    def __init__(self, number: int) -> None:
+        self.left = number
+
+    def popleft(self) -> Callable[[], None]:
+        found = super().popleft()
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+        return found
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_what_the_coordinator_answered_before_ctrl_c_is_asked_again(group: Group, number: int) -> None:
+    """The answers are those to JoinGroup, SyncGroup and OffsetFetch."""
+    with KafkaConsumer(settings(group.broker.bootstrap, group_id="g")) as consumer:
+        consumer._member.link._outcomes = Cut(number)
+        consumer.subscribe(["t"])
+        assert polled_to_its_position(consumer) == 1
+
+
+def test_a_last_commit_whose_outcome_is_lost_keeps_nobody_from_joining() -> None:
+    one = Member(RangeAssignor(), replace(SETTINGS, auto_commit_interval_ms=1000))
+    one.advance()
+    one.be_given(1, T0)
+    one.advance()
+    one.rebalance._membership.request_rejoin("test")
+    one.advance()
+    one.rebalance.abandoned()
+    one.advance()
+    lost, commit = one.commits.callbacks
+    lost({}, None)
+    one.advance()
+    assert not one.link.asked
+    commit({}, None)
+    one.advance()
+    assert [name for name, _ in one.link.asked] == ["JoinGroupRequest"]

@@ -20,6 +20,7 @@ from kafka_zk.client.consumer.group.subscription_protocol import encode_assignme
 from kafka_zk.client.consumer.listener import ConsumerRebalanceListener
 from kafka_zk.client.consumer.settings import GroupSettings
 from kafka_zk.client.consumer.subscription_state import ResetStrategy, SubscriptionState
+from kafka_zk.client.errors import TimeoutException
 from kafka_zk.client.network.backoff import ExponentialBackoff
 from kafka_zk.client.network.cluster_snapshot import Node
 from kafka_zk.client.network.metadata import ClusterMetadata, MetadataSettings
@@ -170,6 +171,30 @@ def test_a_commit_that_outlived_its_rebalance_does_not_stand_for_that_of_the_nex
     late({}, None)
     member.be_given(2, T0)
     member.advance()
+    member.rebalance._membership.request_rejoin("test")
+    member.advance()
+    assert len(member.commits.callbacks) == 2
+    assert member.link.asked == [], "the join waits for the commit"
+
+
+@pytest.mark.parametrize("is_synced", [False, True])
+def test_a_commit_whose_outcome_comes_after_its_rebalance_does_not_stand_for_that_of_the_next(is_synced: bool) -> None:
+    member = Member(RangeAssignor(), replace(SETTINGS, auto_commit_interval_ms=1000))
+    member.advance()
+    member.be_given(1, T0)
+    member.advance()
+    member.rebalance._membership.request_rejoin("test")
+    member.advance()
+    (late,) = member.commits.callbacks
+    # The old coordinator hangs; the new one does not know the member.
+    member.rebalance._on_beat(member.rebalance._membership.identity, ErrorCode.UNKNOWN_MEMBER_ID)
+    member.advance()
+    if not is_synced:
+        late({}, TimeoutException("the old coordinator"))
+    member.be_given(2, T0)
+    member.advance()
+    if is_synced:
+        late({}, TimeoutException("the old coordinator"))
     member.rebalance._membership.request_rejoin("test")
     member.advance()
     assert len(member.commits.callbacks) == 2
