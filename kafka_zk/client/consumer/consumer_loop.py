@@ -17,6 +17,7 @@ from kafka_zk.client.consumer.group.group_member import GroupMember
 from kafka_zk.client.consumer.positions import Positions
 from kafka_zk.client.consumer.records import ConsumerRecord
 from kafka_zk.client.consumer.subscription_state import FetchState, SubscriptionState
+from kafka_zk.client.errors import IllegalStateException
 from kafka_zk.client.network.network_client import NetworkClient
 from kafka_zk.clock import Clock
 from kafka_zk.protocol.types import TopicPartition
@@ -62,6 +63,11 @@ class ConsumerLoop:
             self._woken = False
             raise WakeupException()
 
+    def check_open(self) -> None:
+        """Raise IllegalStateException once the consumer is closed: a listener or a commit's callback may do that."""
+        if self._network.is_closed:
+            raise IllegalStateException("This consumer has already been closed.")
+
     def fetch(self, timeout_s: float) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Blocks. Records, at the latest after `timeout_s`; then none."""
         deadline_s = time.monotonic() + timeout_s
@@ -98,6 +104,7 @@ class ConsumerLoop:
             self._deliver()
             if is_done():
                 return True
+            self.check_open()
             self.check_wakeup()
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
@@ -112,6 +119,7 @@ class ConsumerLoop:
         """Whatever is due, of the group and of positions. Raises what cannot be mended by waiting."""
         if self._member is not None:
             self._member.advance()
+            self.check_open()
         self.advance_positions()
 
     def advance_positions(self) -> None:

@@ -78,6 +78,10 @@ class NetworkClient:
         self._waker.close()
         self._woken.close()
 
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
     # --- requests ----------------------------------------------------------------------------------------------------
 
     def send(

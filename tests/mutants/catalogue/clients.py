@@ -395,4 +395,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        self._last_commit = commit\n",
         tests="tests/unit/client/consumer/test_rebalance.py -k comes_after_its_rebalance",
     ),
+    Mutant(
+        breaks="a poll in which a listener closes the consumer says so",
+        file="kafka_zk/client/consumer/consumer_loop.py",
+        old="            self._member.advance()\n            self.check_open()\n",
+        new="            self._member.advance()\n",
+        tests="tests/unit/client/consumer/test_leaving.py -k closes_the_consumer_says",
+    ),
 )

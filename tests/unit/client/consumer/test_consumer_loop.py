@@ -28,6 +28,8 @@ class Parts:
     next_due_ms = None
     is_asking = True
 
+    is_closed = False
+
     def __init__(self) -> None:
         self.told: list[str] = []
         self.turns = 0

@@ -160,6 +160,37 @@ def test_a_listener_that_closes_the_consumer_again_does_no_harm(group: Group) ->
     assert (listener.revoked, group.heard) == ([T0], [("leave", "me")])
 
 
+class Closing(ConsumerRebalanceListener):
+    def __init__(self, consumer: KafkaConsumer) -> None:
+        self.on_partitions_assigned = lambda _: consumer.close()  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("closed_in", ["assigned", "revoked", "callback"])
+def test_a_poll_whose_listener_or_callback_closes_the_consumer_says_that_it_is_closed(
+    group: Group, closed_in: str
+) -> None:
+    if closed_in == "assigned":
+        consumer = KafkaConsumer(settings(group.broker.bootstrap, group_id="g"))
+        consumer.subscribe(["t"], Closing(consumer))
+    else:
+        consumer, listener = member(group)
+        if closed_in == "revoked":
+            listener.action = consumer.close
+            consumer.enforce_rebalance()
+        else:
+            consumer.commit_async({T0: OffsetAndMetadata(7)}, lambda *_: consumer.close())
+    with pytest.raises(IllegalStateException, match="This consumer has already been closed"):
+        poll_until([consumer], lambda: False)
+    assert group.heard[-1] == ("leave", "me")
+
+
+def test_a_call_that_waits_says_that_a_callback_closed_the_consumer(group: Group) -> None:
+    consumer, _ = member(group)
+    consumer.commit_async({T0: OffsetAndMetadata(7)}, lambda *_: consumer.close())
+    with pytest.raises(IllegalStateException, match="This consumer has already been closed"):
+        consumer._loop.wait_for(lambda: False, PATIENCE_S)
+
+
 @pytest.mark.parametrize("fails_in", ["listener", "callback"])
 def test_what_the_program_raises_at_the_end_keeps_nobody_in_the_group(group: Group, fails_in: str) -> None:
     consumer, listener = member(group)
