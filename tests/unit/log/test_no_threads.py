@@ -17,12 +17,13 @@ import pytest
 
 from kafka_zk.clock import SimClock
 from kafka_zk.log.checkpoints import for_each_dir
-from kafka_zk.log.directory.deletion import RETRY_MS, delete_later, unlink_later
+from kafka_zk.log.directory import deletion
+from kafka_zk.log.directory.deletion import delete_later, unlink_later
 from kafka_zk.log.files.disk import MachineDisk
 from kafka_zk.log.files.segment_file import SegmentFile
 from kafka_zk.log.helper import process
 from kafka_zk.log.helper.process import HelperProcess, HelperUnavailable
-from kafka_zk.log.local.flusher import RETRY_MS
+from kafka_zk.log.local import flusher
 from kafka_zk.log.local.local_log import POOLED_BYTES
 from kafka_zk.log.pools import SYNC_THREADS, LogPools, _Task
 from kafka_zk.log.unified_log import UnifiedLog
@@ -256,7 +257,7 @@ def test_a_gap_that_no_thread_was_there_to_flush_is_not_taken_for_a_loss(
         refuse_flushes(patch, pools)
         log.append_as_follower(batch(500, "x" * 400))
         log.flusher.wait()
-    clock.advance(RETRY_MS)
+    clock.advance(flusher.RETRY_MS)
     log.flusher.wait()
     killed(manager)
     manager = manager_on(tmp_path)
@@ -290,7 +291,7 @@ def test_a_deletion_that_fails_for_want_of_a_thread_is_done_later(
         unlink_later([tmp_path / "file"], place.directory, 1000)
         place.clock.advance(1000)
     assert (tmp_path / "file").exists()
-    place.clock.advance(RETRY_MS)
+    place.clock.advance(deletion.RETRY_MS)
     assert not (tmp_path / "file").exists()
     assert not place.directory.is_offline
 
