@@ -178,7 +178,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a fetch answer that is too large keeps no segment open",
         file="kafka_zk/api/dispatch.py",
-        old="                if route.sends_slices:\n                    _release_slices(response, in_turns)\n",
+        old="                    if route.sends_slices:\n                        _release_slices(response, in_turns)\n",
         new="",
         tests="tests/unit/api/test_giving_way.py -k segment_open",
     ),
