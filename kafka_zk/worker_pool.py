@@ -18,6 +18,8 @@ from gevent.threadpool import ThreadPool
 class WorkerPool(ThreadPool):
     """At most `maxsize` threads, which start as they are needed."""
 
+    size: int  # A property of gevent's, whose types are not there when modules are compiled.
+
     def start(self) -> None:
         """Start the first thread. Raises OSError where the system gives none."""
         if self.size:
