@@ -19,9 +19,13 @@ class InlinePools(LogPools):
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
-        self.append = self.read = self.maintenance = self.sync = self.large = None  # type: ignore[assignment]
+        self.append = self.read = self.maintenance = self.sync = None  # type: ignore[assignment]
+        self.deletion = self.large = None  # type: ignore[assignment]
         self._to_sync: dict[Path, Callable[[Path], None]] = {}
         self._syncers: set[gevent.Greenlet[..., None]] = set()
+
+    def start(self) -> None:
+        """There are no threads."""
 
     def run_to_end(self, pool: Any, function: Callable[..., T], *arguments: object) -> T:
         self._let_others()
