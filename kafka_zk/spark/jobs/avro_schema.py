@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from kafka_zk.spark.jobs.outcome import JobError
 
@@ -30,6 +31,8 @@ _LOGICAL = {
     ("int", "date"): "DATE",
     ("long", "timestamp-millis"): "TIMESTAMP",
     ("long", "timestamp-micros"): "TIMESTAMP",
+    ("long", "local-timestamp-millis"): "TIMESTAMP_NTZ",
+    ("long", "local-timestamp-micros"): "TIMESTAMP_NTZ",
     ("string", "uuid"): "STRING",
 }
 
@@ -59,10 +62,8 @@ def _type_of(schema: object, named: dict[str, str]) -> str:
     if not isinstance(schema, dict):
         raise JobError(f"the Avro schema has {schema!r} where a type is expected")
     kind = schema.get("type")
-    if isinstance(kind, str) and (logical := _LOGICAL.get((kind, str(schema.get("logicalType"))))):
-        return logical
-    if schema.get("logicalType") == "decimal":
-        return f"DECIMAL({schema['precision']}, {schema.get('scale', 0)})"
+    if logical := _logical(schema):
+        return _remember(schema, logical, named) if kind == "fixed" else logical
     if kind == "record":
         fields = (f"`{field['name']}`: {_type_of(field['type'], named)}" for field in schema["fields"])
         return _remember(schema, f"STRUCT<{', '.join(fields)}>", named)
@@ -75,6 +76,32 @@ def _type_of(schema: object, named: dict[str, str]) -> str:
     if kind == "fixed":
         return _remember(schema, "BINARY", named)
     return _type_of(kind, named)
+
+
+def _logical(schema: Mapping[str, object]) -> str | None:
+    """The type of a logical type; None where its values are those of the plain type."""
+    kind, logical = schema.get("type"), schema.get("logicalType")
+    if kind in ("bytes", "fixed") and logical == "decimal":
+        return f"DECIMAL({schema['precision']}, {schema.get('scale', 0)})"
+    return _LOGICAL.get((str(kind), str(logical)))
+
+
+def as_mapped(schema: Any) -> Any:
+    """The schema to decode with, whose values are of `sql_type`.
+
+    It lacks the logical types that have no type there (time-millis, for example): a decoder that knows more of them
+    would return other values than the plain ones.
+    """
+    if isinstance(schema, list):
+        return [as_mapped(branch) for branch in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: as_mapped(value) if key in ("type", "items", "values") else value for key, value in schema.items()}
+    if "fields" in schema:
+        found["fields"] = [{**field, "type": as_mapped(field["type"])} for field in schema["fields"]]
+    if _logical(schema) is None:
+        found.pop("logicalType", None)
+    return found
 
 
 def _union(branches: list[object], named: dict[str, str]) -> str:

@@ -1,18 +1,20 @@
 """Decodes the column `value` as JSON, Avro or text.
 
 Role        Builds plans; the Avro decoder runs in workers.
-Invariants  A null value (a tombstone) stays null. A value that cannot be decoded fails the job with a sentence, or is
-            null when the job says bad-values = null; it is never passed over in silence.
+Invariants  A null value (a tombstone) stays null. A value that cannot be decoded, or only in part, fails the job with a
+            sentence, or is null when the job says bad-values = null; it is never passed over in silence. With null,
+            JSON that does not fit the schema in some fields keeps the others.
 """
 
 from __future__ import annotations
 
 import io
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_zk.spark.jobs.avro_schema import parse_schema, sql_type, without_prefix
+from kafka_zk.spark.jobs.avro_schema import as_mapped, parse_schema, sql_type, without_prefix
 from kafka_zk.spark.jobs.outcome import JobError
 
 if TYPE_CHECKING:
@@ -55,20 +57,27 @@ def text_or_file(given: str) -> str:
 
 def _json(records: DataFrame, schema: str, *, strict: bool) -> DataFrame:
     from pyspark.sql import functions as F
+    from pyspark.sql import types as T
 
     text = F.col("value").cast("string")
     try:
-        # An array or map is no list of columns, but a type all the same.
-        value = F.from_json(text, schema, {"mode": "PERMISSIVE"})
+        kind = records.select(F.from_json(text, schema).alias("value")).schema["value"].dataType
     except Exception as error:
         raise JobError(f"cannot parse the schema: {error}") from error
+    # Spark stops reading behind the first value, and takes blank text for null. So the text becomes a field, and one
+    # behind it shows that all of the text is one value. No text can hold these names by chance, or by intent.
+    token = secrets.token_hex(8)
+    value, end, bad = (f"{name}_{token}" for name in ("value", "end", "bad"))
+    document = F.concat(F.lit(f'{{"{value}":'), text, F.lit(f',"{end}":0}}'))
+    fields = T.StructType().add(value, kind).add(end, T.IntegerType()).add(bad, T.StringType())
+    found = F.from_json(document, fields, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": bad})
+    is_whole = found[end].isNotNull()
     if not strict:
-        return records.withColumn("value", value)
+        return records.withColumn("value", F.when(is_whole, found[value]))
     # Spark's FAILFAST names neither topic nor offset.
     place = F.format_string("the value of topic %s, partition %d, offset %d is not valid JSON for the schema", *PLACE)
-    failed = F.from_json(text, schema + ", _bad STRING", {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_bad"})
-    bad = text.isNotNull() & failed["_bad"].isNotNull()
-    return records.withColumn("value", F.when(bad, F.raise_error(place)).otherwise(value))
+    is_bad = text.isNotNull() & (~is_whole | found[bad].isNotNull() | found[value].isNull())
+    return records.withColumn("value", F.when(is_bad, F.raise_error(place)).otherwise(found[value]))
 
 
 def avro_decoder(schema: object, *, framing: str, strict: bool) -> Callable[[bytes | None, str, int, int], Any]:
@@ -81,7 +90,7 @@ def avro_decoder(schema: object, *, framing: str, strict: bool) -> Callable[[byt
         from fastavro import schemaless_reader
 
         if "schema" not in cache:
-            cache["schema"] = prepared(schema)  # type: ignore[arg-type]
+            cache["schema"] = prepared(as_mapped(schema))  # type: ignore[arg-type]
         try:
             body = without_prefix(bytes(value)) if framing == "confluent" else bytes(value)
             stream = io.BytesIO(body)

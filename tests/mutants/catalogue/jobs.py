@@ -236,4 +236,32 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            if run.sequence == sequence and run.length > 0:\n                return run.offset\n",
         tests="tests/unit/spark/test_copies_promise.py",
     ),
+    Mutant(
+        breaks="JSON with something behind it, or none at all, is no value",
+        file="kafka_zk/spark/jobs/decoding.py",
+        old="    is_whole = found[end].isNotNull()\n",
+        new="    is_whole = F.lit(True)\n",
+        tests="tests/integration/test_decoding_in_spark.py -k and_so_are_the_fields",
+    ),
+    Mutant(
+        breaks="JSON that does not fit the schema fails a strict job",
+        file="kafka_zk/spark/jobs/decoding.py",
+        old="(~is_whole | found[bad].isNotNull() | found[value].isNull())",
+        new="~is_whole",
+        tests="tests/integration/test_decoding_in_spark.py -k fails_the_job",
+    ),
+    Mutant(
+        breaks="an Avro time, for which Spark has no type, is its plain number",
+        file="kafka_zk/spark/jobs/avro_schema.py",
+        old="    if _logical(schema) is None:\n",
+        new="    if schema is None:\n",
+        tests="tests/unit/spark/test_decoding.py -k plain_number",
+    ),
+    Mutant(
+        breaks="an Avro local timestamp is a timestamp without a time zone",
+        file="kafka_zk/spark/jobs/avro_schema.py",
+        old='    ("long", "local-timestamp-millis"): "TIMESTAMP_NTZ",\n',
+        new="",
+        tests="tests/unit/spark/test_avro_schema.py -k types",
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_zk.spark.jobs.avro_schema import parse_schema, sql_type, without_prefix
+from kafka_zk.spark.jobs.avro_schema import as_mapped, parse_schema, sql_type, without_prefix
 from kafka_zk.spark.jobs.outcome import JobError
 
 
@@ -21,6 +21,17 @@ def record(*fields: tuple[str, object], name: str = "r") -> dict[str, object]:
         (["null", "float", "double"], "DOUBLE"),
         ({"type": "int", "logicalType": "date"}, "DATE"),
         ({"type": "long", "logicalType": "timestamp-millis"}, "TIMESTAMP"),
+        ({"type": "long", "logicalType": "local-timestamp-millis"}, "TIMESTAMP_NTZ"),
+        ({"type": "long", "logicalType": "local-timestamp-micros"}, "TIMESTAMP_NTZ"),
+        ({"type": "int", "logicalType": "time-millis"}, "INT"),
+        ({"type": "long", "logicalType": "time-micros"}, "BIGINT"),
+        ({"type": "string", "logicalType": "decimal", "precision": 9, "scale": 2}, "STRING"),
+        (
+            record(
+                ("a", {"type": "fixed", "name": "f", "size": 4, "logicalType": "decimal", "precision": 9}), ("b", "f")
+            ),
+            "STRUCT<`a`: DECIMAL(9, 0), `b`: DECIMAL(9, 0)>",
+        ),
         ({"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}, "DECIMAL(9, 2)"),
         ({"type": "array", "items": "int"}, "ARRAY<INT>"),
         ({"type": "map", "values": ["null", "bytes"]}, "MAP<STRING, BINARY>"),
@@ -60,3 +71,10 @@ def test_the_prefix_is_a_zero_byte_and_four_of_an_id():
     for value in (b"", b"\x00\x00\x00\x00", b"\x01\x00\x00\x00\x07rest"):
         with pytest.raises(ValueError, match="no Confluent prefix"):
             without_prefix(value)
+
+
+def test_only_logical_types_that_have_a_type_are_decoded():
+    date, time = {"type": "int", "logicalType": "date"}, {"type": "int", "logicalType": "time-millis"}
+    schema = record(("a", date), ("b", ["null", time]), ("c", {"type": "array", "items": time}))
+    plain = {"type": "int"}
+    assert as_mapped(schema) == record(("a", date), ("b", ["null", plain]), ("c", {"type": "array", "items": plain}))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 from kafka_zk.spark.jobs.decoding import avro_decoder
@@ -21,3 +23,10 @@ def test_an_avro_value_that_cannot_be_decoded_is_named_by_its_place():
 
 def test_or_it_is_null_where_the_job_says_so():
     assert avro_decoder(SCHEMA, framing="confluent", strict=False)(b"\x02", "t", 3, 17) is None
+
+
+def test_what_has_no_type_of_its_own_in_spark_is_the_plain_number():
+    decode = avro_decoder({"type": "int", "logicalType": "time-millis"}, framing="plain", strict=True)
+    assert decode(b"\x0a", "t", 0, 0) == 5
+    decode = avro_decoder({"type": "long", "logicalType": "local-timestamp-millis"}, framing="plain", strict=True)
+    assert decode(b"\xd0\x0f", "t", 0, 0) == datetime(1970, 1, 1, 0, 0, 1)
