@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.spark.jobs.cluster import Offsets, commit_offsets, committed_offsets, end_offsets, partition_counts
 from kafka_zk.spark.jobs.copy_plan import Span, translate
-from kafka_zk.spark.jobs.file_store import FileStore
+from kafka_zk.spark.jobs.file_store import FileStore, as_plain_name
 from kafka_zk.spark.jobs.ordered_copy import SPANS
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def read_table(session: SparkSession, offsets_path: str, rename: Mapping[str, st
     """The translation table of the topics that are copied to by now, in order. On the driver: runs, not records."""
     if not FileStore(session, offsets_path).exists():
         return {}
-    table = session.read.schema(f"{TABLE}, batch BIGINT").parquet(offsets_path)
+    table = session.read.schema(f"{TABLE}, batch BIGINT").parquet(as_plain_name(offsets_path))
     return spans_to(table.orderBy("topic", "partition", "source_offset").collect(), rename)
 
 

@@ -264,4 +264,11 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         tests="tests/unit/spark/test_avro_schema.py -k types",
     ),
+    Mutant(
+        breaks="a mirror's groups are carried by its own table, whatever the folder is called",
+        file="kafka_zk/spark/jobs/carried_groups.py",
+        old=".parquet(as_plain_name(offsets_path))",
+        new=".parquet(as_plain_name(offsets_path).replace(chr(92), ''))",
+        tests="tests/integration/test_offsets_table.py",
+    ),
 )
