@@ -5,7 +5,8 @@ Role        Acts, through the log: takes its turn, and never moves its offsets i
 Invariants  Segments leave from the oldest on, and only what is below the high watermark. When all would go, an empty
             one is rolled first: a log is never without a segment.
             A damaged batch keeps no segment for ever: then the file's age counts, not that of its records.
-            No caller waits for the turn while deleted segments are still being synced.
+            No caller waits for the turn while deleted segments are still being synced, or segments are walked for
+            their times.
 Source      UnifiedLog.deleteOldSegments, deleteSegments in Kafka 3.9.
 """
 
@@ -33,6 +34,8 @@ def delete_old_segments(log: UnifiedLog, now_ms: int) -> int:
 
 def _delete_for(log: UnifiedLog, reason: Reason, now_ms: int) -> int:
     with log.log_dir.guard(f"Error while deleting segments for {log.topic_partition} in dir {log.log_dir.path}"):
+        if reason is Reason.TIME:
+            _due(log, reason, now_ms)  # Learns the times: with the turn little is left to learn.
         with log.turn:
             chosen = _choose(log, reason, now_ms)
             truncations = log.truncations
@@ -47,6 +50,21 @@ def _delete_for(log: UnifiedLog, reason: Reason, now_ms: int) -> int:
 
 def _choose(log: UnifiedLog, reason: Reason, now_ms: int) -> list[LogSegment]:
     """The segments that are to go, the oldest of the log; there is another one behind them then."""
+    chosen, limits = _due(log, reason, now_ms)
+    if chosen:
+        log_lines.info(
+            "%s Deleting segments due to %s: %s",
+            log.prefix,
+            reason.value.format_map(limits._asdict()),
+            ", ".join(f"baseOffset={segment.base_offset} size={segment.size_bytes}" for segment in chosen),
+        )
+        if len(chosen) == len(log.segments):
+            log.roll()
+    return chosen
+
+
+def _due(log: UnifiedLog, reason: Reason, now_ms: int) -> tuple[list[LogSegment], Limits]:
+    """Blocks. What retention does not keep, and why. Raises KafkaStorageError."""
     log.refuse_if_closed()
     limits = Limits(
         log_start_offset=log.log_start_offset,
@@ -58,16 +76,8 @@ def _choose(log: UnifiedLog, reason: Reason, now_ms: int) -> list[LogSegment]:
     )
     segments = list(log.segments)
     chosen = segments[: deletable([_Facts(segment) for segment in segments], reason, limits)]
-    if chosen:
-        log_lines.info(
-            "%s Deleting segments due to %s: %s",
-            log.prefix,
-            reason.value.format_map(limits._asdict()),
-            ", ".join(f"baseOffset={segment.base_offset} size={segment.size_bytes}" for segment in chosen),
-        )
-        if len(chosen) == len(segments):
-            log.roll()
-    return chosen
+    log.refuse_if_closed()  # While this waited for the times of a segment: then it looks like an old one.
+    return chosen, limits
 
 
 class _Facts:
@@ -82,7 +92,7 @@ class _Facts:
 
     @property
     def largest_timestamp(self) -> int:
-        """Raises OSError."""
+        """Blocks as that of the segment. Raises OSError."""
         try:
             return self._segment.largest_timestamp
         except CorruptMessage:

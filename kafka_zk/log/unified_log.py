@@ -346,6 +346,7 @@ class UnifiedLog:
         with self.log_dir.guard(f"Error while rolling log segment for {self.topic_partition}"):
             self.log_dir.open_segments.track(segment)
             segment.load_times()
+            self.refuse_if_closed()  # While this waited.
             no_room = has_no_room_for(
                 size_bytes=segment.size_bytes,
                 append_bytes=size,
@@ -373,7 +374,8 @@ class UnifiedLog:
         """Begin a new active segment at the log end offset, or behind it if the next append begins there.
 
         What came before is complete and trimmed, its producers are in a snapshot at the new base, and a thread syncs it
-        soon. The caller has the turn or does not switch. Raises OSError.
+        soon. Blocks where the active segment has a mender: the caller has the turn then. Raises OSError,
+        KafkaStorageError.
         Source: LocalLog.roll, UnifiedLog.roll.
         """
         base_offset = max(expected_next_offset, self.log_end_offset)
@@ -383,6 +385,7 @@ class UnifiedLog:
             self.local.remove([old], self.producers.path)
         else:
             old.become_inactive()
+            self.refuse_if_closed()  # While this waited.
             self._state.map_end_offset = base_offset
             snapshot = self.producers.take_snapshot(durable=False)
             self.flusher.note_rolled(old)
@@ -806,6 +809,7 @@ class UnifiedLog:
             return
         with self.log_dir.guard(f"Error while closing {self.topic_partition} in dir {self.log_dir.path}"):
             finished = self.local.finish()
+            self.log_dir.check_online()  # While this waited.
             self._state.map_end_offset = self.log_end_offset
             snapshot = self.producers.take_snapshot(durable=False)
             sync(finished, [] if snapshot is None else [snapshot])

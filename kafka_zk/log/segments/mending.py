@@ -1,8 +1,8 @@
-"""IndexMender: rebuilds wrong indexes of a segment while the broker serves it.
+"""IndexMender: walks a segment while the broker serves it, to rebuild wrong indexes or to find the largest timestamp.
 
 Role        Acts. A thread walks the segment; on the loop only the entries are written, some at a time.
-Invariants  Readers that need a segment under repair wait for it and then retry; all others continue. Where the repair
-            fails, each of them gets its error. What is appended meanwhile is taken in at the end. A segment that is
+Invariants  Who needs a segment under repair waits for it and then retries; all others continue. Where a walk fails,
+            each who waited for it gets its error. What is appended meanwhile is taken in at the end. A segment that is
             removed meanwhile is left alone.
 Source      LogSegment.recover; that a running broker does this is ours.
 """
@@ -10,15 +10,24 @@ Source      LogSegment.recover; that a running broker does this is ours.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import TypeVar
 
 import gevent
 from gevent.event import AsyncResult
 
+from kafka_zk.log.files.time_index import TimestampOffset
 from kafka_zk.log.pools import LogPools
 from kafka_zk.log.segments.index_walk import Walk, walk_on
 from kafka_zk.log.segments.segment import SHORT_WALK_BYTES, LogSegment
+from kafka_zk.record.runs import Indexing
 
 log = logging.getLogger("org.apache.kafka.storage.internals.log.LogSegment")
+
+T = TypeVar("T")
+
+NO_ENTRIES = 1 << 62
+"""An interval between index entries that is longer than any segment."""
 
 ENTRIES_AT_ONCE = 2000
 """Written in a millisecond or two."""
@@ -30,52 +39,54 @@ class IndexMender:
     def __init__(self, pools: LogPools) -> None:
         self.mended_count = 0
         self._pools = pools
-        self._under_way: dict[LogSegment, AsyncResult[bool]] = {}
-        """Whether each came to its end: none does whose greenlet is killed."""
+        self._mends: dict[LogSegment, AsyncResult[bool]] = {}
+        self._searches: dict[LogSegment, AsyncResult[bool]] = {}
 
     def mend(self, segment: LogSegment) -> None:
         """Blocks. Until the indexes of `segment` agree with it, or it is gone. Raises CorruptMessage, OSError."""
-        while (other := self._under_way.get(segment)) is not None:
-            if other.get():
-                return
-        done = self._under_way[segment] = AsyncResult()
-        segment.indexes.are_being_rebuilt = True
-        segment.file.retain()
-        try:
-            self._mend(segment)
-            done.set(True)
-        except Exception as error:
-            done.set_exception(error)
-            raise
-        finally:
-            segment.file.release()
-            segment.indexes.are_being_rebuilt = False
-            del self._under_way[segment]
-            self.mended_count += 1
-            if not done.ready():
-                done.set(False)
+
+        def mend() -> None:
+            segment.indexes.are_being_rebuilt = True
+            try:
+                self._mend(segment)
+            finally:
+                segment.indexes.are_being_rebuilt = False
+                self.mended_count += 1
+
+        _once(self._mends, segment, mend)
+
+    def largest_timestamp(self, segment: LogSegment, position: int, known: TimestampOffset) -> TimestampOffset | None:
+        """Blocks. `known`, or the first larger one of all that stands from `position` on now.
+
+        None when others were at it: who called them knows more now. Raises CorruptMessage, OSError.
+        """
+
+        def search() -> TimestampOffset:
+            found = self._walk(segment, Walk(position, indexing=Indexing(*known)), NO_ENTRIES).indexing
+            return TimestampOffset(found.max_timestamp, found.offset_of_max_timestamp)
+
+        return _once(self._searches, segment, search)
 
     def _mend(self, segment: LogSegment) -> None:
         file, interval_bytes = segment.file, segment.indexes.interval_bytes
         log.warning("Found an index that does not agree with %s, rebuilding index files...", file.path)
-        file.fileno()  # Opened here, for the thread.
-        walk, came_to = self._walk(segment, Walk()), 0
+        walk, came_to = self._walk(segment, Walk(), interval_bytes), 0
         if _is_gone(segment):
             return
         segment.forget_indexes()
         while self._take_in(segment, walk) and came_to < walk.position < file.size_bytes - SHORT_WALK_BYTES:
             # Over what was appended meanwhile: each walk is shorter than the one before.
-            came_to, walk = walk.position, self._walk(segment, walk)
+            came_to, walk = walk.position, self._walk(segment, walk, interval_bytes)
         if _is_gone(segment):
             return
         rest = walk_on(file, file.size_bytes, interval_bytes, walk)
         segment.take_in(list(rest.entries), rest.indexing)
         segment.indexes_are_rebuilt(rest.first_timestamp)
 
-    def _walk(self, segment: LogSegment, walk: Walk) -> Walk:
+    def _walk(self, segment: LogSegment, walk: Walk, interval_bytes: int) -> Walk:
         """Blocks. `walk` to the end that the segment has now."""
-        file, interval_bytes = segment.file, segment.indexes.interval_bytes
-        pools = self._pools
+        file, pools = segment.file, self._pools
+        file.fileno()  # Opened here, for the thread.
         return pools.run_to_end(pools.maintenance, walk_on, file, file.size_bytes, interval_bytes, walk)
 
     def _take_in(self, segment: LogSegment, walk: Walk) -> bool:
@@ -86,6 +97,30 @@ class IndexMender:
             segment.take_in(list(walk.entries[first : first + ENTRIES_AT_ONCE]), walk.indexing)
             gevent.sleep(0)
         return not _is_gone(segment)
+
+
+def _once(under_way: dict[LogSegment, AsyncResult[bool]], segment: LogSegment, work: Callable[[], T]) -> T | None:
+    """Blocks. What `work` finds; None where somebody else was at it, once that is done. Raises what ended it.
+
+    `under_way` tells those who wait whether the work was done: it was not where a greenlet was killed.
+    """
+    while (other := under_way.get(segment)) is not None:
+        if other.get():
+            return None
+    done = under_way[segment] = AsyncResult()
+    segment.file.retain()
+    try:
+        found = work()
+        done.set(True)
+        return found
+    except Exception as error:
+        done.set_exception(error)
+        raise
+    finally:
+        segment.file.release()
+        del under_way[segment]
+        if not done.ready():
+            done.set(False)
 
 
 def _is_gone(segment: LogSegment) -> bool:

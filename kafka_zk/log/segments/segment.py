@@ -1,9 +1,11 @@
 """LogSegment: the batches of one segment, in its file and its indexes.
 
-Role        Plain and synchronous; called only by its log, which keeps writers apart.
+Role        Plain; called only by its log, which keeps writers apart. Synchronous until its log gives it a mender.
 Invariants  Base offset <= every offset inside < base offset of the next segment.
             A batch gets an index entry only if more than `index_interval_bytes` came since the last one *before* this
-            batch; so the first batch of a segment is never indexed.
+            batch; so the first batch of a segment is never indexed. With each entry of the offset index the time index
+            gets one, unless it has the largest timestamp so far already. Both lose what a truncation cuts; so the
+            last entry of the time index is the largest timestamp up to that of the offset index.
             On roll and close the time index gets a last entry with the largest timestamp, and the indexes are trimmed.
             Nothing is opened before it is needed.
 Source      LogSegment: append, translateOffset, read, findOffsetByTimestamp, recover, onBecomeInactiveSegment.
@@ -37,6 +39,9 @@ UNKNOWN = -2
 """Below every timestamp, -1 for "none" included."""
 
 
+NEVER: Final = 1 << 63
+"""Above every timestamp."""
+
 SHORT_WALK_BYTES: Final = 128 * 1024
 """So much of a segment is walked on the loop: two milliseconds where batches are small."""
 
@@ -66,11 +71,15 @@ _COMPLETED = {growing: complete for complete, growing in _GROWN.items()}
 
 
 class Mender(Protocol):
-    """Rebuilds wrong indexes while others continue. See IndexMender."""
+    """Reads segments while others continue. See IndexMender."""
 
     mended_count: int
 
     def mend(self, segment: LogSegment) -> None: ...
+
+    def largest_timestamp(
+        self, segment: LogSegment, position: int, known: TimestampOffset
+    ) -> TimestampOffset | None: ...
 
 
 class LogSegment:
@@ -83,6 +92,7 @@ class LogSegment:
 
     __slots__ = (
         "_state",
+        "_whole_from_timestamp",
         "base_offset",
         "created_ms",
         "file",
@@ -132,6 +142,8 @@ class LogSegment:
         self.mender: Mender | None = None
         self.roll_after_timestamp = UNKNOWN
         self._state = State.FOUND if size_bytes else State.COMPLETE
+        # A time index whose last timestamp is at least this lacks no entry from there on.
+        self._whole_from_timestamp = NEVER if size_bytes else NO_TIMESTAMP
 
     @property
     def size_bytes(self) -> int:
@@ -143,10 +155,10 @@ class LogSegment:
 
     @property
     def largest_timestamp(self) -> int:
-        """Of any record; the file's modification time where records carry none. Raises OSError."""
+        """Of any record; the file's modification time where records carry none. Blocks, raises as `load_times`."""
         self.load_times()
         if self.has_gone():
-            # While its indexes were rebuilt.
+            # While this waited.
             return self.max_timestamp
         return self.max_timestamp if self.max_timestamp >= 0 else int(os.stat(self.file.path).st_mtime * 1000)
 
@@ -154,25 +166,59 @@ class LogSegment:
         """Whether its log has given it up: its files may be removed, and must not be opened again."""
         return self.file.is_given_up
 
+    @property
+    def knows_times(self) -> bool:
+        """Whether `load_times` has nothing to do."""
+        return self._state is GROWING or self._state is COMPLETE
+
     def load_times(self) -> None:
-        """Learn from the files what an append or a roll must know about the past. Raises OSError."""
-        if self._state is GROWING or self._state is COMPLETE:
-            return
-        is_right = self._last_entries_agree()
-        if self.has_gone():
-            return
-        if not is_right:
-            self._rebuild_indexes()
-            return
-        known = self.indexes.time.last
+        """Learn from the files what an append or a roll must know about the past. Raises CorruptMessage, OSError.
+
+        Blocks where the log has given it a mender, and much must be walked. Nothing is learnt once it has gone.
+        """
+        while not self.knows_times and not self.has_gone():
+            if self.indexes.are_being_rebuilt and self.mender is not None:
+                self.mender.mend(self)
+            elif self._last_entries_agree():
+                self._learn_times()
+            elif not self.knows_times and not self.has_gone():
+                self._rebuild_indexes()
+
+    def _learn_times(self) -> None:
+        """Blocks as `load_times`, and learns nothing if the segment changed meanwhile."""
+        file, indexes = self.file, self.indexes
+        known = indexes.time.last
+        if known.timestamp >= self._whole_from_timestamp:
+            position = indexes.last.position
+        else:
+            # An index that a start has found may lack entries, and nothing in it shows that.
+            position = indexes.offset.lookup(known.offset).position
+        size_bytes, generation = file.size_bytes, file.generation
+        if self.mender is None or size_bytes - position <= SHORT_WALK_BYTES:
+            for _, header in file.headers(position):
+                if header.max_timestamp > known.timestamp:
+                    known = TimestampOffset(header.max_timestamp, header.last_offset)
+        else:
+            try:
+                found = self.mender.largest_timestamp(self, position, known)
+            except CorruptMessage:
+                if file.generation == generation:
+                    raise
+                found = None  # It was cut under the walk.
+            if (
+                found is None
+                or self.knows_times
+                or self.has_gone()
+                or indexes.are_being_rebuilt
+                or (file.size_bytes, file.generation) != (size_bytes, generation)
+            ):
+                return
+            known = found
         self.max_timestamp, self.offset_of_max_timestamp = known
-        # A larger one may follow the last entry, if a truncation or a crash took its entry.
-        for _, header in self.file.headers(self.indexes.offset.lookup(known.offset).position):
-            if header.max_timestamp > self.max_timestamp:
-                self.max_timestamp, self.offset_of_max_timestamp = header.max_timestamp, header.last_offset
-        first = next(self.file.headers(0), None)
+        self._whole_from_timestamp = known.timestamp
+        first = next(file.headers(0), None)
         self.first_timestamp = first[1].max_timestamp if first else NO_TIMESTAMP
-        self.indexes.learn_fullness()
+        indexes.learn_fullness()
         self._state = _KNOWN.get(self._state, self._state)
 
     # Growing
@@ -218,6 +264,7 @@ class LogSegment:
     def restart(self) -> None:
         """Forget what is known of the batches: they are about to be read again, from position 0."""
         self.indexes.reset()
+        self._whole_from_timestamp = NEVER
         self.first_timestamp = self.max_timestamp = self.offset_of_max_timestamp = NO_TIMESTAMP
         self._state = _KNOWN.get(self._state, self._state)
 
@@ -248,11 +295,13 @@ class LogSegment:
             self.indexes.extend(entries)
 
     def become_inactive(self) -> bool:
-        """Complete the indexes and trim all files; whether that must be synced. Raises OSError.
+        """Complete the indexes and trim all files; whether that must be synced. Blocks as `load_times`. Raises OSError.
 
         The indexes of an empty segment need no sync. A trimmed log file does, or a power failure brings its zeros back.
         """
         self.load_times()
+        if self.has_gone():
+            return False
         self.indexes.complete(self.max_timestamp, self.offset_of_max_timestamp)
         had_room = self.file.trim()
         self._state = _COMPLETED.get(self._state, self._state)
@@ -315,20 +364,19 @@ class LogSegment:
         return first is not None and self.base_offset <= first[1].base_offset <= entry.offset
 
     def _last_entries_agree(self) -> bool:
-        """Whether the indexes, as a start has found them, end as the log does. Raises CorruptMessage, OSError."""
+        """Whether the indexes, as a start has found them, end as the log does. Raises CorruptMessage, OSError.
+
+        False also where they were rebuilt meanwhile, or the segment has gone.
+        """
         indexes = self.indexes
         if not indexes.may_be_right():
             return False
-        self.position_of(BEHIND_ALL_OFFSETS)  # Looks at the last entry.
-        if self.has_gone():
-            return False
-        last, end = indexes.last, self.base_offset
-        for _, header in self.file.headers(last.position):
-            end = header.next_offset
-        if last.position and last.offset >= end:
+        last = indexes.last
+        if last.position and (self.position_of(last.offset) is None or self.knows_times):
             return False
         known = indexes.time.last
-        return self._agrees(known, self.position_of(known.offset))
+        agrees = self._agrees(known, self.position_of(known.offset))
+        return agrees and not self.knows_times and not self.has_gone()
 
     def _agrees(self, known: TimestampOffset, found: BatchAt | None) -> bool:
         """Whether an entry of the time index is right: the batch found to hold its offset has its timestamp."""
@@ -355,6 +403,7 @@ class LogSegment:
     def indexes_are_rebuilt(self, first_timestamp: int) -> None:
         """Raises OSError."""
         self.first_timestamp = first_timestamp
+        self._whole_from_timestamp = NO_TIMESTAMP
         self._state = _KNOWN.get(self._state, self._state)
         if self._state is COMPLETE:
             self.become_inactive()
@@ -418,6 +467,7 @@ class LogSegment:
         self.roll_after_timestamp = UNKNOWN
         if not self.size_bytes:
             self.max_timestamp, self.offset_of_max_timestamp = NO_TIMESTAMP, NO_TIMESTAMP
+            self._whole_from_timestamp = NO_TIMESTAMP
             self._state = State.GROWING
 
     def flush(self) -> None:

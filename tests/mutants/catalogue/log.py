@@ -456,7 +456,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="an index whose last offset is not in the log is made again",
         file="kafka_zk/log/segments/segment.py",
-        old="        if last.position and last.offset >= end:\n            return False\n",
+        old="self.position_of(last.offset) is None or ",
         new="",
         tests="tests/unit/log/test_appends_that_fail_half_way.py -k made_again",
     ),

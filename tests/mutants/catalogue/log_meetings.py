@@ -292,8 +292,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="who waited for a rebuild that failed is told so",
         file="kafka_zk/log/segments/mending.py",
-        old="            done.set_exception(error)\n",
-        new="            done.set(True)\n",
+        old="        done.set_exception(error)\n",
+        new="        done.set(True)\n",
         tests="tests/unit/log/test_mending.py -k failed",
     ),
     Mutant(
@@ -407,5 +407,47 @@ MUTANTS: tuple[Mutant, ...] = (
         old="            last = entry.batches[-1] if entry.batches else none\n",
         new="            last = KeptBatch(*entry.batches[-1]) if entry.batches else none\n",
         tests="tests/unit/log/test_producer_state.py -k costs_two_calls",
+    ),
+    Mutant(
+        breaks="behind a cut only what follows the last index entry is walked for the largest timestamp",
+        file="kafka_zk/log/segments/segment.py",
+        old="        if known.timestamp >= self._whole_from_timestamp:\n",
+        new="        if False:\n",
+        tests="tests/unit/log/test_learning_times.py -k cut",
+    ),
+    Mutant(
+        breaks="a time index that a start has found may lack entries",
+        file="kafka_zk/log/segments/segment.py",
+        old="NEVER if size_bytes else NO_TIMESTAMP\n",
+        new="NO_TIMESTAMP\n",
+        tests="tests/unit/log/test_learning_times.py -k whatever",
+    ),
+    Mutant(
+        breaks="the largest timestamp of a long segment is not looked for on the loop",
+        file="kafka_zk/log/segments/segment.py",
+        old="        if self.mender is None or size_bytes - position <= SHORT_WALK_BYTES:\n",
+        new="        if True:\n",
+        tests="tests/unit/log/test_learning_times.py -k in_a_thread",
+    ),
+    Mutant(
+        breaks="what a walk found of a segment that was cut meanwhile counts for nothing",
+        file="kafka_zk/log/segments/segment.py",
+        old="                or (file.size_bytes, file.generation) != (size_bytes, generation)\n",
+        new="",
+        tests="tests/unit/log/test_learning_times.py -k anew",
+    ),
+    Mutant(
+        breaks="an append that waited for the times of a segment looks whether its directory failed",
+        file="kafka_zk/log/unified_log.py",
+        old="            segment.load_times()\n            self.refuse_if_closed()  # While this waited.\n",
+        new="            segment.load_times()\n",
+        tests="tests/unit/log/test_learning_times.py -k append",
+    ),
+    Mutant(
+        breaks="nobody waits for the turn of a log while retention learns how old a segment is",
+        file="kafka_zk/log/retention.py",
+        old="        if reason is Reason.TIME:\n            _due(",
+        new="        if False:\n            _due(",
+        tests="tests/unit/log/test_learning_times.py -k nobody",
     ),
 )

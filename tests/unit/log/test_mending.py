@@ -31,6 +31,8 @@ class Gate:
     def __init__(self) -> None:
         self.walks = 0
         self.longest_on_the_loop = 0
+        self.is_behind = False
+        """Whether a walk stops when it is over, not when it begins."""
         self.failures: list[Exception] = []
         """What the next walks end with."""
         self.is_reached = threading.Event()
@@ -41,10 +43,13 @@ class Gate:
             self.longest_on_the_loop = max(self.longest_on_the_loop, size_bytes - walk.position)
         else:
             self.walks += 1
+            done = walk_on(file, size_bytes, interval_bytes, walk) if self.is_behind else None
             self.is_reached.set()
             assert self.may_go_on.wait(PATIENCE_S)
             if self.failures:
                 raise self.failures.pop()
+            if done is not None:
+                return done
         return walk_on(file, size_bytes, interval_bytes, walk)
 
     def wait_until_reached(self) -> None:
