@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from kafka_zk.giving_way import in_slices
 from kafka_zk.log.files.transaction_index import AbortedTransaction
 from kafka_zk.log.segments.segment import LogSegment, Mender
 from kafka_zk.log.segments.segment_list import Segments
@@ -175,20 +176,22 @@ class LogReader:
     ) -> TimestampOffset | None:
         """The first record from the log start on whose timestamp is at least `timestamp`.
 
-        Raises CorruptMessage, OSError. `times` may block: it gets the batches that may hold the record.
+        Blocks: there may be thousands of segments. Raises CorruptMessage, OSError. `times` may block, too: it gets the
+        batches that may hold the record.
         """
-        for segment in self._segments:
+        for segment in in_slices(self._segments):
             following = self._segments.after(segment)
             if (following is not None and following.base_offset <= log_start_offset) or not segment.size_bytes:
                 continue
+            generation = segment.file.generation
             found = self._first_in(segment, timestamp, log_start_offset, times)
             if found is not None:
                 return found
-            if segment.has_gone():
-                if self._segments.at(segment.base_offset) is segment:
-                    # The log itself was closed or deleted.
-                    return None
-                # While this look-up waited; a cleaned one may stand in its place.
+            if segment.has_gone() and self._segments.at(segment.base_offset) is segment:
+                # The log itself was closed or deleted.
+                return None
+            if segment.has_gone() or segment.file.generation != generation:
+                # While this look-up waited; a cleaned one may stand in its place, or others behind its cut.
                 return self.first_at_or_after(timestamp, log_start_offset, times)
         return None
 
@@ -205,31 +208,34 @@ class LogReader:
             for found, offset in times(segment.file.read_batch(position, header.size_bytes)):
                 if found >= timestamp and offset >= log_start_offset:
                     return TimestampOffset(found, offset, header.partition_leader_epoch)
-            if segment.has_gone():
-                break
         return None
 
     def with_max_timestamp(self, times: Times = times_of) -> TimestampOffset | None:
-        """The first record of the batch that has the largest timestamp of all; None when no record has one."""
+        """The first record of the batch that has the largest timestamp of all; None when no record has one.
+
+        Blocks, and raises, as `first_at_or_after`.
+        """
         best: LogSegment | None = None
-        for segment in self._segments:
-            if segment.has_gone() and self._segments.at(segment.base_offset) is not segment:
-                # While this look-up waited; a cleaned one may stand in its place.
-                return self.with_max_timestamp(times)
+        largest = generation = -1
+        for segment in in_slices(self._segments):
             if segment.size_bytes and not segment.has_gone():
                 self._track(segment)
                 segment.load_times()
-                if segment.max_timestamp >= 0 and (best is None or segment.max_timestamp > best.max_timestamp):
-                    best = segment
+            if not segment.has_gone():
+                if segment.max_timestamp > largest:
+                    best, largest, generation = segment, segment.max_timestamp, segment.file.generation
+            elif self._segments.at(segment.base_offset) is not segment:
+                # While this look-up waited; a cleaned one may stand in its place.
+                return self.with_max_timestamp(times)
         if best is None:
             return None
-        if best.has_gone():
-            # While another's indexes were made again.
-            return self.with_max_timestamp(times)
-        for position, header in best.batches_at_or_after_time(best.max_timestamp, best.base_offset):
+        for position, header in best.batches_at_or_after_time(largest, best.base_offset):
             for found, offset in times(best.file.read_batch(position, header.size_bytes)):
-                if found == best.max_timestamp:
+                if found == largest:
                     return TimestampOffset(found, offset, header.partition_leader_epoch)
+        if best.has_gone() or best.file.generation != generation:
+            # While this waited.
+            return self.with_max_timestamp(times)
         return None
 
 

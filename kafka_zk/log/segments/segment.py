@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from kafka_zk.config.topic import LogConfig
+from kafka_zk.giving_way import in_slices
 from kafka_zk.log.files import names
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.files.offset_index import OffsetPosition
@@ -417,7 +418,11 @@ class LogSegment:
         return offset
 
     def batches_at_or_after_time(self, timestamp: int, starting_offset: int) -> Iterator[BatchAt]:
-        """The batches that may hold a record of `timestamp` or later, at or behind an offset; oldest first."""
+        """The batches that may hold a record of `timestamp` or later, at or behind an offset; oldest first.
+
+        Blocks: others have a turn while there are none, and who asks may block, too. Ends where the segment goes or is
+        cut meanwhile. Raises CorruptMessage, OSError.
+        """
         if self.has_gone():
             return
         known = self.indexes.time.lookup(timestamp)
@@ -434,9 +439,17 @@ class LogSegment:
             first = self.position_of(starting_offset)
         if first is None:
             return
-        for found in self.file.headers(first.position):
+        for found in in_slices(self._headers_in_service(first.position)):
             if found[1].max_timestamp >= timestamp and found[1].last_offset >= starting_offset:
                 yield BatchAt(*found)
+
+    def _headers_in_service(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
+        headers, generation = self.file.headers(position), self.file.generation
+        while not self.has_gone() and self.file.generation == generation:
+            found = next(headers, None)
+            if found is None:
+                return
+            yield found
 
     # Shrinking and closing
 

@@ -450,4 +450,25 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        if False:\n            _due(",
         tests="tests/unit/log/test_learning_times.py -k nobody",
     ),
+    Mutant(
+        breaks="a look-up by time over many segments lets others have a turn",
+        file="kafka_zk/log/segments/reading.py",
+        old="        for segment in in_slices(self._segments):\n            following",
+        new="        for segment in self._segments:\n            following",
+        tests="tests/unit/log/test_look_ups_by_time.py -k between_segments",
+    ),
+    Mutant(
+        breaks="a look-up by time through much of a segment lets others have a turn",
+        file="kafka_zk/log/segments/segment.py",
+        old="in_slices(self._headers_in_service(first.position))",
+        new="self._headers_in_service(first.position)",
+        tests="tests/unit/log/test_look_ups_by_time.py -k looked_through",
+    ),
+    Mutant(
+        breaks="a look-up by time passes over nothing that came in place of what was cut meanwhile",
+        file="kafka_zk/log/segments/reading.py",
+        old="            if segment.has_gone() or segment.file.generation != generation:\n",
+        new="            if segment.has_gone():\n",
+        tests="tests/unit/log/test_look_ups_by_time.py -k such_a_turn",
+    ),
 )

@@ -163,9 +163,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="a segment that goes while a batch of it is looked into is not opened again",
-        file="kafka_zk/log/segments/reading.py",
-        old="            if segment.has_gone():\n                break\n",
-        new="",
+        file="kafka_zk/log/segments/segment.py",
+        old="        while not self.has_gone() and self.file.generation == generation:\n",
+        new="        while self.file.generation == generation:\n",
         tests="tests/unit/log/test_look_ups_by_time.py -k not_opened",
     ),
     Mutant(

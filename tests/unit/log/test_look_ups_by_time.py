@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import gevent
 import pytest
 
+from kafka_zk import giving_way
 from kafka_zk.log import unified_log
 from kafka_zk.log.cleaner.swap import replace_segments
 from kafka_zk.log.files import names
@@ -118,3 +120,63 @@ def test_a_segment_that_goes_while_a_batch_of_it_is_looked_into_is_not_opened_ag
     first = names.offset_file_name(0, "")
     left = [path.name for path in place.partition.iterdir() if not path.name.endswith(".deleted")]
     assert not [name for name in left if name.startswith(first)]
+
+
+@pytest.fixture
+def pause(monkeypatch: pytest.MonkeyPatch) -> Pause:
+    made = Pause()
+    monkeypatch.setattr(giving_way, "SLICE_S", -math.inf)
+    monkeypatch.setattr(giving_way._turn, "pause", made)
+    return made
+
+
+class Pause:
+    """Every turn of the others that loops in slices give."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.work: Callable[[], None] = lambda: None
+
+    def __call__(self) -> None:
+        self.count += 1
+        self.work()
+
+
+@pytest.mark.parametrize("by_max", [False, True])
+def test_others_have_a_turn_between_segments(tmp_path: Path, pause: Pause, by_max: bool) -> None:
+    place = Place(tmp_path)
+    config = topic_config(segment_bytes=300)
+    log = place.open(config)
+    for number in range(40):
+        append(log, EARLY + number)
+    log.close()
+    log = place.open(config, clean=True, recovery_point=40)
+    assert len(log.segments) > 10
+    found = log.max_timestamp_offset() if by_max else log.offset_for_timestamp(EARLY + 39)
+    assert found is not None and found.offset == 39
+    assert pause.count >= len(log.segments) - 1
+
+
+def test_others_have_a_turn_where_much_of_a_segment_is_looked_through(tmp_path: Path, pause: Pause) -> None:
+    log = Place(tmp_path).open()
+    for time in [EARLY] * 30 + [LATE]:
+        append(log, time)
+    found = log.offset_for_timestamp(EARLY + 1)
+    assert found is not None and found.offset == 30
+    assert pause.count >= 30
+
+
+def test_what_is_cut_and_appended_in_such_a_turn_is_looked_into(tmp_path: Path, pause: Pause) -> None:
+    log = Place(tmp_path).open()
+    for time in [EARLY] * 30 + [LATE]:
+        append(log, time)
+
+    def cut() -> None:
+        pause.work = lambda: None
+        log.truncate_to(1)
+        append(log, EARLY, EARLY)
+        append(log, LATE)
+
+    pause.work = cut
+    found = log.offset_for_timestamp(EARLY + 1)
+    assert found is not None and found.offset == 3
