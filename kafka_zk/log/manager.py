@@ -337,7 +337,7 @@ class LogManager:
         return list(self._logs.values())
 
     def get_or_create_log(self, topic_partition: TopicPartition, *, topic_id: UUID, is_new: bool) -> UnifiedLog:
-        """Blocks. The log, made if need be; it knows `topic_id` then (NULL_UUID: nothing to know).
+        """Blocks. The log, made if need be; it knows its epochs and `topic_id` then (NULL_UUID: nothing to know).
 
         Several may be made at the same time, each partition once.
         While a directory is offline only partitions that are new to the cluster are made: others may lie there.
@@ -351,6 +351,7 @@ class LogManager:
                     f"Can not create log for {topic_partition} because log directories {', '.join(offline)} are offline"
                 )
             found = self._create(topic_partition, topic_id)
+        found.learn_epochs()
         if topic_id != NULL_UUID:
             found.assign_topic_id(topic_id)
         return found

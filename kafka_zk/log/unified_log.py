@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 from uuid import UUID
@@ -33,7 +34,7 @@ from kafka_zk.log.errors import UnexpectedAppendOffset
 from kafka_zk.log.files import names, partition_metadata
 from kafka_zk.log.files.transaction_index import AbortedTransaction
 from kafka_zk.log.loading.loader import LoadedLog
-from kafka_zk.log.loading.rebuild import epochs_of, rebuild_producers
+from kafka_zk.log.loading.rebuild import epochs_of, read_epochs_of, rebuild_producers
 from kafka_zk.log.local.local_log import POOLED_BYTES, LocalLog
 from kafka_zk.log.local.truncation_plan import Step, What, restart_plan, truncation_plan
 from kafka_zk.log.produce.append_info import AppendInfo
@@ -529,10 +530,31 @@ class UnifiedLog:
         """-1 when no epoch is known."""
         return self.leader_epochs.latest_epoch
 
+    def learn_epochs(self) -> None:
+        """Blocks where their file is torn: threads read all batches. Later the loop would. Raises KafkaStorageError."""
+        with self.log_dir.guard(f"Error while reading the leader epochs of {self.topic_partition}"):
+            if not self.epochs.is_torn():
+                return
+            with self.turn:
+                self.refuse_if_closed()
+                if not self.epochs.is_torn():
+                    return
+                log_lines.warning("%s %s is torn; rebuilding it from the log", self.prefix, self.epochs.path)
+                cache = LeaderEpochCache()
+                with self._damage_as_failure():
+                    for segment in self.segments:
+                        self.local.read_in_thread(segment, read_epochs_of, cache)
+                self.epochs.replace(cache)
+
     def _epochs_of_batches(self) -> LeaderEpochCache:
         """Raises OSError."""
-        try:
+        with self._damage_as_failure():
             return epochs_of(list(self.segments))
+
+    @contextmanager
+    def _damage_as_failure(self) -> Iterator[None]:
+        try:
+            yield
         except CorruptMessage as error:
             raise caused_by(OSError(f"{self.directory}: {error}"), error) from error
 

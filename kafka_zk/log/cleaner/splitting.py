@@ -16,7 +16,6 @@ from kafka_zk.log.cleaner.swap import replace_segments
 from kafka_zk.log.segments.splitting import discard, may_overflow, overflowing_offset, split
 
 if TYPE_CHECKING:
-    from kafka_zk.log.segments.segment import LogSegment
     from kafka_zk.log.unified_log import UnifiedLog
 
 log_lines = logging.getLogger("kafka.log.UnifiedLog")
@@ -28,7 +27,8 @@ def split_segment(log: UnifiedLog) -> None:
     with log.turn, log_dir.guard(f"Error while splitting a segment of {log.topic_partition}"):
         log.refuse_if_closed()
         candidates = [each for each, following in pairwise(log.segments) if may_overflow(each, following.base_offset)]
-        segment = next((each for each in candidates if _overflows(log, each)), None)
+        look = log.local.read_in_thread
+        segment = next((each for each in candidates if look(each, overflowing_offset) is not None), None)
         if segment is None:
             return
         log_lines.info("%s Splitting overflowed segment %s", log.prefix, segment)
@@ -43,15 +43,3 @@ def split_segment(log: UnifiedLog) -> None:
             if not log_dir.is_offline:
                 discard(parts, log_dir.disk)
             raise
-
-
-def _overflows(log: UnifiedLog, segment: LogSegment) -> bool:
-    """Blocks. A thread reads all of its headers. Raises OSError."""
-    log_dir = log.log_dir
-    log_dir.open_segments.track(segment)
-    segment.file.fileno()  # Opened here, for the thread.
-    segment.file.retain()
-    try:
-        return log_dir.pools.run_to_end(log_dir.pools.maintenance, overflowing_offset, segment) is not None
-    finally:
-        segment.file.release()

@@ -257,7 +257,12 @@ def epochs_of(segments: list[LogSegment]) -> LeaderEpochCache:
     """The leader epochs that the batches themselves tell. Raises CorruptMessage, OSError."""
     cache = LeaderEpochCache()
     for segment in segments:
-        for _, header in segment.file.headers(0):
-            if header.magic >= 2 and header.partition_leader_epoch > cache.latest_epoch:
-                cache.assign(header.partition_leader_epoch, header.base_offset)
+        read_epochs_of(segment, cache)
     return cache
+
+
+def read_epochs_of(segment: LogSegment, cache: LeaderEpochCache) -> None:
+    """Take in the leader epochs of one segment, which follows those before. Raises CorruptMessage, OSError."""
+    for _, header in segment.file.headers(0):
+        if header.magic >= 2 and header.partition_leader_epoch > cache.latest_epoch:
+            cache.assign(header.partition_leader_epoch, header.base_offset)

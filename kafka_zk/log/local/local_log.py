@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from kafka_zk.config.topic import LogConfig
 from kafka_zk.log.directory.deletion import mark_deleted, unlink_later
@@ -27,6 +27,8 @@ from kafka_zk.log.segments.segment_list import Segments
 from kafka_zk.log.turn import Turn
 from kafka_zk.protocol.types import Buffer
 from kafka_zk.record.batch import BatchHeader
+
+T = TypeVar("T")
 
 POOLED_BYTES: Final = 128 * 1024
 """From here on a thread writes: the hand-off costs 20 to 43 us and four context switches, as much as the loop spends
@@ -149,6 +151,16 @@ class LocalLog:
         self.active = self.segments.active
         self.log_dir.open_segments.track(self.active)
         self.active.truncate_to(offset)
+
+    def read_in_thread(self, segment: LogSegment, read: Callable[..., T], *arguments: object) -> T:
+        """Blocks. A thread does `read(segment, *arguments)`; the file is held open for it. Raises what that raises."""
+        self.log_dir.open_segments.track(segment)
+        segment.file.fileno()
+        segment.file.retain()
+        try:
+            return self.log_dir.pools.run_to_end(self.log_dir.pools.maintenance, read, segment, *arguments)
+        finally:
+            segment.file.release()
 
     def sync_names(self) -> None:
         """Blocks. Sync which files the log has. Raises OSError."""

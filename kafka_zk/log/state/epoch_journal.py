@@ -43,15 +43,26 @@ class EpochJournal:
     @property
     def cache(self) -> LeaderEpochCache:
         """Raises MalformedCheckpoint while nobody can rebuild it, OSError."""
+        try:
+            return self._read()
+        except MalformedCheckpoint as error:
+            if self.rebuild is None:
+                raise
+            log.warning("%s; rebuilding it from the log", error)
+            self.replace(self.rebuild())
+            return self._read()
+
+    def is_torn(self) -> bool:
+        """Whether `cache` would have to rebuild the entries. Raises OSError."""
+        try:
+            self._read()
+        except MalformedCheckpoint:
+            return True
+        return False
+
+    def _read(self) -> LeaderEpochCache:
         if self._cache is None:
-            try:
-                self._cache = LeaderEpochCache(read_epochs(self.path))
-            except MalformedCheckpoint as error:
-                if self.rebuild is None:
-                    raise
-                log.warning("%s; rebuilding it from the log", error)
-                self.replace(self.rebuild())
-                return self.cache
+            self._cache = LeaderEpochCache(read_epochs(self.path))
         return self._cache
 
     def create(self) -> None:

@@ -397,8 +397,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a segment is looked through for a split in a thread",
         file="kafka_zk/log/cleaner/splitting.py",
-        old="log_dir.pools.run_to_end(log_dir.pools.maintenance, overflowing_offset, segment) is not None",
-        new="overflowing_offset(segment) is not None",
+        old="        look = log.local.read_in_thread\n",
+        new="        look = lambda segment, read: read(segment)\n",
         tests="tests/unit/log/cleaner/test_filtering.py -k may_need_it",
     ),
     Mutant(
@@ -470,5 +470,12 @@ MUTANTS: tuple[Mutant, ...] = (
         old="            if segment.has_gone() or segment.file.generation != generation:\n",
         new="            if segment.has_gone():\n",
         tests="tests/unit/log/test_look_ups_by_time.py -k such_a_turn",
+    ),
+    Mutant(
+        breaks="a torn epoch file is rebuilt in a thread",
+        file="kafka_zk/log/manager.py",
+        old="        found.learn_epochs()\n",
+        new="        _ = found.latest_epoch\n",
+        tests="tests/unit/log/test_manager.py -k torn_epoch_file",
     ),
 )

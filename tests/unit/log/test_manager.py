@@ -20,6 +20,7 @@ from kafka_zk.log.files import clean_shutdown, names
 from kafka_zk.log.files.checkpoint import read_offsets
 from kafka_zk.log.files.disk import Disk
 from kafka_zk.log.files.meta_properties import MetaProperties
+from kafka_zk.log.files.segment_file import SegmentFile
 from kafka_zk.log.loading.refusals import InvalidLogDirectory
 from kafka_zk.log.local.flusher import Flusher
 from kafka_zk.log.manager import LogManager
@@ -612,4 +613,31 @@ def test_a_log_that_cannot_be_completed_leaves_its_directory_to_recovery_and_the
     assert (points[B], points[C]) == (3, 3)
     manager = started(*paths)
     assert {each.topic_partition: len(values(each)) for each in manager.all_logs()} == {A: 1, B: 3, C: 3}
+    manager.shutdown()
+
+
+@pytest.mark.interpreted
+def test_a_torn_epoch_file_is_rebuilt_in_a_thread_before_the_log_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_loop: list[bool] = []
+    headers, loop = SegmentFile.headers, threading.get_ident()
+
+    def watched(self: SegmentFile, *arguments: Any) -> Any:
+        in_loop.append(threading.get_ident() == loop)
+        return headers(self, *arguments)
+
+    manager = started(tmp_path, configs={"a": topic_config(segment_bytes=150)})
+    create(manager, A)
+    log = manager.get_log(A)
+    assert log is not None
+    for epoch in range(4):
+        log.append_as_leader(produced("x" * 60), leader_epoch=epoch)
+    manager.shutdown()
+    (tmp_path / "a-0" / names.LEADER_EPOCHS).write_bytes(b"0\n1\n0 ")
+    manager = started(tmp_path)
+    monkeypatch.setattr(SegmentFile, "headers", watched)
+    log = manager.get_or_create_log(A, topic_id=NULL_UUID, is_new=False)
+    assert log.leader_epochs.entries == [(epoch, epoch) for epoch in range(4)]
+    assert in_loop == [False] * len(log.segments)
     manager.shutdown()
