@@ -180,6 +180,10 @@ MUTANTS: tuple[Mutant, ...] = (
         file="kafka_zk/api/dispatch.py",
         old="                    if route.sends_slices:\n                        _release_slices(response, in_turns)\n",
         new="",
+    ),
+    Mutant(
+        old="                        _release_slices(response, in_turns)\n",
+        new="                        pass\n",
         tests="tests/unit/api/test_giving_way.py -k segment_open",
     ),
 )
