@@ -90,7 +90,7 @@ def avro_decoder(schema: object, *, framing: str, strict: bool) -> Callable[[byt
         from fastavro import schemaless_reader
 
         if "schema" not in cache:
-            cache["schema"] = prepared(as_mapped(schema))  # type: ignore[arg-type]
+            cache["schema"] = prepared(as_mapped(schema))
         try:
             body = without_prefix(bytes(value)) if framing == "confluent" else bytes(value)
             stream = io.BytesIO(body)

@@ -178,10 +178,6 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a fetch answer that is too large keeps no segment open",
         file="kafka_zk/api/dispatch.py",
-        old="                    if route.sends_slices:\n                        _release_slices(response, in_turns)\n",
-        new="",
-    ),
-    Mutant(
         old="                        _release_slices(response, in_turns)\n",
         new="                        pass\n",
         tests="tests/unit/api/test_giving_way.py -k segment_open",
