@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from kafka_zk.giving_way import in_slices
 from kafka_zk.log.files.transaction_index import AbortedTransaction
-from kafka_zk.log.segments.segment import LogSegment, Mender
+from kafka_zk.log.segments.segment import BatchAt, LogSegment, Mender
 from kafka_zk.log.segments.segment_list import Segments
 from kafka_zk.log.segments.slice import WARM_BYTES, FileSlice
 from kafka_zk.record.batch import HEADER_SIZE_UP_TO_MAGIC, Batch, batch_size
@@ -204,7 +204,7 @@ class LogReader:
         self._track(segment)
         if segment.largest_timestamp < timestamp:
             return None
-        for position, header in segment.batches_at_or_after_time(timestamp, log_start_offset):
+        for position, header in _candidates(segment, timestamp, log_start_offset):
             for found, offset in times(segment.file.read_batch(position, header.size_bytes)):
                 if found >= timestamp and offset >= log_start_offset:
                     return TimestampOffset(found, offset, header.partition_leader_epoch)
@@ -229,7 +229,7 @@ class LogReader:
                 return self.with_max_timestamp(times)
         if best is None:
             return None
-        for position, header in best.batches_at_or_after_time(largest, best.base_offset):
+        for position, header in _candidates(best, largest, best.base_offset):
             for found, offset in times(best.file.read_batch(position, header.size_bytes)):
                 if found == largest:
                     return TimestampOffset(found, offset, header.partition_leader_epoch)
@@ -237,6 +237,13 @@ class LogReader:
             # While this waited.
             return self.with_max_timestamp(times)
         return None
+
+
+def _candidates(segment: LogSegment, timestamp: int, starting_offset: int) -> Iterator[BatchAt]:
+    """Blocks: others have a turn while there are none. Batches that may hold such a record. CorruptMessage, OSError."""
+    for found in in_slices(segment.batches_from_time(timestamp, starting_offset)):
+        if found.header.max_timestamp >= timestamp and found.header.last_offset >= starting_offset:
+            yield found
 
 
 def _batch_bytes(segment: LogSegment, position: int) -> int:

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from kafka_zk.config.topic import LogConfig
-from kafka_zk.giving_way import in_slices
 from kafka_zk.log.files import names
 from kafka_zk.log.files.disk import DISK, Disk
 from kafka_zk.log.files.offset_index import OffsetPosition
@@ -417,11 +416,11 @@ class LogSegment:
             offset = header.next_offset
         return offset
 
-    def batches_at_or_after_time(self, timestamp: int, starting_offset: int) -> Iterator[BatchAt]:
-        """The batches that may hold a record of `timestamp` or later, at or behind an offset; oldest first.
+    def batches_from_time(self, timestamp: int, starting_offset: int) -> Iterator[BatchAt]:
+        """All batches from the first on that may hold a record of `timestamp` or later, at or behind an offset.
 
-        Blocks: others have a turn while there are none, and who asks may block, too. Ends where the segment goes or is
-        cut meanwhile. Raises CorruptMessage, OSError.
+        Blocks as `position_of`; the caller may block between two of them. Ends where the segment goes or is cut
+        meanwhile. Raises CorruptMessage, OSError.
         """
         if self.has_gone():
             return
@@ -439,17 +438,12 @@ class LogSegment:
             first = self.position_of(starting_offset)
         if first is None:
             return
-        for found in in_slices(self._headers_in_service(first.position)):
-            if found[1].max_timestamp >= timestamp and found[1].last_offset >= starting_offset:
-                yield BatchAt(*found)
-
-    def _headers_in_service(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
-        headers, generation = self.file.headers(position), self.file.generation
+        headers, generation = self.file.headers(first.position), self.file.generation
         while not self.has_gone() and self.file.generation == generation:
             found = next(headers, None)
             if found is None:
                 return
-            yield found
+            yield BatchAt(*found)
 
     # Shrinking and closing
 

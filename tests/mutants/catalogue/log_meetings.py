@@ -459,9 +459,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="a look-up by time through much of a segment lets others have a turn",
-        file="kafka_zk/log/segments/segment.py",
-        old="in_slices(self._headers_in_service(first.position))",
-        new="self._headers_in_service(first.position)",
+        file="kafka_zk/log/segments/reading.py",
+        old="in_slices(segment.batches_from_time(timestamp, starting_offset))",
+        new="segment.batches_from_time(timestamp, starting_offset)",
         tests="tests/unit/log/test_look_ups_by_time.py -k looked_through",
     ),
     Mutant(
