@@ -27,7 +27,7 @@ from kafka_zk.controller.channel import BrokerChannels, Connect, socket_connect
 from kafka_zk.controller.decisions.context import ControllerContext
 from kafka_zk.controller.decisions.versions import RequestVersions
 from kafka_zk.controller.election_store import ElectionStore
-from kafka_zk.controller.errors import BatchAbandoned
+from kafka_zk.controller.errors import RESIGNATION_ERRORS, BatchAbandoned
 from kafka_zk.controller.events import ControllerState, Event
 from kafka_zk.controller.handlers.dispatch import dispatch
 from kafka_zk.controller.handlers.failover import fail_over
@@ -93,6 +93,8 @@ class KafkaController:
         self._registered_generation = zk.generation
         self._active_controller: ActiveController | None = None
         self._competes_from_ms = 0
+        self._left: FencedStore | None = None
+        """Of a controller epoch that has ended, while its /controller may still exist."""
         self._greenlet: gevent.Greenlet[[], None] | None = None
         self.active_controller_id = NOBODY
         """The active controller as far as this broker knows; -1: unknown."""
@@ -234,6 +236,9 @@ class KafkaController:
         except BrokerError as error:
             log.error("[Controller id=%d] Error while resigning: %s", self._id, error)
             self._resign()
+        except Exception:
+            caught(f"Controller id={self._id}", "resigning")
+            self._resign()
 
     @property
     def _id(self) -> int:
@@ -245,6 +250,7 @@ class KafkaController:
                 self._elections.watch_controller(lambda: self._mailbox.put(events.ControllerChange()))
                 self._elect()
             case events.ControllerChange() | events.Reelect() | events.RegisterBrokerAndReelect():
+                self._give_up_election()
                 self._maybe_resign()
                 self._elect()
             case events.Expire():
@@ -357,10 +363,25 @@ class KafkaController:
     def _move_on(self) -> None:
         """Blocks. Resign and delete /controller, so that a new controller is elected."""
         active_controller = self._active_controller
+        self._left = None if active_controller is None else active_controller.store
         self._resign()
         self.active_controller_id = NOBODY
-        if active_controller is not None:
-            active_controller.store.resign()
+        self._give_up_election()
+
+    def _give_up_election(self) -> None:
+        """Blocks. Delete our /controller, if need be later: as long as it is there, nobody is elected."""
+        store, self._left = self._left, None
+        if store is None:
+            return
+        try:
+            store.resign()
+        except RESIGNATION_ERRORS:
+            pass  # It is another controller's, or went with our session.
+        except Exception:
+            self._left = store
+            again_ms = self._clock.monotonic_ms() + FAILED_FAILOVER_PAUSE_MS
+            self._clock.call_at(again_ms, lambda: self._mailbox.put(events.Reelect()))
+            raise
 
     def _resign(self) -> None:
         """Drop all state of the current controller epoch."""

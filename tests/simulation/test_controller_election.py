@@ -1,11 +1,18 @@
 """Which broker is the controller, how it is elected and resigns, and what it may do then, over a model ZooKeeper."""
 
+from types import SimpleNamespace
+
 import gevent
 import gevent.event
+import pytest
 
 from kafka_zk.controller import events, loop
+from kafka_zk.controller.decisions.requests import RequestBatch
+from kafka_zk.controller.store import FencedStore
 from kafka_zk.protocol.errors import NotController
 from kafka_zk.protocol.messages.update_metadata import UpdateMetadataRequest
+from kafka_zk.protocol.types import TopicPartition
+from kafka_zk.zk.errors import NoAuth
 from tests.simulation.fake_cluster import FakeCluster
 
 
@@ -45,6 +52,58 @@ def test_a_failover_that_fails_is_tried_again_after_a_pause_and_not_in_a_storm(m
     alone.clock.advance(loop.FAILED_FAILOVER_PAUSE_MS)
     alone.settle()
     assert alone.controller.controller_epoch == 3
+    alone.stop()
+
+
+@pytest.fixture
+def resigning(monkeypatch):
+    """A bug ends the next batch, and with it the term; `resigning.error` then refuses the deletion of /controller."""
+    requests, resign = RequestBatch.requests, FencedStore.resign
+    refused = SimpleNamespace(error=MemoryError())
+
+    def fail_once(_):
+        monkeypatch.setattr(RequestBatch, "requests", requests)
+        raise ValueError("a bug")
+
+    def fail(store):
+        if refused.error is not None:
+            raise refused.error
+        resign(store)
+
+    monkeypatch.setattr(RequestBatch, "requests", fail_once)
+    monkeypatch.setattr(FencedStore, "resign", fail)
+    return refused
+
+
+@pytest.mark.parametrize("error", [MemoryError(), NoAuth("/controller")], ids=["no memory", "no permission"])
+def test_a_controller_that_gave_up_and_could_not_delete_its_znode_does_so_later(cluster, resigning, error):
+    """While it is there, nobody is elected."""
+    resigning.error = error
+    cluster.create_topic("t", {0: [2, 3]})
+    cluster.settle()
+    for _ in range(3):
+        assert not any(member.controller.is_active for member in cluster.members.values())
+        cluster.clock.advance(loop.FAILED_FAILOVER_PAUSE_MS)
+        cluster.settle()
+    resigning.error = None
+    for _ in range(3):
+        cluster.clock.advance(loop.FAILED_FAILOVER_PAUSE_MS)
+        cluster.settle()
+        assert cluster.controller.controller_epoch == 2, "what was done is not done again"
+    assert cluster.brokers[2].hosted.keys() == {TopicPartition("t", 0)}
+
+
+def test_who_could_not_delete_its_znode_in_one_session_is_elected_in_the_next(request):
+    alone = FakeCluster([1])
+    alone.start()
+    resigning = request.getfixturevalue("resigning")
+    alone.create_topic("t", {0: [1]})
+    alone.settle()
+    assert not alone.members[1].controller.is_active
+    resigning.error = None
+    alone.members[1].zk.expire()
+    alone.settle()
+    assert alone.controller.controller_epoch == 2
     alone.stop()
 
 

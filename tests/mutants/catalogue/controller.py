@@ -8,6 +8,20 @@ MOVES = "tests/simulation/test_controller_moves_interrupted.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="a controller that gave up deletes /controller later where it could not at once",
+        file="kafka_zk/controller/loop.py",
+        old="            self._left = store\n",
+        new="            pass\n",
+        tests="tests/simulation/test_controller_election.py -k does_so_later",
+    ),
+    Mutant(
+        breaks="a bug in what follows an error does not end the controller's greenlet",
+        file="kafka_zk/controller/loop.py",
+        old='            caught(f"Controller id={self._id}", "resigning")\n',
+        new="            raise\n",
+        tests="tests/simulation/test_controller_election.py -k elected_in_the_next",
+    ),
+    Mutant(
         breaks="a partition that never had a leader needs none when its move is given up",
         file="kafka_zk/controller/decisions/reassignment.py",
         old="    if current is None:\n        return False\n    return current.leader",
