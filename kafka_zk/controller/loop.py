@@ -121,7 +121,7 @@ class KafkaController:
     def shutdown(self) -> None:
         """Blocks. Stop; /controller goes when the ZooKeeper session is closed."""
         if self._greenlet is not None:
-            self._mailbox.clear_and_put(events.Shutdown())
+            self._mailbox.end_with(events.Shutdown())
             self._greenlet.join(SHUTDOWN_GRACE_S)
             # Still there? Then it waits for a ZooKeeper that does not answer (KAFKA-9189).
             self._greenlet.kill()
@@ -221,6 +221,10 @@ class KafkaController:
             # A bug of ours in one event must not end the greenlet that handles all others.
             caught(f"Controller id={self._id}", f"processing event {event}")
             self._fail(queued, error)
+        except gevent.GreenletExit:
+            # Stopped while it waited for ZooKeeper; whoever waits for the outcome is not to wait for ever.
+            self._fail(queued, dropped_error(event))
+            raise
         finally:
             self._metrics.on_processed(event.state, self._clock.monotonic_ms() - started_ms)
             self.state = ControllerState.IDLE

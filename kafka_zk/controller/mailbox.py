@@ -4,7 +4,8 @@ Role        Plain data plus one gevent event. Owned by the controller greenlet, 
 Invariants  First in, first out. A watch that fires again while its event still waits adds nothing: the event is handled
             by reading ZooKeeper again anyway. So what watches can queue is bounded by the number of watched znodes;
             requests of others wait at `capacity`.
-            A caller that waits for an event which is dropped gets an error (KAFKA-10193), never silence.
+            A caller that waits for an event which is dropped, or comes behind the last one, gets an error
+            (KAFKA-10193), never silence.
 Source      ControllerEventManager.
 """
 
@@ -50,6 +51,7 @@ class Mailbox:
         self._waiting: set[Event] = set()
         self._filled = Signal()
         self._emptied = Signal()
+        self._has_last = False
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -65,12 +67,15 @@ class Mailbox:
         self._append(Queued(event, self._clock.monotonic_ms()))
 
     def put_request(self, event: Event) -> Pending[Any]:
-        """Blocks while the queue is full. Queue an event whose outcome is waited for."""
-        while len(self._queue) >= self._capacity:
+        """Blocks while the queue is full. Queue an event whose outcome is waited for; behind the last one it fails."""
+        while len(self._queue) >= self._capacity and not self._has_last:
             self._emptied.clear()
             self._emptied.wait()
         reply: Pending[Any] = Pending()
-        self._append(Queued(event, self._clock.monotonic_ms(), reply))
+        if self._has_last:
+            reply.fail(dropped_error(event))
+        else:
+            self._append(Queued(event, self._clock.monotonic_ms(), reply))
         return reply
 
     def clear_and_put(self, event: Event) -> None:
@@ -83,6 +88,11 @@ class Mailbox:
         for queued in dropped:
             if queued.reply is not None:
                 queued.reply.fail(dropped_error(queued.event))
+
+    def end_with(self, event: Event) -> None:
+        """As `clear_and_put`; nobody takes what comes behind `event`."""
+        self._has_last = True
+        self.clear_and_put(event)
 
     def take(self) -> Queued:
         """Blocks until there is an event."""

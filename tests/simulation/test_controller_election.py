@@ -206,3 +206,16 @@ def test_a_controller_stops_although_zookeeper_does_not_answer(cluster, monkeypa
     assert not member.controller.is_active
     assert not pending.is_done or pending.error is not None
     cluster.zookeeper.switch = lambda: None
+
+
+def test_whoever_waits_for_what_a_stop_interrupts_is_told(cluster, monkeypatch):
+    monkeypatch.setattr(loop, "SHUTDOWN_GRACE_S", 0.01)
+    cluster.zookeeper.switch = gevent.event.Event().wait
+    stopped = cluster.controller
+    pending = stopped.submit(events.AllocateProducerIds(1, cluster.brokers[1].epoch))
+    while stopped.queue_size:
+        gevent.sleep(0)
+    with gevent.Timeout(60):
+        stopped.shutdown()
+    assert isinstance(pending.error, NotController)
+    cluster.zookeeper.switch = lambda: None

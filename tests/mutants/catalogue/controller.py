@@ -8,6 +8,20 @@ MOVES = "tests/simulation/test_controller_moves_interrupted.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
+        breaks="whoever comes behind the controller's last event is told",
+        file="kafka_zk/controller/mailbox.py",
+        old="        self._has_last = True\n",
+        new="",
+        tests="tests/unit/controller/test_mailbox.py -k behind_the_last",
+    ),
+    Mutant(
+        breaks="whoever waits for the event that a stop interrupts is told",
+        file="kafka_zk/controller/loop.py",
+        old="            self._fail(queued, dropped_error(event))\n            raise\n",
+        new="            raise\n",
+        tests="tests/simulation/test_controller_election.py -k interrupts",
+    ),
+    Mutant(
         breaks="a controller that gave up deletes /controller later where it could not at once",
         file="kafka_zk/controller/loop.py",
         old="            self._left = store\n",

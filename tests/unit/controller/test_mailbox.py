@@ -1,5 +1,7 @@
 """The controller's queue."""
 
+import gevent
+
 from kafka_zk.clock import SimClock
 from kafka_zk.controller.events import (
     BrokerChange,
@@ -7,6 +9,7 @@ from kafka_zk.controller.events import (
     Expire,
     ListPartitionReassignments,
     PartitionModifications,
+    Shutdown,
     TopicChange,
     UpdateMetadataResponseReceived,
 )
@@ -63,3 +66,18 @@ def test_a_dropped_change_may_be_queued_again():
     mailbox.clear_and_put(Expire())
     mailbox.put(TopicChange())
     assert [mailbox.take().event for _ in range(2)] == [Expire(), TopicChange()]
+
+
+def test_whoever_comes_behind_the_last_event_or_waits_for_a_place_then_is_told():
+    mailbox = Mailbox(SimClock(), capacity=1)
+    first = mailbox.put_request(ListPartitionReassignments(None))
+    waiting = gevent.spawn(mailbox.put_request, ListPartitionReassignments(None))
+    gevent.sleep(0)
+    mailbox.end_with(Shutdown())
+    late = gevent.spawn(mailbox.put_request, ControlledShutdown(1, 1))
+    gevent.joinall([waiting, late], timeout=10, raise_error=True)
+    assert isinstance(first.error, NotController)
+    assert isinstance(waiting.value.error, NotController)
+    assert isinstance(late.value.error, StaleControllerEpoch)
+    assert mailbox.take().event == Shutdown()
+    assert len(mailbox) == 0
