@@ -1,4 +1,4 @@
-"""Text files that an option names, with Java's words for those that cannot be read.
+"""Files that an option names, with Java's words for those that cannot be read.
 
 Source      org.apache.kafka.common.utils.Utils.readFileAsString, java.nio.file.Files.
 """
@@ -18,8 +18,15 @@ _CLASSES = {
 def read_file(path: str) -> str:
     """The file's text, its line ends as they are. Raises JavaError, an IOException with its reason as the cause."""
     try:
-        return Path(path).read_bytes().decode("utf-8", "replace")
+        return read_all_bytes(path).decode("utf-8", "replace")
+    except JavaError as reason:
+        raise JavaError(f"Unable to read file {path}", "java.io.IOException") from reason
+
+
+def read_all_bytes(path: str) -> bytes:
+    """Files.readAllBytes. Raises JavaError."""
+    try:
+        return Path(path).read_bytes()
     except OSError as error:
         name = _CLASSES.get(type(error))
-        reason = JavaError(error.strerror, "java.io.IOException") if name is None else JavaError(path, name)
-        raise JavaError(f"Unable to read file {path}", "java.io.IOException") from reason
+        raise JavaError(error.strerror, "java.io.IOException") if name is None else JavaError(path, name) from error

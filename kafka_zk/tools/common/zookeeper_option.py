@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import gevent
 
+from kafka_zk.tools.common.connect_string import check_connect_string
 from kafka_zk.tools.common.java_output import JavaError
 from kafka_zk.tools.common.options import Options
 from kafka_zk.zk.errors import ConnectionTimeout
@@ -17,11 +18,14 @@ CONNECTION_TIMEOUT_MS = 30_000
 
 @contextmanager
 def connected(options: Options) -> Iterator[ZkClient]:
-    """Blocks until there is a session; it ends with the context. Raises JavaError where no ZooKeeper answers."""
+    """Blocks until there is a session; it ends with the context. Raises JavaError where no ZooKeeper answers, and for
+    an address that is none."""
+    connect = options.text("zookeeper") or ""
+    check_connect_string(connect)
     # gevent would print a Ctrl-C that meets its loop, before it raises it where we wait.
     hub = gevent.get_hub()
     hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
-    zk = ZkClient(options.text("zookeeper") or "", session_timeout_ms=CONNECTION_TIMEOUT_MS, create_chroot=False)
+    zk = ZkClient(connect, session_timeout_ms=CONNECTION_TIMEOUT_MS, create_chroot=False)
     try:
         zk.start()
     except ConnectionTimeout as error:

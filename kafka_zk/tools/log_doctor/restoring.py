@@ -15,6 +15,8 @@ from typing import NamedTuple
 from kafka_zk.log.doctor.checkup import CheckUp
 from kafka_zk.log.doctor.findings import Severity
 from kafka_zk.log.doctor.log_dir import LogDir
+from kafka_zk.tools.common.connect_string import check_connect_string
+from kafka_zk.tools.common.java_output import JavaError
 from kafka_zk.tools.log_doctor.options import Wanted, WrongUsage
 from kafka_zk.tools.log_doctor.znodes import Implied, Replica, imply
 from kafka_zk.zk.errors import ConnectionTimeout, NodeExists, NoNode, ZkError
@@ -87,6 +89,10 @@ def _replicas(result: CheckUp, brokers: dict[str, int]) -> Iterator[Replica]:
 
 def _write(implied: Implied, wanted: Wanted) -> Iterator[Written]:
     """Raises WrongUsage."""
+    try:
+        check_connect_string(wanted.zookeeper)
+    except JavaError as error:
+        raise WrongUsage(f"--zookeeper {wanted.zookeeper}: {error}") from error
     zk = ZkClient(wanted.zookeeper, session_timeout_ms=SESSION_TIMEOUT_MS)
     try:
         zk.start()

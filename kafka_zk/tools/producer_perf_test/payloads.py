@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+from kafka_zk.tools.common.java_files import read_all_bytes
 from kafka_zk.tools.common.java_output import JavaError, illegal_argument
 from kafka_zk.tools.common.java_text import string
 from kafka_zk.tools.common.java_values import drop_empty_tail
@@ -44,12 +45,12 @@ def random_letters(size_bytes: int) -> Payload:
 
 
 def of_file(path: str, delimiter: str) -> Payload:
-    """Any of the texts in a file. Raises JavaError for one that is missing or empty."""
+    """Any of the texts in a file. Raises JavaError for one that is missing or empty, or cannot be read."""
     print(f"Reading payloads from: {Path(path).absolute()}")
     file = Path(path)
     if not file.exists() or not file.stat().st_size:
         raise illegal_argument("File does not exist or empty file provided.")
-    text: str = string(file.read_bytes())
+    text: str = string(read_all_bytes(path))
     parts = drop_empty_tail(text.split(delimiter)) if delimiter else list(text)
     print(f"Number of messages read: {len(parts)}")
     found = [part.encode() for part in parts]

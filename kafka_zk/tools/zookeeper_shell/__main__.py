@@ -11,7 +11,9 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-from kafka_zk.tools.common.endings import run_as_program
+from kafka_zk.tools.common.connect_string import check_connect_string
+from kafka_zk.tools.common.endings import run_as_program, tell_as_thrown
+from kafka_zk.tools.common.java_output import JavaError
 from kafka_zk.tools.zookeeper_shell.commands import COMMANDS, usage
 from kafka_zk.tools.zookeeper_shell.session import CommandError, Shell
 
@@ -33,7 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{TLS_OPTION} is not supported yet: this shell connects to ZooKeeper in plaintext only", file=sys.stderr)
         return 1
     shell = Shell(connect)
-    print(f"Connecting to {connect}", flush=True)
+    print(f"Connecting to {connect.encode('utf-8', 'replace').decode()}", flush=True)
+    try:
+        check_connect_string(connect)
+    except JavaError as error:
+        tell_as_thrown(error)
+        return 1
     try:
         return _run(shell, words) if words else _run_lines(shell)
     finally:

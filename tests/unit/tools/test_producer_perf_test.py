@@ -90,6 +90,12 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
             of_file(str(tmp_path / name), "\n")
 
 
+def test_a_folder_in_the_place_of_the_file_is_told_as_in_java(tmp_path: Path) -> None:
+    with pytest.raises(JavaError, match=r"^Is a directory$") as raised:
+        of_file(str(tmp_path), "\n")
+    assert raised.value.java_class == "java.io.IOException"
+
+
 def test_the_command_line_counts_before_the_file() -> None:
     needed = ("--topic=t", "--num-records=1", "--throughput=1", "--record-size=1")
     words = (*needed, "--producer-props", "acks=1", "linger.ms=5")

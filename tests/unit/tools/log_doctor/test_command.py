@@ -207,3 +207,9 @@ def test_the_command_imports_no_gevent(data: Path) -> None:
     command = [sys.executable, "-c", code, "--deep", str(data)]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
+
+
+def test_an_address_of_zookeeper_that_is_none_is_told_in_a_sentence(data: Path, capsys: Capture) -> None:
+    znodes = ("--znodes", "--apply", "--broker-id", "1", "--zookeeper", "foo:bar", data)
+    code, _, err = printed(capsys, *znodes)
+    assert (code, err) == (1, '--zookeeper foo:bar: For input string: "bar"\n')
