@@ -1,7 +1,7 @@
 """kafka-pipeline.sh JOB: arguments, session, job, exit code.
 
 Exit codes: 0 done; 1 wrong usage, or the job failed; 2 the audit found problems; 130 interrupted, 143
-terminated.
+terminated. That nobody reads stdout, or that it is full, changes nothing: the job is done.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from kafka_zk.spark.cli.arguments import PROGRAM, Packing, Run, WrongUsage, pars
 from kafka_zk.spark.cli.failures import clear_sentence
 from kafka_zk.spark.cli.interruption import SCRATCH, end_on_interrupt, leave_the_end_to_it
 from kafka_zk.spark.cli.package import PackageError, pack
+from kafka_zk.standard_streams import forgive, open_closed_streams
 
 if TYPE_CHECKING:
     from kafka_zk.spark.jobs.outcome import Outcome
@@ -28,6 +29,8 @@ DONE, FAILED, WRONG = 0, 1, 2
 
 def run() -> None:
     """Entry point of spark-submit."""
+    open_closed_streams()
+    forgive("stdout")
     with tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as scratch:
         end_on_interrupt(Path(scratch))
         code = main(sys.argv[1:], Path(scratch))

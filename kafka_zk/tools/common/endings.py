@@ -8,10 +8,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from kafka_zk.standard_streams import forgive, open_closed_streams
 from kafka_zk.tools.common.failures import FAILURES, Refused
 from kafka_zk.tools.common.java_output import message_of, stack_trace
 from kafka_zk.tools.common.options import VERSION_TEXT, UsageError, VersionAsked, usage_of
-from kafka_zk.tools.common.program import forgive, open_closed_streams
 
 
 def run_as_program(main: Callable[[], int]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from kafka_zk.tools.common.program import nobody_reads
+from kafka_zk.standard_streams import nobody_reads
 
 _CHARACTERS_AT_ONCE = 256 * 1024
 _TERMINAL_CHARACTERS = 4 * 1024

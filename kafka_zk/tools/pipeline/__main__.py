@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from kafka_zk.spark.cli.interruption import SCRATCH, end_on_interrupt
+from kafka_zk.standard_streams import forgive, open_closed_streams
 
 # A runtime without this module refuses to start a JVM that is told to add it; Spark does without, only slower.
 MISSING_MODULE = "jdk.incubator.vector"
@@ -25,6 +26,8 @@ exec "{java}" "${{arguments[@]}}"
 
 def run() -> None:
     """Entry point of an installed package."""
+    open_closed_streams()
+    forgive("stdout")
     with tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as scratch:
         end_on_interrupt(Path(scratch))
         # Not before: the imports take long enough to be interrupted.

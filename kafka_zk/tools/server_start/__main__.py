@@ -22,8 +22,9 @@ from kafka_zk import KAFKA_VERSION, __version__, garbage_collection
 from kafka_zk.config.broker import BrokerConfig
 from kafka_zk.config.errors import ConfigException
 from kafka_zk.config.properties import apply_overrides, read_file
+from kafka_zk.standard_streams import forgive, open_closed_streams
 from kafka_zk.tools.common.background import log_dir, start_module
-from kafka_zk.tools.common.program import forgive, heeded_signals, open_closed_streams
+from kafka_zk.tools.common.program import heeded_signals
 
 USAGE = "USAGE: kafka-server-start.sh [-daemon] server.properties [--override property=value]*"
 MODULE = "kafka_zk.tools.server_start"

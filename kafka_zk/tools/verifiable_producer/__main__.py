@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from kafka_zk.tools.common.program import Main, forgive, run_here, run_program
+from kafka_zk.standard_streams import forgive
+from kafka_zk.tools.common.program import Main, run_here, run_program
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafka_zk.client.errors import java_name
+from kafka_zk.standard_streams import nobody_reads
 from kafka_zk.tools.common.argparse4j import (
     INTEGER,
     LONG,
@@ -21,7 +22,7 @@ from kafka_zk.tools.common.command_config import read_command_config
 from kafka_zk.tools.common.failures import FAILURES
 from kafka_zk.tools.common.java_format import ratio
 from kafka_zk.tools.common.java_output import JavaError, show_warnings
-from kafka_zk.tools.common.program import Shutdown, nobody_reads
+from kafka_zk.tools.common.program import Shutdown
 from kafka_zk.tools.common.throughput import Throttle
 from kafka_zk.tools.common.verifiable_events import EventPrinter
 

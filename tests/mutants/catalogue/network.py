@@ -24,7 +24,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         breaks="no file gets the number of a closed standard stream",
-        file="kafka_zk/tools/common/program.py",
+        file="kafka_zk/standard_streams.py",
         old="os.O_RDWR)) <= 2:",
         new="os.O_RDWR)) < 0:",
         tests="tests/unit/tools/test_server_start_files.py",

@@ -55,7 +55,7 @@ def test_a_zookeeper_shell_that_nobody_reads_ends_in_silence(where: str) -> None
 
 def test_a_terminal_stays_the_stream_on_which_python_edits_lines() -> None:
     program = (
-        "import sys\nfrom kafka_zk.tools.common.program import forgive\nforgive('stdout')\nprint(sys.stdout.fileno())\n"
+        "import sys\nfrom kafka_zk.standard_streams import forgive\nforgive('stdout')\nprint(sys.stdout.fileno())\n"
     )
     ours, theirs = pty.openpty()
     try:

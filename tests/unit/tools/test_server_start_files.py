@@ -18,7 +18,7 @@ from tests.support.processes import piped
 
 CLOSED = (
     "import os; os.closerange(0, 3)\n"
-    "from kafka_zk.tools.common.program import open_closed_streams\n"
+    "from kafka_zk.standard_streams import open_closed_streams\n"
     "open_closed_streams()\n"
     "null = os.stat(os.devnull).st_rdev\n"
     "os._exit(0 if all(os.fstat(each).st_rdev == null for each in range(3)) else 7)\n"

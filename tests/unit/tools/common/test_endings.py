@@ -55,7 +55,8 @@ def test_a_tool_may_tell_in_its_own_way_what_it_is_prepared_for(capsys: pytest.C
 PRINTING = """
 import sys
 from kafka_zk.tools.common.endings import run_as_program
-from kafka_zk.tools.common.program import forgive, run_program
+from kafka_zk.standard_streams import forgive
+from kafka_zk.tools.common.program import run_program
 def main(*_):
     print("a" * 100_000)
     print("b", file=sys.stderr)
