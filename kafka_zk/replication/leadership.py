@@ -4,8 +4,7 @@ Role        Applies LeaderAndIsr, StopReplica and UpdateMetadata to hosted parti
 Invariants  One request at a time (`_orders`): each may block on the disk, and none sees another one half applied.
             A request of a former controller is refused; one with an older leader epoch is refused for that
             partition only.
-            An error with one partition becomes that partition's code; other partitions and listeners continue. Where
-            it was unexpected, the order is tried again (unfinished.py).
+            An error with one partition becomes that partition's code; other partitions and listeners continue.
             Fetchers stop before a partition changes its role, so that no late response is appended.
 Source      Kafka 3.9 ReplicaManager.becomeLeaderOrFollower, makeLeaders, makeFollowers, stopReplicas, stopPartitions,
             maybeUpdateMetadataCache.
@@ -21,7 +20,6 @@ from uuid import UUID
 
 from gevent.lock import Semaphore
 
-from kafka_zk.clock import Clock
 from kafka_zk.metadata.cache import MetadataCache
 from kafka_zk.metadata.snapshot import TopicState
 from kafka_zk.protocol.causes import caused_by
@@ -43,7 +41,6 @@ from kafka_zk.replication.hosted import HostedPartitions
 from kafka_zk.replication.leading.isr_proposals import advance_and_wake
 from kafka_zk.replication.orders import StopOrder, asked_states, serving_others, tell
 from kafka_zk.replication.partition import Partition
-from kafka_zk.replication.unfinished import Asked, UnfinishedOrders
 from kafka_zk.replication.unheard import is_of_another_topic, unheard
 
 if TYPE_CHECKING:
@@ -104,7 +101,6 @@ class Leadership:
         new_partition: Callable[[TopicPartition], Partition],
         partition_forgotten: Callable[[TopicPartition], None],
         wake: Callable[[Partition], None],
-        clock: Clock,
     ) -> None:
         self._broker_id = broker_id
         self._hosted = hosted
@@ -115,7 +111,6 @@ class Leadership:
         self._partition_forgotten = partition_forgotten
         self._wake = wake
         self._orders = Semaphore(1)
-        self._unfinished = UnfinishedOrders(clock, self._finish_orders)
         self._leadership_listeners: list[LeadershipListener] = []
         self._stop_listeners: list[StopListener] = []
         self._new_life_listeners: list[NewLifeListener] = []
@@ -130,10 +125,6 @@ class Leadership:
 
     def on_new_life(self, listener: NewLifeListener) -> None:
         self._new_life_listeners.append(listener)
-
-    def shutdown(self) -> None:
-        """Try nothing again."""
-        self._unfinished.stop()
 
     def resize_fetchers(self) -> None:
         """Blocks. num.replica.fetchers may have changed; no control request comes in between."""
@@ -235,7 +226,6 @@ class Leadership:
 
     def _end(self, topic_partition: TopicPartition) -> None:
         """Blocks. Neither lead nor follow it any more: its topic is gone, or its replicas are elsewhere."""
-        self._unfinished.forget(topic_partition)
         partition = self._hosted.find(*topic_partition)
         if partition is not None:
             partition.delete()
@@ -274,49 +264,27 @@ class Leadership:
         with self._orders:
             self._check_controller(request.controller_epoch, request.controller_id)
             asked = list(asked_states(request))
-            codes = self._carry_out(asked)
+            codes: dict[TopicPartition, ErrorCode] = {}
+            to_lead: list[Order] = []
+            to_follow: list[Order] = []
+            for topic_partition, topic_id, state in serving_others(asked):
+                try:
+                    partition = self._accept(topic_partition, topic_id, state)
+                except BrokerError as error:
+                    codes[topic_partition] = error.code
+                    continue
+                codes[topic_partition] = ErrorCode.NONE
+                if partition is not None:
+                    chosen = to_lead if state.leader == self._broker_id else to_follow
+                    chosen.append((partition, state, topic_id))
+            logs = self._open_logs([*to_lead, *to_follow], codes)
+            led = self._lead(to_lead, logs, codes)
+            followed = self._follow(to_follow, logs, codes)
+            self._fetchers.stop_idle()
+            for listener in self._leadership_listeners:
+                tell(partial(listener, led, followed))
         self._log_manager.wait_for_syncs()
         return [(topic_partition, topic_id, codes[topic_partition]) for topic_partition, topic_id, _ in asked]
-
-    def _finish_orders(self) -> None:
-        """Blocks. Try again what met an unexpected error, unless metadata of a later leader epoch came since."""
-        with self._orders:
-            asked = [order for order in self._unfinished.take() if not self._is_overtaken(order)]
-            if asked:
-                self._carry_out(asked)
-        self._log_manager.wait_for_syncs()
-
-    def _is_overtaken(self, order: Asked) -> bool:
-        topic_partition, _, state = order
-        known = self._metadata_cache.partition(*topic_partition)
-        return known is not None and known.leader_epoch > state.leader_epoch
-
-    def _carry_out(self, asked: Sequence[Asked]) -> dict[TopicPartition, ErrorCode]:
-        """Blocks. The code of each partition."""
-        codes: dict[TopicPartition, ErrorCode] = {}
-        to_lead: list[Order] = []
-        to_follow: list[Order] = []
-        for topic_partition, topic_id, state in serving_others(asked):
-            self._unfinished.forget(topic_partition)
-            try:
-                partition = self._accept(topic_partition, topic_id, state)
-            except BrokerError as error:
-                codes[topic_partition] = error.code
-                continue
-            codes[topic_partition] = ErrorCode.NONE
-            if partition is not None:
-                chosen = to_lead if state.leader == self._broker_id else to_follow
-                chosen.append((partition, state, topic_id))
-        logs = self._open_logs([*to_lead, *to_follow], codes)
-        led = self._lead(to_lead, logs, codes)
-        followed = self._follow(to_follow, logs, codes)
-        self._fetchers.stop_idle()
-        for listener in self._leadership_listeners:
-            tell(partial(listener, led, followed))
-        for order in asked:
-            if codes[order[0]] is ErrorCode.UNKNOWN_SERVER_ERROR:
-                self._unfinished.note(order)
-        return codes
 
     def _accept(
         self, topic_partition: TopicPartition, topic_id: UUID, state: LeaderAndIsrPartitionState
@@ -503,7 +471,6 @@ class Leadership:
     def _stop(self, order: StopOrder) -> None:
         """Blocks. Raises KafkaStorageError."""
         topic_partition = order.topic_partition
-        self._unfinished.forget(topic_partition)
         self._fetchers.forget([topic_partition])
         if not order.delete:
             partition = self._hosted.find(*topic_partition)

@@ -153,7 +153,6 @@ class ReplicaManager:
             new_partition=self._new_partition,
             partition_forgotten=self._partition_forgotten,
             wake=self.wake,
-            clock=clock,
         )
         appender = Appender(
             self.hosted, self.delayed_produces, self.delayed_fetches, self.topic_stats, self.wake, metrics
@@ -205,7 +204,6 @@ class ReplicaManager:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        self.leadership.shutdown()
         self.fetchers.shutdown()
         self._failing.join()
         self.moves.shutdown()

@@ -209,8 +209,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a listener that fails keeps no other from hearing who leads",
         file="kafka_zk/replication/leadership.py",
-        old="            tell(partial(listener, led, followed))\n",
-        new="            listener(led, followed)\n",
+        old="                tell(partial(listener, led, followed))\n",
+        new="                listener(led, followed)\n",
         tests="tests/unit/replication/test_failed_directories.py -k led",
     ),
     Mutant(

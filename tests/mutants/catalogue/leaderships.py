@@ -6,41 +6,6 @@ from tests.mutants.catalogue.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
-        breaks="an order that met an unexpected error is carried out later",
-        file="kafka_zk/replication/leadership.py",
-        old="                self._unfinished.note(order)\n",
-        new="                pass\n",
-        tests="tests/unit/replication/test_unfinished_orders.py -k after_a_pause",
-    ),
-    Mutant(
-        breaks="a later order takes the place of one that failed",
-        file="kafka_zk/replication/leadership.py",
-        old="            self._unfinished.forget(topic_partition)\n            try:\n",
-        new="            try:\n",
-        tests="tests/unit/replication/test_unfinished_orders.py -k lives_elsewhere",
-    ),
-    Mutant(
-        breaks="a replica that was stopped since its order failed is not made again",
-        file="kafka_zk/replication/leadership.py",
-        old="        self._unfinished.forget(topic_partition)\n        self._fetchers.forget([topic_partition])\n",
-        new="        self._fetchers.forget([topic_partition])\n",
-        tests="tests/unit/replication/test_unfinished_orders.py -k stopped_since",
-    ),
-    Mutant(
-        breaks="a topic that was deleted unheard since its order failed is not made again",
-        file="kafka_zk/replication/leadership.py",
-        old="        self._unfinished.forget(topic_partition)\n        partition = self._hosted",
-        new="        partition = self._hosted",
-        tests="tests/unit/replication/test_unfinished_orders.py -k unheard",
-    ),
-    Mutant(
-        breaks="an order that metadata of a later epoch has overtaken is not tried again",
-        file="kafka_zk/replication/leadership.py",
-        old=" and known.leader_epoch > state.leader_epoch\n",
-        new=" and known.leader_epoch < 0\n",
-        tests="tests/unit/replication/test_unfinished_orders.py -k metadata",
-    ),
-    Mutant(
         breaks="records that were cut are not acknowledged for those that stand there now",
         file="kafka_zk/replication/hosted.py",
         old="        if partition.leadership != leadership:\n            raise NotLeaderOrFollower\n",
