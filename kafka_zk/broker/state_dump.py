@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 import gevent
+from gevent.threadpool import _WorkerGreenlet  # type: ignore[attr-defined]  # private
 from greenlet import greenlet
 
 from kafka_zk.api.services import Services
@@ -74,9 +75,13 @@ def _greenlets() -> list[greenlet]:
     # What was there when the start ended is frozen: out of the collector's sight, and so of ours.
     gc.unfreeze()
     try:
-        return [each for each in gc.get_objects() if isinstance(each, greenlet) and not each.dead]
+        found = [each for each in gc.get_objects() if isinstance(each, greenlet) and not each.dead]
     finally:
         gc.freeze()
+    # A thread of a pool has two, neither of which runs here.
+    workers = [each for each in found if isinstance(each, _WorkerGreenlet)]
+    elsewhere = {id(each) for worker in workers for each in (worker, worker.parent)}
+    return [each for each in found if id(each) not in elsewhere]
 
 
 def _name(each: greenlet) -> str:

@@ -34,10 +34,11 @@ def delete_old_segments(log: UnifiedLog, now_ms: int) -> int:
 
 def _delete_for(log: UnifiedLog, reason: Reason, now_ms: int) -> int:
     with log.log_dir.guard(f"Error while deleting segments for {log.topic_partition} in dir {log.log_dir.path}"):
+        damaged: dict[LogSegment, int] = {}
         if reason is Reason.TIME:
-            _due(log, reason, now_ms)  # Learns the times: with the turn little is left to learn.
+            _due(log, reason, now_ms, damaged)  # Learns the times: with the turn little is left to learn.
         with log.turn:
-            chosen = _choose(log, reason, now_ms)
+            chosen = _choose(log, reason, now_ms, damaged)
             truncations = log.truncations
         if not chosen:
             return 0
@@ -48,9 +49,12 @@ def _delete_for(log: UnifiedLog, reason: Reason, now_ms: int) -> int:
             return log.remove_oldest(chosen) if log.truncations == truncations else 0
 
 
-def _choose(log: UnifiedLog, reason: Reason, now_ms: int) -> list[LogSegment]:
+def _choose(log: UnifiedLog, reason: Reason, now_ms: int, damaged: dict[LogSegment, int]) -> list[LogSegment]:
     """The segments that are to go, the oldest of the log; there is another one behind them then."""
-    chosen, limits = _due(log, reason, now_ms)
+    chosen, limits = _due(log, reason, now_ms, damaged)
+    if log.active in chosen and log.active in damaged:
+        # It can be completed no more, and so not be followed by another one.
+        chosen.pop()
     if chosen:
         log_lines.info(
             "%s Deleting segments due to %s: %s",
@@ -63,8 +67,13 @@ def _choose(log: UnifiedLog, reason: Reason, now_ms: int) -> list[LogSegment]:
     return chosen
 
 
-def _due(log: UnifiedLog, reason: Reason, now_ms: int) -> tuple[list[LogSegment], Limits]:
-    """Blocks. What retention does not keep, and why. Raises KafkaStorageError."""
+def _due(
+    log: UnifiedLog, reason: Reason, now_ms: int, damaged: dict[LogSegment, int]
+) -> tuple[list[LogSegment], Limits]:
+    """Blocks. What retention does not keep, and why. Raises KafkaStorageError.
+
+    `damaged`: segments that were found to be damaged, and the age of their files; it grows here.
+    """
     log.refuse_if_closed()
     limits = Limits(
         log_start_offset=log.log_start_offset,
@@ -75,7 +84,7 @@ def _due(log: UnifiedLog, reason: Reason, now_ms: int) -> tuple[list[LogSegment]
         now_ms=now_ms,
     )
     segments = list(log.segments)
-    chosen = segments[: deletable([_Facts(segment) for segment in segments], reason, limits)]
+    chosen = segments[: deletable([_Facts(segment, damaged) for segment in segments], reason, limits)]
     log.refuse_if_closed()  # While this waited for the times of a segment: then it looks like an old one.
     return chosen, limits
 
@@ -83,17 +92,25 @@ def _due(log: UnifiedLog, reason: Reason, now_ms: int) -> tuple[list[LogSegment]
 class _Facts:
     """A segment as retention sees it."""
 
-    __slots__ = ("_segment", "base_offset", "size_bytes")
+    __slots__ = ("_damaged", "_segment", "base_offset", "size_bytes")
 
-    def __init__(self, segment: LogSegment) -> None:
+    def __init__(self, segment: LogSegment, damaged: dict[LogSegment, int]) -> None:
         self._segment = segment
+        self._damaged = damaged
         self.base_offset = segment.base_offset
         self.size_bytes = segment.size_bytes
 
     @property
     def largest_timestamp(self) -> int:
         """Blocks as that of the segment. Raises OSError."""
+        segment = self._segment
+        if segment in self._damaged:
+            return self._damaged[segment]
         try:
-            return self._segment.largest_timestamp
+            return segment.largest_timestamp
         except CorruptMessage:
-            return int(os.stat(self._segment.file.path).st_mtime * 1000)
+            if segment.has_gone():
+                # While this waited; what is left of the log is looked at once more.
+                return segment.max_timestamp
+            self._damaged[segment] = int(os.stat(segment.file.path).st_mtime * 1000)
+            return self._damaged[segment]

@@ -40,7 +40,7 @@ def decode(spark: SparkSession) -> Decode:
 
 BAD = (
     b"", b"   ", b"no json", b'{"a": 1} trailing', b'{"a": 1}{"a": 2}', b'{"a": 1}} x', b'{"a": 1', b"5", b"null",
-    b'[{"a": 1}]', b"\xff\xfe",
+    b'{"a": 1},"b":{"a": 2}', b'{"a": 1},', b'{"a": 1},{"a": 2}', b'[{"a": 1}]', b"\xff\xfe",
 )  # fmt: skip
 PARTLY = (b'{"a": "x", "b": 2}', b'{"a": 99999999999, "b": 2}')
 

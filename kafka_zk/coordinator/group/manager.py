@@ -46,9 +46,9 @@ LONGEST_TOPIC_PART = 300
 """Bytes of a tombstone beside the group's id: the topic, and what a record needs itself."""
 
 LOAD_AGAIN_MS = 1_000
-MAY_PASS = (KafkaStorageError, OffsetOutOfRange, MemoryError, OSError, RuntimeError)
-"""What the next attempt of a load may not meet: no thread or memory for the moment, a log that was moved or cut
-meanwhile. Bad bytes stay, and so do our bugs. A failed directory and a lost leadership overtake the load."""
+MAY_PASS = (KafkaStorageError, OffsetOutOfRange, MemoryError)
+"""What the next attempt of a load may not meet: no memory for the moment, a log that was moved or cut meanwhile. Bad
+bytes stay, and so do our bugs. A failed directory and a lost leadership overtake the load."""
 
 log_lines = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
@@ -201,10 +201,12 @@ class GroupManager:
                     self.open_transactions.note(group)
                     self._performer.decide(group, partial(loaded, group))
         except Exception as error:
-            self._unload_groups([load.partition])
-            if isinstance(error, MAY_PASS) and self.ownership.is_current(load):
-                log_lines.warning("[GroupMetadataManager] Trying the %s again after an error: %r", load, error)
-                return False
+            if self.ownership.is_current(load):
+                # Otherwise they are those of a later load, or were unloaded with the leadership.
+                self._unload_groups([load.partition])
+                if isinstance(error, MAY_PASS):
+                    log_lines.warning("[GroupMetadataManager] Trying the %s again after an error: %r", load, error)
+                    return False
             # Our own bugs, too: what never ends loading has its clients wait for ever.
             log_lines.error("[GroupMetadataManager] Error in the %s: %s", load, error, exc_info=error)
             self.ownership.failed(load)

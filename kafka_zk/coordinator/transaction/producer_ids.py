@@ -115,8 +115,8 @@ class ProducerIdManager:
     def _serve_waiting(self) -> None:
         while self._waiting:
             producer_id = self._take_id()
-            if producer_id is None:
-                return
+            if producer_id is None or not self._waiting:
+                return  # A request that fails at once refuses all who wait.
             self._waiting.popleft().complete(producer_id)
 
     def _give_up(self, waiting: Pending[int]) -> None:

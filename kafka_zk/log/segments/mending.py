@@ -49,6 +49,9 @@ class IndexMender:
             segment.indexes.are_being_rebuilt = True
             try:
                 self._mend(segment)
+            except BaseException:
+                segment.forget_times()
+                raise
             finally:
                 segment.indexes.are_being_rebuilt = False
                 self.mended_count += 1

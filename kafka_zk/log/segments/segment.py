@@ -404,9 +404,18 @@ class LogSegment:
         """Raises OSError."""
         self.first_timestamp = first_timestamp
         self._whole_from_timestamp = NO_TIMESTAMP
+        # They say what the batches say: where a batch has a damaged offset, another rebuild would change nothing.
+        self.indexes.are_unchecked = False
         self._state = _KNOWN.get(self._state, self._state)
         if self._state is COMPLETE:
-            self.become_inactive()
+            # Not the file: a thread may be writing behind its end.
+            self.indexes.complete(self.max_timestamp, self.offset_of_max_timestamp)
+
+    def forget_times(self) -> None:
+        """A rebuild failed: what was appended meanwhile is in no index, and its timestamps were not noted."""
+        self._whole_from_timestamp = NEVER
+        self.roll_after_timestamp = UNKNOWN
+        self._state = _UNKNOWN.get(self._state, self._state)
 
     def next_offset(self) -> int:
         """The offset behind the last whole batch, found from the last index entry. Raises CorruptMessage, OSError."""

@@ -64,14 +64,17 @@ def _json(records: DataFrame, schema: str, *, strict: bool) -> DataFrame:
         kind = records.select(F.from_json(text, schema).alias("value")).schema["value"].dataType
     except Exception as error:
         raise JobError(f"cannot parse the schema: {error}") from error
-    # Spark stops reading behind the first value, and takes blank text for null. So the text becomes a field, and one
-    # behind it shows that all of the text is one value. No text can hold these names by chance, or by intent.
+    # Spark stops reading behind the first value, and takes blank text for null. So the text becomes the first element
+    # of an array: it is one value from end to end if the second element is the one that follows here. No text can hold
+    # that by chance, or by intent.
     token = secrets.token_hex(8)
-    value, end, bad = (f"{name}_{token}" for name in ("value", "end", "bad"))
-    document = F.concat(F.lit(f'{{"{value}":'), text, F.lit(f',"{end}":0}}'))
-    fields = T.StructType().add(value, kind).add(end, T.IntegerType()).add(bad, T.StringType())
+    elements = F.from_json(F.concat(F.lit("["), text, F.lit(f',"{token}"]')), "ARRAY<STRING>")
+    is_whole = F.coalesce((F.size(elements) == 2) & (elements[1] == token), F.lit(False))
+    # A field, so that any type may be the schema.
+    value, bad = f"value_{token}", f"bad_{token}"
+    fields = T.StructType().add(value, kind).add(bad, T.StringType())
+    document = F.concat(F.lit(f'{{"{value}":'), text, F.lit("}"))
     found = F.from_json(document, fields, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": bad})
-    is_whole = found[end].isNotNull()
     if not strict:
         return records.withColumn("value", F.when(is_whole, found[value]))
     # Spark's FAILFAST names neither topic nor offset.

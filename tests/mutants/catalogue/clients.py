@@ -402,4 +402,12 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            self._member.advance()\n",
         tests="tests/unit/client/consumer/test_leaving.py -k closes_the_consumer_says",
     ),
+    Mutant(
+        breaks="what a commit callback raises ends no step of a rebalance",
+        file="kafka_zk/client/consumer/group/group_member.py",
+        old="        # What a callback of the program raises leaves no step of ours half done.\n"
+        "        self.commits.run_callbacks()\n",
+        new="            self.commits.run_callbacks()\n",
+        tests="tests/unit/client/consumer/test_interrupted_calls.py -k ends_no_step",
+    ),
 )

@@ -239,7 +239,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="JSON with something behind it, or none at all, is no value",
         file="kafka_zk/spark/jobs/decoding.py",
-        old="    is_whole = found[end].isNotNull()\n",
+        old="    is_whole = F.coalesce((F.size(elements) == 2) & (elements[1] == token), F.lit(False))\n",
         new="    is_whole = F.lit(True)\n",
         tests="tests/integration/test_decoding_in_spark.py -k and_so_are_the_fields",
     ),

@@ -334,8 +334,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a damaged batch keeps its segment from retention only while the file is young",
         file="kafka_zk/log/retention.py",
-        old="        except CorruptMessage:\n            return int",
-        new="        except CorruptMessage:\n            raise\n            return int",
+        old="        except CorruptMessage:\n            if segment.has_gone():\n",
+        new="        except CorruptMessage:\n            raise\n            if segment.has_gone():\n",
         tests="tests/unit/log/test_manager.py -k a_damaged_batch",
     ),
     Mutant(
@@ -477,5 +477,41 @@ MUTANTS: tuple[Mutant, ...] = (
         old="        found.learn_epochs()\n",
         new="        _ = found.latest_epoch\n",
         tests="tests/unit/log/test_manager.py -k torn_epoch_file",
+    ),
+    Mutant(
+        breaks="a batch whose offset is damaged has indexes rebuilt once",
+        file="kafka_zk/log/segments/segment.py",
+        old="        self.indexes.are_unchecked = False\n",
+        new="",
+        tests="tests/unit/log/test_mending.py -k rebuilt_once",
+    ),
+    Mutant(
+        breaks="the end of a rebuild cuts nothing off that a thread is writing",
+        file="kafka_zk/log/segments/segment.py",
+        old="            # Not the file: a thread may be writing behind its end.\n"
+        "            self.indexes.complete(self.max_timestamp, self.offset_of_max_timestamp)\n",
+        new="            self.become_inactive()\n",
+        tests="tests/unit/log/test_mending.py -k cuts_nothing_off",
+    ),
+    Mutant(
+        breaks="a rebuild that fails leaves no timestamp out",
+        file="kafka_zk/log/segments/mending.py",
+        old="                segment.forget_times()\n",
+        new="",
+        tests="tests/unit/log/test_mending.py -k no_timestamp_out",
+    ),
+    Mutant(
+        breaks="a damaged segment that is removed while retention walks it takes no directory offline",
+        file="kafka_zk/log/retention.py",
+        old="                return segment.max_timestamp\n",
+        new="                pass\n",
+        tests="tests/unit/log/test_roll_and_retention.py -k is_cut_off_while",
+    ),
+    Mutant(
+        breaks="where the active segment is damaged the others are deleted",
+        file="kafka_zk/log/retention.py",
+        old="        chosen.pop()\n",
+        new="        pass\n",
+        tests="tests/unit/log/test_roll_and_retention.py -k the_others_go",
     ),
 )

@@ -312,7 +312,6 @@ def failing(made: Coordinated, monkeypatch: pytest.MonkeyPatch, error: Exception
 
 
 PASSING = [
-    pytest.param(RuntimeError("can't start new thread"), id="no thread"),
     pytest.param(MemoryError(), id="no memory"),
     pytest.param(KafkaStorageError("closed"), id="moved log"),
     pytest.param(OffsetOutOfRange(), id="cut log"),
@@ -337,8 +336,10 @@ def test_a_load_that_meets_what_passes_goes_on_until_it_is_whole(made: Coordinat
     assert not made.coordinator._manager._deleted, "noted for the load, which has ended"
 
 
-@pytest.mark.parametrize("error", [CorruptMessage("Record is corrupt")], ids=["bad bytes"])
-def test_a_load_that_meets_bad_bytes_is_given_up(made: Coordinated, failing: FailingReads) -> None:
+@pytest.mark.parametrize(
+    "error", [CorruptMessage("Record is corrupt"), RuntimeError("a bug of ours")], ids=["bad bytes", "our bug"]
+)
+def test_a_load_that_meets_bad_bytes_or_a_bug_is_given_up(made: Coordinated, failing: FailingReads) -> None:
     made.broker.clock.advance(2 * LOAD_AGAIN_MS)
     wait(lambda: made.is_idle)
     assert failing.count == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import gevent
 import pytest
@@ -13,12 +14,13 @@ from kafka_zk.log.cleaner.swap import replace_segments
 from kafka_zk.log.files import names
 from kafka_zk.log.files.offset_index import ENTRY
 from kafka_zk.log.files.segment_file import SegmentFile
+from kafka_zk.log.local.local_log import POOLED_BYTES
 from kafka_zk.log.retention import delete_old_segments
 from kafka_zk.log.segments import mending
 from kafka_zk.log.segments.index_walk import Walk, walk_on
 from kafka_zk.log.segments.segment import SHORT_WALK_BYTES, LogSegment
 from kafka_zk.log.unified_log import UnifiedLog
-from tests.unit.log.given import T0, Place, produced, topic_config, values
+from tests.unit.log.given import T0, Place, produced, read_slices, topic_config, values
 
 CONFIG = topic_config(index_interval_bytes=100)
 COUNT = 40
@@ -307,3 +309,81 @@ def test_much_that_is_appended_meanwhile_is_walked_in_a_thread_too(tmp_path: Pat
     assert gate.walks == 2
     assert gate.longest_on_the_loop <= SHORT_WALK_BYTES
     assert_indexes_are_right(log.active)
+
+
+def test_a_batch_whose_offset_is_damaged_has_indexes_rebuilt_once(tmp_path: Path) -> None:
+    """The offset is not under the crc. The rebuilt entry is as wrong as the batch."""
+    place = Place(tmp_path)
+    log = place.open(CONFIG)
+    log.truncate_fully_and_start_at(1000)
+    fill(log, 0, COUNT)
+    entries = log.active.indexes.offset.entries()
+    position, path = entries[len(entries) // 2].position, log.active.file.path
+    log.close()
+    with path.open("r+b") as file:
+        file.seek(position)
+        offset = int.from_bytes(file.read(8))
+        file.seek(position)
+        file.write((offset ^ 512).to_bytes(8))
+    log = place.open(CONFIG, clean=True, recovery_point=1000 + COUNT)
+    log.update_high_watermark(log.log_end_offset)
+    with gevent.Timeout(PATIENCE_S):
+        for _ in range(2):
+            log.size_between(offset, log.log_end_offset)
+            assert log.read(offset, max_bytes=1 << 20, up_to=log.log_end_offset, min_one=True).slices
+    assert log.log_dir.index_mender.mended_count == 1
+
+
+def given_wrong_middle(path: Path) -> UnifiedLog:
+    """As `given_wrong_index`, but the last entry is right: an append finds nothing wrong."""
+    place = Place(path)
+    log = place.open(CONFIG)
+    fill(log, 0, COUNT)
+    *others, last = log.active.indexes.offset.entries()
+    log.close()
+    index = place.partition / names.offset_file_name(0, names.OFFSET_INDEX)
+    index.write_bytes(b"".join(ENTRY.pack(each.offset, each.position + 1) for each in others) + ENTRY.pack(*last))
+    return place.open(CONFIG, clean=True, recovery_point=COUNT)
+
+
+def test_the_end_of_a_rebuild_cuts_nothing_off_that_a_thread_is_writing(tmp_path: Path) -> None:
+    log = given_wrong_middle(tmp_path)
+    file, is_written, may_go_on = log.active.file, threading.Event(), threading.Event()
+    pwrite = file.pwrite
+
+    def slow(*arguments: Any) -> int:
+        written = pwrite(*arguments)
+        if threading.current_thread() is not threading.main_thread():
+            is_written.set()
+            assert may_go_on.wait(PATIENCE_S)
+        return written
+
+    file.pwrite = slow
+    append = gevent.spawn(log.append_as_leader, produced("x" * POOLED_BYTES, timestamp=T0), leader_epoch=0)
+    with gevent.Timeout(PATIENCE_S):
+        while not is_written.is_set():
+            gevent.sleep(0.001)
+        assert log.read(20, max_bytes=1000, up_to=COUNT, min_one=True).slices
+    assert log.log_dir.index_mender.mended_count == 1
+    may_go_on.set()
+    append.get(timeout=PATIENCE_S)
+    assert file.path.stat().st_size == file.size_bytes
+    assert values(log)[-1] == "x" * POOLED_BYTES
+
+
+def test_a_rebuild_that_fails_leaves_no_timestamp_out(tmp_path: Path, gate: Gate) -> None:
+    """Of what was appended meanwhile, by a follower that knew all timestamps before."""
+    (tmp_path / "leader").mkdir()
+    leader, log = Place(tmp_path / "leader").open(CONFIG), given_wrong_middle(tmp_path)
+    fill(leader, 0, COUNT + 1)
+    log.append_as_follower(bytearray(read_slices(leader, COUNT)))
+    gate.failures.append(MemoryError())
+    reader = gevent.spawn(log.read, 20, max_bytes=1000, up_to=COUNT, min_one=True)
+    gate.wait_until_reached()
+    leader.append_as_leader(produced("late", timestamp=T0 + 5_000_000), leader_epoch=0)
+    log.append_as_follower(bytearray(read_slices(leader, COUNT + 1)))
+    gate.may_go_on.set()
+    reader.join(timeout=PATIENCE_S)
+    assert isinstance(reader.exception, MemoryError)
+    found = log.offset_for_timestamp(T0 + 4_000_000)
+    assert found is not None and found.offset == COUNT + 1

@@ -1,14 +1,23 @@
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gevent
 import pytest
 
+from kafka_zk.log.files.segment_file import SegmentFile
 from kafka_zk.log.retention import delete_old_segments
+from kafka_zk.log.segments import mending
+from kafka_zk.log.segments import segment as segment_module
+from kafka_zk.log.segments.index_walk import Walk, walk_on
 from kafka_zk.log.segments.retention import Limits, Reason, deletable
 from kafka_zk.log.segments.roll import MAX_RELATIVE_OFFSET, has_no_room_for, is_too_old, segment_life_ms
+from kafka_zk.log.segments.segment import LogSegment
+from kafka_zk.log.unified_log import UnifiedLog
+from kafka_zk.record.batch import MAGIC_AT
 from tests.unit.log.given import T0, Place, produced, topic_config
 
 PATIENCE_S = 30
@@ -128,3 +137,59 @@ def test_what_a_high_watermark_went_back_below_stays(tmp_path: Path) -> None:
         log.update_high_watermark(3)
     assert retaining.get(timeout=PATIENCE_S) == 3
     assert log.log_start_offset == log.high_watermark == 3
+
+
+def damaged_in(log: UnifiedLog, segment: LogSegment, place: Place) -> UnifiedLog:
+    """The log after a clean stop and a start, with a byte of a batch of that segment damaged."""
+    found = segment.position_of(segment.base_offset + 5)
+    assert found is not None
+    end = log.log_end_offset
+    log.close()
+    with segment.file.path.open("r+b") as file:
+        file.seek(found.position + MAGIC_AT)
+        file.write(b"\x77")
+    opened = place.open(log.config, clean=True, recovery_point=end)
+    opened.update_high_watermark(end)
+    return opened
+
+
+def test_where_the_active_segment_is_damaged_the_others_go(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    log = place.open(topic_config(segment_bytes=1000, retention_ms=100_000, index_interval_bytes=4096))
+    for number in range(30):
+        log.append_as_leader(produced("x" * 50, timestamp=T0 - number), leader_epoch=0)
+    log = damaged_in(log, log.active, place)
+    os.utime(log.active.file.path, (0, 0))
+    kept = log.active.base_offset
+    assert delete_old_segments(log, T0 + 50_000_000) > 0
+    assert [segment.base_offset for segment in log.segments] == [kept]
+    assert delete_old_segments(log, T0 + 50_000_000) == 0
+
+
+def test_a_damaged_segment_that_is_cut_off_while_it_is_walked_takes_no_directory_offline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment_module, "SHORT_WALK_BYTES", 0)
+    reached, may_go_on = threading.Event(), threading.Event()
+
+    def gated(file: SegmentFile, *arguments: Any) -> Walk:
+        if threading.current_thread() is not threading.main_thread() and file.path == damaged.file.path:
+            reached.set()
+            assert may_go_on.wait(PATIENCE_S)
+        return walk_on(file, *arguments)
+
+    monkeypatch.setattr(mending, "walk_on", gated)
+    place = Place(tmp_path)
+    log = place.open(topic_config(segment_bytes=1000, retention_ms=100_000, index_interval_bytes=4096))
+    for number in range(26):
+        log.append_as_leader(produced("x" * 50, timestamp=T0 - number), leader_epoch=0)
+    log = damaged_in(log, list(log.segments)[1], place)
+    damaged = list(log.segments)[1]
+    retaining = gevent.spawn(delete_old_segments, log, T0 + 50_000_000)
+    with gevent.Timeout(PATIENCE_S):
+        while not reached.is_set():
+            gevent.sleep(0.001)
+    log.truncate_to(damaged.base_offset - 2)
+    may_go_on.set()
+    retaining.get(timeout=PATIENCE_S)
+    assert not place.directory.is_offline

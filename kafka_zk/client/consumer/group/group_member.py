@@ -84,7 +84,8 @@ class GroupMember:
         """Take in what the coordinator answered, and call back."""
         with self._whole():
             self.link.deliver()
-            self.commits.run_callbacks()
+        # What a callback of the program raises leaves no step of ours half done.
+        self.commits.run_callbacks()
 
     @contextmanager
     def _whole(self) -> Iterator[None]:

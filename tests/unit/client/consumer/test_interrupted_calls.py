@@ -203,3 +203,20 @@ def test_a_last_commit_whose_outcome_is_lost_keeps_nobody_from_joining() -> None
     commit({}, None)
     one.advance()
     assert [name for name, _ in one.link.asked] == ["JoinGroupRequest"]
+
+
+def test_what_a_commit_callback_raises_ends_no_step_of_a_rebalance(
+    group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raising(*_: object) -> None:
+        raise ValueError("the program's")
+
+    abandoned: list[int] = []
+    with KafkaConsumer(settings(group.broker.bootstrap, group_id="g")) as consumer:
+        consumer.subscribe(["t"])
+        poll_until([consumer], lambda: consumer.assignment() == {T0})
+        monkeypatch.setattr(consumer._member.rebalance, "abandoned", lambda: abandoned.append(1))
+        consumer.commit_async({T0: OffsetAndMetadata(0)}, raising)
+        with pytest.raises(ValueError, match="the program's"):
+            poll_until([consumer], lambda: False)
+    assert not abandoned
