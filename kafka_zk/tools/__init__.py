@@ -1,4 +1,4 @@
-"""Commands, one package each: they parse arguments and print; the work is done in the rooms below."""
+"""Commands, one package each: they parse arguments and print; the packages below do the work."""
 
 import sys
 from types import TracebackType
@@ -10,5 +10,5 @@ def _tell_unless_interrupted(kind: type[BaseException], error: BaseException, tr
 
 
 if sys.argv[:1] == ["-m"]:
-    # `python -m` looks for one of these: a Ctrl-C while its modules are imported is no more to be told of than later.
+    # `python -m` imports one of these first: a Ctrl-C during its imports must be as silent as a later one.
     sys.excepthook = _tell_unless_interrupted

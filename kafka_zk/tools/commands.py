@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """`usage` is what its script's header shows behind the name."""
+    """`usage` is what the script's header shows after the name."""
 
     name: str
     summary: str

@@ -45,7 +45,7 @@ NOT_OF_ZOOKEEPER_MODE = {
     86: "DeleteShareGroupState",
     87: "ReadShareGroupStateSummary",
 }
-"""Requests that Kafka 3.9's clients may send to other brokers, and that are told of, too."""
+"""Requests that Kafka 3.9's clients may send to other brokers, and that are listed, too."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -22,14 +22,14 @@ from kafka_zk.tools.common.options import usage_of
 
 WIDTH = 75
 _NEGATIVE_NUMBER = re.compile(r"-\d+")
-# Where Java's line iterator would begin a new line: behind blanks and hyphens, and before an opening bracket.
+# Where Java's line iterator may begin a new line: after blanks and hyphens, and before an opening bracket.
 _LINE_PARTS = re.compile(r" +|[^ ]*?-+(?=[^\W\d_])|[^ ]*?-+(?= )|[^ (-]+(?=\()|[^ ]+?(?= )|[^ ]+")
 _FAR = 7
-"""Names at least so far from what was typed are no suggestion."""
+"""Names at least this far from what was typed are not suggested."""
 
 
 class Kind(Enum):
-    """How many words an option takes; EACH: one each time it is given, and all of them count."""
+    """How many words an option takes; EACH: one each time it is given, and all are kept."""
 
     ONE = auto()
     EACH = auto()
@@ -55,7 +55,7 @@ DOUBLE = ValueType("Double", parse_double)
 class Argument:
     """One option. Those that share `group` exclude one another, and one of them must be given.
 
-    `short` is its name of one letter, behind which a value may stand without a gap.
+    `short` is its one-letter name; its value may follow without a gap.
     """
 
     flag: str
@@ -74,7 +74,7 @@ class Argument:
 
 
 class ArgumentError(Exception):
-    """The arguments are refused in these words; `meant` are the names that were perhaps meant."""
+    """The arguments are refused with this message; `meant` are the names that were perhaps meant."""
 
     def __init__(self, message: str, meant: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -82,7 +82,7 @@ class ArgumentError(Exception):
 
 
 class HelpAsked(Exception):
-    """--help was met."""
+    """--help was given."""
 
 
 def _of(argument: Argument, message: str) -> ArgumentError:
@@ -91,7 +91,7 @@ def _of(argument: Argument, message: str) -> ArgumentError:
 
 @dataclass(slots=True)
 class Reading:
-    """How far one command line was read."""
+    """How much of one command line has been read."""
 
     words: Sequence[str]
     index: int = 0
@@ -224,7 +224,7 @@ class ArgumentParser:
         return usage_of(self._tool, self._variant)
 
     def refusal(self, error: ArgumentError) -> str:
-        """What stands on stderr: usage, the error, and names that were perhaps meant."""
+        """The text for stderr: usage, the error, and names that were perhaps meant."""
         usage = self.help().partition("\n\n")[0]
         text = f"{usage}\n{wrapped(f'{self.program}: error: {error}')}\n"
         if error.meant:
@@ -248,7 +248,7 @@ def _converted(argument: Argument, word: str) -> Any:
 
 
 def nearest_names(typed: str, names: Iterable[str]) -> list[str]:
-    """Those of `names` most like what was typed, if they are like it at all; dashes before them are no part."""
+    """Those of `names` most like what was typed, if any are; leading dashes do not count."""
     bare = {name: name.lstrip("-") for name in names}
     distances = {name: 0 if text.startswith(typed) else _distance(typed, text) for name, text in bare.items()}
     nearest = min(distances.values())
@@ -256,7 +256,7 @@ def nearest_names(typed: str, names: Iterable[str]) -> list[str]:
 
 
 def wrapped(text: str) -> str:
-    """The text in lines of WIDTH, all but the last filled by wider gaps. Its last line's end takes a place, too."""
+    """Wrap to WIDTH; wider gaps fill all lines but the last. The end of its last line counts as a character."""
     lines, line = [], ""
     parts = _parts(text)
     for number, part in enumerate(parts, 1):
@@ -291,7 +291,7 @@ def _filled(line: str) -> str:
 
 
 def _distance(typed: str, name: str) -> int:
-    """What it costs to make `name` of `typed`: neighbours may change places for nothing, adding is cheap."""
+    """The cost of turning `typed` into `name`: swapping neighbours is free, adding is cheap."""
     exchange, add, drop = 2, 1, 4
     before: list[int] = []
     row = list(range(len(name) + 1))
@@ -308,7 +308,7 @@ def _distance(typed: str, name: str) -> int:
 
 
 def parse_or_tell(parser: ArgumentParser, words: Sequence[str]) -> dict[str, Any] | int:
-    """The values; or the exit code, once help or an error is printed. No word at all asks for help, rightly."""
+    """The values; or the exit code, once help or an error is printed. No words at all print the help."""
     if not words:
         print(parser.help(), end="")
         return 0
@@ -322,7 +322,7 @@ def parse_or_tell(parser: ArgumentParser, words: Sequence[str]) -> dict[str, Any
 
 
 def run_parsed(parser: ArgumentParser, words: Sequence[str], body: Callable[[dict[str, Any]], None]) -> int:
-    """Blocks as long as `body`, which gets the values and may raise ArgumentError or FAILURES. The exit code."""
+    """Run `body` with the values; it may block, and raise ArgumentError or FAILURES. Returns the exit code."""
     values = parse_or_tell(parser, words)
     if isinstance(values, int):
         return values

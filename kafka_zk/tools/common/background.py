@@ -26,14 +26,14 @@ def log_dir() -> Path:
 
 
 def start_module(module: str, arguments: Sequence[str], *, output: str) -> int:
-    """Run `module` apart from this terminal; its process id. Raises OSError."""
+    """Run `module` detached from this terminal; returns its process id. Raises OSError."""
     return start([sys.executable, *PYTHON_OPTIONS, "-m", module, *arguments], output=output)
 
 
 def start(command: Sequence[str], *, output: str) -> int:
-    """Run `command` apart from this terminal, what it prints in LOG_DIR/`output`; its process id. Raises OSError.
+    """Run `command` detached from this terminal, output in LOG_DIR/`output`; returns its process id. Raises OSError.
 
-    It ignores SIGHUP and SIGINT, as what a script starts with `nohup ... &`.
+    It ignores SIGHUP and SIGINT, like a command that a script starts with `nohup ... &`.
     """
     import subprocess
 

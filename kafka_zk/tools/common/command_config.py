@@ -11,7 +11,7 @@ from kafka_zk.tools.common.options import Options
 
 
 def client_properties(options: Options) -> dict[str, str]:
-    """What an admin tool makes its client with: --command-config, and over it --bootstrap-server.
+    """The properties for an admin tool's client: --command-config, overridden by --bootstrap-server.
 
     Raises OptionError, JavaError.
     """
@@ -26,14 +26,14 @@ API_TIMEOUT_MS = 60_000
 
 
 def api_timeout_ms(properties: Mapping[str, str]) -> int:
-    """How long an admin client tries to reach somebody; the client itself refuses what is no number."""
+    """How long an admin client tries to reach a broker; the client itself refuses a value that is no number."""
     with suppress(KeyError, ValueError):
         return int(properties["default.api.timeout.ms"])
     return API_TIMEOUT_MS
 
 
 def read_command_config(path: str | None) -> dict[str, str]:
-    """The file's entries; none where no file was named. Raises JavaError."""
+    """The file's entries; empty if no file was named. Raises JavaError."""
     if path is None:
         return {}
     try:

@@ -23,7 +23,7 @@ def check_connect_string(connect: str) -> None:
         try:
             host.encode("idna")
         except UnicodeError as error:
-            # Java asks the resolver for it, which knows no such name.
+            # Java asks the resolver, which knows no such name.
             name = host.encode("utf-8", "replace").decode()
             raise JavaError(f"{name}: Name or service not known", "java.net.UnknownHostException") from error
     try:

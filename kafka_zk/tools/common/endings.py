@@ -1,6 +1,6 @@
 """How a tool ends: its error message, the stream for it, and the exit code.
 
-Role        Printing for all tools. What a tool does raises; here is told what it raised.
+Role        Printing for all tools. A tool raises; this module prints what it raised.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from kafka_zk.tools.common.options import VERSION_TEXT, UsageError, VersionAsked
 
 
 def run_as_program(main: Callable[[], int]) -> int:
-    """The exit code of `main`; a reader that has gone, a full disk, a closed stream and Ctrl-C are passed over in
-    silence, as Java passes over them: what was asked is done to its end."""
+    """The exit code of `main`. A closed pipe, a full disk, a closed stream and Ctrl-C are ignored silently,
+    as Java ignores them: the work is completed."""
     open_closed_streams()
     forgive("stdout", "stderr")
     try:
@@ -51,10 +51,10 @@ def exit_code_of(
     usage: Callable[[str], str] = usage_of,
     failures: tuple[type[Exception], ...] = FAILURES,
 ) -> int:
-    """Blocks as long as `body`, which returns the exit code or None for 0. What it raises is told, and is a 1.
+    """Run `body`, which may block and returns the exit code or None for 0. What it raises is printed, and gives 1.
 
-    VersionAsked is no failure, but the version on stdout. UsageError is its sentence and the usage of `tool`, Refused
-    its sentence alone, and what else is of `failures` goes to `tell`.
+    VersionAsked prints the version on stdout. UsageError prints its sentence and the usage of `tool`, Refused
+    its sentence alone; the other `failures` go to `tell`.
     """
     try:
         return body() or 0

@@ -14,4 +14,4 @@ FAILURES = (JavaError, ConfigException, KafkaException, BrokerError)
 
 
 class Refused(Exception):
-    """The tool ends with this sentence on stderr, no trace and no usage."""
+    """The tool ends with this sentence on stderr, without trace or usage."""

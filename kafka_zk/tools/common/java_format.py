@@ -40,7 +40,7 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def ratio(part: float, whole: float) -> float:
-    """part / whole as Java's doubles divide: by nothing it is infinite, nothing by nothing is no number."""
+    """part / whole as Java's doubles divide: division by zero gives infinity, 0 / 0 gives NaN."""
     if whole == 0:
         return math.nan if part == 0 or math.isnan(part) else math.copysign(math.inf, part)
     return part / whole
@@ -93,7 +93,7 @@ class DateFormat:
     """A pattern of SimpleDateFormat, in English and in the local time zone."""
 
     def __init__(self, pattern: str) -> None:
-        """Raises JavaError for letters that mean nothing (of Java's own, the weeks are missing)."""
+        """Raises JavaError for unknown letters (Java's week letters are not supported)."""
         self._parts: list[str | tuple[str, int]] = []
         position = 0
         while position < len(pattern):

@@ -51,7 +51,7 @@ def runtime_error(cause: BaseException) -> JavaError:
 
 
 def awaited(cause: BaseException) -> JavaError:
-    """`execution_error` with its cause in place, to be told of without being raised."""
+    """`execution_error` with its cause in place, to be printed without being raised."""
     error = execution_error(cause)
     error.__cause__ = cause
     return error
@@ -93,8 +93,8 @@ def print_log_line(level: str, text: str, logger: str) -> None:
 class _Warnings(logging.Handler):
     """Log lines on the present stderr, in the tools' log4j form.
 
-    On a terminal one plain sentence says that nothing answers at an address; Apache's tools repeat a line of their log
-    each second for a minute, and so do ours where a program reads them.
+    On a terminal, one sentence says that nothing answers at an address; Apache's tools repeat a log line
+    each second for a minute, and so do ours when a program reads the output.
     """
 
     def __init__(self, tried_for_ms: int | None) -> None:
@@ -120,9 +120,9 @@ class _Warnings(logging.Handler):
 
 
 def show_warnings(tried_for_ms: int | None = None) -> None:
-    """Print warnings of the clients as Apache's tools do; below WARN they say nothing.
+    """Print the clients' warnings as Apache's tools do; nothing below WARN.
 
-    `tried_for_ms`: how long a client that reaches nobody tries; None where it does for as long as it is wanted.
+    `tried_for_ms`: how long a client that reaches no broker tries; None for without limit.
     """
     logger = logging.getLogger()
     for handler in logger.handlers:

@@ -12,7 +12,7 @@ from operator import methodcaller
 
 
 def _as_java_replaces(error: UnicodeError) -> tuple[str, int]:
-    """One replacement for a surrogate in two or three bytes, where Python makes one of each byte."""
+    """One replacement for a surrogate in two or three bytes, where Python replaces each byte."""
     assert isinstance(error, UnicodeDecodeError)
     wrong = error.object[error.start : error.start + 3]
     if wrong[0] == 0xED and len(wrong) > 1 and 0xA0 <= wrong[1] <= 0xBF:
@@ -23,5 +23,5 @@ def _as_java_replaces(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("as-java-replaces", _as_java_replaces)
 
 
-# A function of our own would cost more than what it does.
+# A function of our own would cost more than the work it does.
 string: Callable[[bytes], str] = methodcaller("decode", "utf-8", "as-java-replaces")

@@ -32,7 +32,7 @@ _NS = 1_000_000_000
 def parse_date_time(text: str) -> int:
     """Milliseconds since 1970 of YYYY-MM-DDTHH:mm:SS.sss, in UTC unless it names an offset. Raises JavaError.
 
-    What stands behind the time is not looked at, as in Java.
+    Text after the time is ignored, as in Java.
     """
     parts = java_split(text, "T")
     if len(parts) < 2:
@@ -91,7 +91,7 @@ def _no_duration(what: str = "") -> JavaError:
 
 
 def _no_long(text: str) -> JavaError:
-    """Long.parseLong of a part of a text: it tells at which digit the number became too large."""
+    """Long.parseLong of a part of a text: the error names the digit at which the number overflows."""
     digits = text.lstrip("-")
     limit = _SECONDS_LIMIT if text.startswith("-") else _SECONDS_LIMIT - 1
     index = next(end for end in range(len(digits)) if int(digits[: end + 1]) > limit)

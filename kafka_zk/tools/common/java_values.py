@@ -30,7 +30,7 @@ def java_long(text: str) -> int:
 
 
 def lowest_bits(value: int, bits: int) -> int:
-    """What an integer of that size keeps of a sum that is too large for it: an overflow tells nobody."""
+    """What an integer of that size keeps of a sum that overflows it."""
     half = 1 << (bits - 1)
     return ((value + half) & ((1 << bits) - 1)) - half
 
@@ -38,7 +38,7 @@ def lowest_bits(value: int, bits: int) -> int:
 def _whole_number(text: str, *, bits: int) -> int:
     digits = text[1:] if text[:1] in ("+", "-") else text
     limit = 1 << (bits - 1)
-    # More digits need not be converted to be refused.
+    # A number with more digits is refused without converting it.
     if digits.isascii() and digits.isdigit() and len(digits.lstrip("0")) < 20 and -limit <= int(text) < limit:
         return int(text)
     raise ValueError(f'For input string: "{text}"')

@@ -3,7 +3,7 @@
 Role        Pure. A tool declares its options once, parses its arguments, and checks what goes together.
 Invariants  `--opt value`, `--opt=value` and `-opt value` mean the same; an option that takes a value takes the next
             argument whatever it looks like; `--opt=` has an empty value. `--` ends the options.
-            Other words are allowed and mean nothing. Types are checked when a value is asked for, not before.
+            Other words are allowed and ignored. Types are checked when a value is asked for, not before.
             Abbreviations are refused, as Apache's tools refuse them.
 Source      jopt-simple 5.0.4 OptionParser; Kafka 3.9 CommandDefaultOptions, CommandLineUtils.
 """
@@ -43,7 +43,7 @@ class UsageError(Exception):
 
 
 class VersionAsked(Exception):
-    """The tool prints the version and ends well."""
+    """The tool prints the version and exits with 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Option:
     """One option; `takes_value` of any text, which `integer` may ask to be a number.
 
     Where `value_is_optional`, what follows is its value unless it looks like an option itself. `available_beside`
-    names the options of which one must be there too; `separator` cuts a value into several; without an option that
-    `is_required` nothing goes but help and version.
+    names the options of which one must also be given; `separator` cuts a value into several; unless an option that
+    `is_required` is given, only help and version work.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Options:
         self._check_company()
 
     def _check_company(self) -> None:
-        """Help and version are asked for whatever else is missing or out of place."""
+        """Help and version work whatever else is missing or wrong."""
         if any(name in self._found for name in _FOR_HELP):
             return
         missing = [
@@ -124,7 +124,7 @@ class Options:
         self._found[option.name].extend(parts or [value])
 
     def _take_short(self, text: str, rest: deque[str]) -> None:
-        """One dash: the whole word may be an option; else each letter must be one, and no tool has such."""
+        """One dash: the whole word may be an option; else each letter must be one, and no tool has such options."""
         if text.partition("=")[0] in self._declared:
             self._take(text, rest)
         else:
@@ -143,7 +143,7 @@ class Options:
         return name in self._found
 
     def in_order(self) -> list[str]:
-        """The options as they came, those that came twice twice."""
+        """The options in the order given; repeated ones are repeated."""
         return self._order
 
     def text(self, name: str) -> str | None:
@@ -228,7 +228,7 @@ def _looks_like_an_option(argument: str) -> bool:
 
 def usage_of(tool: str, variant: str = "") -> str:
     """The option table of a tool: usage.txt of its package, or usage-<variant>.txt."""
-    from importlib.resources import files  # a tenth of what a run takes; most runs print no usage
+    from importlib.resources import files  # a tenth of a run's time; most runs print no usage
 
     name = f"usage-{variant}.txt" if variant else "usage.txt"
     return files(f"kafka_zk.tools.{tool}").joinpath(name).read_text("utf-8")

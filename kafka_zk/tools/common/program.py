@@ -2,10 +2,10 @@
 
 Role        Acts. The tool's work runs in a thread of its own, as it may block anywhere; the main thread only waits for
             the end of the work or a signal, and then has the ending done by a third thread.
-Invariants  No signal ever interrupts the work or the ending: Python runs handlers in the main thread, which owns no
-            lock, writes to no socket and calls no client. So whatever the moment, a wakeup is whole.
+Invariants  No signal ever interrupts the work or the ending: Python runs handlers in the main thread, which holds no
+            lock, writes to no socket and calls no client. So a wakeup is never cut short.
             The ending (hooks, and what is still in the buffers of stdout and stderr) is done once. A second signal
-            waits for nothing, but `timeout` sends each signal twice within microseconds: that is one.
+            waits for nothing, but `timeout` sends each signal twice within microseconds: that counts as one.
             A signal gives the exit code 128 + its number, as from Java; a signal ignored at the start stays ignored.
 Source      Java's Runtime.addShutdownHook, Exit.addShutdownHook.
 """
@@ -28,9 +28,9 @@ from kafka_zk.standard_streams import cannot_be_printed, forgive, open_closed_st
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _DONE = 0
 _OVER = 255
-"""Bytes in the pipe that no signal's number is."""
+"""Bytes in the pipe that are not signal numbers."""
 ONE_SIGNAL_S = 0.3
-"""For so long after the first signal others are taken for the same one. Nobody presses Ctrl-C twice in that time."""
+"""Signals this soon after the first count as the same one: nobody presses Ctrl-C twice in that time."""
 
 
 class Shutdown:
@@ -42,7 +42,7 @@ class Shutdown:
         self._lock = threading.Lock()
 
     def add(self, hook: Callable[[], None]) -> None:
-        """`hook` runs in a thread of its own, while the work may still go on. Too late, it is not run."""
+        """`hook` runs in a thread of its own, while the work may still be running. Added too late, it is not run."""
         with self._lock:
             if not self._begun:
                 self._hooks.append(hook)
@@ -61,7 +61,7 @@ Main = Callable[[Sequence[str], Shutdown], int]
 
 
 def run_here(main: Main, arguments: Sequence[str] | None) -> int:
-    """Run the work in this thread, then what belongs to its end; signals are left alone."""
+    """Run the work in this thread, then its hooks; signals are not handled."""
     shutdown = Shutdown()
     code = main(list(sys.argv[1:] if arguments is None else arguments), shutdown)
     shutdown.run()
@@ -74,7 +74,7 @@ def run_program(load: Callable[[], Main]) -> int:
     forgive("stderr")
     heeded = heeded_signals()
     for number in heeded:
-        # While modules are imported there is nothing to end: the process may just go, without a traceback.
+        # While modules are imported there is nothing to clean up: the process just exits, without a traceback.
         signal.signal(number, signal.SIG_DFL)
     main = load()
     code = _supervised(main, sys.argv[1:], heeded)
@@ -82,7 +82,7 @@ def run_program(load: Callable[[], Main]) -> int:
 
 
 def heeded_signals() -> list[signal.Signals]:
-    """Those that end this program. What was ignored at the start stays so, as in Java: nohup, and `&` in a script."""
+    """The signals that end this program; those ignored at the start stay ignored, as in Java: nohup, `&` in a script."""
     return [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 
@@ -97,10 +97,10 @@ def _supervised(main: Main, arguments: Sequence[str], signals: Sequence[signal.S
             result[0] = main(arguments, shutdown)
         except BaseException as error:
             if cannot_be_printed(error):
-                # Whoever read is gone, and has seen what it wanted to see; or the disk is full, which Java passes over.
+                # The reader closed the pipe, and has what it wanted; or the disk is full, which Java ignores.
                 result[0] = 0
             else:
-                # This is the top of the program: a bug is shown, and the process ends with 1, not never.
+                # This is the top of the program: a bug is printed, and the process exits with 1 instead of hanging.
                 traceback.print_exc()
         finally:
             os.write(tell, bytes([_DONE]))
@@ -109,7 +109,7 @@ def _supervised(main: Main, arguments: Sequence[str], signals: Sequence[signal.S
         try:
             shutdown.run()
         except Exception:
-            # As above; and what stands in the buffers is still to be written.
+            # As above; and the buffers must still be written.
             traceback.print_exc()
         finally:
             _flush()
@@ -153,7 +153,7 @@ class _TextAsBinary(io.RawIOBase):
 
 
 def leave_stdout() -> None:
-    """Nobody reads any more: what is still in the buffer goes nowhere, and does not fail a second time."""
+    """Drop what is still in the buffer: the reader has closed the pipe, and a flush would fail a second time."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,8 +1,8 @@
 """Programs with subcommands, as argparse4j parses them.
 
 Role        Pure but for what it prints.
-Invariants  A command's name may be cut short as long as it is the only one that begins so. What the program requires is
-            missed last, after the command's own words were read.
+Invariants  A command's name may be abbreviated if that is unambiguous. Missing options of the program are
+            reported last, after the command's own arguments were read.
 Source      argparse4j 0.7.0: SubparsersImpl.
 """
 

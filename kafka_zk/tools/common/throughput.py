@@ -14,7 +14,7 @@ SHORTEST_SLEEP_S = 0.002
 
 
 class Throttle:
-    """Holds the mean rate since `start_ms` at `per_second`; a negative rate is none, zero stops everything."""
+    """Holds the mean rate since `start_ms` at `per_second`; a negative rate is no limit, zero stops everything."""
 
     def __init__(self, per_second: float, start_ms: int) -> None:
         self._per_second = per_second
@@ -23,7 +23,7 @@ class Throttle:
         self._stopped = threading.Event()
 
     def is_due(self, count: int, now_ms: int) -> bool:
-        """Whether `count` records by now are too many."""
+        """Whether `count` records by `now_ms` are too many."""
         elapsed_s = (now_ms - self._start_ms) / 1000
         return self._per_second >= 0 and elapsed_s > 0 and count / elapsed_s > self._per_second
 
@@ -40,5 +40,5 @@ class Throttle:
         self._owed_s -= time.monotonic() - begun_s
 
     def stop(self) -> None:
-        """End a wait, and all that would come."""
+        """End a wait, and all later ones."""
         self._stopped.set()

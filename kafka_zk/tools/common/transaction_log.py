@@ -49,10 +49,10 @@ def illegal_state(message: str) -> JavaError:
 
 
 def in_order_of_hashes(topics: list[list[TopicPartition]]) -> list[TopicPartition]:
-    """As a Scala hash set, to which each topic's set was added, walks over them: buckets in turn, in one by hash.
+    """In the order of a Scala hash set to which each topic's set was added: by bucket, within a bucket by hash.
 
     A set of up to four is added one by one, and the table doubles when it is three quarters full. A larger one is a
-    hash set itself, whose size alone decides on the room: then many may share a bucket.
+    hash set itself, whose size alone decides the number of buckets: many entries may share one.
     """
     found: dict[TopicPartition, int] = {}
     buckets = SMALLEST_TABLE

@@ -32,7 +32,7 @@ def _value(value: Any) -> str:
 
 
 class EventPrinter:
-    """Prints events, whole lines from any thread."""
+    """Prints events, as whole lines, from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

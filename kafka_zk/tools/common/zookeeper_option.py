@@ -18,11 +18,11 @@ CONNECTION_TIMEOUT_MS = 30_000
 
 @contextmanager
 def connected(options: Options) -> Iterator[ZkClient]:
-    """Blocks until there is a session; it ends with the context. Raises JavaError where no ZooKeeper answers, and for
-    an address that is none."""
+    """A session that ends with the context. Blocks until it is established. Raises JavaError if no ZooKeeper answers
+    or the address is invalid."""
     connect = options.text("zookeeper") or ""
     check_connect_string(connect)
-    # gevent would print a Ctrl-C that meets its loop, before it raises it where we wait.
+    # gevent would print a Ctrl-C that arrives in its loop before raising it where we wait.
     hub = gevent.get_hub()
     hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
     zk = ZkClient(connect, session_timeout_ms=CONNECTION_TIMEOUT_MS, create_chroot=False)

@@ -20,7 +20,7 @@ from kafka_zk.tools.configs.options import OPTIONS, Entities, check
 DESCRIPTION = (
     "This tool helps to manipulate and describe entity config for a topic, client, user, broker, ip or client-metrics"
 )
-# What Apache's tool tells with one sentence; of everything else it shows where it came from.
+# Errors that Apache's tool reports in one sentence; for all others it prints a trace.
 _SENTENCES = ("java.lang.IllegalArgumentException", "java.lang.NumberFormatException")
 
 

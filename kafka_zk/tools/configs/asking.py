@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def asked(call: Callable[[], T]) -> T:
-    """The answer of a call. What fails there is told as Java's futures do."""
+    """The result of a call. A failure is wrapped as Java's futures do."""
     try:
         return call()
     except (BrokerError, KafkaException) as error:

@@ -142,14 +142,14 @@ def _all_of(kind: str, admin: AdminClient) -> list[str]:
         topics = asked(lambda: admin.list_topics(internal=True))
         return hash_order([topic.name for topic in topics])
     if kind == CLIENT_METRICS:
-        # No broker with ZooKeeper has any; the words are those of Apache's client.
+        # No broker in ZooKeeper mode has any; the text is those of Apache's client.
         unsupported = UnsupportedVersion("The node does not support LIST_CLIENT_METRICS_RESOURCES")
         raise execution_error(unsupported) from unsupported
     return [str(node.id) for node in asked(admin.describe_cluster).nodes] + [""]
 
 
 def _configs(admin: AdminClient, kind: str, name: str, *, with_all: bool, synonyms: bool = False) -> list[ConfigEntry]:
-    """The configs of one entity, sorted; without `with_all` those that are set on it. Loggers are shown always."""
+    """The configs of one entity, sorted; without `with_all` only those set on it. Loggers are always shown."""
     source = _source_of(kind, name)
     resource = ConfigResource(_RESOURCES[kind], name)
     entries = asked(lambda: admin.describe_configs([resource], synonyms=synonyms))[resource]

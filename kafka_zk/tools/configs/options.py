@@ -1,4 +1,4 @@
-"""The options of kafka-configs.sh: what is declared, what goes together, whom a command line is about.
+"""The options of kafka-configs.sh: what is declared, which ones may be combined, which entities are meant.
 
 Role        Pure, but for looking up the host of an ip entity.
 Source      ConfigCommand.ConfigCommandOptions.
@@ -57,7 +57,7 @@ OPTIONS = (
 
 
 class Entities(NamedTuple):
-    """Whom a command line is about: types and names in their order; an empty name is the default of its type."""
+    """The entities named: types and names in their order; an empty name is the default of its type."""
 
     types: list[str]
     names: list[str]
@@ -72,7 +72,7 @@ class Entities(NamedTuple):
 
 
 def entities(options: Options) -> Entities:
-    """Raises OptionError where a flag that names an entity came twice."""
+    """Raises OptionError if a flag that names an entity was given twice."""
     types = options.texts("entity-type") + [
         kind for flag, kind in {**_FLAGS, **_DEFAULT_FLAGS}.items() if options.has(flag)
     ]

@@ -47,7 +47,7 @@ def _read(name: str, text: str, *, shown: str) -> tuple[int, str]:
 
 
 def stored_credential(mechanism: ScramMechanism, password: str, iterations: int) -> str:
-    """What /config/users/U holds of a password."""
+    """What /config/users/U stores for a password."""
     upsertion = ScramUpsertion("", mechanism, password.encode(), iterations)
     salted = upsertion.salted_password()
 

@@ -1,7 +1,7 @@
 """kafka-configs.sh --zookeeper: users' credentials, and brokers that are not running, in ZooKeeper itself.
 
-Role        Reads, writes and prints. No broker is needed; that is how credentials and passwords come before the first.
-Invariants  What a running broker would check is not written under it.
+Role        Reads, writes and prints. No broker is needed: credentials and passwords can be set before the first starts.
+Invariants  What a running broker would check is not written while it runs.
 Source      ConfigCommand.alterConfigWithZk, describeConfigWithZk, ConfigEntity.
 """
 
@@ -36,7 +36,7 @@ _NOUNS = {USERS: "user-principal", CLIENTS: "client-id"}
 
 
 class Entity(NamedTuple):
-    """One entity type with a name as it stands in a path; None is every name."""
+    """One entity type with a name as it appears in a path; None is every name."""
 
     kind: str
     name: str | None
@@ -82,7 +82,7 @@ def _alter(options: Options, found: Entities, zk: ZkClient) -> None:
     values |= added
     for key in deleted:
         values.pop(key, None)
-    # A user of whom nothing is left goes, unless there are clients below.
+    # A user without configs is removed, unless there are clients below it.
     if values or kind != USERS or not delete_entity(zk, place):
         print_log_line("WARN", "Setting entity configs without any checks on the controller.", WRITER)
         write_entity_config_before_any_broker(zk, place, values)
@@ -91,7 +91,7 @@ def _alter(options: Options, found: Entities, zk: ZkClient) -> None:
 
 
 def _encoded(added: Mapping[str, str], *, for_all_brokers: bool) -> dict[str, str]:
-    """The values of a broker as they are stored; what is said of the encoder itself is not."""
+    """The values of a broker as they are stored; the encoder's own settings are not stored."""
     settings = {key: value for key, value in added.items() if key.startswith("password.encoder.")}
     values = {key: value for key, value in added.items() if key not in settings}
     check_changes(values, for_all_brokers=for_all_brokers)
@@ -123,13 +123,13 @@ def _describe(options: Options, found: Entities, zk: ZkClient) -> None:
     all_users = root.kind == USERS and root.name is None and len(path) == 1
     for each in _matching(path, zk):
         values = entity_config(zk, _place(each))
-        # A user that is only the parent of its clients says nothing here.
+        # A user that is only the parent of its clients is not printed.
         if values or not all_users:
             print(f"Configs for {_shown(each)} are {','.join(f'{key}={values[key]}' for key in hash_order(values))}")
 
 
 def _check_stopped(entity: Entity, zk: ZkClient, refusal: str) -> None:
-    """Raise JavaError while a broker runs that the configuration is of."""
+    """Raise JavaError while a broker that the configuration belongs to is running."""
     if entity.name is None:
         raise illegal_argument("Error parsing broker . The broker's Entity Name must be a single integer value")
     running = live_broker_ids(zk)
@@ -163,7 +163,7 @@ def _path(options: Options, found: Entities) -> Path:
 
 
 def _matching(path: Path, zk: ZkClient) -> Iterator[Path]:
-    """Blocks. The entities that a path means, where it leaves names open. Under every user all clients are meant."""
+    """Blocks. The entities that match a path with open names. Under every user all clients are meant."""
     root, *below = path
     roots = _named(root, root.kind, zk)
     if not below:

@@ -77,7 +77,7 @@ def _consume(options: ConsoleConsumerOptions, shutdown: Shutdown) -> None:
 
 
 def _point(consumer: KafkaConsumer, options: ConsoleConsumerOptions) -> None:
-    """Let the consumer know what it is to read."""
+    """Tell the consumer what to read."""
     if options.topic is None:
         from kafka_zk.tools.common.java_values import compiled_pattern
 
@@ -104,7 +104,7 @@ class Reading:
         self._rest: Iterator[ConsumerRecord] = iter(())
 
     def poll(self) -> Iterator[ConsumerRecord]:
-        """Blocks. Raises TimeoutException when --timeout-ms brought nothing, and what the consumer raises."""
+        """Blocks. Raises TimeoutException if nothing came within --timeout-ms, and what the consumer raises."""
         wait_ms = FOR_EVER_MS if self._timeout_ms is None else self._timeout_ms
         begun_s = time.monotonic()
         while True:
@@ -116,7 +116,7 @@ class Reading:
                 raise TimeoutException
 
     def rewind(self) -> None:
-        """Go back to the first record of each partition that was not printed: nobody may commit beyond it."""
+        """Go back to the first record of each partition that was not printed; nothing beyond it is committed."""
         first: dict[TopicPartition, int] = {}
         for record in self._rest:
             first.setdefault(TopicPartition(record.topic, record.partition), record.offset)
@@ -125,7 +125,7 @@ class Reading:
 
 
 class Printing:
-    """Records as the formatter shows them, and how many they were."""
+    """Records as the formatter shows them, and their number."""
 
     def __init__(self, formatter: Formatter, output: Output, *, skip_errors: bool) -> None:
         self._formatter = formatter
@@ -134,7 +134,7 @@ class Printing:
         self.count = 0
 
     def print(self, records: Iterator[ConsumerRecord]) -> None:
-        """Raises BrokenPipeError when nobody reads, and what the formatter raises unless that is to be skipped."""
+        """Raises BrokenPipeError if the reader closed the pipe, and unskipped errors of the formatter."""
         texts: list[bytes] = []
         try:
             for record in records:
@@ -151,7 +151,7 @@ class Printing:
 
 
 def print_until_over(reading: Reading, printing: Printing, max_messages: int) -> None:
-    """Print until enough records came, nothing more comes, nobody reads or the consumer is woken."""
+    """Print until enough records came, nothing more comes, the pipe is closed or the consumer is woken."""
     from kafka_zk.client.consumer.errors import WakeupException
 
     while max_messages == -1 or printing.count < max_messages:

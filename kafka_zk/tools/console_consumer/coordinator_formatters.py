@@ -1,7 +1,7 @@
 """Formatters of the coordinators' topics: __consumer_offsets and __transaction_state.
 
 Role        Pure. Each has two: JSON (3.9's own, without line ends), and the text that the old class names print.
-Invariants  Records that a formatter is not for print nothing. What is shorter than a version number ends the tool.
+Invariants  Records of other kinds print nothing. Data shorter than a version number ends the tool.
 Source      ApiMessageFormatter and its subclasses; GroupMetadataManager.OffsetsMessageFormatter and
             GroupMetadataMessageFormatter, TransactionLog.TransactionLogMessageFormatter.
 """
@@ -60,7 +60,7 @@ def _key_message(keys: tuple[Message[Any], ...], version: int) -> Message[Any] |
 
 
 def _json_formatter(keys: tuple[Message[Any], ...], key: Message[Any], value: Message[Any]) -> Formatter:
-    """Of `keys`, all that may stand in the topic, only records with `key` are shown, and those with unknown ones."""
+    """Of `keys`, all that may occur in the topic, only records with `key` are shown, and those with unknown ones."""
 
     def write(record: ConsumerRecord) -> bytes:
         document: dict[str, Any] = {"key": None, "value": None}

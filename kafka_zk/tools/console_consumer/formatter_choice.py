@@ -27,7 +27,7 @@ def find_formatter(class_name: str, properties: Mapping[str, str]) -> Formatter:
         # What the second one logs is at INFO, and tools log from WARN on.
         return default_formatter(properties)
     if name in DEPRECATED or name in DEPRECATED.values():
-        # Not before: few ask for the messages of the coordinators, which take time to import.
+        # Imported late: the formatters of the coordinators take time to import, and few runs need them.
         from kafka_zk.tools.console_consumer.coordinator_formatters import FORMATTERS
 
         return FORMATTERS[name]

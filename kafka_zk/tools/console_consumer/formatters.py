@@ -1,7 +1,7 @@
 """--formatter: what is printed of a record.
 
 Role        Pure, but for log lines about what a formatter cannot use.
-Invariants  A formatter answers the bytes of one record, ready to be written; what it raises ends the tool unless
+Invariants  A formatter returns the bytes of one record, ready to be written; what it raises ends the tool unless
             --skip-message-on-error was given.
 Source      DefaultMessageFormatter, LoggingMessageFormatter, NoOpMessageFormatter (org.apache.kafka.tools.consumer).
 """
@@ -22,7 +22,7 @@ PACKAGE = "org.apache.kafka.tools.consumer."
 DEFAULT = f"{PACKAGE}DefaultMessageFormatter"
 _OLD_GROUPS = "kafka.coordinator.group.GroupMetadataManager$"
 _OLD_TRANSACTIONS = "kafka.coordinator.transaction.TransactionLog$"
-# Old names and where they point to. Those of the coordinators still have a form of their own.
+# Old names and where they point to. Those of the coordinators still print a form of their own.
 OLD_TOOLS = "kafka.tools."
 DEPRECATED = {
     **{
@@ -39,7 +39,7 @@ Formatter = Callable[["ConsumerRecord"], bytes]
 
 
 def deprecation_warning(class_name: str) -> str | None:
-    """What is said of an old name; None of others."""
+    """The warning about an old name; None for others."""
     if class_name not in DEPRECATED:
         return None
     return (

@@ -1,6 +1,6 @@
-"""Options of kafka-console-consumer.sh, what of them goes together, and the consumer's configuration they make.
+"""Options of kafka-console-consumer.sh, their valid combinations, and the consumer's configuration they make.
 
-Role        Pure, but for the files it is told to read.
+Role        Pure, but for the files it reads.
 Source      org.apache.kafka.tools.consumer.ConsoleConsumerOptions.
 """
 
@@ -47,7 +47,7 @@ OPTIONS = (*(Option(name, True) for name in _WITH_VALUE), *(Option(name) for nam
 
 @dataclass(frozen=True, slots=True)
 class ConsoleConsumerOptions:
-    """What one run was asked for. `offset` may be EARLIEST or LATEST; without `timeout_ms` it waits for ever."""
+    """What one run is to do. `offset` may be EARLIEST or LATEST; without `timeout_ms` it waits for ever."""
 
     given: Options
     consumer: dict[str, str]
@@ -118,7 +118,7 @@ def _consumer_properties(options: Options, partition: int | None) -> dict[str, s
         properties["isolation.level"] = level or "read_uncommitted"
     if group is None:
         properties["group.id"] = f"console-consumer-{random.randrange(100_000)}"
-        # Nobody will ask for the offsets of a group that was made up.
+        # The offsets of a generated group will never be needed.
         properties.setdefault("enable.auto.commit", "false")
     else:
         properties["group.id"] = group

@@ -1,4 +1,4 @@
-"""What a deserializer makes of bytes, as the text that Java prints of it.
+"""What a deserializer returns for bytes, as Java prints it.
 
 Role        Pure.
 Source      org.apache.kafka.common.serialization; toString of Float, Double, Bytes, HeapByteBuffer.
@@ -27,7 +27,7 @@ class NotFound(JavaError):
 
 
 def text_maker(class_name: str, properties: Mapping[str, str], *, is_key: bool) -> Callable[[bytes], bytes]:
-    """From bytes to the text of what the class makes of them. Raises NotFound; the answer raises KafkaException."""
+    """From bytes to the text of the deserialized value. Raises NotFound; the function raises KafkaException."""
     from kafka_zk.client.config import ClientConfig
     from kafka_zk.client.serialization import PACKAGE, deserializer_of
     from kafka_zk.config.declaration import ConfigTable

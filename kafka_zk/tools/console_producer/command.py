@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CALLBACK_LOGGER = "org.apache.kafka.clients.producer.internals.ErrorLoggingCallback"
 GRACE_S = 10.0
-"""How long a signal waits for what was typed to arrive."""
+"""How long a signal waits until the typed lines are sent."""
 
 
 def work(arguments: Sequence[str], shutdown: Shutdown) -> int:
@@ -74,7 +74,7 @@ def send_and_wait(producer: KafkaProducer, topic: str, record: LineRecord) -> No
 
 
 def send_and_log(producer: KafkaProducer, topic: str, record: LineRecord) -> None:
-    """Have it sent some time; a failure is logged."""
+    """Queue the record; a failure is logged."""
     producer.send(topic, record.value, key=record.key, headers=record.headers, callback=_logging(topic, record))
 
 

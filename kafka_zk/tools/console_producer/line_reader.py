@@ -1,8 +1,8 @@
 """LineMessageReader: a line of standard input becomes a record.
 
 Role        Pure: lines in, records out.
-Invariants  Separators are texts, that of the headers is a regular expression, as there. Key, value and header values
-            that equal null.marker are null.
+Invariants  Separators are texts, that of the headers is a regular expression, as in Apache's tool. Key, value and
+            header values that equal null.marker are null.
 Source      kafka.tools.ConsoleProducer.LineMessageReader.
 """
 
@@ -19,7 +19,7 @@ CLASS_NAME = "kafka.tools.ConsoleProducer$LineMessageReader"
 
 
 class LineRecord(NamedTuple):
-    """What a line says."""
+    """The parts of a line."""
 
     key: bytes | None
     value: bytes | None
@@ -30,7 +30,7 @@ class LineMessageReader:
     """Reads lines by the properties of --property and --reader-config."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        """Raises KafkaException for separators that cannot be told apart, JavaError for a wrong expression."""
+        """Raises KafkaException for separators that are not distinct, JavaError for a wrong expression."""
 
         def asked(name: str) -> bool:
             return properties.get(name, "").strip().lower() == "true"
@@ -58,7 +58,7 @@ class LineMessageReader:
                 _refuse_equal(named, "null.marker", other)
 
     def read(self, lines: Iterable[bytes]) -> Iterator[LineRecord]:
-        """Records of lines without their ends, in valid UTF-8. Raises KafkaException for one that has not its parts."""
+        """Records of lines without their ends, in valid UTF-8. Raises KafkaException for a line that lacks a part."""
         if self._parse_key or self._parse_headers:
             for number, line in enumerate(lines, 1):
                 yield self._parsed(line.decode(), number)

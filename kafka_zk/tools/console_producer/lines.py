@@ -1,8 +1,8 @@
-"""Lines of a file descriptor, until its end or until somebody asks to stop.
+"""Lines of a file descriptor, until its end or until `stop`.
 
 Role        Acts: reads. `stop` may be called from any thread.
 Invariants  A line ends with LF, CR or both, the last one with the input. Bytes that are no UTF-8 become U+FFFD.
-            After `stop`, what had already been written to the input then is still read, and no more.
+            After `stop`, only input that was written before it is still read.
 Source      java.io.BufferedReader.readLine over an InputStreamReader.
 """
 
@@ -37,7 +37,7 @@ class Lines:
         self._left = 0
 
     def stop(self) -> None:
-        """End the lines behind those that have been typed already."""
+        """End after the lines already typed."""
         os.write(self._stop, b".")
 
     def __iter__(self) -> Iterator[bytes]:
@@ -62,7 +62,7 @@ class Lines:
             self._prompt()
 
     def _read(self) -> bytes:
-        """Some bytes; none at the end."""
+        """The next bytes; empty at the end."""
         if not self._is_stopping:
             if self._stopped not in {end for end, _ in self._ready.poll()}:
                 return os.read(self._descriptor, CHUNK_BYTES)
@@ -97,7 +97,7 @@ def _waiting_bytes(descriptor: int) -> int:
 
 
 def standard_input() -> Lines:
-    """Lines of stdin; at a terminal each is asked for, as Apache's tool does where both ends are one."""
+    """Lines of stdin; on a terminal with a prompt for each, as Apache's tool does where both ends are one."""
 
     def prompt() -> None:
         sys.stdout.write(">")

@@ -1,6 +1,6 @@
 """Options of kafka-console-producer.sh, and the producer's configuration they make.
 
-Role        Pure, but for the files it is told to read.
+Role        Pure, but for the files it reads.
 Source      kafka.tools.ConsoleProducer.ProducerConfig, producerProps, getReaderProps.
 """
 
@@ -17,7 +17,7 @@ from kafka_zk.tools.console_producer.line_reader import CLASS_NAME
 ABOUT = "This tool helps to read data from standard input and publish it to Kafka."
 CLIENT_ID = "console-producer"
 # Options that stand for one configuration: its name, the option, its default, whether it is a text, an int or a long.
-# Where an option is missing, what the configuration says counts, and only then the default.
+# Where an option is missing, the configuration counts before the default.
 _TEXT, _INTEGER, _LONG = Options.text, Options.integer, Options.long
 MERGED = (
     ("linger.ms", "timeout", 1000, _LONG),

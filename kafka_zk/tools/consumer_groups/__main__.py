@@ -1,6 +1,6 @@
 """kafka-consumer-groups.sh: lists and describes consumer groups, deletes them, resets and deletes their offsets.
 
-What goes wrong with groups is told on stdout, and the exit code is 0; only what is wrong with the options exits with 1.
+Errors with groups are printed on stdout, with exit code 0; only wrong options exit with 1.
 Source: org.apache.kafka.tools.consumer.group.ConsumerGroupCommand.
 """
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> None:
-    """Raises UsageError and OptionError for wrong words, and VersionAsked; tells of everything else itself."""
+    """Raises UsageError and OptionError for wrong words, and VersionAsked; prints all other errors itself."""
     options = parsed(words)
     show_warnings(API_TIMEOUT_MS)
     try:

@@ -104,7 +104,7 @@ def describe_groups(questions: Questions) -> None:
 
 
 def _is_shown(group: ConsumerGroupDescription, row_count: int) -> bool:
-    """Whether there is anything to show of the group; says what is special about its state."""
+    """Whether there is anything to show of the group; prints a note if its state is special."""
     name = group.group_id
     if group.state is ConsumerGroupState.DEAD:
         print_error(f"Consumer group '{name}' does not exist.")
@@ -135,7 +135,7 @@ _OFFSETS_HEADER = _OffsetRow(
 
 
 def _offset_rows(questions: Questions, group: ConsumerGroupDescription) -> list[_OffsetRow]:
-    """Blocks. The partitions of each member, the one with most partitions first, then those of nobody."""
+    """Blocks. The partitions of each member, the one with most partitions first, then the unassigned ones."""
     committed = questions.committed(group.group_id)
     rows: list[_OffsetRow] = []
     assigned: set[TopicPartition] = set()

@@ -1,4 +1,4 @@
-"""Options of kafka-consumer-groups.sh, and what of them goes together.
+"""Options of kafka-consumer-groups.sh, and their valid combinations.
 
 Role        Pure, but for one warning on stderr.
 Source      ConsumerGroupCommandOptions, ConsumerGroupCommand.main.
@@ -135,7 +135,7 @@ def _names(options: Iterable[str]) -> str:
 
 
 def timeout_ms(options: Options) -> int:
-    """--timeout as an int of Java, which a long is cut to. Raises OptionError."""
+    """--timeout as a Java int, to which a long is truncated. Raises OptionError."""
     given = options.long("timeout")
     value = DEFAULT_TIMEOUT_MS if given is None else given
     return lowest_bits(value, 32)

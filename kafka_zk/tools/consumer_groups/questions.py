@@ -1,6 +1,6 @@
 """What kafka-consumer-groups.sh asks of the cluster, with Java's exceptions for what goes wrong.
 
-Role        Asks, through the admin client; each question has the patience of --timeout.
+Role        Asks, through the admin client; each request waits up to --timeout.
 Invariants  A failed future is an ExecutionException, and a RuntimeException around it where Apache's tool wraps it.
             Answers about partitions come in the order of a Java hash map.
 Source      ConsumerGroupCommand.ConsumerGroupService.
@@ -41,7 +41,7 @@ Answer = TypeVar("Answer")
 
 
 class Questions:
-    """One run's client and patience."""
+    """One run's client and timeout."""
 
     def __init__(self, options: Options, admin: AdminClient) -> None:
         self.options = options

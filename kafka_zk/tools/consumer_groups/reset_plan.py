@@ -1,6 +1,6 @@
 """The CSV of --export and --from-file: topic,partition,offset of one group; the group before them of several.
 
-Role        Pure, but for the reading of the file and what is said of lines that cannot be read.
+Role        Pure, but for the reading of the file and the messages about unreadable lines.
 Source      ConsumerGroupCommand.parseResetPlan, CsvUtils; Jackson's CsvMapper.
 """
 
@@ -29,7 +29,7 @@ Plan = dict[str, dict[TopicPartition, int]]
 
 
 def csv_line(group: Sequence[str], partition: TopicPartition, offset: int) -> str:
-    """One line with its end. Jackson quotes texts that need it, and long ones without looking."""
+    """One line with its end. Jackson quotes texts that need it, and all long ones."""
     texts = [_quoted(text) for text in (*group, partition.topic)]
     return ",".join([*texts, str(partition.partition), str(offset)]) + "\n"
 
@@ -68,7 +68,7 @@ def read_plan(options: Options) -> Plan:
 
 
 def _is_readable(lines: Sequence[str]) -> bool:
-    """Whether the first line is one of one group's plan; what is wrong with it goes to stderr."""
+    """Whether the first line belongs to a plan for one group; errors in it go to stderr."""
     if not lines:
         return False
     try:
@@ -86,7 +86,7 @@ def _record(line: str, columns: Sequence[str]) -> list[str | int]:
             f"No content to map due to end-of-input\n at {_SOURCE}; line: UNKNOWN, column: UNKNOWN]",
             "com.fasterxml.jackson.databind.exc.MismatchedInputException",
         )
-    # A line of the file ends at "\n" only; what stands behind another end in it is a row that nobody reads.
+    # A line of the file ends at "\n" only; what follows another kind of line end in it is ignored.
     words = next(csv.reader(io.StringIO(line, newline="")), [])
     found: list[str | int] = []
     start = 1

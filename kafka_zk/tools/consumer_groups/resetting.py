@@ -54,7 +54,7 @@ def reset_offsets(questions: Questions) -> None:
         ]
         print("".join(lines))
         return
-    # No line ends after a row: so it is in 3.9.
+    # No line ends after a row: as in 3.9.
     if ordered:
         print("\n" + _row("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"), end="")
     for group, offsets in ordered.items():
@@ -171,7 +171,7 @@ def _by_time(questions: Questions, partitions: Sequence[TopicPartition], time_ms
 
 
 def _from_file(questions: Questions, group: str, partitions: Sequence[TopicPartition]) -> Offsets:
-    # Apache's tool reads the file twice, and tells twice of what it cannot read.
+    # Apache's tool reads the file twice, and reports unreadable lines twice.
     read_plan(questions.options)
     plan = read_plan(questions.options).get(group)
     if plan is None:
@@ -200,7 +200,7 @@ _SCENARIOS: Mapping[str, _Prepare] = {
 
 
 def _once_each(partitions: Iterable[TopicPartition], value: Callable[[TopicPartition], object]) -> Offsets:
-    """Java collects them into a map, which takes no key twice. Raises JavaError."""
+    """Java collects them into a map, which refuses duplicate keys. Raises JavaError."""
     found: dict[TopicPartition, int] = {}
     for partition in partitions:
         offset = value(partition)
@@ -214,12 +214,12 @@ def _once_each(partitions: Iterable[TopicPartition], value: Callable[[TopicParti
 
 
 def _spec_of(name: str) -> Callable[[TopicPartition], object]:
-    """What Java asks for in the place of a number, as it would be printed."""
+    """What Java has in place of a number, as it would be printed."""
     return lambda _: f"org.apache.kafka.clients.admin.OffsetSpec${name}Spec"
 
 
 def _within_the_log(questions: Questions, wanted: Mapping[TopicPartition, int]) -> Offsets:
-    """Blocks. `wanted`, but nothing before the log's start or beyond its end."""
+    """Blocks. `wanted`, limited to the log's start and end."""
     starts = questions.log_start_offsets(wanted)
     ends = questions.log_end_offsets(wanted)
     found: Offsets = {}

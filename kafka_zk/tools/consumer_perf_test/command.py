@@ -44,7 +44,7 @@ def _measure(options: ConsumerPerfOptions, shutdown: Shutdown) -> None:
         end_ms = _now_ms()
         metrics = consumer.metrics() if options.prints_metrics else None
     except WakeupException:
-        # Only `leave` wakes it: the program ends, and nothing is told of a run that was cut short.
+        # Only `leave` wakes it: the program ends without a report of the aborted run.
         return
     finally:
         try:

@@ -1,7 +1,7 @@
 """Options of kafka-consumer-perf-test.sh.
 
-Role        Pure, but for the file it is told to read.
-Invariants  Numbers are read where they are needed, as there: the header is printed before a wrong one is met.
+Role        Pure, but for the file it reads.
+Invariants  Numbers are read where they are needed, as in Apache's tool: the header is printed before a wrong one fails.
 Source      ConsumerPerformance.ConsumerPerfOptions.
 """
 
@@ -45,7 +45,7 @@ _GROUP_IN_USAGE = "perf-consumer-00000)"
 
 
 class ConsumerPerfOptions:
-    """What one run was asked for."""
+    """What one run is to do."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         """Raises UsageError, VersionAsked."""
@@ -108,6 +108,6 @@ class ConsumerPerfOptions:
 
 
 def usage(tool: str) -> str:
-    """The option table; the group that would be made up is another one each time."""
+    """The option table; the generated group differs each time."""
     group = f"perf-consumer-{random.randrange(100_000)})"
     return usage_of(tool).replace(_GROUP_IN_USAGE, group.ljust(len(_GROUP_IN_USAGE)))

@@ -1,7 +1,7 @@
-"""What was consumed how fast, as lines of comma separated values.
+"""Consumer throughput, as lines of comma separated values.
 
 Role        Pure: times are given, all in ms.
-Invariants  The time that joining the group took is told apart, and taken off where it says fetch.
+Invariants  The time that joining the group took is reported separately, and subtracted in the fetch columns.
 Source      ConsumerPerformance: printHeader, printConsumerProgress, ConsumerPerfRebListener.
 """
 

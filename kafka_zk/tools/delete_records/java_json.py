@@ -1,7 +1,7 @@
 """Parses an operator's JSON file as Apache's tools do, with their error messages.
 
 Role        Pure.
-Invariants  What stands behind the first value is not looked at. A number with a point is no integer.
+Invariants  Text after the first value is ignored. A number with a point is no integer.
 Source      org.apache.kafka.server.util.Json, JsonObject, JsonValue, DecodeJson; Jackson's ObjectMapper.
 """
 

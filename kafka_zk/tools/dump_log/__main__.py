@@ -1,7 +1,7 @@
 """kafka-dump-log.sh: prints the files of a log directory.
 
 Options, texts, streams and exit codes are those of Apache Kafka 3.9's tool. Beyond it: --json, whole directories, and
-exit code 2 where something is damaged (docs/compat.md tells what counts).
+exit code 2 for damage (docs/compat.md says what counts).
 Source: kafka.tools.DumpLogSegments.
 """
 
@@ -68,7 +68,7 @@ class Dump:
         return FAILED if self._has_failed else OK
 
     def _dump_directory(self, directory: JavaFile) -> None:
-        """One file that cannot be dumped does not keep the others from it."""
+        """One file that cannot be dumped does not stop the others."""
         for file in files_of(directory):
             try:
                 self._dump(file)
@@ -136,7 +136,7 @@ class Dump:
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether it is the file's bytes that are wrong, not what was asked."""
+    """Whether the file's bytes are wrong, not the arguments."""
     return isinstance(error, BrokerError | Damaged)
 
 
@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report.flush()
         return DAMAGED if is_damage(error) else FAILED
     except BrokenPipeError:
-        # Nobody waits for the rest.
+        # The reader closed the pipe.
         return OK
     return FAILED
 

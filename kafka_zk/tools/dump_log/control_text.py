@@ -1,6 +1,6 @@
-"""What a control record says.
+"""The text of a control record.
 
-Role        Pure. Markers are decoded; of the records that only KRaft writes the type is told.
+Role        Pure. Markers are decoded; records that only KRaft writes show their type.
 Source      DumpLogSegments.dumpLog, ControlRecordType, EndTransactionMarker.
 """
 
@@ -32,7 +32,7 @@ def marker_or_type(record: Record) -> EndTransactionMarker | str:
 
 
 def control_text(record: Record) -> str:
-    """As it follows the record's metadata. Raises InvalidRecord, Damaged."""
+    """The text after the record's metadata. Raises InvalidRecord, Damaged."""
     found = marker_or_type(record)
     if isinstance(found, str):
         return f" controlType: {found}"

@@ -1,7 +1,7 @@
-"""The records of a magic 2 batch that cannot be walked, one by one until the first bad one, in Java's steps and words.
+"""The records of an unreadable magic 2 batch, up to the first bad one, parsed in Java's steps and with its messages.
 
-Role        Pure. The walker (record/walker.py) reads what is in order; it stops at a record's own end. Java reads on to
-            the end of the batch and then counts, which gives other words: this is the only place that follows it.
+Role        Pure. The walker (record/walker.py) reads valid batches; it stops at a record's own end. Java reads on to
+            the end of the batch and then counts, which gives other messages: only this module imitates it.
 Source      Kafka 3.9 DefaultRecordBatch.RecordIterator, DefaultRecord.readFrom, ByteUtils.
 """
 
@@ -21,7 +21,7 @@ class _Underflow(Exception):
 
 
 class _LongVarint(Exception):
-    """A varint that goes on after its last byte; the number so far."""
+    """A varint that continues after its last allowed byte; the number so far."""
 
 
 class _Bytes:

@@ -1,4 +1,4 @@
-"""How keys and values become text: the decoders one can name, and those of the internal topics.
+"""How keys and values become text: the decoders an option can name, and those of the internal topics.
 
 Role        Pure. A parser gives the text of key and payload (None: nothing is printed for it), and the same for JSON.
 Source      org.apache.kafka.tools.api.Decoder and its classes, DumpLogSegments.newDecoder.
@@ -24,7 +24,7 @@ Decoder = Callable[[bytes], Any]
 
 
 class MessageParser(Protocol):
-    """What makes text of a record's key and value."""
+    """Converts a record's key and value to text."""
 
     def text(self, record: Record) -> tuple[str | None, str | None]:
         """Key and payload as they are printed. Raises JavaError where Apache's tool ends."""
@@ -64,7 +64,7 @@ _DECODERS: dict[str, Decoder] = {
 def find_decoder(class_name: str | None, say: Callable[[str], None]) -> Decoder:
     """The decoder of a class; the default is a string's. Raises JavaError for a class that is not Kafka's own.
 
-    `say` is told when the name is an old one.
+    `say` gets a warning when the name is an old one.
     """
     if class_name is None:
         return string

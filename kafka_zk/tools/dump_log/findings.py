@@ -1,8 +1,8 @@
 """What is wrong with the dumped files.
 
-Role        Collected while dumping, told at the end. Some of it is what Apache's tool prints on stderr; whether the
+Role        Collected while dumping, printed at the end. Some of it is what Apache's tool prints on stderr; whether the
             files are damaged decides the exit code, which is ours.
-Invariants  Non-consecutive offsets are no damage: compaction makes them.
+Invariants  Non-consecutive offsets are not damage: compaction causes them.
 Source      DumpLogSegments.main, TimeIndexDumpErrors.
 """
 
@@ -19,7 +19,7 @@ _NEWEST_FIRST = ("indexMismatch", "nonConsecutiveOffsets")
 
 
 class Finding(NamedTuple):
-    """One kind of trouble in one file: its title, how a line of it reads in text, and its pairs of numbers."""
+    """One kind of problem in one file: its title, the format of its lines, and its pairs of numbers."""
 
     problem: str
     title: str
@@ -55,7 +55,7 @@ class Findings:
         self._damage(self._out_of_order, file).append((timestamp, previous))
 
     def offset_not_found(self, file: JavaFile, indexed: int, found: int) -> None:
-        """`found` is -1 where the log ends before."""
+        """`found` is -1 if the log ends before it."""
         self._damage(self._not_found, file).append((indexed, found))
 
     def non_consecutive(self, file: JavaFile, pairs: list[tuple[int, int]]) -> None:

@@ -1,7 +1,7 @@
 """--offsets-decoder: the records of __consumer_offsets.
 
 Role        Pure.
-Invariants  What cannot be decoded is told in the key's place, and the dump goes on.
+Invariants  Where decoding fails, an error message takes the key's place and the dump continues.
 Source      DumpLogSegments.OffsetsMessageParser, CoordinatorRecordSerde.
 """
 
@@ -35,7 +35,7 @@ DELETE = "<DELETE>"
 
 
 class _NotDecoded(Exception):
-    """Why, in the words that stand in the key's place."""
+    """The reason, as printed in the key's place."""
 
 
 class GroupRecordParser:
@@ -96,7 +96,7 @@ def _read(message: Message[Any], data: bytes, name: str, offset: int) -> Any:
     try:
         return decode_versioned(message, data)
     except DecodeError:
-        # "null" is what Java says of bytes that end too soon.
+        # "null" is Java's message for bytes that end too soon.
         raise _NotDecoded(
             f"Error at offset {offset}, skipping. Could not read record with version {payload_version(data)} "
             f"from {name}'s buffer due to: null."
@@ -104,7 +104,7 @@ def _read(message: Message[Any], data: bytes, name: str, offset: int) -> Any:
 
 
 def _show_members(group: dict[str, Any], found: GroupMetadataValue) -> None:
-    """Put what a consumer wrote in the place of its bytes; what is not that stays bytes."""
+    """Replace the bytes that a consumer wrote by their content; other bytes stay."""
     if found.protocol_type != _CONSUMER_PROTOCOL:
         return
     for shown, member in zip(group["members"], found.members, strict=True):

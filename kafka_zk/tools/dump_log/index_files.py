@@ -1,7 +1,7 @@
 """.index and .timeindex, each entry looked up in the log beside it.
 
-Role        Reads and reports. A search is Kafka's to the step: in an index out of order the steps decide what is found.
-Invariants  Nothing is created. Apache's tool leaves an empty .index behind where there was none.
+Role        Reads and reports. A search takes exactly Kafka's steps: in an unordered index they decide what is found.
+Invariants  Nothing is created. Apache's tool creates an empty .index where none exists.
 Source      DumpLogSegments.dumpIndex, dumpTimeIndex; AbstractIndex, OffsetIndex, TimeIndex.
 """
 
@@ -162,7 +162,7 @@ def dump_offset_index(
         for slot in range(index.count):
             relative, position = index[slot]
             if not relative and slot:
-                return  # the room of an index that was not closed
+                return  # the preallocated space of an index that was not closed
             end = log.end_of_slice(position, max_message_size)
             header = next(log.headers(position, end), None)
             if header is None:

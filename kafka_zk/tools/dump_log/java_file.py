@@ -18,7 +18,7 @@ _INT64 = range(-(2**63), 2**63)
 
 
 class Damaged(JavaError):
-    """An exception of Java's that the bytes of a file lead to."""
+    """A Java exception caused by the bytes of a file."""
 
 
 class JavaFile:
@@ -43,7 +43,7 @@ class JavaFile:
 
     @property
     def suffix(self) -> str:
-        """From the last dot on. Raises JavaError where there is none."""
+        """The name from its last dot. Raises JavaError if there is none."""
         at = self.name.rfind(".")
         if at < 0:
             size = len(self.name)
@@ -52,7 +52,7 @@ class JavaFile:
 
     @property
     def stem(self) -> str:
-        """Up to the first dot."""
+        """The name up to its first dot."""
         return self.name.partition(".")[0]
 
     def base_offset(self) -> int:
@@ -71,7 +71,7 @@ class JavaFile:
 
 
 def java_error(error: OSError, file: JavaFile) -> JavaError:
-    """What java.nio throws where `error` came."""
+    """What java.nio throws for `error`."""
     if isinstance(error, FileNotFoundError):
         return JavaError(str(file), "java.nio.file.NoSuchFileException")
     if isinstance(error, PermissionError):

@@ -28,7 +28,7 @@ from kafka_zk.tools.dump_log.text_report import add_sequence, subtract_sequence,
 
 
 def text_or_base64(data: bytes) -> Any:
-    """What the default decoder makes of bytes here: nothing is lost."""
+    """What the default decoder returns for bytes, without loss."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -45,7 +45,7 @@ class JsonReport:
         self._output.write(json_text({"type": kind, **fields}) + "\n")
 
     def say(self, line: str) -> None:
-        """What is no data is left out."""
+        """Left out: these lines are not data."""
 
     def file(self, file: JavaFile) -> None:
         self._tell("file", file=str(file))

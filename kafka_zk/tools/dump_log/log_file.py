@@ -1,7 +1,7 @@
 """.log: the batches, and the records inside them.
 
 Role        Reads and reports.
-Invariants  An error in the middle of a batch comes after everything before it was reported.
+Invariants  An error in the middle of a batch is raised after everything before it was reported.
 Source      DumpLogSegments.dumpLog.
 """
 
@@ -24,7 +24,7 @@ _NOT_SEEN = -1
 
 @dataclass(frozen=True, slots=True)
 class LogContent:
-    """How deep to look: `parser` shows keys and values where there is one."""
+    """How deep to look: `parser` shows keys and values, if set."""
 
     is_deep: bool
     parser: MessageParser | None
@@ -33,7 +33,7 @@ class LogContent:
 
 
 class OffsetGaps:
-    """Pairs of offsets that follow one another in the file, but not by one."""
+    """Pairs of offsets that are neighbours in the file but not consecutive."""
 
     def __init__(self) -> None:
         self.pairs: list[tuple[int, int]] = []

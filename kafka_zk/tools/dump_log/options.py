@@ -68,7 +68,7 @@ class DumpOptions:
         return self._given.has(name)
 
     def files(self) -> list[str]:
-        """The names between the commas; empty ones at the end are forgotten. Raises OptionError."""
+        """The names between the commas; empty ones at the end are dropped. Raises OptionError."""
         names = (self._given.text("files") or "").split(",")
         while len(names) > 1 and not names[-1]:
             names.pop()

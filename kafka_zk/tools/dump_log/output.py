@@ -1,6 +1,6 @@
 """Standard output in large pieces.
 
-Role        A dump is millions of short lines; each written for itself would cost more than making it.
+Role        A dump is millions of short lines; writing each on its own would cost more than formatting it.
 Invariants  `write` and `flush` keep the order. Text that Java's decoders made is always UTF-8, whatever the locale.
 """
 
@@ -28,7 +28,7 @@ class Output:
             self.flush()
 
     def flush(self) -> None:
-        """Raises BrokenPipeError where the reader has gone."""
+        """Raises BrokenPipeError if the reader closed the pipe."""
         text = "".join(self._texts)
         self._texts.clear()
         self._room = self._limit

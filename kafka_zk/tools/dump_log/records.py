@@ -1,7 +1,7 @@
 """The records inside a stored batch, as far as they can be read.
 
-Role        Pure. A batch in order is decoded at once; of another one the records up to the first that cannot be read
-            are given, and then its error is raised, as Apache's iterator does.
+Role        Pure. A valid batch is decoded at once; for any other, the records up to the first unreadable one
+            are returned, and then its error is raised, as Apache's iterator does.
 Source      Kafka 3.9 DefaultRecordBatch.iterator, AbstractLegacyRecordBatch.DeepRecordsIterator, LegacyRecord.
 """
 
@@ -70,7 +70,7 @@ def _stamped(records: list[Record], header: BatchHeader) -> list[Record]:
 
 
 class Message(NamedTuple):
-    """A record of magic 0 or 1 where it lies. Sizes are as stored; key and value are believed only when asked for."""
+    """A record of magic 0 or 1 in its buffer. Sizes are as stored; key and value are checked only when read."""
 
     offset: int
     timestamp: int
@@ -100,7 +100,7 @@ class Message(NamedTuple):
         return Record(self.offset, self.timestamp, _sized(self.batch, self.key_size_at), self.value())
 
     def value(self) -> bytes | None:
-        """Raises Damaged where it does not fit into the message."""
+        """Raises Damaged if it does not fit into the message."""
         return _sized(self.batch, self._value_size_at)
 
 

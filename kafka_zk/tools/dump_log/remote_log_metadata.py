@@ -1,4 +1,4 @@
-"""--remote-log-metadata-decoder: the records of __remote_log_metadata, where tiered storage keeps what it copied.
+"""--remote-log-metadata-decoder: the records of __remote_log_metadata, where tiered storage records what it copied.
 
 Role        Pure. An Apache broker in ZooKeeper mode may have left the topic behind; we read it and never write it.
 Layout      Unsigned varints: frame version (1), record type, record version; then the record, flexible.
@@ -99,7 +99,7 @@ _PARTITION_STATES = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DEL
 
 
 class RemoteLogMetadataParser:
-    """There are no keys. What cannot be decoded is told in the payload's place."""
+    """There are no keys. An error message takes the payload's place where decoding fails."""
 
     def text(self, record: Record) -> tuple[str | None, str | None]:
         try:

@@ -1,4 +1,4 @@
-"""What a dump tells, whoever writes it down.
+"""What a dump reports, whatever the output format.
 
 Role        The seam between reading the files and writing text or JSON.
 Invariants  Calls come in the order of the file. A batch is followed by its records, if they are asked for.
@@ -30,7 +30,7 @@ def check_known(header: BatchHeader) -> None:
 
 
 class Content(Protocol):
-    """What is shown of records: `parser` is None where keys and values are not."""
+    """Which parts of records are shown: `parser` is None if keys and values are not."""
 
     @property
     def parser(self) -> MessageParser | None: ...
@@ -49,10 +49,10 @@ class Report(Protocol):
     def log_start(self, base_offset: int) -> None: ...
 
     def batch(self, position: int, header: BatchHeader, is_valid: bool) -> None:
-        """Raises JavaError for an unknown codec, in the middle of what is told."""
+        """Raises JavaError for an unknown codec, in the middle of the output."""
 
     def records(self, header: BatchHeader, records: Sequence[Record], content: Content) -> None:
-        """Of a magic 2 batch. Raises InvalidRecord or JavaError in the middle of what is told."""
+        """Of a magic 2 batch. Raises InvalidRecord or JavaError in the middle of the output."""
 
     def message(self, header: BatchHeader, message: Message, content: Content) -> None:
         """Of magic 0 and 1."""

@@ -1,7 +1,7 @@
-"""The batches of a segment whatever state it is in: nothing is believed that the tool does not print.
+"""The batches of a segment in any state: no stored value is trusted before it is printed.
 
 Role        Reads by descriptor and position, a chunk at a time; a batch that is larger than a chunk is mapped, so that
-            a lied length costs address space and not memory. The broker's own reader (log/files) refuses what it cannot
+            a wrong length costs address space, not memory. The broker's own reader (log/files) refuses what it cannot
             serve; this one shows it, and stops where Apache's tool stops.
 Source      Kafka 3.9 FileRecords.slice, FileLogInputStream, RecordBatchIterator.
 """
@@ -44,7 +44,7 @@ _LEGACY_HEADS = {0: struct.Struct(">qiIbb"), 1: struct.Struct(">qiIbbq")}
 
 
 class StoredBatch(NamedTuple):
-    """A batch as it lies in the file. `data` is its own bytes, as many as it says it has."""
+    """A batch as stored in the file. `data` is its own bytes, of the length that it states."""
 
     position: int
     header: BatchHeader
@@ -52,7 +52,7 @@ class StoredBatch(NamedTuple):
 
     @property
     def is_valid(self) -> bool:
-        """Whether it is long enough for its magic and its bytes have the stored crc."""
+        """Whether it is long enough for its magic and its crc matches."""
         if self.header.magic < 2:
             return self.header.crc == zlib.crc32(self.data[MAGIC_AT:])
         return len(self.data) >= HEADER_SIZE and self.header.crc == crc32c(self.data[CRC_FROM:])
@@ -111,7 +111,7 @@ class SegmentReader:
                 return
             size = length + LOG_OVERHEAD
             if at + size > len(chunk):
-                # The header may be longer than the batch says it is.
+                # The header may be longer than the batch's stated length.
                 chunk, chunk_at, at = self._read(position, max(size, CHUNK_BYTES)), position, 0
             if magic == 2 and at + HEADER_SIZE <= len(chunk):
                 header: BatchHeader = tuple.__new__(BatchHeader, HEADER.unpack_from(chunk, at))
@@ -121,7 +121,7 @@ class SegmentReader:
             position += size
 
     def headers(self, position: int, end: int) -> Iterator[BatchHeader]:
-        """The headers of the same batches, with little more read than they are."""
+        """The headers of the same batches, reading little more than the headers."""
         while position < end - HEADER_SIZE_UP_TO_MAGIC:
             chunk = self._read(position, HEADER_SIZE)
             length, magic = self._head(chunk, 0)
@@ -142,7 +142,7 @@ class SegmentReader:
         return length, magic
 
     def _unusual_header(self, chunk: memoryview, at: int, magic: int, position: int, end: int) -> BatchHeader:
-        """Of any magic, at the end of a file too. What is below 2 is read as a message, what is above as a batch."""
+        """Of any magic, at the end of a file too. Below 2 it is read as a message, from 2 on as a batch."""
         try:
             if magic >= 2:
                 return BatchHeader(*HEADER.unpack_from(chunk, at))

@@ -1,7 +1,7 @@
 """.snapshot and .txnindex: the producers, and the transactions that were aborted.
 
-Role        Reads and reports. A snapshot is first read by its schema and then checked, as Apache does: so the
-            complaint about a torn one is Java's.
+Role        Reads and reports. A snapshot is first read by its schema and then checked, as Apache does, so that the
+            error for a torn one is Java's.
 Source      DumpLogSegments.dumpProducerIdSnapshot, dumpTxnIndex; ProducerStateManager.readSnapshot, TransactionIndex.
 """
 
@@ -35,7 +35,7 @@ _UNDERFLOW = "java.nio.BufferUnderflowException"
 
 
 class _NotThere(Exception):
-    """The bytes end before the schema does."""
+    """The bytes end before the schema is complete."""
 
 
 def dump_snapshot(file: JavaFile, report: Report, findings: Findings) -> None:
@@ -105,7 +105,7 @@ def _explain_missing(content: bytes, position: int, array: str) -> None:
 
 
 def dump_transaction_index(file: JavaFile, report: Report) -> None:
-    """Bytes behind the last whole entry are passed over. Raises JavaError where Apache's tool ends."""
+    """Bytes after the last whole entry are ignored. Raises JavaError where Apache's tool ends."""
     file.base_offset()
     try:
         content = _read(file)

@@ -1,7 +1,7 @@
 """The dump as Apache's tool prints it.
 
-Role        Formats and writes. Text is gathered and leaves in large pieces; what goes to stderr leaves at once.
-Invariants  What was told before an exception has been printed, up to the word.
+Role        Formats and writes. Text is buffered and written in large pieces; stderr is written at once.
+Invariants  Everything reported before an exception is printed.
 Source      DumpLogSegments.
 """
 
@@ -166,7 +166,7 @@ class TextReport:
 def _add_records(
     lines: list[str], header: BatchHeader, records: Sequence[Record], parser: MessageParser | None
 ) -> None:
-    """A line each. This loop is most of what a deep dump costs. What is added before an error is part of the dump."""
+    """Add a line for each record. Most of a deep dump's cost is here. Lines added before an error are printed."""
     is_control = header.is_control
     texts = None if parser is None or is_control else parser.text
     stamp = timestamp_type(header)
@@ -196,7 +196,7 @@ def _add_records(
 
 
 def _add_data(lines: list[str], header: BatchHeader, records: Sequence[Record], parser: MessageParser | None) -> None:
-    """Keys and payloads alone; an empty line where nothing is shown."""
+    """Add only keys and payloads; an empty line where nothing is shown."""
     if parser is None or header.is_control:
         lines.append("\n" * len(records))
         return
@@ -210,9 +210,9 @@ def timestamp_type(header: BatchHeader) -> str:
 
 
 def add_sequence(sequence: int, increment: int) -> int:
-    """A sequence number, which begins again at 0 after 2147483647.
+    """A sequence number, which restarts at 0 after 2147483647.
 
-    Damaged headers may hold negative numbers: these go Java's way through the 32 bits.
+    Damaged headers may hold negative numbers: these wrap around in 32 bits as in Java.
     """
     if sequence > _int32(MAX_SEQUENCE - increment):
         return _int32(increment - (MAX_SEQUENCE - sequence) - 1)

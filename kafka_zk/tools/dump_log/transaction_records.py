@@ -20,7 +20,7 @@ _DELETE = "<DELETE>"
 
 
 class TransactionRecordParser:
-    """Transactional ids and what became of their transactions."""
+    """Transactional ids and the states of their transactions."""
 
     def text(self, record: Record) -> tuple[str | None, str | None]:
         key, value = self.values(record)

@@ -32,7 +32,7 @@ USAGE = (
 POLL_TIMEOUT_MS = 60_000
 REPORTED_EVERY = 1000
 MAX_BLOCK_MS = 365 * 24 * 3_600_000
-"""As good as for ever, and short enough to be waited for."""
+"""Practically for ever, and within the limits of a wait."""
 ARGUMENT_COUNTS = (5, 6)
 BYTE_ARRAYS = {
     f"{part}.{kind}": f"ByteArray{kind.capitalize()}"
@@ -70,7 +70,7 @@ def _run(brokers: str, topic: str, count_text: str, acks: str, size_text: str, p
 
 
 def _measure(consumer: KafkaConsumer, producer: KafkaProducer, topic: str, count: int, size_bytes: int) -> None:
-    """Blocks. Sends, reads, compares and reports. Raises JavaError if a record does not come, or another one does."""
+    """Blocks. Sends, reads, compares and reports. Raises JavaError if a record does not arrive, or another one does."""
     if count < 0 or (count and size_bytes < 0):
         raise JavaError(str(count if count < 0 else size_bytes), "java.lang.NegativeArraySizeException")
     letters = random.Random(0)
@@ -139,7 +139,7 @@ def _consumer(properties: dict[str, str]) -> KafkaConsumer:
             "auto.offset.reset": "latest",
             "key.deserializer": BYTE_ARRAYS["key.deserializer"],
             "value.deserializer": BYTE_ARRAYS["value.deserializer"],
-            # No record waits for others.
+            # No batching.
             "fetch.max.wait.ms": "0",
         }
     )

@@ -1,4 +1,4 @@
-"""kafka-features.sh: describes and changes the features of a cluster; one in ZooKeeper mode has none.
+"""kafka-features.sh: describes and changes the features of a cluster; a cluster in ZooKeeper mode has none.
 
 Source      org.apache.kafka.tools.FeatureCommand.
 """
@@ -117,7 +117,7 @@ def _update(admin: AdminClient, command: str, values: Mapping[str, Any]) -> None
 
 
 def _updates(command: str, values: Mapping[str, Any]) -> dict[str, FeatureUpdate]:
-    """What is to be changed. Raises Refused, ValueError."""
+    """The requested changes. Raises Refused, ValueError."""
     from kafka_zk.client.admin.features import FeatureUpdate
 
     upgrade_type = _upgrade_type(command, values)

@@ -130,7 +130,7 @@ def _partitions(admin: AdminClient, wanted: Filter, *, internal: bool) -> list[T
 
 
 def _filter(options: Options) -> Filter:
-    """What the options choose; a partition of -1 asks of the topic alone. Raises Refused, JavaError."""
+    """What the options choose; a partition of -1 checks the topic alone. Raises Refused, JavaError."""
     rules = options.text("topic-partitions")
     if rules is not None:
         choices = [_rule(text) for text in java_split(rules, ",")]
@@ -153,7 +153,7 @@ def _partition_set(text: str) -> frozenset[int]:
 
 
 def _rule(text: str) -> Filter:
-    """`topic`, `topic:3`, `topic:1-3` (3 is not meant), `topic:1-`, `:-3`."""
+    """`topic`, `topic:3`, `topic:1-3` (3 is excluded), `topic:1-`, `:-3`."""
     match = _RULE.fullmatch(text)
     if match is None:
         cause = JavaError(f"Invalid rule specification: {text}", "org.apache.kafka.tools.TerseException")

@@ -60,7 +60,7 @@ def _run(wanted: Wanted) -> int:
     )
     progress.end()
     for log_dir in log_dirs:
-        # What changed under the doctor's eyes was not judged rightly.
+        # Files that changed during the check may have been judged wrongly.
         check_free(log_dir.path)
     if wanted.znodes:
         from kafka_zk.tools.log_doctor.restoring import restore

@@ -23,7 +23,7 @@ class WrongUsage(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What one run is to do."""
+    """What one run is asked to do."""
 
     directories: list[Path]
     deep: bool

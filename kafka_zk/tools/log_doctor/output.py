@@ -21,7 +21,7 @@ CLEAR_LINE = "\r\x1b[K"
 
 
 def print_findings(findings: Iterable[Finding], *, verbose: bool) -> None:
-    """What is normal is told of directories only, unless `verbose`."""
+    """Normal findings are printed for directories only, unless `verbose`."""
     shown = [each for each in findings if verbose or each.kind.severity is not Severity.INFO or not each.partition]
     by_directory: dict[str, list[Finding]] = {}
     for each in shown:
@@ -36,7 +36,7 @@ def print_findings(findings: Iterable[Finding], *, verbose: bool) -> None:
 
 def _row(finding: Finding) -> tuple[str, ...]:
     kind = finding.kind
-    # The partition's directory is said by its column.
+    # The partition's directory has its own column.
     file = finding.file.partition("/")[2] or finding.file
     file = "" if file == finding.partition else file
     what = f"{kind.name}: {finding.what}"
@@ -44,7 +44,7 @@ def _row(finding: Finding) -> tuple[str, ...]:
 
 
 def _table(rows: Sequence[Sequence[str]], width: int | None) -> Iterable[str]:
-    """Aligned columns; the last two are wrapped to `width`, None for as wide as they are."""
+    """Aligned columns; the last two are wrapped to `width`, None for no limit."""
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         if width is None:

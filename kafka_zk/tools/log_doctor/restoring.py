@@ -1,7 +1,7 @@
 """--znodes: prints the znodes that the directories imply, or writes them to an empty ZooKeeper.
 
-Invariants  What is there already is never replaced unless --overwrite says so, and each replacement is told.
-            Nothing is written while brokers are registered: they and their controller know better.
+Invariants  Existing znodes are replaced only with --overwrite, and each replacement is reported.
+            Nothing is written while brokers are registered, since they and their controller know better.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Outcome(Enum):
 
 
 class Written(NamedTuple):
-    """What became of one znode; `before` is what was there."""
+    """The outcome for one znode; `before` is its previous content."""
 
     path: str
     outcome: Outcome
@@ -133,7 +133,7 @@ def _put(zk: ZkClient, path: str, data: bytes, found: object, *, overwrite: bool
         return Written(path, Outcome.SAME, data, before)
     if before and not overwrite:
         return Written(path, Outcome.KEPT, data, before)
-    # A znode without data was made as a parent, or by a broker that had nothing to say.
+    # A znode without data was made as a parent, or by a broker that had nothing to write.
     zk.set(path, data)
     return Written(path, Outcome.REPLACED if before else Outcome.CREATED, data, before)
 

@@ -1,14 +1,14 @@
 """The znodes that data directories imply: what can be restored of a lost ZooKeeper.
 
 Role        Pure.
-Invariants  The leader of a partition is the replica with the highest leader epoch, then the longest log: no record that
-            was committed is missing there. The ISR are those equal to it; others catch up and join.
-            The leader epoch is one above every one ever seen: if a replica that is not here led in the last epoch and
+Invariants  The leader of a partition is the replica with the highest leader epoch, then the longest log: it has every
+            committed record. The ISR are the replicas equal to it; others catch up and join.
+            The leader epoch is one above every one ever seen: if a missing replica led in the last epoch and
             comes back, its records of that epoch must not be taken for ours.
-            Producer ids go on behind the largest one ever seen: a new producer must not be taken for an old one, whose
+            Producer ids continue after the largest one seen: a new producer must not be taken for an old one, whose
             records it would seem to repeat.
-            Configs are not in the directories. What compaction left tells of cleanup.policy; internal topics have known
-            ones; retention.ms=-1 keeps everything until somebody has made the configs again.
+            Configs are not in the directories. Traces of compaction reveal cleanup.policy; internal topics have known
+            ones; retention.ms=-1 keeps everything until the operator restores the configs.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Implied:
 
 
 def imply(replicas: Iterable[Replica], cluster_id: str | None, *, broker_retention: bool) -> Implied:
-    """What the replicas of all brokers whose directories are there imply."""
+    """What the replicas in all given directories imply."""
     implied = Implied()
     if cluster_id is None:
         implied.warnings.append("no meta.properties has a cluster id; the first broker to start creates a new one")
@@ -119,7 +119,7 @@ def _imply_topic(
 
 
 def _refusal(topic: str, partitions: Mapping[int, Sequence[Replica]]) -> str:
-    """Why nothing is said about a topic; empty when all is well."""
+    """Why a topic is left out; empty if it is not."""
     ids = {each.report.topic_id for replicas in partitions.values() for each in replicas} - {None}
     if len(ids) > 1:
         return "its partitions have different topic ids"
@@ -134,7 +134,7 @@ def _refusal(topic: str, partitions: Mapping[int, Sequence[Replica]]) -> str:
 
 
 def _topic_id(partitions: Mapping[int, Sequence[Replica]]) -> UUID | None:
-    """None where no replica has one: the controller makes a new one."""
+    """None if no replica has one: the controller generates it."""
     every = (each.report.topic_id for replicas in partitions.values() for each in replicas)
     return next((topic_id for topic_id in every if topic_id is not None), None)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from kafka_zk.spark.cli.interruption import SCRATCH, end_on_interrupt
 from kafka_zk.standard_streams import forgive, open_closed_streams
 
-# A runtime without this module refuses to start a JVM that is told to add it; Spark does without, only slower.
+# A runtime without this module refuses to start a JVM that is told to add it; Spark works without it, only slower.
 MISSING_MODULE = "jdk.incubator.vector"
 SHIM = """#!/bin/bash
 arguments=()
@@ -30,7 +30,7 @@ def run() -> None:
     forgive("stdout")
     with tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as scratch:
         end_on_interrupt(Path(scratch))
-        # Not before: the imports take long enough to be interrupted.
+        # Imported late: the imports take long enough to be interrupted.
         from kafka_zk.spark.cli import command
         from kafka_zk.zk.embedded import NotFoundOnThisMachineError
 
@@ -44,7 +44,7 @@ def run() -> None:
 
 
 def java_home(folder: Path) -> Path:
-    """What JAVA_HOME must be for Spark. `folder` takes a launcher where the runtime lacks a module that Spark names.
+    """What JAVA_HOME must be for Spark. If the runtime lacks a module that Spark names, writes a launcher to `folder`.
 
     Raises NotFoundOnThisMachineError.
     """

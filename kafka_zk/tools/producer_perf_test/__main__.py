@@ -22,7 +22,7 @@ def _load() -> Main:
 
 
 def run() -> int:
-    """`main` as a program, which a signal ends in good order."""
+    """`main` as a program, which a signal shuts down cleanly."""
     return run_program(_load)
 
 

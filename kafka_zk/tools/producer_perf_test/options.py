@@ -35,7 +35,7 @@ PARSER = ArgumentParser(
 
 
 def producer_properties(values: Mapping[str, Any], from_file: Mapping[str, str]) -> dict[str, str]:
-    """The file's properties, those of the command line on top. Raises JavaError."""
+    """The file's properties, overridden by those of the command line. Raises JavaError."""
     properties = {**from_file, **_pairs(values["producer-props"] or ())}
     if values["transaction-duration-ms"] > 0:
         properties["transactional.id"] = values["transactional-id"]

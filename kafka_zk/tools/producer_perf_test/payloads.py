@@ -1,7 +1,7 @@
 """Payloads of the performance test: random, or from a file.
 
-Role        Reads the file it is given; chance comes from a seed.
-Invariants  Letters are cut from a pool of random ones at random places: one by one they would take longer than all
+Role        Reads the file it is given; randomness comes from a seed.
+Invariants  Letters are cut from a pool of random ones at random places: generating each would take longer than
             the rest of the run. The pool is larger than a batch, so letters compress no better for it.
 Source      ProducerPerformance.readPayloadFile, generateRandomPayload.
 """

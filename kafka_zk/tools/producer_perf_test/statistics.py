@@ -1,7 +1,7 @@
 """Latencies and rates of produced records, for a window of time and for the whole run.
 
 Role        Pure: times are given.
-Invariants  At most 500,000 latencies are kept, one of every so many where there are more records.
+Invariants  At most 500,000 latencies are kept, a sample if there are more records.
 Source      ProducerPerformance.Stats.
 """
 
@@ -19,7 +19,7 @@ PERCENTILES = (0.5, 0.95, 0.99, 0.999)
 
 
 class Statistics:
-    """What became of the records so far. Records that failed do not count."""
+    """The results so far. Failed records do not count."""
 
     def __init__(self, record_count: int, *, interval_ms: int, now_ms: int, report: Callable[[str], None]) -> None:
         """`report` gets a line whenever a window of `interval_ms` is over. Raises JavaError for no records at all."""
@@ -83,6 +83,6 @@ def _a_second(amount: int, elapsed_ms: int) -> float:
 
 
 def percentiles(latencies: Sequence[int], wanted: Sequence[float]) -> list[int]:
-    """The latency below which each part of them lies; 0 of none."""
+    """The latency at each of the wanted fractions; 0 if there are none."""
     ordered = sorted(latencies)
     return [ordered[int(part * len(ordered))] if ordered else 0 for part in wanted]

@@ -64,9 +64,9 @@ def run() -> NoReturn:
     open_closed_streams()
     forgive("stdout", "stderr")
     for number in heeded_signals():
-        # Until the server takes its signals a Ctrl-C ends the process like any other one, without a traceback.
+        # Until the server handles signals, a Ctrl-C ends the process like any other, without a traceback.
         signal.signal(number, signal.SIG_DFL)
-    # What is imported stays: a collector would look at it again and again, for a tenth of the start's CPU time.
+    # Freeze what is imported: the collector would scan it repeatedly, for a tenth of the start's CPU time.
     gc.disable()
     status = main()
     sys.stdout.flush()
@@ -75,7 +75,7 @@ def run() -> NoReturn:
 
 
 def descriptors_needed(config: BrokerConfig) -> int:
-    """How many open files the least broker of this config needs: with fewer it could serve nobody."""
+    """How many open files a broker of this config needs at least: with fewer it cannot serve any client."""
     return FEWEST_DESCRIPTORS + len(config.listeners) + len(config.log_dirs)
 
 
@@ -124,7 +124,7 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
     from kafka_zk.protocol.coding import CODEC
     from kafka_zk.record import WALKER
 
-    # bench/ refuses to measure a broker that runs a pure one.
+    # bench/ refuses to measure a broker that runs a pure Python one.
     hot_path = "pure" if str(dispatch.__file__).endswith(".py") else "compiled"
     log.info("Codec: %s, record walker: %s, hot path: %s", CODEC, WALKER, hot_path)
     sys.setswitchinterval(THREAD_SWITCH_INTERVAL_S)
@@ -159,7 +159,7 @@ def _serve(config: BrokerConfig, port_file: Path | None) -> int:
         # A bug of ours, too, ends in the log and in exit code 1, but with its traceback.
         _log_failed_start(error, config.broker_id, needs_traceback=not isinstance(error, START_FAILURES))
         return 1
-    # Nearly all that the start made stays for good, too.
+    # Freeze nearly everything that the start allocated, too: it stays.
     garbage_collection.freeze()
     if port_file is not None:
         _write_port(port_file, server.port())
@@ -188,14 +188,14 @@ def _exit_code(received: Sequence[int]) -> int:
 
 
 def _write_port(path: Path, port: int) -> None:
-    """Whoever waits for the file finds it complete."""
+    """Written atomically: a waiting process finds the file complete."""
     unfinished = path.with_name(path.name + ".tmp")
     unfinished.write_text(f"{port}\n")
     unfinished.replace(path)
 
 
 def _warn_of_stale_modules() -> None:
-    """Blocks until the broker has nothing to do. For developers: reading the list takes longer than a request."""
+    """For developers. Blocks until the broker is idle: reading the list takes longer than a request."""
     import gevent
 
     gevent.idle()

@@ -64,7 +64,7 @@ def broker_pids(node_id: str = "", proc: Path = Path("/proc")) -> Iterator[int]:
 
 
 def _broker_arguments(words: list[str]) -> list[str] | None:
-    """What a broker was started with; None when these are the words of another program."""
+    """What a broker was started with; None if this is another program's command line."""
     if MODULE in words and "-m" in words[: words.index(MODULE)]:
         return words[words.index(MODULE) + 1 :]
     if len(words) > 1 and Path(words[1]).name == PROGRAM:
@@ -73,7 +73,7 @@ def _broker_arguments(words: list[str]) -> list[str] | None:
 
 
 def _node_id(working_folder: Path, arguments: list[str]) -> str | None:
-    """The id that the broker's properties give it; None where they do not, or cannot be read any more."""
+    """The id that the broker's properties give it; None if they do not, or can no longer be read."""
     files = [word for word in arguments if not word.startswith("-")]
     overrides = [word for flag, word in pairwise(arguments) if flag == "--override"]
     overrides += [word.removeprefix("--override=") for word in arguments if word.startswith("--override=")]

@@ -1,6 +1,6 @@
 """kafka-streams-application-reset.sh: resets an application of Kafka Streams.
 
-Its input is read again from where the options say, its intermediate topics from their ends; its internal topics go.
+Input is read again from where the options say, intermediate topics from their ends; internal topics are deleted.
 Source: org.apache.kafka.tools.StreamsResetter.
 """
 
@@ -24,13 +24,13 @@ def _load() -> Main:
 
 
 def _load_and_forgive() -> Main:
-    # It prints what it is about to do: that is done also when nobody reads on.
+    # It prints what it is about to do: that is done even if the reader closes the pipe.
     forgive("stdout")
     return _load()
 
 
 def run() -> int:
-    """`main` as a program, which a signal ends in good order."""
+    """`main` as a program, which a signal shuts down cleanly."""
     return run_program(_load_and_forgive)
 
 

@@ -1,4 +1,4 @@
-"""One run of kafka-streams-application-reset.sh: what it refuses, and what it resets in which order."""
+"""One run of kafka-streams-application-reset.sh: its checks, and what it resets in which order."""
 
 from __future__ import annotations
 

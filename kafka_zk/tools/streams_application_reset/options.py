@@ -67,7 +67,7 @@ def application_id(options: Options) -> str:
 
 
 def is_inferred_internal_topic(options: Options, topic: str) -> bool:
-    """Whether the application made the topic for itself, by its name; what was named as input never was."""
+    """Whether the name is that of an internal topic of the application; topics named as input never are."""
     return (
         topic not in options.texts("input-topics")
         and topic not in options.texts("intermediate-topics")

@@ -104,7 +104,7 @@ def _reset(options: Options, consumer: KafkaConsumer, partitions: Sequence[Topic
 
 
 class _ParseError(JavaError):
-    """An exception that Java's method declares: it is told of twice."""
+    """An exception that Java's method declares: it is printed twice."""
 
 
 def _to_offset(options: Options, consumer: KafkaConsumer, partitions: Sequence[TopicPartition]) -> None:
@@ -205,7 +205,7 @@ def _seek_to_time(consumer: KafkaConsumer, partitions: Sequence[TopicPartition],
 def _seek_within(
     consumer: KafkaConsumer, partitions: Sequence[TopicPartition], wanted: Mapping[TopicPartition, int]
 ) -> None:
-    """Blocks. Seek to `wanted`, but not before a log's start nor beyond its end."""
+    """Blocks. Seek to `wanted`, limited to the log's start and end."""
     ends, starts = consumer.end_offsets(partitions), consumer.beginning_offsets(partitions)
     found = {}
     for partition, offset in wanted.items():

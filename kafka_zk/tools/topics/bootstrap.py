@@ -70,9 +70,9 @@ def _create(options: Options, admin: AdminClient) -> None:
 
 
 def _wait_until_known(name: str, admin: AdminClient) -> None:
-    """Blocks for a second at most. Until the broker we talk to has heard of a topic that the controller has made.
+    """Wait, for a second at most, until our broker knows a topic that the controller has created.
 
-    Apache's tool takes longer to start than the news takes to travel; with ours the next command might come too soon.
+    Apache's tool takes longer to start than the update takes to arrive; with ours the next command might be too early.
     """
     deadline_s = time.monotonic() + NEWS_WAIT_S
     while time.monotonic() < deadline_s:
@@ -197,7 +197,7 @@ def _reassignments(
     try:
         return admin.list_partition_reassignments(partitions)
     except (UnsupportedVersion, ClusterAuthorizationFailed):
-        # An older broker, or one that does not let us ask: describing goes on without.
+        # An older broker, or no permission to ask: describe without it.
         return {}
 
 
@@ -217,7 +217,7 @@ def _partition_filter(options: Options, live_brokers: Collection[int]) -> _Shows
 
 
 def replication_factor(info: TopicPartitionInfo, reassignment: PartitionReassignment | None) -> int:
-    """How many replicas a partition shall have: while it moves, those that come do not count."""
+    """The target number of replicas: during a reassignment, those being added do not count."""
     if reassignment is not None and set(info.replicas) & {
         *reassignment.adding_replicas,
         *reassignment.removing_replicas,

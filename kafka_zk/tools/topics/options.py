@@ -1,4 +1,4 @@
-"""Options of kafka-topics.sh, and what of them goes together.
+"""Options of kafka-topics.sh, and their valid combinations.
 
 Role        Pure. Two sets of rules: those of 3.9 for --bootstrap-server, those of 2.8 for the legacy --zookeeper.
 Source      TopicCommand.TopicCommandOptions of 3.9 and of 2.8 (checkArgs).
@@ -60,7 +60,7 @@ COLLISION_WARNING = (
     "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. "
     "To avoid issues it is best to use either, but not both."
 )
-# An option beside any other action than these means nothing.
+# An option is ignored with any action other than these.
 _ACTIONS_OF = {
     "config": ("alter", "create"),
     "partitions": ("alter", "create"),
@@ -73,7 +73,7 @@ _ACTIONS_OF = {
 
 
 def check_for_bootstrap_server(options: Options) -> None:
-    """Raise UsageError, JavaError or VersionAsked unless 3.9's tool would go on."""
+    """Raise UsageError, JavaError or VersionAsked unless 3.9's tool would continue."""
     options.check_help_or_version(without_arguments=WITHOUT_ARGUMENTS, help_text=HELP)
     _check_one_action(options)
     if not options.has("bootstrap-server"):
@@ -112,7 +112,7 @@ def check_for_zookeeper(options: Options) -> None:
 
 
 def check_one_connection(options: Options) -> None:
-    """Raise JavaError unless --zookeeper stands alone."""
+    """Raise JavaError unless --zookeeper is the only connection option."""
     if options.has("bootstrap-server") and options.has("zookeeper"):
         raise illegal_argument("Only one of --bootstrap-server or --zookeeper must be specified")
 

@@ -2,7 +2,7 @@
 
 Role        Parses, connects, lists and describes; zookeeper_changes creates, alters and deletes. No broker is
             needed. Texts and exit codes are those of 2.8.
-Invariants  Looking changes nothing: a chroot that does not exist is empty, and stays missing.
+Invariants  Reading changes nothing: a chroot that does not exist counts as empty, and is not created.
 Source      kafka.admin.TopicCommand of 2.8 (ZookeeperTopicService).
 """
 
@@ -103,7 +103,7 @@ def _change(options: Options, zk: ZkClient) -> None:
         changes.create(options, zk)
         return
     names = _topics(options, zk)
-    # 2.8 reads the values of --alter before it looks whether there is such a topic.
+    # 2.8 reads the values of --alter before it checks whether the topic exists.
     change = changes.read_change(options) if options.has("alter") else None
     _require_topics(names, options)
     if change is None:
@@ -125,7 +125,7 @@ def _topics(options: Options, zk: ZkClient) -> list[str]:
 
 
 def all_topics(zk: ZkClient) -> list[str]:
-    """Blocks. Every topic; none where there is no cluster."""
+    """Blocks. Every topic; empty if there is no cluster."""
     try:
         return topic_names(zk)
     except NoNode:

@@ -58,7 +58,7 @@ def _admin_operation_failed(message: str) -> JavaError:
 
 
 def create(options: Options, zk: ZkClient) -> None:
-    """Blocks. Write a new topic, on brokers of our choice unless they are given."""
+    """Blocks. Write a new topic, on brokers chosen here unless they are given."""
     name = options.text("topic") or ""
     partition_count, replication_factor = options.integer("partitions"), options.integer("replication-factor")
     assignment = replica_assignment(options)
@@ -103,7 +103,7 @@ def _broker_racks(zk: ZkClient, *, disable_rack_aware: bool) -> list[BrokerRack]
 
 
 def live_broker_racks(zk: ZkClient) -> list[BrokerRack]:
-    """Blocks. The registered brokers by id; none where there is no cluster."""
+    """Blocks. The registered brokers by id; empty if there is no cluster."""
     try:
         return [BrokerRack(broker_id, broker.rack) for broker_id, broker in sorted(live_brokers(zk).items())]
     except NoNode:
@@ -155,7 +155,7 @@ def _check_name(name: str) -> None:
 
 
 def _write_overrides(topic: str, overrides: Mapping[str, str], zk: ZkClient) -> None:
-    """Without a check of the controller: the tool of 2.8 works on a cluster that is down, too."""
+    """Not checked against the controller: the tool of 2.8 works on a cluster that is down, too."""
     path, data = ConfigEntityZNode.path(f"topics/{topic}"), ConfigEntityZNode.encode(overrides)
     try:
         zk.set(path, data)
@@ -185,7 +185,7 @@ class Change:
 
 
 def read_change(options: Options) -> Change:
-    """The values of --alter. Raises InvalidConfig and what else makes them wrong."""
+    """The values of --alter. Raises InvalidConfig and other errors for wrong values."""
     removed = [name.strip() for name in options.texts("delete-config")]
     if removed:
         check_names(removed)
@@ -199,7 +199,7 @@ def read_change(options: Options) -> Change:
 
 
 def alter(names: Sequence[str], change: Change, zk: ZkClient) -> None:
-    """Blocks. Change the configs of topics, then let them grow."""
+    """Blocks. Change the configs of topics, then add partitions."""
     for name in names:
         if change.changes_configs:
             print(CONFIG_WARNING)

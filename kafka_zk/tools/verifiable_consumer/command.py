@@ -68,7 +68,7 @@ def _consume(values: Mapping[str, Any], shutdown: Shutdown) -> None:
 
 
 def consumer_properties(values: Mapping[str, Any]) -> dict[str, str]:
-    """The options count before the file's properties. Raises ArgumentError for a file that cannot be read."""
+    """The options override the file's properties. Raises ArgumentError for a file that cannot be read."""
     try:
         properties = read_command_config(values["consumer.config"])
     except JavaError as error:
@@ -105,7 +105,7 @@ class VerifiableConsumer(ConsumerRebalanceListener):
         self._count = 0
 
     def finish(self) -> None:
-        """Blocks. Have `run` come to its end."""
+        """Blocks. Make `run` end."""
         self._consumer.wakeup()
         self._over.wait()
 
@@ -137,7 +137,7 @@ class VerifiableConsumer(ConsumerRebalanceListener):
         return 0 <= self._limit <= self._count
 
     def _take(self, records: ConsumerRecords) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Tell of the records, and answer what is to be committed."""
+        """Report the records, and return the offsets to commit."""
         from kafka_zk.client.consumer.records import OffsetAndMetadata
 
         offsets: dict[TopicPartition, OffsetAndMetadata] = {}
@@ -180,7 +180,7 @@ class VerifiableConsumer(ConsumerRebalanceListener):
         try:
             self._consumer.commit_sync(offsets)
         except WakeupException:
-            # Only `finish` wakes it, and only once: the second try has its time.
+            # Only `finish` wakes it, and only once: the second try is not interrupted.
             self._commit(offsets)
             raise
         except FencedInstanceId:

@@ -23,13 +23,13 @@ def _load() -> Main:
 
 
 def _load_and_forgive() -> Main:
-    # It prints in the sender's thread, too, where nobody hears of a reader that has gone.
+    # It prints in the sender's thread, too, where a closed pipe goes unnoticed.
     forgive("stdout")
     return _load()
 
 
 def run() -> int:
-    """`main` as a program, which a signal ends in good order."""
+    """`main` as a program, which a signal shuts down cleanly."""
     return run_program(_load_and_forgive)
 
 

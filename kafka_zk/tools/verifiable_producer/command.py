@@ -66,7 +66,7 @@ def _produce(values: Mapping[str, Any], shutdown: Shutdown) -> None:
 
 
 def producer_properties(values: Mapping[str, Any]) -> dict[str, str]:
-    """The file's properties count before the options. Raises ArgumentError for a file that cannot be read."""
+    """The file's properties override the options. Raises ArgumentError for a file that cannot be read."""
     given = {
         "bootstrap.servers": values["bootstrap-server"] or values["broker-list"],
         "acks": str(values["acks"]),
@@ -79,7 +79,7 @@ def producer_properties(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def values_of(prefix: int | None) -> Callable[[int], str]:
-    """From a record's number to its value: the number, behind the prefix and a dot if there is one."""
+    """From a record's number to its value: the number, after the prefix and a dot, if there is one."""
     return str if prefix is None else lambda number: f"{prefix}.{number}"
 
 
@@ -117,7 +117,7 @@ class VerifiableProducer:
             self._over.set()
 
     def finish(self) -> None:
-        """Blocks. Send what is left, and tell how it went."""
+        """Blocks. Send what is left, and report the result."""
         self._is_stopping = True
         self._throttle.stop()
         if self._over.wait(GRACE_S):

@@ -1,7 +1,7 @@
 """zookeeper-server-start.sh [-daemon] zookeeper.properties: run Apache ZooKeeper's own server.
 
-As behind Apache's script it takes clientPort dataDir [tickTime] [maxcnxns], too, instead of a file.
-In the foreground this process becomes the server; with -daemon the server goes on alone, its output in
+Like Apache's script it also takes clientPort dataDir [tickTime] [maxcnxns] instead of a file.
+In the foreground this process becomes the server; with -daemon the server runs on in the background, with its output in
 LOG_DIR/zookeeper.out. Either way LOG_DIR/zookeeper-PID.pid remembers it for zookeeper-server-stop.sh.
 Source: zookeeper-server-start.sh, kafka-run-class.sh.
 """

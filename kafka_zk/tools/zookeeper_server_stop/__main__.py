@@ -1,6 +1,6 @@
 """zookeeper-server-stop.sh: stops the ZooKeeper servers started by zookeeper-server-start.sh.
 
-Sends $SIGNAL (default TERM) to the processes remembered in LOG_DIR, after a look whether they still are what they were.
+Sends $SIGNAL (default TERM) to the processes remembered in LOG_DIR, if they are still the same programs.
 Differs from Kafka: Apache's script ends every process of this machine whose command line names QuorumPeerMain.
 Source: zookeeper-server-stop.sh.
 """
@@ -29,7 +29,7 @@ def main() -> int:
 
 
 def _stop(file: Path, stop_signal: signal.Signals) -> bool:
-    """Whether the file's process was a running server of ours; it has been sent the signal then."""
+    """Signal the file's process if it is a running server of ours; returns whether it was."""
     pid = int(file.read_text().strip() or 0)
     file.unlink()
     try:

@@ -1,7 +1,7 @@
 """zookeeper-shell.sh host:port[/path] [-zk-tls-config-file FILE] [command args]: reads and changes znodes.
 
 One command from the arguments, or one a line from the standard input. Commands, texts and exit codes are those of
-ZooKeeper's own shell; a terminal gets a prompt besides. The commands are in shell/commands.py.
+ZooKeeper's own shell; a terminal also gets a prompt. The commands are in shell/commands.py.
 Source: org.apache.zookeeper.ZooKeeperMain, kafka's ZooKeeperMainWithTlsSupportForKafka.
 """
 

@@ -92,7 +92,7 @@ def subtree(kazoo: KazooClient, path: str) -> list[str]:
 
 
 def parse_acl(text: str) -> list[ACL]:
-    """`scheme:id:permissions,...`; an entry of another form is told and left out. Source: AclParser."""
+    """`scheme:id:permissions,...`; an entry of another form is reported and ignored. Source: AclParser."""
     parsed = []
     for entry in text.split(","):
         scheme, _, rest = entry.partition(":")

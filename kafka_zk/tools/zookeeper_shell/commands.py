@@ -26,7 +26,7 @@ _ERROR_TEXTS = {
     "NoChildrenForEphemerals": "Ephemerals cannot have children:",
     "InvalidACL": "Acl is not valid :",
 }
-"""What stands before the path, by ZooKeeper's name of the error. Source: cli.CliWrapperException."""
+"""The text before the path, by ZooKeeper's name of the error. Source: cli.CliWrapperException."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Command:
 
 
 def _old_watch(name: str, instead: str) -> Callable[[list[str]], list[str]]:
-    """`ls path watch` of old is `ls -w path` today."""
+    """Translate the old `ls path watch` into `ls -w path`."""
 
     def translate(words: list[str]) -> list[str]:
         if len(words) > 1 and not any(word.startswith("-") for word in words):

@@ -40,7 +40,7 @@ class CommandError(Exception):
 
 
 class Shell:
-    """One shell: its connection (made when first needed) and what it has been asked before."""
+    """One shell: its connection (made when first needed) and its history."""
 
     def __init__(self, connect: str) -> None:
         self.connect = connect
@@ -57,10 +57,10 @@ class Shell:
         return self._kazoo.client_state if self._kazoo else "CLOSED" if self._connected_once else "CONNECTING"
 
     def zookeeper(self, path: str | None = None) -> KazooClient:
-        """The connection; `path` is what the command is about, for the message when there is none."""
+        """The connection; `path` is the command's path, for the error message if there is no connection."""
         if self._kazoo is None:
             if self._connected_once:
-                # On the standard output and without an exit code, as Apache's shell says it.
+                # On the standard output and without an exit code, as in Apache's shell.
                 print("Not connected")
                 raise CommandError("", 0)
             self.open(path)
@@ -80,7 +80,7 @@ class Shell:
         self._print_event("state:SyncConnected type:None path:null")
 
     def _require_reachable(self, path: str | None) -> None:
-        # kazoo tries for as long as it is let; Apache's shell gives up at the first refusal.
+        # kazoo retries without end; Apache's shell gives up at the first refusal.
         for host, port in collect_hosts(self.connect)[0]:
             with contextlib.suppress(OSError):
                 socket.create_connection((host.strip("[]"), port), timeout=SESSION_TIMEOUT_S).close()
@@ -93,7 +93,7 @@ class Shell:
             self._print_event("state:Closed type:None path:null")
 
     def abandon(self) -> bool:
-        """End the session without a word; whether there was one."""
+        """End the session without printing anything; returns whether there was one."""
         kazoo, self._kazoo = self._kazoo, None
         if kazoo is None:
             return False
@@ -113,9 +113,9 @@ class Shell:
         self._events.put(f"state:{STATE_NAMES[state]} type:None path:null")
 
     def print_events(self) -> None:
-        """Print the events of watches and of the connection that have come so far."""
+        """Print the events of watches and of the connection that have arrived so far."""
         if self._kazoo is not None:
-            # Callbacks run one after the other: when ours has run, those before it have.
+            # Callbacks run one after the other: once ours has run, all earlier ones have.
             passed = self._kazoo.handler.event_object()
             self._kazoo.handler.completion_queue.put(passed.set)
             passed.wait(1)

@@ -71,8 +71,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a dump's entries of an index end where its unused room begins",
         file="kafka_zk/tools/dump_log/index_files.py",
-        old="            if not relative and slot:\n                return  # the room",
-        new="            if not relative and slot > 1 << 40:\n                return  # the room",
+        old="            if not relative and slot:\n                return  # the preallocated space",
+        new="            if not relative and slot > 1 << 40:\n                return  # the preallocated space",
         tests="tests/unit/tools/dump_log/test_dump_log.py",
     ),
     Mutant(
