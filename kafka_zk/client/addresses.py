@@ -18,7 +18,7 @@ BOOTSTRAP_SERVERS = "bootstrap.servers"
 _HOST_AND_PORT = re.compile(r"^(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
 
 SocketAddress = tuple[Any, ...]
-"""What socket.connect takes: a literal address, a port, and for IPv6 two numbers more."""
+"""What socket.connect takes: a literal address, a port, and two more numbers for IPv6."""
 
 log = logging.getLogger("org.apache.kafka.clients.ClientUtils")
 
@@ -34,7 +34,7 @@ class Address(NamedTuple):
 
 
 def bootstrap_addresses(urls: Sequence[str]) -> list[Address]:
-    """Those of the bootstrap servers whose names resolve. Blocks. Raises ConfigException if none is left."""
+    """Blocks. Returns the bootstrap servers whose names resolve. Raises ConfigException if none is left."""
     addresses = []
     for url in urls:
         if not url:
@@ -66,11 +66,11 @@ def parse_address(url: str) -> Address:
 
 
 def resolve(address: Address) -> list[tuple[int, SocketAddress]]:
-    """Blocks. Socket family and address of every entry the resolver has, IPv4 first as in Java; none if it has none."""
+    """Blocks. Returns socket family and address of every entry of the resolver, IPv4 first as in Java."""
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError):
-        # What cannot be a name (an empty label, one of more than 63 characters) does not even get to the resolver.
+        # What is no valid name (an empty label, one of more than 63 characters) never reaches the resolver.
         return []
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     return [(family, target) for family, _, _, _, target in found]

@@ -69,7 +69,7 @@ class ClientMetrics:
         self._add(group, name, tags, read)
 
     def snapshot(self, now_ms: int) -> dict[MetricName, float]:
-        """All metrics as they are now."""
+        """The current values of all metrics."""
         with self._lock:
             readings = dict(self._readings)
         return {name: read(now_ms) for name, read in readings.items()}

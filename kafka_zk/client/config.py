@@ -1,6 +1,6 @@
 """A client's configuration: properties or Python values, validated against the declared keys.
 
-Role        Pure but for its warnings. One `ClientConfig` a client, whatever its kind.
+Role        Pure but for its warnings. One `ClientConfig` per client of any kind.
 Invariants  Nothing that protects data is ignored: a security protocol other than PLAINTEXT stops the client.
             An undeclared key is named in a warning and has no effect.
 Source      AbstractConfig, AdminClientConfig; config/tables holds the keys.
@@ -27,8 +27,8 @@ class ClientConfig:
     def __init__(self, keys: ConfigTable, properties: Mapping[str, object]) -> None:
         """Raises ConfigException for a wrong value.
 
-        Beside texts, numbers, booleans and lists of texts stand for their texts. Any other object (a serializer, a
-        class, a function) stays itself, to be had from `given`.
+        Numbers, booleans and lists of texts are converted to text. Any other object (a serializer, a
+        class, a function) is kept; `given` returns it.
         """
         self._given = dict(properties)
         self._values = keys.parse_all(

@@ -1,6 +1,6 @@
 """Client-side errors, and Java's names of all errors.
 
-Role        Pure. An error that came over the wire is a `BrokerError`; what only a client can meet is below.
+Role        Pure. An error that came over the wire is a `BrokerError`; errors that only a client can meet are below.
 Invariants  `java_name` of any error is the class that Apache's clients throw in its place: tools print it, and
             scripts look for it.
 Source      Kafka 3.9 org.apache.kafka.common.errors, Errors (which class represents which code).
@@ -14,7 +14,7 @@ from kafka_zk.protocol.errors import BrokerError
 
 ERRORS_PACKAGE = "org.apache.kafka.common.errors."
 
-# Codes whose class is not simply named after them.
+# Codes whose class has another name.
 _CLASS_OF_CODE = {
     "UNKNOWN_SERVER_ERROR": "UnknownServerException",
     "CORRUPT_MESSAGE": "CorruptRecordException",

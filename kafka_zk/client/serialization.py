@@ -1,7 +1,7 @@
 """Serializers and deserializers, by the names of Java's classes.
 
-Role        Pure but for importing what a configuration names.
-Invariants  None stays None, which is a tombstone on the way in and out.
+Role        Pure but for importing configured classes.
+Invariants  None stays None, which is a tombstone in both directions.
             Integers are big-endian and signed, as in Java; a UUID travels as its text.
 Source      org.apache.kafka.common.serialization.
 """
@@ -22,13 +22,13 @@ from kafka_zk.protocol.types import Buffer
 PACKAGE: Final = "org.apache.kafka.common.serialization."
 
 Serialize = Callable[[Any], Any]
-"""From a value that is not None to bytes (or what has their buffer). Raises SerializationException."""
+"""From a value that is not None to bytes (or another buffer). Raises SerializationException."""
 Deserialize = Callable[[Buffer], Any]
 """From bytes to a value. Raises SerializationException."""
 
 
 def serializer_of(config: ClientConfig, name: str) -> Serialize | None:
-    """What the key (`key.serializer` ...) asks for; None: bytes are taken as they are. Raises ConfigException.
+    """The serializer that the key (`key.serializer` ...) names; None: bytes unchanged. Raises ConfigException.
 
     A class's name, Java's (with or without its package) or Python's (`package.module.Class`, of an object with a
     method `serialize(value)`); or such an object; or any function of a value.
@@ -129,7 +129,7 @@ def _encoding(config: ClientConfig, name: str, kind: str) -> str:
 
 def _string_serializer(config: ClientConfig, name: str) -> Serialize:
     encoding = _encoding(config, name, "serializer")
-    # What the encoding lacks becomes a question mark, as in Java.
+    # Characters missing in the encoding become a question mark, as in Java.
     return lambda value: value.encode(encoding, "replace")
 
 

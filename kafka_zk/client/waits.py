@@ -9,5 +9,5 @@ import threading
 
 
 def waitable(timeout_s: float) -> float:
-    """`timeout_s`, or the longest wait there is: the largest long in ms, in Java "for ever", is beyond it."""
+    """`timeout_s`, or the longest possible wait: Java's "for ever", the largest long in ms, exceeds it."""
     return min(timeout_s, threading.TIMEOUT_MAX)

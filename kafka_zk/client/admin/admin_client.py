@@ -1,9 +1,9 @@
 """AdminClient: describes and changes topics, configs, groups and the cluster over the wire.
 
-Role        Acts, through `Calls`. Each method is one call, over after default.api.timeout.ms at the latest.
-Invariants  What changes topics goes to the controller, what changes a broker's own configuration to that broker.
+Role        Acts, through `Calls`. Each method is one call, limited to default.api.timeout.ms.
+Invariants  Topic changes go to the controller, changes of a broker's own configuration to that broker.
             Errors of single topics or resources are raised as `BrokerError`, the first one in the answer's order.
-            Messages are imported where they are used: a tool pays for what it asks.
+            Messages are imported where they are used: a tool pays only for what it uses.
 Source      KafkaAdminClient.
 """
 
@@ -68,7 +68,7 @@ class AdminClient:
     def __init__(self, properties: Mapping[str, str]) -> None:
         """Blocks (resolves names).
 
-        Raises ConfigException for a value that is wrong by itself, UnsupportedSecurity, KafkaException with the cause
+        Raises ConfigException for an invalid value, UnsupportedSecurity, KafkaException with the cause
         for the rest.
         """
         config = ClientConfig(ADMIN_KEYS, properties)
@@ -94,7 +94,7 @@ class AdminClient:
     # --- topics ------------------------------------------------------------------------------------------------------
 
     def list_topics(self, *, internal: bool = False) -> list[TopicListing]:
-        """Blocks. All topics of the cluster in the order of the response, with or without `internal` ones."""
+        """Blocks. Lists all topics in the order of the response, with or without `internal` ones."""
         answer = self._metadata("listTopics", None)
         return [
             TopicListing(topic.name or "", topic.topic_id, topic.is_internal)
@@ -143,7 +143,7 @@ class AdminClient:
     ) -> list[TopicDescription]:
         if not wanted:
             return []
-        # Java asks for the nodes first, and that is the call it names when there are none.
+        # Java asks for the nodes first, and names that call if there are none.
         answer = self._metadata("listNodes", wanted, timeout_ms)
         for topic in answer.topics:
             raise_for(topic.error_code, None)
@@ -169,7 +169,7 @@ class AdminClient:
     def list_offsets(
         self, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False, timeout_ms: int | None = None
     ) -> Listed:
-        """Blocks. Offsets by time in ms or by an OffsetSpec; the error for partitions without one."""
+        """Blocks. Lists offsets by time in ms or by OffsetSpec; a partition that fails gets its error."""
         from kafka_zk.client.admin.offset_listing import list_offsets
 
         calls = self._calls.within(timeout_ms)
@@ -202,7 +202,7 @@ class AdminClient:
         types: Collection[GroupType] = (),
         timeout_ms: int | None = None,
     ) -> list[ConsumerGroupListing]:
-        """Blocks. The groups of all brokers, or those in `states` and of `types`. Raises the first broker's error."""
+        """Blocks. Lists the groups of all brokers, or of `states` and `types`. Raises the first broker's error."""
         from kafka_zk.client.admin import groups
 
         calls = self._calls.within(timeout_ms)
@@ -216,7 +216,7 @@ class AdminClient:
     def describe_consumer_groups(
         self, groups: Collection[str], *, timeout_ms: int | None = None
     ) -> dict[str, ConsumerGroupDescription | BrokerError | KafkaException]:
-        """Blocks. State and members of each group, or its error; one that does not exist is DEAD."""
+        """Blocks. Returns state and members of each group, or its error; a missing group is DEAD."""
         from kafka_zk.client.admin.groups import describe_consumer_groups
 
         return describe_consumer_groups(self._calls.within(timeout_ms), groups)
@@ -224,7 +224,7 @@ class AdminClient:
     def delete_consumer_groups(
         self, groups: Collection[str], *, timeout_ms: int | None = None
     ) -> dict[str, BrokerError | KafkaException | None]:
-        """Blocks. Delete groups: None for each one deleted, else its error (NonEmptyGroup, GroupIdNotFound ...)."""
+        """Blocks. Delete groups. Returns None or an error for each (NonEmptyGroup, GroupIdNotFound ...)."""
         from kafka_zk.client.admin.groups import delete_consumer_groups
 
         return delete_consumer_groups(self._calls.within(timeout_ms), groups)
@@ -243,7 +243,7 @@ class AdminClient:
         remove_members(self._calls.within(timeout_ms), group, members, reason)
 
     def list_consumer_group_offsets(self, group: str) -> dict[TopicPartition, int]:
-        """Blocks. Every offset that the group has committed. Raises BrokerError, KafkaException."""
+        """Blocks. Lists every offset that the group has committed. Raises BrokerError, KafkaException."""
         from kafka_zk.client.admin.coordinators import value_of
 
         committed = value_of(self.list_offsets_of_consumer_groups([group]), group)
@@ -252,7 +252,7 @@ class AdminClient:
     def list_offsets_of_consumer_groups(
         self, groups: Collection[str], *, timeout_ms: int | None = None
     ) -> dict[str, Committed | BrokerError | KafkaException]:
-        """Blocks. Every offset that each group has committed, with epoch and metadata, or the group's error."""
+        """Blocks. Lists every offset that each group has committed, with epoch and metadata, or the group's error."""
         from kafka_zk.client.admin.group_offsets import list_group_offsets
 
         return list_group_offsets(self._calls.within(timeout_ms), groups)
@@ -278,7 +278,7 @@ class AdminClient:
     def delete_consumer_group_offsets(
         self, group: str, partitions: Collection[TopicPartition], *, timeout_ms: int | None = None
     ) -> dict[TopicPartition, BrokerError | KafkaException | None]:
-        """Blocks. Delete committed offsets: None for each one deleted, else its error. Raises GroupIdNotFound ..."""
+        """Blocks. Delete committed offsets. Returns None or an error for each. Raises GroupIdNotFound ..."""
         from kafka_zk.client.admin.group_offsets import delete_group_offsets
 
         return delete_group_offsets(self._calls.within(timeout_ms), group, partitions)
@@ -288,7 +288,7 @@ class AdminClient:
     def describe_configs(
         self, resources: Sequence[ConfigResource], *, synonyms: bool = False
     ) -> dict[ConfigResource, list[ConfigEntry]]:
-        """Blocks. All configs of topics and brokers, in the order of the answer. Raises UnknownTopicOrPartition ..."""
+        """Blocks. All configs of topics and brokers, in the response's order. Raises UnknownTopicOrPartition ..."""
         from kafka_zk.client.admin.configs import describe_configs
 
         return describe_configs(self._calls, resources, synonyms=synonyms)
@@ -312,7 +312,7 @@ class AdminClient:
     def describe_client_quotas(
         self, components: Sequence[FilterComponent], *, strict: bool = False
     ) -> dict[ClientQuotaEntity, dict[str, float]]:
-        """Blocks. The quotas of the entities that match a filter. Raises InvalidRequest ..."""
+        """Blocks. Returns the quotas of the entities that match a filter. Raises InvalidRequest ..."""
         from kafka_zk.client.admin.quotas import describe_client_quotas
 
         return describe_client_quotas(self._calls, components, strict=strict)
@@ -328,7 +328,7 @@ class AdminClient:
     def describe_user_scram_credentials(
         self, users: Sequence[str] = ()
     ) -> Mapping[str, list[ScramCredentialInfo] | BrokerError]:
-        """Blocks. Mechanisms and iterations of users (none: of all), or the error of one."""
+        """Blocks. Returns mechanisms and iterations of users (none: of all), or a user's error."""
         from kafka_zk.client.admin.scram import describe_user_scram_credentials
 
         return describe_user_scram_credentials(self._calls, users)
@@ -346,34 +346,34 @@ class AdminClient:
     def list_partition_reassignments(
         self, partitions: Sequence[TopicPartition] | None = None
     ) -> dict[TopicPartition, PartitionReassignment]:
-        """Blocks. The ongoing reassignments of `partitions` (None: all). Raises ClusterAuthorizationFailed ..."""
+        """Blocks. Lists the ongoing reassignments of `partitions` (None: all). Raises ClusterAuthorizationFailed ..."""
         from kafka_zk.client.admin.reassignments import list_partition_reassignments
 
         return list_partition_reassignments(self._calls, partitions, timeout_ms=self._request_timeout_ms)
 
     def describe_log_dirs(self, broker_ids: Collection[int]) -> dict[int, dict[str, LogDirDescription]]:
-        """Blocks. The log directories of brokers, by broker and path. Raises ClusterAuthorizationFailed ..."""
+        """Blocks. Returns log directories by broker and path. Raises ClusterAuthorizationFailed ..."""
         from kafka_zk.client.admin.log_dirs import describe_log_dirs
 
         return describe_log_dirs(self._calls, broker_ids)
 
     def describe_api_versions(self) -> dict[Node, list[ApiVersion] | BrokerError | KafkaException]:
-        """Blocks. The API versions of each broker, or its error. Raises NoNode at once if none can be reached."""
+        """Blocks. Returns each broker's API versions, or its error. Raises NoNode at once if none can be reached."""
         from kafka_zk.client.admin.api_versions import describe_api_versions
 
         return describe_api_versions(self._calls)
 
     def describe_cluster(self, *, of_controllers: bool = False, call_name: str = "listNodes") -> ClusterDescription:
-        """Blocks. Cluster id, controller and live brokers. Only KRaft controllers describe controllers.
+        """Blocks. Returns cluster id, controller and live brokers. Only KRaft controllers describe controllers.
 
-        `call_name` is the call that fails when time is over.
+        `call_name` is the call named by a timeout.
         """
         from kafka_zk.client.admin.cluster_description import describe_cluster
 
         return describe_cluster(self._calls, of_controllers=of_controllers, call_name=call_name)
 
     def describe_features(self, *, of_controllers: bool = False) -> FeatureMetadata:
-        """Blocks. The features that one broker supports, and the levels the cluster has agreed on.
+        """Blocks. Returns the features that one broker supports, and the cluster's finalized levels.
 
         A node that is not a KRaft controller refuses such a request.
         """
@@ -384,7 +384,7 @@ class AdminClient:
     def update_features(
         self, updates: Mapping[str, FeatureUpdate], *, validate_only: bool = False, of_controllers: bool = False
     ) -> dict[str, BrokerError | KafkaException | None]:
-        """Blocks. Update features: None for each one updated, else its error. Raises ValueError for a blank name."""
+        """Blocks. Update features. Returns None or an error for each. Raises ValueError for a blank name."""
         from kafka_zk.client.admin.features import update_features
 
         return update_features(

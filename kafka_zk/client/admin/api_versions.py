@@ -29,7 +29,7 @@ Versions = list[ApiVersion]
 
 
 def describe_api_versions(calls: Calls) -> dict[Node, Versions | BrokerError | KafkaException]:
-    """Blocks until there is a broker. Raises NoNode if none can be reached; what one broker fails with is its value."""
+    """Waits for a broker. Raises NoNode if none can be reached; the value of a broker that fails is its error."""
     while not (nodes := _brokers(calls)):
         time.sleep(PAUSE_S)
     return {node: _versions(calls, node) for node in nodes}

@@ -33,7 +33,7 @@ log = logging.getLogger("org.apache.kafka.clients.admin.KafkaAdminClient")
 
 
 def _accept(answer: object) -> None:
-    """For answers that carry no error of their own."""
+    """Check nothing: the response carries no error of its own."""
 
 
 def raise_for(error_code: int, message: str | None) -> None:
@@ -44,9 +44,9 @@ def raise_for(error_code: int, message: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Request, Response]):
-    """What is asked: `build(version)` makes the request, `check` raises what the answer says is wrong.
+    """One call: `build(version)` makes the request, `check` raises the response's error.
 
-    Errors of `may_pass` are tried again at the same node.
+    Errors in `may_pass` are retried on the same node.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Calls:
     """Calls to one cluster, with one client's timeout and retry settings."""
 
     def __init__(self, cluster: Cluster, config: ClientConfig, timeout_ms: int | None = None) -> None:
-        """`timeout_ms` is the patience with one call; None: default.api.timeout.ms."""
+        """`timeout_ms` limits one call; None: default.api.timeout.ms."""
         self._cluster = cluster
         self._config = config
         self.backoff = backoff_of(config, "retry.backoff")
@@ -72,7 +72,7 @@ class Calls:
         return self if timeout_ms is None else Calls(self._cluster, self._config, timeout_ms)
 
     def log_text(self, text: str) -> str:
-        """`text` as this client's log lines begin it."""
+        """`text` with the prefix of this client's log lines."""
         return f"[{self._cluster.log_prefix}] {text}"
 
     def to_any_node(self, call: Call[Request, Response]) -> Response:
@@ -80,7 +80,7 @@ class Calls:
         return self._run(call, self._cluster.any_node)
 
     def to_controller(self, call: Call[Request, Response]) -> Response:
-        """Blocks. Ask the controller, wherever that is."""
+        """Blocks. Ask the controller, whichever broker that is."""
         return self._run(call, self._cluster.controller)
 
     def to_node(self, node_id: int | None, call: Call[Request, Response]) -> Response:
@@ -100,7 +100,7 @@ class Calls:
         return answer
 
     def to_any_node_once(self, call: Call[Request, Response], deadline_s: float) -> Response:
-        """Blocks. The same of any broker that can be reached now. Raises NoNode, too."""
+        """Blocks. The same for any broker reachable now. Raises NoNode, too."""
         node_id = self._cluster.any_node(deadline_s)
         answer = self._cluster.send(node_id, call.request, call.response, call.build, deadline_s=deadline_s)
         call.check(answer)
@@ -134,7 +134,7 @@ class Calls:
         left_s = deadline_s - time.monotonic()
         if left_s <= 0:
             raise TimeoutException(f"Timed out waiting for a node assignment. Call: {name}") from None
-        # A cluster that is between two controllers answers at once: it is not to be asked without pause.
+        # A cluster between two controllers answers at once: pause before asking again.
         pause_s = NODE_WAIT_S if isinstance(error, NoNode) else self.backoff.wait_ms(1) / 1000
         time.sleep(min(left_s, pause_s))
 
@@ -148,7 +148,7 @@ class Calls:
 
 
 def timed_out(name: str, tries: int, left_s: float, wait_s: float) -> TimeoutException:
-    """The error of a call whose next retry, in `wait_s`, would come after its deadline, in `left_s`."""
+    """The error of a call whose next retry, in `wait_s`, would exceed its deadline, in `left_s`."""
     now_ms = time.time_ns() // 1_000_000
     return TimeoutException(
         f"Call(callName={name}, deadlineMs={now_ms + int(left_s * 1000)}, tries={tries}, "

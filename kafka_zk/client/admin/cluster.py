@@ -1,6 +1,6 @@
 """A client's connections to a cluster: bootstrap servers first, then one connection per node.
 
-Role        Acts. Synchronous and used from one thread. Finds the controller, follows it when it moves.
+Role        Acts. Synchronous and used from one thread. Finds the controller, and again when it moves.
 Invariants  A node is named by the id in the metadata; bootstrap servers have the ids -1, -2 ...
             After a failed attempt a node is left alone for reconnect.backoff.ms, doubled up to
             reconnect.backoff.max.ms.
@@ -28,7 +28,7 @@ Response = TypeVar("Response")
 
 NO_CONTROLLER = -1
 GRACE_S = 0.5
-"""Added to request.timeout.ms: a broker that was given the same time answers at the end of it, which tells more."""
+"""Added to request.timeout.ms: a broker with the same timeout answers at its end, with a more specific error."""
 
 log = logging.getLogger("org.apache.kafka.clients.NetworkClient")
 
@@ -61,7 +61,7 @@ class Cluster:
     # --- who is asked ------------------------------------------------------------------------------------------------
 
     def any_node(self, deadline_s: float) -> int:
-        """Blocks. A connected node, preferably one connected already. Raises NoNode."""
+        """Blocks. Returns a connected node, preferably one already connected. Raises NoNode."""
         for node_id in self._connections:
             return node_id
         for node_id in random.sample(list(self._nodes), len(self._nodes)):
@@ -70,7 +70,7 @@ class Cluster:
         raise NoNode("no broker can be reached")
 
     def controller(self, deadline_s: float) -> int:
-        """Blocks. The controller, with an open connection. Raises NoNode while there is none."""
+        """Blocks. Returns the controller, with an open connection. Raises NoNode while there is none."""
         if self._controller_id is None:
             self.refresh(deadline_s)
         controller_id = self._controller_id
@@ -83,7 +83,7 @@ class Cluster:
         return controller_id
 
     def node(self, node_id: int, deadline_s: float) -> int:
-        """Blocks. The broker `node_id`, with an open connection. Raises NoNode while it cannot be reached."""
+        """Blocks. Opens a connection to `node_id` if there is none. Raises NoNode while it cannot be reached."""
         if node_id not in self._nodes or (node_id in self._failures and self._may_try(node_id)):
             # A broker that cannot be reached may have another address by now.
             self.refresh(deadline_s)
@@ -98,7 +98,7 @@ class Cluster:
     def refresh(self, deadline_s: float) -> None:
         """Blocks. Learn brokers and controller from any node. Raises NoNode, DisconnectException, TimeoutException."""
         node_id = self.any_node(deadline_s)
-        # No topics: an empty list. (In version 0 it would mean all; that is still right, only longer.)
+        # No topics: an empty list. (In version 0 it means all: correct too, only longer.)
         answer = self.send(
             node_id, METADATA_REQUEST, METADATA_RESPONSE, lambda _: MetadataRequest(topics=[]), deadline_s=deadline_s
         )
@@ -112,7 +112,7 @@ class Cluster:
         for node_id, address in self._nodes.items():
             if node_id >= 0 and known.get(node_id) != address:
                 self._drop(node_id)
-        # Kafka's client leaves the bootstrap connection too once it knows the brokers; ours keeps it while it is open.
+        # Kafka's client drops the bootstrap connection once it knows the brokers; ours keeps it while it is open.
         bootstrap = {node_id: address for node_id, address in self._nodes.items() if node_id in self._connections}
         self._nodes = {**bootstrap, **known}
         self._controller_id = answer.controller_id if answer.controller_id != NO_CONTROLLER else None
@@ -128,7 +128,7 @@ class Cluster:
         *,
         deadline_s: float,
     ) -> Response:
-        """Blocks. Send `build(version)` to a node that `any_node` or `controller` named, and return its answer.
+        """Blocks. Send `build(version)` to a node from `any_node` or `controller`, and return its response.
 
         Raises UnsupportedVersion, DisconnectException, TimeoutException (after request.timeout.ms or at the deadline).
         """
@@ -141,12 +141,12 @@ class Cluster:
                 request, response, value, version=version, deadline_s=min(deadline_s, request_deadline_s)
             )
         except BaseException:
-            # Whatever ended it, Ctrl-C too: the answer that may still come would be taken for that of the next call.
+            # After any exception, Ctrl-C too: a late response would be taken for that of the next call.
             self._drop(node_id)
             raise
 
     def _open(self, node_id: int, deadline_s: float) -> bool:
-        """Whether there is a connection to the node now."""
+        """Connect to the node; returns whether there is a connection now."""
         if node_id in self._connections:
             return True
         config = self._config

@@ -25,9 +25,9 @@ log = logging.getLogger("org.apache.kafka.clients.admin.internals.AdminMetadataM
 
 
 def describe_cluster(calls: Calls, *, of_controllers: bool, call_name: str = "listNodes") -> ClusterDescription:
-    """Blocks. Raises MismatchedEndpointType where controllers are asked for and a broker answers.
+    """Blocks. Raises MismatchedEndpointType if controllers are requested and a broker answers.
 
-    `call_name` is the call that fails when time is over.
+    `call_name` is the call named by a timeout.
     """
 
     def build(_: int) -> DescribeClusterRequest:

@@ -1,6 +1,6 @@
 """Describes and alters configurations of topics and brokers over the wire.
 
-Role        Acts, through `Calls`. What only one broker knows goes to that broker, everything else to any.
+Role        Acts, through `Calls`. Requests that only one broker can answer go to that broker, all others to any.
 Source      KafkaAdminClient.describeConfigs, alterConfigs, incrementalAlterConfigs.
 """
 

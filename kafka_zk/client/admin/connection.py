@@ -30,7 +30,7 @@ Response = TypeVar("Response")
 
 
 class ConnectFailed(DisconnectException):
-    """No connection could be made. `address` is what was tried, as Java prints it."""
+    """No connection could be made. `address` is the address tried, as Java prints it."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(f"Connection to {address} could not be established: {reason}")
@@ -64,7 +64,7 @@ class Connection:
                     self._socket.setsockopt(socket.SOL_SOCKET, option, size)
             self.versions = self._agree_on_versions(deadline_s)
         except BaseException:
-            # No other code holds it: whatever ended this, KeyboardInterrupt too, it would stay open.
+            # Close it here after any exception, KeyboardInterrupt too: no other code holds it.
             self.close()
             raise
 

@@ -2,7 +2,7 @@
 
 Role        Acts, through `Calls`. Callers define the request that one coordinator gets about some of the groups.
 Invariants  Coordinators of several groups are looked up in one request where the broker can (FindCoordinator v4).
-            A group that fails does not keep the answers of the others away. A coordinator that moved, or whose
+            A group that fails does not affect the others. A coordinator that moved, or whose
             connection broke, is looked up again; one that is loading is asked again.
 Source      AdminApiDriver, CoordinatorStrategy.
 """
@@ -49,10 +49,10 @@ def outcome_of(error_code: int, message: str | None = None) -> BrokerError | Aga
 
 @dataclass(frozen=True, slots=True)
 class GroupCall(Generic[Value]):
-    """One kind of question: its name, the API that carries it, and how a coordinator is asked about groups.
+    """One kind of request: its name, its API, and how to ask a coordinator about groups.
 
-    `ask(calls, coordinator, groups, deadline_s)` blocks, and answers for every group. `expected` errors are the
-    caller's to tell; of others the log has a `complaint` too, in the name of Java's class `handler`.
+    `ask(calls, coordinator, groups, deadline_s)` blocks, and returns a result for every group. `expected` errors are
+    left to the caller; other errors are also logged with `complaint`, as Java's class `handler` does.
     """
 
     name: str
@@ -63,13 +63,13 @@ class GroupCall(Generic[Value]):
     expected: Collection[ErrorCode]
 
     def step(self, api: str) -> str:
-        """What one of its requests is called in errors."""
+        """The name of one of its requests in errors."""
         return f"{self.name}(api={api})"
 
 
 @dataclass(slots=True)
 class _Driver(Generic[Value]):
-    """One call: what is known of each group so far."""
+    """The state of one call, by group."""
 
     calls: Calls
     call: GroupCall[Value]
@@ -141,7 +141,7 @@ class _Driver(Generic[Value]):
         return [*self.unmapped, *self.mapped]
 
     def give_up(self, wait_s: float) -> None:
-        """The next try, `wait_s` from now, would come when the time is over."""
+        """The next try, `wait_s` from now, would exceed the deadline."""
         for api, groups in (("FIND_COORDINATOR", self.unmapped), (self.call.api, self.mapped)):
             self.found.update(dict.fromkeys(groups, self._timed_out(api, self.tries, wait_s)))
 
@@ -171,7 +171,7 @@ def ask_coordinators(
 
 
 def coordinators_of(calls: Calls, groups: list[str], name: str) -> list[messages.Coordinator]:
-    """Blocks. One answer for each group, in the form of the newer versions; an old broker is asked group by group."""
+    """Blocks. Returns one answer for each group, in the newer form; an old broker gets one request per group."""
 
     def ask(keys: list[str]) -> messages.FindCoordinatorResponse | None:
         alone = len(keys) == 1
@@ -210,11 +210,11 @@ def coordinators_of(calls: Calls, groups: list[str], name: str) -> list[messages
 
 
 class _NoBatches(Exception):
-    """The broker looks up one coordinator a request."""
+    """The broker looks up only one coordinator per request."""
 
 
 def log_unexpected(calls: Calls, handler: str, complaint: str, error: BrokerError) -> None:
-    """One ERROR line, as Java's `handler` writes it; `complaint` has a place for the error."""
+    """One ERROR line, as Java's `handler` writes it; `complaint` has a placeholder for the error."""
     text = complaint.replace("{error}", error.code.name)
     logging.getLogger(f"org.apache.kafka.clients.admin.internals.{handler}").error("%s", calls.log_text(text))
 

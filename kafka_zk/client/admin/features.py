@@ -1,6 +1,6 @@
 """Describes and updates features of a cluster over the wire.
 
-Role        Acts, through `Calls`. Brokers in ZooKeeper mode have no features; of other clusters all are told.
+Role        Acts, through `Calls`. Brokers in ZooKeeper mode have no features; other clusters' are all returned.
 Source      KafkaAdminClient.describeFeatures, updateFeatures; FeatureUpdate; KIP-584, KIP-778.
 """
 
@@ -32,7 +32,7 @@ from kafka_zk.protocol.messages.update_features import (
 )
 
 DESCRIBE, UPDATE = "describeFeatures", "updateFeatures"
-"""Names of the calls, as failures tell them."""
+"""Names of the calls, as errors print them."""
 
 
 class UpgradeType(IntEnum):
@@ -45,7 +45,7 @@ class UpgradeType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class FeatureUpdate:
-    """The level a feature is to have; 0 deletes it. Raises ValueError for a level that no broker needs to refuse."""
+    """The level a feature is to have; 0 deletes it. Raises ValueError for a level that is never valid."""
 
     max_version_level: int
     upgrade_type: UpgradeType
@@ -69,7 +69,7 @@ class VersionRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FeatureMetadata:
-    """Levels by feature: what one broker supports, and what the cluster has made final, in which epoch."""
+    """Levels by feature: what one broker supports, and what the cluster has finalized, in which epoch."""
 
     supported: dict[str, VersionRange]
     finalized: dict[str, VersionRange]
@@ -77,7 +77,7 @@ class FeatureMetadata:
 
 
 def describe_features(calls: Calls, *, of_controllers: bool) -> FeatureMetadata:
-    """Blocks. Raises MismatchedEndpointType where controllers are asked for and a broker answers."""
+    """Blocks. Raises MismatchedEndpointType if controllers are requested and a broker answers."""
     if of_controllers:
         describe_cluster(calls, of_controllers=True, call_name=DESCRIBE)
 
@@ -104,7 +104,7 @@ def update_features(
     validate_only: bool,
     of_controllers: bool,
 ) -> dict[str, BrokerError | KafkaException | None]:
-    """Blocks. Update features: None for each one updated, else its error. Raises ValueError for a blank name."""
+    """Blocks. Update features. Returns None or an error for each. Raises ValueError for a blank name."""
     if not all(map(java_trim, updates)):
         raise ValueError("Provided feature can not be empty.")
 

@@ -1,7 +1,7 @@
 """Lists, alters and deletes committed offsets of groups, through their coordinators.
 
 Role        Acts, through `Calls`.
-Invariants  A commit goes without member and generation: the coordinator takes it only while the group has no members.
+Invariants  A commit carries no member or generation: the coordinator accepts it only while the group is empty.
 Source      ListConsumerGroupOffsetsHandler, AlterConsumerGroupOffsetsHandler, DeleteConsumerGroupOffsetsHandler.
 """
 
@@ -51,7 +51,7 @@ Problems = dict[TopicPartition, BrokerError | KafkaException | None]
 
 
 def list_group_offsets(calls: Calls, groups: Collection[str]) -> dict[str, Committed | BrokerError | KafkaException]:
-    """Blocks. Every offset that each group has committed, in the order of the answer."""
+    """Blocks. Lists every offset that each group has committed, in the response's order."""
     call = GroupCall(
         "offsetFetch",
         "OFFSET_FETCH",
@@ -86,7 +86,7 @@ def _fetch(calls: Calls, node: Node, groups: list[str], deadline_s: float) -> Ma
 
 
 class _NoBatches(Exception):
-    """The broker reads the offsets of one group a request."""
+    """The broker reads the offsets of only one group per request."""
 
 
 def _committed(
@@ -115,7 +115,7 @@ def _committed(
 
 
 def alter_group_offsets(calls: Calls, group: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> Problems:
-    """Blocks. What is wrong with each partition; None: it is committed. Raises what is wrong with the group."""
+    """Blocks. Returns each partition's error; None: it is committed. Raises the group's error."""
 
     def ask(calls: Calls, node: Node, groups: list[str], deadline_s: float) -> Mapping[str, Outcome[Problems]]:
         request, response = offset_commit.OFFSET_COMMIT_REQUEST, offset_commit.OFFSET_COMMIT_RESPONSE
@@ -172,9 +172,9 @@ def _commit_outcome(calls: Calls, group: str, answer: offset_commit.OffsetCommit
 
 
 def delete_group_offsets(calls: Calls, group: str, partitions: Collection[TopicPartition]) -> Problems:
-    """Blocks. What is wrong with each partition; None: its offset is gone, or never was.
+    """Blocks. Returns each partition's error; None: it has no offset any more, or never had one.
 
-    Raises what is wrong with the group: GroupIdNotFound, NonEmptyGroup ...
+    Raises the group's error: GroupIdNotFound, NonEmptyGroup ...
     """
 
     def ask(calls: Calls, node: Node, groups: list[str], deadline_s: float) -> Mapping[str, Outcome[Problems]]:

@@ -16,7 +16,7 @@ from kafka_zk.protocol.types import TopicPartition
 
 
 class _Named(Enum):
-    """Names on the wire, read whatever their case."""
+    """Names on the wire, read in any case."""
 
     def __str__(self) -> str:
         return str(self.value)
@@ -55,7 +55,7 @@ class GroupType(_Named):
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupListing:
-    """One group of a list. A simple group has offsets and no members' protocol; old brokers tell no state or type."""
+    """One group of a list. A simple group has offsets and no members' protocol; old brokers send no state or type."""
 
     group_id: str
     is_simple: bool
@@ -65,7 +65,7 @@ class ConsumerGroupListing:
 
 @dataclass(frozen=True, slots=True)
 class MemberDescription:
-    """A member, and what its group's leader gave it, in the order in which it was given."""
+    """A member, and the partitions assigned to it, in order."""
 
     member_id: str
     group_instance_id: str | None
@@ -88,7 +88,7 @@ class ConsumerGroupDescription:
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """What a group has committed for a partition. `leader_epoch` is None where the committer gave none."""
+    """What a group has committed for a partition. `leader_epoch` is None if the commit had none."""
 
     offset: int
     leader_epoch: int | None = None

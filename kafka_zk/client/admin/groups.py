@@ -1,7 +1,7 @@
 """Lists, describes and deletes consumer groups, and removes their members.
 
-Role        Acts, through `Calls`. Lists are asked of every broker, the rest of each group's coordinator.
-Invariants  What is about several groups answers for each of them, with a value or with its error.
+Role        Acts, through `Calls`. Every broker is asked for lists, each group's coordinator for the rest.
+Invariants  Calls about several groups return a value or an error for each.
 Differs from Kafka: groups of the protocol of KIP-848 are not asked for first (ConsumerGroupDescribe); no cluster in
             ZooKeeper mode has any.
 Source      KafkaAdminClient.listConsumerGroups, removeMembersFromConsumerGroup; DescribeConsumerGroupsHandler,
@@ -53,7 +53,7 @@ def list_consumer_groups(
     states: Collection[ConsumerGroupState] = (),
     types: Collection[GroupType] = (),
 ) -> list[ConsumerGroupListing]:
-    """Blocks. The groups that all `nodes` coordinate, in the order of their answers. Raises the first error."""
+    """Blocks. Lists the groups that `nodes` coordinate, in the order of their responses. Raises the first error."""
     found: dict[str, ConsumerGroupListing] = {}
     errors: list[BrokerError | KafkaException] = []
     for node in nodes:
@@ -107,7 +107,7 @@ def _listing_error(error: BrokerError | KafkaException, node: Node) -> BrokerErr
 def describe_consumer_groups(
     calls: Calls, groups: Collection[str]
 ) -> dict[str, ConsumerGroupDescription | BrokerError | KafkaException]:
-    """Blocks. A group that does not exist is DEAD; one that is of another protocol is an error."""
+    """Blocks. A missing group is DEAD; one of another protocol is an error."""
     call = GroupCall(
         "describeConsumerGroups",
         "DESCRIBE_GROUPS",
@@ -158,7 +158,7 @@ def _description(group: describe_groups.DescribedGroup, node: Node) -> Outcome[C
 
 
 def _assignment(data: Buffer) -> list[TopicPartition]:
-    """Raises DecodeError for what no consumer's leader has made."""
+    """Raises DecodeError for bytes that no consumer group's leader wrote."""
     if not len(data):
         return []
     if len(data) < _ASSIGNMENT_VERSION.size:
@@ -176,7 +176,7 @@ def _assignment(data: Buffer) -> list[TopicPartition]:
 
 
 def delete_consumer_groups(calls: Calls, groups: Collection[str]) -> dict[str, BrokerError | KafkaException | None]:
-    """Blocks. None for a group that is gone, NonEmptyGroup for one that has members, GroupIdNotFound ..."""
+    """Blocks. Returns None for a deleted group, NonEmptyGroup for one that has members, GroupIdNotFound ..."""
     call = GroupCall(
         "deleteConsumerGroups",
         "DELETE_GROUPS",
@@ -209,7 +209,7 @@ def _delete(calls: Calls, node: Node, groups: list[str], deadline_s: float) -> M
 
 
 def remove_members(calls: Calls, group: str, members: Sequence[MemberToRemove] | None, reason: str | None) -> None:
-    """Blocks. Put `members` out of the group; None: all that it has.
+    """Blocks. Remove `members` from the group; None: all.
 
     Raises the error of the group, or a KafkaException with that of the first member as its cause.
     """

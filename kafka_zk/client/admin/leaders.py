@@ -1,7 +1,7 @@
 """Sends requests about partitions to their leaders, looking these up until the deadline.
 
 Role        Acts, through `Calls`. Callers define the request that one leader gets about some of the partitions.
-Invariants  A partition that fails does not keep the answers of the others away.
+Invariants  A partition that fails does not affect the others.
 Source      AdminApiDriver, PartitionLeaderStrategy.
 """
 
@@ -61,9 +61,9 @@ LookUp = Callable[[Iterable[str], int], MetadataResponse]
 
 @dataclass(frozen=True, slots=True)
 class LeaderCall(Generic[Value]):
-    """One kind of question: `ask(leader_id, partitions, deadline_s)` blocks, and answers for partitions.
+    """One kind of request: `ask(leader_id, partitions, deadline_s)` blocks, and returns results by partition.
 
-    What it leaves out is asked again. Errors have been looked at: those that may pass are left out too. With
+    Partitions it leaves out are asked again, also those with transient errors. With
     `waits_for_topics` an unknown topic may be a new one that not every broker knows yet.
     """
 
@@ -87,7 +87,7 @@ class _Driver(Generic[Value]):
             self.found[partition] = outcome
 
     def leaders(self) -> dict[int, list[TopicPartition]]:
-        """Blocks. The partitions that have a leader, by it."""
+        """Blocks. Returns the partitions that have a leader, by leader."""
         left_ms = max(0, int((self.deadline_s - time.monotonic()) * 1000))
         by_leader: dict[int, list[TopicPartition]] = {}
         try:

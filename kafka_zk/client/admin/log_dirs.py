@@ -1,6 +1,6 @@
 """Describes brokers' log directories over the wire.
 
-Role        Acts, through `Calls`. Each broker tells of its own directories.
+Role        Acts, through `Calls`. Each broker describes its own directories.
 Source      KafkaAdminClient.describeLogDirs; LogDirDescription, ReplicaInfo.
 """
 
@@ -32,7 +32,7 @@ class ReplicaInfo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogDirDescription:
-    """A log directory. Bytes are None where the broker is too old to tell, or could not."""
+    """A log directory. Bytes are None if the broker is too old to report them, or could not."""
 
     error: BrokerError | None
     replicas: Mapping[TopicPartition, ReplicaInfo]
@@ -41,14 +41,14 @@ class LogDirDescription:
 
 
 def describe_log_dirs(calls: Calls, broker_ids: Collection[int]) -> dict[int, dict[str, LogDirDescription]]:
-    """Blocks. By broker and path. Raises ClusterAuthorizationFailed, TimeoutException ..., the first broker's."""
+    """Blocks. By broker and path. Raises the first broker's error: TimeoutException ..."""
 
     def build(_: int) -> DescribeLogDirsRequest:
         return DescribeLogDirsRequest(topics=None)
 
     def check(answer: DescribeLogDirsResponse) -> None:
         if not answer.results:
-            # Before version 3 an empty answer was all that there was to say.
+            # Before version 3 an empty response was the only error indication.
             raise_for(answer.error_code or ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None)
 
     call = Call("describeLogDirs", DESCRIBE_LOG_DIRS_REQUEST, DESCRIBE_LOG_DIRS_RESPONSE, build, check)

@@ -1,7 +1,7 @@
 """Lists offsets of partitions by time or position, through their leaders.
 
 Role        Acts, through `Calls`.
-Invariants  A partition that fails does not keep the answers of the others away.
+Invariants  A partition that fails does not affect the others.
 Source      KafkaAdminClient.listOffsets, ListOffsetsHandler.
 """
 

@@ -48,7 +48,7 @@ class ClientQuotaEntity:
 
 
 class FilterComponent(NamedTuple):
-    """One entity type of a filter. `name` counts for EXACT only."""
+    """One entity type of a filter. `name` is used for EXACT only."""
 
     entity_type: str
     match: Match = Match.ANY
@@ -58,7 +58,7 @@ class FilterComponent(NamedTuple):
 def describe_client_quotas(
     calls: Calls, components: Sequence[FilterComponent], *, strict: bool
 ) -> dict[ClientQuotaEntity, dict[str, float]]:
-    """Blocks. The quotas of every entity that has all of `components` (strict: and no other part).
+    """Blocks. Returns the quotas of every entity that has all of `components` (strict: and no others).
 
     Raises InvalidRequest, UnsupportedVersion, ClusterAuthorizationFailed.
     """

@@ -17,7 +17,7 @@ from kafka_zk.protocol.types import TopicPartition
 def list_partition_reassignments(
     calls: Calls, partitions: Sequence[TopicPartition] | None, *, timeout_ms: int
 ) -> dict[TopicPartition, PartitionReassignment]:
-    """Blocks. Those among `partitions` (None: all). Raises ClusterAuthorizationFailed ..."""
+    """Blocks. Lists those of `partitions` (None: all). Raises ClusterAuthorizationFailed ..."""
 
     def build(_: int) -> messages.ListPartitionReassignmentsRequest:
         by_topic: dict[str, list[int]] = {}

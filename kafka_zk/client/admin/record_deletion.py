@@ -23,7 +23,7 @@ _LOGGER = "org.apache.kafka.clients.admin.internals.DeleteRecordsHandler"
 def delete_records(
     calls: Calls, look_up: LookUp, wanted: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int | BrokerError | KafkaException]:
-    """Blocks. The low watermark of each partition, or its error."""
+    """Blocks. Returns the low watermark of each partition, or its error."""
 
     def ask(
         leader_id: int, partitions: list[TopicPartition], deadline_s: float

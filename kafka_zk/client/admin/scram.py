@@ -42,7 +42,7 @@ class ScramCredentialInfo(NamedTuple):
 
 
 def random_salt() -> bytes:
-    """As Kafka makes them: about 130 random bits as text."""
+    """As Kafka generates it: about 130 random bits as text."""
     return secrets.token_urlsafe(17).encode()
 
 
@@ -57,7 +57,7 @@ class ScramUpsertion:
     salt: bytes = field(default_factory=random_salt)
 
     def salted_password(self) -> bytes:
-        """Some ms of work: PBKDF2 over `iterations` rounds."""
+        """Takes some ms: PBKDF2 over `iterations` rounds."""
         return hashlib.pbkdf2_hmac(self.mechanism.hash_name, self.password, self.salt, self.iterations)
 
 
@@ -69,9 +69,9 @@ class ScramDeletion(NamedTuple):
 def describe_user_scram_credentials(
     calls: Calls, users: Sequence[str] = ()
 ) -> Mapping[str, list[ScramCredentialInfo] | BrokerError]:
-    """Blocks. The credentials of `users` (none: of all users that have some), or why there is no answer for one.
+    """Blocks. Returns the credentials of `users` (none: of all that have some), or a user's error.
 
-    Raises ClusterAuthorizationFailed and what else concerns the whole request.
+    Raises ClusterAuthorizationFailed and other errors of the whole request.
     """
 
     def build(_: int) -> describing.DescribeUserScramCredentialsRequest:

@@ -1,6 +1,6 @@
 """Creates, enlarges and deletes topics over the wire, through the controller.
 
-Role        Acts, through `Calls`. The first topic of an answer that failed is raised.
+Role        Acts, through `Calls`. The first error in a response is raised.
 Source      KafkaAdminClient.createTopics, deleteTopics, createPartitions.
 """
 

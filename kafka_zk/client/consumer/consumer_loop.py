@@ -1,8 +1,8 @@
 """Drives the network, the group, positions and fetches inside every blocking consumer call.
 
 Role        Acts; in the program's thread. `wakeup` may come from any other, or from a signal handler.
-Invariants  The group is kept up only inside `poll`; other calls deliver answers but begin no rebalance.
-            What waits can be woken: WakeupException, and nothing is lost by it.
+Invariants  Only `poll` maintains the group membership; other calls deliver answers but begin no rebalance.
+            Every wait can be interrupted with WakeupException, and loses nothing.
 Source      ClassicKafkaConsumer (poll, pollForFetches), ConsumerNetworkClient.
 """
 
@@ -26,7 +26,7 @@ LONGEST_WAIT_S = 1.0
 
 
 class ConsumerLoop:
-    """The parts of one consumer, moved on together."""
+    """The parts of one consumer, driven together."""
 
     def __init__(
         self,
@@ -69,11 +69,11 @@ class ConsumerLoop:
             raise IllegalStateException("This consumer has already been closed.")
 
     def fetch(self, timeout_s: float) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Blocks. Records, at the latest after `timeout_s`; then none."""
+        """Blocks. Returns records, or none after `timeout_s`."""
         deadline_s = time.monotonic() + timeout_s
         while True:
             if self._member is not None:
-                # In each iteration: a program that blocks here for longer than max.poll.interval.ms is still alive.
+                # In each iteration: a program that blocks here longer than max.poll.interval.ms is still alive.
                 self._member.note_poll()
             self.check_wakeup()
             self.advance()
@@ -81,13 +81,13 @@ class ConsumerLoop:
             self._fetcher.send_fetches()
             left_s = deadline_s - time.monotonic()
             if records or left_s <= 0:
-                # What was asked for travels while the program looks at what it has.
+                # The next fetch is under way while the program processes what it has.
                 self._network.poll(0)
                 return records or self._fetcher.collect()
             self._network.poll(min(left_s, self._wait_s()))
 
     def wait_for_position(self, is_known: Callable[[], bool], timeout_s: float) -> bool:
-        """Blocks. Whether `is_known` became true in time; until then positions are looked for."""
+        """Blocks. Look for positions until `is_known`; returns whether it became true in time."""
 
         def is_done() -> bool:
             self.advance_positions()
@@ -98,7 +98,7 @@ class ConsumerLoop:
     def wait_for(
         self, is_done: Callable[[], bool], timeout_s: float, *, wait_s: Callable[[], float] = lambda: LONGEST_WAIT_S
     ) -> bool:
-        """Blocks. Whether `is_done` became true in time. It is asked again whenever something comes, or `wait_s()`."""
+        """Blocks. Returns whether `is_done` became true in time. Checks after each event, or after `wait_s()`."""
         deadline_s = time.monotonic() + timeout_s
         while True:
             self._deliver()
@@ -116,14 +116,14 @@ class ConsumerLoop:
             self._member.deliver()
 
     def advance(self) -> None:
-        """Whatever is due, of the group and of positions. Raises what cannot be mended by waiting."""
+        """Do what is due for the group and positions. Raises errors that waiting cannot resolve."""
         if self._member is not None:
             self._member.advance()
             self.check_open()
         self.advance_positions()
 
     def advance_positions(self) -> None:
-        """Of positions only: outside of `poll` no rebalance is in progress."""
+        """For positions only: outside of `poll` no rebalance is in progress."""
         if self._member is None:
             self._positions.reset_missing()
         else:
@@ -131,10 +131,10 @@ class ConsumerLoop:
         self._positions.advance()
 
     def _wait_s(self) -> float:
-        """How long nothing need be done unless something comes."""
+        """How long to wait if no event arrives."""
         wait_s = self._due_in_s(self._positions.next_due_ms, None if self._member is None else self._member.next_due_ms)
         if not self._fetcher.is_asking and self._subscriptions.in_state(FetchState.FETCHING):
-            # Connections and leaders come back without saying so.
+            # Connections and leaders recover without an event.
             wait_s = min(wait_s, self._retry_backoff_s)
         return wait_s
 

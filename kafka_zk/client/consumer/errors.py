@@ -86,7 +86,7 @@ class OffsetOutOfRange(KafkaException):
 class LogTruncation(KafkaException):
     """The log was truncated below a position, and auto.offset.reset is none.
 
-    `diverging` holds, where it is known, the offset up to which what was read is still there.
+    `diverging` holds, if known, the offset up to which the records read still exist.
     """
 
     java_class = _CONSUMER_PACKAGE + "LogTruncationException"

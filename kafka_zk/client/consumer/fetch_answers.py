@@ -26,7 +26,7 @@ _BY_ID_FROM = 13
 
 
 class FetchAnswer(NamedTuple):
-    """What a broker says of one partition. -1 where it does not tell."""
+    """A broker's answer for one partition. -1 for missing values."""
 
     partition: TopicPartition
     error_code: int
@@ -39,7 +39,7 @@ class FetchAnswer(NamedTuple):
 
 
 def fetch_request(plan: FetchPlan, settings: FetchSettings, version: int) -> FetchRequest:
-    """The request of `plan`. Topics are named by id from version 13 on, and by name before."""
+    """The request of `plan`. Topics are named by id from version 13 on, by name before."""
     topics: dict[str, FetchTopic] = {}
     for partition, want in plan.partitions.items():
         topic = topics.get(partition.topic)
@@ -78,7 +78,7 @@ def _forgotten(plan: FetchPlan, version: int) -> list[ForgottenTopic]:
         key = partition.topic, topic_id
         by_id = version >= _BY_ID_FROM
         if not by_id and partition in plan.partitions:
-            # Of a recreated topic. Brokers take in what is named before they forget: both are one to them by the name.
+            # For a recreated topic: brokers add before they forget, and by name the old and the new one are the same.
             continue
         if key not in topics:
             topics[key] = ForgottenTopic(topic_id=topic_id) if by_id else ForgottenTopic(topic=partition.topic)
@@ -87,7 +87,7 @@ def _forgotten(plan: FetchPlan, version: int) -> list[ForgottenTopic]:
 
 
 def partitions_of(answer: FetchResponse, names: Mapping[UUID, str]) -> Iterator[FetchAnswer]:
-    """What the answer says, partition by partition. Topics whose id was not asked for are named by their id."""
+    """The answer by partition. Topics with an id that was not requested are named by their id."""
     for topic in answer.responses:
         name = topic.topic or names.get(topic.topic_id, str(topic.topic_id))
         for each in topic.partitions:

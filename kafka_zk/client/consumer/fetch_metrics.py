@@ -1,6 +1,6 @@
 """Fetch metrics, under Java's names.
 
-Role        Pure but for the clock. Folded when asked for: on the way of records are a few additions a batch.
+Role        Pure but for the clock. Computed when read: the hot path only makes a few additions per batch.
 Source      FetchMetricsRegistry, FetchMetricsManager.
 """
 
@@ -34,7 +34,7 @@ class FetchMetrics:
         self._min_lead = Sensor(clock)
 
     def note_fetch(self, latency_ms: float, throttle_ms: int) -> None:
-        """An answer after `latency_ms`, with the wait it tells."""
+        """Note a response after `latency_ms`, with its throttle time."""
         self._fetches.record(latency_ms)
         self._throttles.record(throttle_ms)
 
@@ -43,7 +43,7 @@ class FetchMetrics:
         self._sizes.record(size_bytes)
 
     def note_records(self, fetched: FetchedPartition, count: int) -> None:
-        """Records were handed out of an answer; its bytes count with the first of them."""
+        """Note records returned from a response; its bytes count with the first of them."""
         size_bytes = fetched.size_bytes if fetched.record_count == count else 0
         topic = fetched.partition.topic
         if topic not in self._topics:
@@ -70,7 +70,7 @@ class FetchMetrics:
                 each[partition].record(distance)
 
     def forget_all_but(self, partitions: list[TopicPartition]) -> None:
-        """Other partitions are not assigned any more: they have no lag."""
+        """Drop the lag of all other partitions: they are no longer assigned."""
         kept = set(partitions)
         for each in (self._lags, self._leads):
             for partition in [known for known in each if known not in kept]:

@@ -1,6 +1,6 @@
 """The client's half of a fetch session: what a request must name, and what the broker remembers.
 
-Role        Pure. One a broker.
+Role        Pure. One per broker.
 Invariants  An incremental request names only what changed since the last one that was answered.
             After any doubt (an error, an answer that names what was not asked) the next request names everything.
 Source      FetchSessionHandler, FetchMetadata; KIP-227, KIP-516.
@@ -22,7 +22,7 @@ FINAL_EPOCH: Final = -1
 
 
 class Wanted(NamedTuple):
-    """How one partition is to be fetched. `leader_epoch` -1: the broker is not to check it."""
+    """How one partition is to be fetched. `leader_epoch` -1: unchecked by the broker."""
 
     topic_id: UUID
     fetch_offset: int
@@ -58,17 +58,17 @@ class FetchSession:
 
     @property
     def topic_names(self) -> dict[UUID, str]:
-        """Of the partitions in the session: answers of newer versions name topics by id."""
+        """Names of the topics in the session: newer responses name topics by id."""
         return {wanted.topic_id: partition.topic for partition, wanted in self._known.items()}
 
     def plan(self, wanted: Mapping[TopicPartition, Wanted]) -> FetchPlan:
-        """The next request, when all of `wanted` and nothing else is to be in the session."""
+        """The next request, so that the session holds exactly `wanted`."""
         if self._epoch == INITIAL_EPOCH:
             self._known = dict(wanted)
             return FetchPlan(self.session_id, INITIAL_EPOCH, wanted)
         changed = {partition: want for partition, want in wanted.items() if self._known.get(partition) != want}
         forgotten = {partition: known.topic_id for partition, known in self._known.items() if partition not in wanted}
-        # A recreated topic has another id: the old one must be forgotten beside the new one being named.
+        # A recreated topic has another id: the old one must be forgotten and the new one named.
         forgotten.update(
             (partition, self._known[partition].topic_id)
             for partition, want in changed.items()
@@ -78,7 +78,7 @@ class FetchSession:
         return FetchPlan(self.session_id, self._epoch, changed, forgotten)
 
     def on_answer(self, error_code: int, session_id: int, answered: Iterable[TopicPartition]) -> bool:
-        """Whether the partitions of the answer may be used."""
+        """Take a response; returns whether its partitions may be used."""
         if error_code != ErrorCode.NONE:
             if error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
                 self.session_id = NO_SESSION
@@ -99,11 +99,11 @@ class FetchSession:
         return True
 
     def on_error(self) -> None:
-        """No answer came: what the broker remembers is not known, so it is told to start again."""
+        """No response: the broker's state is unknown, so the next request starts a new session."""
         self._epoch = INITIAL_EPOCH
 
     def close(self) -> FetchPlan | None:
-        """The request that lets the broker forget the session; None where there is none."""
+        """The request that closes the session; None if there is none."""
         if self.session_id == NO_SESSION:
             return None
         return FetchPlan(self.session_id, FINAL_EPOCH, {})

@@ -1,9 +1,9 @@
 """Fetched data of one partition: batches in, records out.
 
-Role        Pure. Decodes one batch at a time, so that what is held beside the answer's bytes is one batch's records.
-Invariants  Records come in the order of their offsets, none below the offset that was fetched, none twice.
-            `next_offset` also passes what gives no record: control batches, aborted transactions, compacted holes.
-            Under read_committed no record of an aborted transaction gets out.
+Role        Pure. Decodes one batch at a time, so only one batch's records are in memory besides the response.
+Invariants  Records are returned in offset order, none below the offset that was fetched, none twice.
+            `next_offset` also skips what holds no record: control batches, aborted transactions, compacted holes.
+            Under read_committed no record of an aborted transaction is returned.
 Source      CompletedFetch (fetchRecords, nextFetchedRecord, consumeAbortedTransactionsUpTo), FetchCollector.
 """
 
@@ -27,7 +27,7 @@ from kafka_zk.record.types import Buffer
 
 
 class AbortedTransaction(NamedTuple):
-    """A producer's transaction that came to nothing, from this offset up to its marker."""
+    """A producer's aborted transaction, from this offset up to its marker."""
 
     first_offset: int
     producer_id: int
@@ -67,7 +67,7 @@ class FetchedPartition:
 
     @property
     def holds_a_batch(self) -> bool:
-        """Whether there is anything left to look into."""
+        """Whether any data is left to decode."""
         return bool(self._batches) or self._taken < len(self._decoded)
 
     @property
@@ -81,7 +81,7 @@ class FetchedPartition:
     def take(self, count: int) -> list[ConsumerRecord]:
         """Up to `count` records; fewer only when there are no more.
 
-        Raises KafkaException for a batch that cannot be read; what came before it was handed out by the call before.
+        Raises KafkaException for a batch that cannot be read; the call before has returned the records before it.
         """
         taken: list[ConsumerRecord] = []
         while len(taken) < count:
@@ -98,7 +98,7 @@ class FetchedPartition:
         return taken
 
     def _decode_next(self, may_wait: bool) -> bool:
-        """Decode the next batch that is to be looked at; False at the end, or to report its fault by itself."""
+        """Decode the next visible batch; False at the end, or to leave its error to the next call."""
         while self._batches and self._failure is None:
             batch = self._batches[0]
             try:
@@ -111,7 +111,7 @@ class FetchedPartition:
             if batch.header.partition_leader_epoch >= 0:
                 self.last_leader_epoch = batch.header.partition_leader_epoch
             end = decoded[-1].offset + 1 if decoded else 0
-            # A legacy wrapper's offset is that of its last message; that of magic 2 counts what was compacted, too.
+            # A legacy wrapper's offset is that of its last message; that of magic 2 includes compacted records.
             self._after_batch = max(batch.header.next_offset, end)
             if decoded:
                 return True

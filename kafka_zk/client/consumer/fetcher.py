@@ -1,10 +1,10 @@
 """Prefetches records, one request per broker at a time, and returns them poll by poll.
 
 Role        Acts, through the NetworkClient. Called by the thread that polls.
-Invariants  A partition is asked for while at most one answer of it waits, so that there is always something to decode
+Invariants  A partition is fetched while at most one of its responses is buffered: there is always data to decode,
             and memory stays within two answers of max.partition.fetch.bytes for each partition.
-            What was fetched for a position that the program has left since is thrown away.
-            A position moves only when its records are handed out; it goes back when they did not arrive.
+            Data fetched for a position that has changed since is discarded.
+            A position moves only when its records are returned, and back if the program did not receive them.
 Source      Fetcher, AbstractFetch, FetchCollector, FetchBuffer.
 """
 
@@ -68,14 +68,14 @@ class Fetcher:
         self._in_flight: set[int] = set()
         self._buffered: deque[FetchedPartition] = deque()
         self._failures: dict[TopicPartition, tuple[int, Exception]] = {}
-        """What answers said, with the offset that was asked for."""
+        """Responses, with the requested offset."""
         self._left: dict[TopicPartition, FetchPosition] = {}
         """The positions of partitions before the records that were collected last."""
 
     # --- asking ------------------------------------------------------------------------------------------------------
 
     def send_fetches(self) -> None:
-        """Ask every broker that is not being asked for what may be fetched from it."""
+        """Send a fetch to every broker that has none in flight."""
         for node_id, wanted in self._wanted_by_node().items():
             session = self._sessions.setdefault(node_id, FetchSession())
             self._in_flight.add(node_id)
@@ -108,8 +108,8 @@ class Fetcher:
             topic_id = snapshot.topics[partition.topic].topic_id
             wanted = Wanted(topic_id, offset, self._settings.partition_max_bytes, epoch)
             by_node.setdefault(node_id, {})[partition] = wanted
-        # Without the partition that has enough waiting, a request could wait at the broker for those that have nothing,
-        # and keep that one from being asked for when its turn comes.
+        # Without the partition that has enough buffered, the request could wait at the broker for empty partitions,
+        # and delay the next fetch of that one.
         return {node_id: wanted for node_id, wanted in by_node.items() if node_id not in full}
 
     def _read_replica(self, state: PartitionState, leader_id: int, now_ms: int) -> int:
@@ -210,13 +210,13 @@ class Fetcher:
         partition, code = answer.partition, code_of(answer.error_code)
         if code in _OLD_METADATA:
             log.debug("Error in fetch for partition %s: %s", partition, code.name)
-            # From a follower or the leader: the leader is asked next, and names a follower if there is one.
+            # Next ask the leader, which names a follower if there is one.
             state.preferred_replica = None
             self._back_off([partition])
         elif code == ErrorCode.OFFSET_OUT_OF_RANGE:
             if state.preferred_replica == node_id or self._network.metadata.snapshot.leader_of(partition) != node_id:
-                # It may lack what the leader has, who is asked next. So may one that was asked as a follower and leads
-                # by now.
+                # It may lack what the leader has, so ask the leader next. The same for a follower that has become
+                # leader.
                 state.preferred_replica = None
             elif state.position is None or state.position.offset != want.fetch_offset:
                 log.debug("Discarding stale fetch response for partition %s", partition)
@@ -236,12 +236,12 @@ class Fetcher:
 
     @property
     def is_asking(self) -> bool:
-        """Whether an answer is awaited."""
+        """Whether a response is outstanding."""
         return bool(self._in_flight)
 
     @contextmanager
     def handing_out(self) -> Iterator[None]:
-        """Go back to before what is collected inside, if the block fails: the program did not get it."""
+        """Restore the positions if the block fails: the program did not get what was collected."""
         self._left.clear()
         try:
             yield
@@ -254,7 +254,7 @@ class Fetcher:
             raise
 
     def collect(self) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Up to max.poll.records records. Raises what an answer said, when there are no records before it."""
+        """Returns up to max.poll.records records. Raises a response's error, once no records come before it."""
         collected: dict[TopicPartition, list[ConsumerRecord]] = {}
         left = self._settings.max_poll_records
         set_aside: deque[FetchedPartition] = deque()
@@ -283,7 +283,7 @@ class Fetcher:
         return collected
 
     def _raise_failure(self) -> None:
-        """The first that is still true: of a partition that is read where it was asked for."""
+        """Raise the first error that still applies: its partition is still read at that position."""
         while self._failures:
             partition = next(iter(self._failures))
             offset, failure = self._failures.pop(partition)
@@ -305,7 +305,7 @@ class Fetcher:
         if fetched.next_offset != position.offset:
             epoch = position.leader_epoch if fetched.last_leader_epoch is None else fetched.last_leader_epoch
             if records:
-                # What gives none, control batches above all, is passed once: it may take longer than one poll.
+                # Skip data without records, mostly control batches: it may take longer than one poll.
                 self._left.setdefault(fetched.partition, position)
             state.position = FetchPosition(fetched.next_offset, epoch)
         if records:
@@ -323,7 +323,7 @@ class Fetcher:
         )
 
     def close(self) -> None:
-        """Let the brokers forget the sessions; the answers are not awaited."""
+        """Close the brokers' fetch sessions without waiting for responses."""
         for node_id, session in self._sessions.items():
             plan = session.close()
             if plan is not None and self._network.ready(node_id) and node_id not in self._in_flight:

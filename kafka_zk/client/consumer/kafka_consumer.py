@@ -62,7 +62,7 @@ class KafkaConsumer:
     def __init__(self, config: Mapping[str, object]) -> None:
         """Keys of Kafka's ConsumerConfig; texts, or Python's values (a deserializer, a list). Opens no connection yet.
 
-        Raises ConfigException. Keys that mean nothing are named in a warning.
+        Raises ConfigException. Unknown keys are named in a warning.
         """
         self._parts: ConsumerParts = build_parts(config)
         self._loop = self._parts.loop
@@ -89,7 +89,7 @@ class KafkaConsumer:
     ) -> None:
         """Subscribe to topics, by name or by a pattern that must match the whole name, as a member of the group.
 
-        Replaces the subscription before; no topics is `unsubscribe`. Raises InvalidGroupId without group.id.
+        Replaces the previous subscription; without topics it is `unsubscribe`. Raises InvalidGroupId without group.id.
         """
         with self._use():
             member = self._member
@@ -115,7 +115,7 @@ class KafkaConsumer:
                 self.unsubscribe()
                 return
             if self._parts.member is not None:
-                # Of partitions that go: no rebalance will come for their last commit.
+                # For removed partitions: no rebalance will make their last commit.
                 self._parts.member.commits.commit_if_due(self._clock.monotonic_ms())
             self._subscriptions.assign(wanted)
             self._metadata.set_topics({partition.topic for partition in wanted}, self._clock.monotonic_ms())
@@ -141,9 +141,9 @@ class KafkaConsumer:
     # --- records -----------------------------------------------------------------------------------------------------
 
     def poll(self, timeout_s: float = 0.0) -> ConsumerRecords:
-        """Blocks. Up to max.poll.records records, as soon as there are any; none after `timeout_s`.
+        """Blocks. Returns up to max.poll.records records, as soon as there are any; none after `timeout_s`.
 
-        Also what keeps this member in its group: at least every max.poll.interval.ms. Listeners and callbacks of
+        Call it at least every max.poll.interval.ms: that keeps this member in its group. Listeners and callbacks of
         commits are called here. Raises WakeupException, LogTruncation, NoOffsetForPartition, OffsetOutOfRange,
         RecordDeserializationFailed, BrokerError, KafkaException.
         """
@@ -198,10 +198,10 @@ class KafkaConsumer:
                 self._subscriptions.request_reset(partition, strategy)
 
     def position(self, partition: TopicPartition, timeout_s: float | None = None) -> int:
-        """Blocks. The offset of the next record."""
+        """Blocks. Returns the offset of the next record."""
         with self._use():
             state = self._subscriptions.of(partition)
-            # One that is in doubt, after a seek for instance, is none yet: its log may have been cut off below it.
+            # An unvalidated position (after a seek, say) does not count: its log may have been truncated below it.
             if not self._loop.wait_for_position(lambda: state.state is FetchState.FETCHING, self._timeout(timeout_s)):
                 raise TimeoutException(
                     f"Timeout expired before the position for partition {partition} could be determined"
@@ -212,7 +212,7 @@ class KafkaConsumer:
     def offsets_for_times(
         self, timestamps_ms: Mapping[TopicPartition, int], timeout_s: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Blocks. The first record of each partition at or after a time; None if all are older."""
+        """Blocks. Returns the first record of each partition at or after a time; None if all are older."""
         if any(timestamp < 0 for timestamp in timestamps_ms.values()):
             raise ValueError("The target time cannot be negative.")
         found = self._look_up(timestamps_ms, timeout_s)
@@ -224,13 +224,13 @@ class KafkaConsumer:
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout_s: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Blocks. The first offset of each log."""
+        """Blocks. Returns the first offset of each log."""
         return self._ends(partitions, ResetStrategy.EARLIEST, timeout_s)
 
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout_s: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Blocks. The offset after the last record that may be read."""
+        """Blocks. Returns the offset after the last record that may be read."""
         return self._ends(partitions, ResetStrategy.LATEST, timeout_s)
 
     def current_lag(self, partition: TopicPartition) -> int | None:
@@ -270,7 +270,7 @@ class KafkaConsumer:
     def committed(
         self, partitions: Iterable[TopicPartition], timeout_s: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Blocks. The committed offsets; None for partitions without one."""
+        """Blocks. Returns the committed offsets; None for partitions without one."""
         with self._use():
             commits = self._member.commits
             wanted, deadline_ms = list(partitions), self._clock.monotonic_ms() + int(self._timeout(timeout_s) * 1000)
@@ -303,13 +303,13 @@ class KafkaConsumer:
     # --- the cluster -------------------------------------------------------------------------------------------------
 
     def partitions_for(self, topic: str, timeout_s: float | None = None) -> list[int]:
-        """Blocks. The partitions of a topic; none if it does not exist."""
+        """Blocks. Returns the partitions of a topic; none if it does not exist."""
         with self._use():
             topics = self._parts.topic_search.find([topic], self._timeout(timeout_s))
             return sorted(topics.get(topic, ()))
 
     def list_topics(self, timeout_s: float | None = None) -> dict[str, list[int]]:
-        """Blocks. Every topic with its partitions."""
+        """Blocks. Returns every topic with its partitions."""
         with self._use():
             return self._parts.topic_search.find(None, self._timeout(timeout_s))
 
@@ -327,14 +327,14 @@ class KafkaConsumer:
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
         """Blocks. Commit (with enable.auto.commit), revoke the partitions, leave the group, and release all resources.
 
-        Waits for the coordinator no longer than `timeout_s`. Harmless a second time. The listener may use the consumer
-        while it gives its partitions up: to commit, above all.
+        Waits for the coordinator no longer than `timeout_s`. Idempotent. The listener may use the consumer
+        while it gives its partitions up, mainly to commit.
         """
         if self._is_closing:
             return
         with self._use():
             self._is_closing = True
-            # As in Java: a wakeup that came too late must not cost the listener its last commit.
+            # As in Java: a late wakeup must not interrupt the listener's last commit.
             self._loop.disable_wakeups()
             try:
                 member = self._parts.member
@@ -353,7 +353,7 @@ class KafkaConsumer:
                 self._commit_last(deadline_s)
             self._loop.wait_for(lambda: member.commits.is_idle, self._left_s(deadline_s))
         finally:
-            # Whatever a callback of a commit raises: the group need not wait for a session to time out.
+            # Whatever a commit callback raises: the group must not have to wait for the session timeout.
             if self._subscriptions.is_auto_assigned:
                 self._leave(member, deadline_s)
 
@@ -370,7 +370,7 @@ class KafkaConsumer:
         try:
             member.rebalance.leave("the consumer is being closed", on_done=lambda: left.append(True))
         finally:
-            # With what the listener sent without waiting for it.
+            # Includes what the listener sent asynchronously.
             self._loop.wait_for(lambda: bool(left) and member.commits.is_idle, self._left_s(deadline_s))
 
     # --- inside ------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Asks partition leaders for offsets by time and for the ends of leader epochs.
 
 Role        Acts, through the NetworkClient: sends, and calls back with one outcome for every partition.
-Invariants  Every partition asked about gets an answer or an error, whatever happens on the way.
+Invariants  Every requested partition gets a result or an error, whatever happens.
 Source      OffsetFetcher, OffsetFetcherUtils (handleListOffsetResponse), OffsetsForLeaderEpochClient.
 """
 
@@ -41,7 +41,7 @@ CONSUMER_REPLICA_ID: Final = -1
 
 
 class FoundOffset(NamedTuple):
-    """What a leader says; `offset` -1: no record is that young. Epoch None: the leader does not tell."""
+    """A leader's answer; `offset` -1: no record is that young. Epoch None: not in the response."""
 
     offset: int
     timestamp: int
@@ -52,7 +52,7 @@ OnFailure = Callable[[list[TopicPartition], Exception], None]
 
 
 class LeaderQuestions:
-    """Questions of one consumer, in the thread that polls."""
+    """Requests of one consumer, in the thread that polls."""
 
     def __init__(self, network: NetworkClient, isolation_level: int) -> None:
         self._network = network
@@ -64,7 +64,7 @@ class LeaderQuestions:
         on_found: Callable[[TopicPartition, FoundOffset], None],
         on_failure: OnFailure,
     ) -> None:
-        """The first offset from a time (epoch ms) on; -2 for the first of all, -1 for the end."""
+        """Find the first offset at or after a time (epoch ms); -2 for the log start, -1 for the end."""
         for leader_id, partitions in self._by_leader(timestamps, on_failure).items():
             asked = {partition: timestamps[partition] for partition in partitions}
             self._network.send(
@@ -82,7 +82,7 @@ class LeaderQuestions:
         on_end: Callable[[TopicPartition, EpochEnd], None],
         on_failure: OnFailure,
     ) -> None:
-        """Where leader epochs end. UnsupportedVersion from brokers that would not tell a consumer."""
+        """Find where leader epochs end. UnsupportedVersion from brokers that do not answer consumers."""
         for leader_id, partitions in self._by_leader(epochs, on_failure).items():
             asked = {partition: epochs[partition] for partition in partitions}
             self._network.send(

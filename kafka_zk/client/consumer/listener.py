@@ -1,6 +1,6 @@
 """Calls the program's rebalance listener and interceptors.
 
-Role        Calls what the program gave; of interceptors, whatever they raise is logged and changes nothing.
+Role        Calls the program's code; whatever interceptors raise is logged and ignored.
 Source      ConsumerRebalanceListener, ConsumerInterceptor, ConsumerInterceptors.
 """
 
@@ -41,7 +41,7 @@ class ConsumerInterceptor:
 
 
 class ConsumerInterceptors:
-    """Those of interceptor.classes, in their order."""
+    """The interceptors of interceptor.classes, in order."""
 
     def __init__(self, interceptors: Sequence[ConsumerInterceptor]) -> None:
         self._interceptors = list(interceptors)

@@ -1,6 +1,6 @@
 """Builds the parts of a consumer from its configuration.
 
-Role        Acts: makes sockets, threads none yet.
+Role        Acts: makes sockets, but no threads yet.
 Source      ClassicKafkaConsumer's constructor, ConsumerUtils.
 """
 
@@ -96,7 +96,7 @@ class ConsumerParts:
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Keys and values as the program wants them.
 
-        What comes before a record that fails is handed out; the next poll begins with it and raises.
+        Records before a failing one are returned; the next poll starts at that record and raises.
         """
         if self.key_deserializer is None and self.value_deserializer is None:
             return records
@@ -108,7 +108,7 @@ class ConsumerParts:
                 try:
                     made.append(self._deserialized(record))
                 except Exception as error:
-                    # A deserializer may be the program's own, and raise what it likes: the error names the record.
+                    # A deserializer may be the program's own and raise anything: the error names the record.
                     failure = RecordDeserializationFailed(partition, record.offset)
                     failure.__cause__ = error
                     self.subscriptions.of(partition).position = FetchPosition(record.offset, record.leader_epoch)
@@ -128,7 +128,7 @@ class ConsumerParts:
         return record._replace(key=key, value=value)
 
     def log_failed_commit(self, offsets: Offsets, error: Exception | None) -> None:
-        """What is done about an asynchronous commit without a callback."""
+        """The default callback of an asynchronous commit."""
         if error is not None:
             log.error("Offset commit with offsets %s failed: %s", dict(offsets), error)
 
@@ -138,13 +138,13 @@ class ConsumerParts:
             if self.member is not None:
                 self.member.link.close()
         finally:
-            # Also when the wait for the thread is interrupted: these are never closed again.
+            # Also if the wait for the thread is interrupted: no later call closes these.
             self.network.close()
             self.interceptors.close()
 
 
 def build_parts(properties: Mapping[str, object]) -> ConsumerParts:
-    """Raises ConfigException for a value that is wrong by itself, KafkaException with the cause for the rest."""
+    """Raises ConfigException for an invalid value, KafkaException with the cause for the rest."""
     config = ClientConfig(CONSUMER_KEYS, properties)
     config.refuse_security()
     try:

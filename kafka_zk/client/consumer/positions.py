@@ -1,8 +1,8 @@
 """Finds and checks positions: resets by time, validation after a change of leader.
 
 Role        Acts, through `LeaderQuestions`; the rules are in subscription_state and validation.
-Invariants  A failure that may pass is tried again after retry.backoff.ms; any other is raised by the next `poll`.
-            A topic that metadata refuse is told once for each answer: else the others would never go on.
+Invariants  A transient failure is retried after retry.backoff.ms; any other is raised by the next `poll`.
+            A topic's metadata error is raised once per response: otherwise the other topics would be stuck.
 Source      OffsetFetcher (resetPositionsIfNeeded, validatePositionsIfNeeded).
 """
 
@@ -53,7 +53,7 @@ class Positions:
         self._checked_version = -1
 
     def advance(self) -> None:
-        """Send what is due. Raises what an answer said: a reset that may not be, a log that was cut off."""
+        """Send what is due. Raises errors of responses: a forbidden reset, a truncated log."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
@@ -65,7 +65,7 @@ class Positions:
 
     @property
     def next_due_ms(self) -> int | None:
-        """When there is something to send again; None: nothing is in doubt, or no broker is known."""
+        """When the next request is due; None: every position is valid, or no broker is known."""
         if not self._metadata.has_answer:
             return None
         doubtful = (FetchState.AWAIT_RESET, FetchState.AWAIT_VALIDATION)
@@ -89,7 +89,7 @@ class Positions:
             self._metadata.snapshot.raise_for_refused(read)
 
     def _notice_leaders(self) -> None:
-        """Doubt positions when the metadata names newer leaders, and only then."""
+        """Validate positions again if the metadata names newer leaders, and only then."""
         update, version = self._metadata.update_count, self._subscriptions.version
         if update == self._checked_update and version == self._checked_version:
             return
@@ -118,11 +118,11 @@ class Positions:
         without = [partition for partition, state in due.items() if state.strategy is ResetStrategy.NONE]
         if without:
             for state in due.values():
-                # Nothing was asked: the next call says so again.
+                # Nothing was requested: the next call raises it again.
                 state.retry_at_ms = 0
             raise NoOffsetForPartition(without)
         if not self._metadata.has_answer:
-            # No broker can be asked yet; a try would start a back-off. The first answer ends the poll that waits.
+            # No broker is known yet, and an attempt would start a backoff. The first response ends the waiting poll.
             for state in due.values():
                 state.retry_at_ms = 0
             return
@@ -186,7 +186,7 @@ class Positions:
 
     def _validation_failed(self, partitions: Collection[TopicPartition], error: Exception) -> None:
         if isinstance(error, UnsupportedVersion):
-            # An old broker: positions are believed, as they always were.
+            # An old broker: accept positions unchecked, as before KIP-320.
             for partition in partitions:
                 if self._subscriptions.is_assigned(partition):
                     self._subscriptions.complete_validation(partition, self._leader_epoch(partition))

@@ -25,7 +25,7 @@ def decode_batch(
     leader_epoch: int | None,
     first_offset: int,
 ) -> list[ConsumerRecord]:
-    """The records from `first_offset` on. `append_timestamp` replaces all of theirs under LogAppendTime.
+    """The records from `first_offset` on. `append_timestamp` replaces all timestamps under LogAppendTime.
 
     Raises InvalidRecord when the bytes are not `count` records.
     """

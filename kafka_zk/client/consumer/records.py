@@ -15,8 +15,8 @@ from kafka_zk.record.types import Header
 
 
 class ConsumerRecord(NamedTuple):
-    """One record. `timestamp` is epoch ms, -1 for none, and `timestamp_type` None where the format knows no times;
-    `leader_epoch` is that of the leader which took it, None where the format does not tell. Key and value are bytes or
+    """One record. `timestamp` is epoch ms, -1 for none, and `timestamp_type` None where the format has no timestamps;
+    `leader_epoch` is that of the leader that appended it, None where the format has none. Key and value are bytes or
     None, or what their deserializers made of that."""
 
     topic: str

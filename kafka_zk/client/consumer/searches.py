@@ -24,7 +24,7 @@ from kafka_zk.protocol.messages.metadata import (
 from kafka_zk.protocol.types import TopicPartition
 
 WaitFor = Callable[[Callable[[], bool], float], bool]
-"""Lets everything move on until a condition holds; whether it did within so many seconds."""
+"""Drives the consumer until a condition holds; returns whether it did within so many seconds."""
 
 
 class OffsetSearch:
@@ -40,7 +40,7 @@ class OffsetSearch:
         self._retry_backoff_ms = retry_backoff_ms
 
     def look_up(self, timestamps: Mapping[TopicPartition, int], timeout_s: float) -> dict[TopicPartition, FoundOffset]:
-        """Blocks. Raises TimeoutException, and what trying again would not mend."""
+        """Blocks. Raises TimeoutException, and errors that a retry cannot resolve."""
         deadline_ms = self._clock.monotonic_ms() + int(timeout_s * 1000)
         found: dict[TopicPartition, FoundOffset] = {}
         self._learn_topics({partition.topic for partition in timestamps}, deadline_ms)
@@ -71,13 +71,13 @@ class OffsetSearch:
         return {partition: found[partition] for partition in timestamps}
 
     def _learn_topics(self, topics: set[str], deadline_ms: int) -> None:
-        """Have the metadata know the leaders of topics that are not subscribed, for now. Raises for refused ones."""
+        """Request the leaders of topics that are not subscribed, temporarily. Raises for refused ones."""
         metadata = self._network.metadata
         unknown = [topic for topic in topics if topic not in metadata.snapshot.topics]
         for topic in unknown:
             metadata.add_topic(topic, self._clock.monotonic_ms())
         if unknown:
-            # Also of what was refused before: it may be allowed by now.
+            # Also for refused topics: they may be allowed by now.
             known_update = metadata.request_update()
 
             def is_known() -> bool:
@@ -92,7 +92,7 @@ class OffsetSearch:
 
 
 class TopicSearch:
-    """Topics and their partitions, by a question of its own: what the consumer reads is not touched."""
+    """Topics and their partitions, by a request of its own: the subscription is not affected."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class TopicSearch:
         self._allow_auto_topic_creation = allow_auto_topic_creation
 
     def find(self, topics: Sequence[str] | None, timeout_s: float) -> dict[str, list[int]]:
-        """Blocks. Of the topics (None: of all) that exist. Raises TimeoutException, and errors that will not pass."""
+        """Blocks. Returns those of the topics (None: all) that exist. Raises TimeoutException, and permanent errors."""
         deadline_ms = self._clock.monotonic_ms() + int(timeout_s * 1000)
         while (left_s := (deadline_ms - self._clock.monotonic_ms()) / 1000) > 0:
             answers: list[MetadataResponse | Exception] = []
@@ -141,7 +141,7 @@ class TopicSearch:
 
 
 def _topics_of(answer: MetadataResponse) -> dict[str, list[int]] | None:
-    """None if it has to be asked again."""
+    """None if the request must be repeated."""
     found: dict[str, list[int]] = {}
     for topic in answer.topics:
         if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or topic.name is None:

@@ -1,8 +1,8 @@
 """What a consumer reads: topics, a pattern or partitions, and the position of each partition.
 
 Role        Pure. Owned by the thread that calls the consumer.
-Invariants  Topics, a pattern and partitions of one's own choice exclude each other.
-            A partition is fetched only with a position that is not in doubt, and not while it is paused.
+Invariants  Topics, a pattern and partitions assigned by the program exclude each other.
+            A partition is fetched only with a valid position, and not while it is paused.
             A partition that stays assigned keeps its position.
 Source      SubscriptionState, SubscriptionState.FetchPosition; KIP-320.
 """
@@ -37,14 +37,14 @@ class ResetStrategy(Enum):
 
 
 class FetchPosition(NamedTuple):
-    """Where to read on, and the leader epoch of the record before; None: not known, it cannot be checked."""
+    """The next offset to read, and the leader epoch of the record before; None: unknown, unchecked."""
 
     offset: int
     leader_epoch: int | None = None
 
 
 class FetchState(Enum):
-    """What is the matter with a position."""
+    """The state of a position."""
 
     INITIALIZING = "initializing"  # there is none: a committed offset is looked for
     AWAIT_RESET = "await reset"  # there is none that is any good: it is looked up by its strategy
@@ -54,7 +54,7 @@ class FetchState(Enum):
 
 @dataclass(slots=True)
 class PartitionState:
-    """One assigned partition. Offsets of the log are None until a fetch told them."""
+    """One assigned partition. Log offsets are None until a fetch returns them."""
 
     state: FetchState = FetchState.INITIALIZING
     position: FetchPosition | None = None
@@ -75,7 +75,7 @@ class PartitionState:
 
 
 class SubscriptionState:
-    """Topics or partitions asked for, and the partitions that are assigned."""
+    """Requested topics or partitions, and the assigned partitions."""
 
     def __init__(self, default_strategy: ResetStrategy) -> None:
         self.type = SubscriptionType.NONE
@@ -91,7 +91,7 @@ class SubscriptionState:
     # --- what is asked for -------------------------------------------------------------------------------------------
 
     def subscribe(self, topics: Iterable[str]) -> bool:
-        """Read topics with a group. Whether they are others than before."""
+        """Read topics with a group. Returns whether they changed."""
         self._become(SubscriptionType.TOPICS)
         return self._change_topics(frozenset(topics))
 
@@ -101,18 +101,18 @@ class SubscriptionState:
         self.pattern = pattern
 
     def match_topics(self, existing: Iterable[str], is_internal: Callable[[str], bool]) -> bool:
-        """Choose the topics of the pattern among those that exist. Whether they are others than before."""
+        """Choose the topics of the pattern among those that exist. Returns whether they changed."""
         assert self.pattern is not None, "there is no pattern"
         matching = (name for name in existing if self.pattern.fullmatch(name) and not is_internal(name))
         return self._change_topics(frozenset(matching))
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions, without a group's help."""
+        """Read these partitions, without group assignment."""
         self._become(SubscriptionType.ASSIGNED)
         self._replace(partitions)
 
     def assign_from_group(self, partitions: Iterable[TopicPartition]) -> None:
-        """Take over what the group's leader gave."""
+        """Take over the group leader's assignment."""
         if not self.is_auto_assigned:
             raise IllegalState(
                 f"Attempt to dynamically assign partitions while manual assignment in use: {self.type.value}"
@@ -143,7 +143,7 @@ class SubscriptionState:
         kept = self._partitions
         self._partitions = {partition: kept.get(partition) or PartitionState() for partition in partitions}
         for state in self._partitions.values():
-            # What was to be given up and stays after all is read again.
+            # Partitions that were about to be revoked but stay are read again.
             state.pending_revocation = False
         self.version += 1
 
@@ -167,20 +167,20 @@ class SubscriptionState:
         return self._partitions.get(partition)
 
     def where(self, wanted: Callable[[PartitionState], bool]) -> list[TopicPartition]:
-        """The assigned partitions of which something is true."""
+        """The assigned partitions that match a condition."""
         return [partition for partition, state in self._partitions.items() if wanted(state)]
 
     def in_state(self, wanted: FetchState) -> list[TopicPartition]:
         return self.where(lambda state: state.state is wanted)
 
     def consumed(self) -> dict[TopicPartition, FetchPosition]:
-        """Every position there is: what a commit of everything commits."""
+        """Every known position: what a commit without offsets commits."""
         return {
             partition: state.position for partition, state in self._partitions.items() if state.position is not None
         }
 
     def mark_pending_revocation(self, partitions: Iterable[TopicPartition]) -> None:
-        """Fetch no more of what is about to be given up."""
+        """Stop fetching partitions that are about to be revoked."""
         for partition in partitions:
             self.of(partition).pending_revocation = True
 
@@ -195,7 +195,7 @@ class SubscriptionState:
     # --- positions ---------------------------------------------------------------------------------------------------
 
     def seek(self, partition: TopicPartition, position: FetchPosition) -> None:
-        """Read on from there; checked against the log first where its leader epoch is known."""
+        """Continue from there; if the leader epoch is known, the position is validated first."""
         state = self.of(partition)
         state.position, state.strategy = position, None
         state.state = FetchState.FETCHING if position.leader_epoch is None else FetchState.AWAIT_VALIDATION
@@ -203,18 +203,18 @@ class SubscriptionState:
         state.retry_at_ms = 0
 
     def advance(self, partition: TopicPartition, position: FetchPosition) -> None:
-        """The program was given everything below."""
+        """The program has received everything below."""
         self.of(partition).position = position
 
     def complete_validation(self, partition: TopicPartition, leader_epoch: int | None) -> None:
-        """The position is good under the leader of this epoch."""
+        """The position is valid under the leader of this epoch."""
         state = self.of(partition)
         state.checked_leader_epoch = leader_epoch
         if state.state is FetchState.AWAIT_VALIDATION:
             state.state, state.retry_at_ms = FetchState.FETCHING, 0
 
     def check_leader(self, partition: TopicPartition, leader_epoch: int | None) -> None:
-        """The metadata names a leader epoch: a position that was read under another one is in doubt."""
+        """The metadata names a leader epoch: a position from another one must be validated."""
         state = self.of(partition)
         if state.position is None or state.state is not FetchState.FETCHING:
             return
@@ -234,7 +234,7 @@ class SubscriptionState:
         state.preferred_replica, state.retry_at_ms = None, 0
 
     def complete_reset(self, partition: TopicPartition, strategy: ResetStrategy, position: FetchPosition) -> None:
-        """An offset was found; it means nothing if the program sought elsewhere meanwhile."""
+        """An offset was found; ignored if the program has called seek meanwhile."""
         state = self._partitions.get(partition)
         if state is not None and state.state is FetchState.AWAIT_RESET and state.strategy is strategy:
             state.position, state.strategy = position, None
@@ -258,7 +258,7 @@ class SubscriptionState:
         return without
 
     def lag(self, partition: TopicPartition, *, read_committed: bool) -> int | None:
-        """Records that can be read and were not yet; None while that is not known."""
+        """Readable records not read yet; None while that is not known."""
         state = self._partitions.get(partition)
         if state is None or state.position is None:
             return None

@@ -15,14 +15,14 @@ UNKNOWN: Final = -1
 
 
 class EpochEnd(NamedTuple):
-    """The largest epoch not above the asked one, and where it ends; both -1 where the leader knows none."""
+    """The largest epoch not above the requested one, and its end; both -1 if the leader knows none."""
 
     leader_epoch: int
     end_offset: int
 
 
 class Verdict(Enum):
-    """What is to be done with a position."""
+    """The result of a validation."""
 
     VALID = "valid"
     DIVERGED = "diverged"  # the log goes another way from a known offset on
@@ -30,7 +30,7 @@ class Verdict(Enum):
 
 
 def judge(position: FetchPosition, end: EpochEnd) -> Verdict:
-    """`end` is the leader's answer to the epoch of the record before `position`."""
+    """`end` is the leader's answer for the epoch of the record before `position`."""
     if UNKNOWN in (end.end_offset, end.leader_epoch):
         return Verdict.LOST
     return Verdict.DIVERGED if end.end_offset < position.offset else Verdict.VALID

@@ -1,6 +1,6 @@
 """How long to wait before the next attempt.
 
-Role        Pure but for the choice of chance, which is a parameter.
+Role        Pure: randomness is a parameter.
 Source      org.apache.kafka.common.utils.ExponentialBackoff; KIP-580.
 """
 
@@ -15,9 +15,9 @@ from kafka_zk.client.config import ClientConfig
 
 @dataclass(frozen=True, slots=True)
 class ExponentialBackoff:
-    """`first_ms`, doubled at each attempt up to `longest_ms`, a fifth more or less by chance.
+    """`first_ms`, doubled at each attempt up to `longest_ms`, with 20 % jitter.
 
-    `chance` is random.random or its like: it keeps many clients from coming back all at once. A `first_ms` above
+    `chance` is random.random or similar: many clients must not retry at the same time. A `first_ms` above
     `longest_ms` is used as it is.
     """
 

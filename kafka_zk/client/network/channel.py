@@ -1,9 +1,9 @@
 """One non-blocking socket to one broker: frames out, frames in.
 
 Role        Acts. Never waits: the owner asks a selector when to call again.
-Invariants  Frames leave in the order they were queued. A frame that is larger than the staging buffer is received
-            straight into the buffer that its answer will be decoded from.
-            A channel that raised OSError is of no further use; its owner closes it.
+Invariants  Frames leave in the order they were queued. A frame larger than the staging buffer is received
+            directly into the buffer from which it will be decoded.
+            A channel that raised OSError must not be used again; its owner closes it.
 Source      KafkaChannel, NetworkReceive, PlaintextTransportLayer.
 """
 
@@ -22,16 +22,16 @@ from kafka_zk.client.network.frames import SIZE, size_of_frame
 
 STAGING_BYTES: Final = 64 * 1024
 MAX_PIECES: Final = 512
-"""Pieces given to one sendmsg: the system takes 1,024 at most."""
+"""Pieces per sendmsg: the system allows 1,024 at most."""
 
 
 class Channel:
-    """Begins to connect when it is made; `finish_connect` tells whether that worked."""
+    """Starts to connect when created; `finish_connect` reports whether that worked."""
 
     def __init__(
         self, family: int, target: SocketAddress, *, send_buffer_bytes: int = -1, receive_buffer_bytes: int = -1
     ) -> None:
-        """Buffer sizes of -1 are left to the system. Raises OSError where connecting fails at once."""
+        """Buffer sizes of -1 mean the system's default. Raises OSError if connecting fails at once."""
         self.bytes_sent = 0
         self.bytes_received = 0
         self._out: deque[memoryview] = deque()
@@ -51,7 +51,7 @@ class Channel:
             if code not in (0, errno.EINPROGRESS, errno.EWOULDBLOCK):
                 raise OSError(code, os.strerror(code))
         except BaseException:
-            # No other code holds it: whatever ended this, KeyboardInterrupt too, it would stay open.
+            # Close it here after any exception, KeyboardInterrupt too: no other code holds it.
             self._socket.close()
             raise
 
@@ -64,22 +64,22 @@ class Channel:
             self._socket.close()
 
     def finish_connect(self) -> None:
-        """To be called when the socket can be written. Raises OSError if there is no connection."""
+        """Call it when the socket is writable. Raises OSError if there is no connection."""
         code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
             raise OSError(code, os.strerror(code))
 
     @property
     def has_unsent(self) -> bool:
-        """Whether part of what was queued waits for space in the socket."""
+        """Whether queued data waits for space in the socket."""
         return bool(self._out)
 
     def queue(self, pieces: Sequence[bytes | bytearray | memoryview]) -> None:
-        """Take a frame; `write` sends it."""
+        """Queue a frame; `write` sends it."""
         self._out.extend(memoryview(piece) for piece in pieces if len(piece))
 
     def write(self) -> None:
-        """Send as much as the socket takes now. Raises OSError."""
+        """Send as much as the socket accepts now. Raises OSError."""
         out = self._out
         while out:
             try:
@@ -96,13 +96,13 @@ class Channel:
                 out.popleft()
 
     def read(self) -> list[bytes | bytearray]:
-        """The frames that are complete now, without their sizes. Raises OSError, also when the broker hung up."""
+        """The complete frames, without their sizes. Raises OSError, also if the broker closed the connection."""
         frames: list[bytes | bytearray] = []
         try:
             while self._receive_some(frames):
                 pass
         except OSError:
-            # What was complete before the end is an answer; the next call meets the end again.
+            # Frames complete before the end are valid responses; the next call sees the end again.
             if not frames:
                 raise
         return frames
@@ -131,7 +131,7 @@ class Channel:
         return count == len(room)
 
     def _take_staged(self, frames: list[bytes | bytearray]) -> None:
-        """Cut the staged bytes into frames; the beginning of one that does not fit goes to a buffer of its own."""
+        """Cut the staged bytes into frames; the start of one that does not fit moves to its own buffer."""
         position, end = 0, self._staged
         staging = memoryview(self._staging)
         while end - position >= SIZE.size:

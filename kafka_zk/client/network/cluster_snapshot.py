@@ -1,6 +1,6 @@
 """An immutable snapshot of the cluster, from one Metadata response.
 
-Role        Pure. Immutable: a newer answer makes a new one, so any thread may read the one it holds.
+Role        Pure. Immutable: a newer response makes a new one, so any thread may read the one it holds.
 Source      org.apache.kafka.common.Cluster, MetadataSnapshot.
 """
 
@@ -18,7 +18,7 @@ _REFUSALS = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Not authorized to access topics",
     ErrorCode.INVALID_TOPIC_EXCEPTION: "Invalid topics",
 }
-"""What waiting does not mend, in Java's words."""
+"""Errors that waiting does not resolve, with Java's messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class PartitionMetadata:
-    """One partition. `leader_id` is None without a leader, `leader_epoch` where the broker tells none."""
+    """One partition. `leader_id` is None without a leader, `leader_epoch` if the broker sends none."""
 
     topic: str
     partition: int
@@ -58,7 +58,7 @@ class TopicMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
-    """Brokers and the topics that were asked for; `topic_errors` are those the last answer refused."""
+    """Brokers and the topics that were asked for; `topic_errors` are the topic errors in the last response."""
 
     nodes: Mapping[int, Node]
     cluster_id: str | None = None
@@ -89,7 +89,7 @@ class ClusterSnapshot:
         return sorted(number for number, each in known.partitions.items() if each.leader_id is not None)
 
     def raise_for_refused(self, topics: Collection[str]) -> None:
-        """Raise BrokerError for those of the topics that may not be used, or that no topic can be named."""
+        """Raise BrokerError if one of the topics is not authorized or has an invalid name."""
         for code, words in _REFUSALS.items():
             refused = sorted(topic for topic, error in self.topic_errors.items() if error == code and topic in topics)
             if refused:

@@ -27,7 +27,7 @@ SIZE: Final = struct.Struct(">i")
 def encode_request(
     request: Message[Any], value: Any, version: int, *, correlation_id: int, client_id: str
 ) -> list[bytes]:
-    """One frame in pieces, its size first. Raises UnsupportedVersion where this version would lose a field."""
+    """One frame in pieces, its size first. Raises UnsupportedVersion if this version would lose a field."""
     body = request.encode(value, version)
     header = encode_request_header(key_of(request), version, correlation_id, client_id)
     return [SIZE.pack(len(header) + len(body)) + header, body]
@@ -36,13 +36,13 @@ def encode_request(
 def decode_answer(
     frame: Buffer, response: Message[Response], api_key: int, version: int, correlation_id: int
 ) -> Response:
-    """The answer to a request. Its records are views into the frame. Raises KafkaException for bytes that are none."""
+    """The answer to a request. Its records are views into the frame. Raises KafkaException for invalid bytes."""
     try:
         found, position = decode_response_header(frame, response_header_is_flexible(api_key, version))
         if found != correlation_id:
             raise KafkaException(f"Correlation id for response ({found}) does not match request ({correlation_id})")
         if api_key == API_VERSIONS_REQUEST.api_key and _error_code(frame, position) != ErrorCode.NONE:
-            # A broker that does not know the version asked for answers in version 0.
+            # A broker that does not know the requested version answers in version 0.
             version = 0
         return response.decode(frame, version, position)
     except DecodeError as error:
@@ -50,7 +50,7 @@ def decode_answer(
 
 
 def size_of_frame(head: Buffer) -> int:
-    """The length that the first four bytes tell. Raises ConnectionResetError for one that cannot be."""
+    """The length in the first four bytes. Raises ConnectionResetError for an impossible one."""
     size: int = SIZE.unpack_from(head)[0]
     if size < 0:
         raise ConnectionResetError(f"Invalid receive (size = {size})")
@@ -58,7 +58,7 @@ def size_of_frame(head: Buffer) -> int:
 
 
 def api_versions_request() -> ApiVersionsRequest:
-    """What every connection begins with."""
+    """The first request of every connection."""
     return ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
 
 

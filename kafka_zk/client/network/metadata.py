@@ -1,10 +1,10 @@
 """A client's metadata of the cluster, and when it must be refreshed.
 
-Role        Pure: takes answers and times, says what is to be asked and when. `NetworkClient` does the asking. May be
-            used from several threads: what changes it is guarded, what it knows is an immutable `ClusterSnapshot`.
-Invariants  A partition's leader epoch never goes back: an answer with an older one than was seen is not believed,
+Role        Pure: takes responses and times, and says what to request and when. `NetworkClient` sends. May be
+            used from several threads: changes are guarded, the content is an immutable `ClusterSnapshot`.
+Invariants  A partition's leader epoch never goes back: a response with an older one is ignored,
             unless the topic was recreated.
-            Two questions are a backoff apart, however many ask for one; only a new topic is asked for at once.
+            Two requests are a backoff apart, whatever the demand; only a new topic is requested at once.
 Source      Kafka 3.9 Metadata, ProducerMetadata, ConsumerMetadata; KIP-320, KIP-526.
 """
 
@@ -34,7 +34,7 @@ _INVALID_METADATA = frozenset(
 
 
 class MetadataQuestion(NamedTuple):
-    """One Metadata request: the topics (None: all of them), and what its answer replaces."""
+    """One Metadata request: the topics (None: all of them), and what its response replaces."""
 
     topics: Sequence[str] | None
     allow_auto_topic_creation: bool
@@ -44,7 +44,7 @@ class MetadataQuestion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetadataSettings:
-    """When to ask. Times in milliseconds; `idle_ms` is when an unused topic is forgotten, None never."""
+    """When to request metadata. Times in milliseconds; an unused topic is forgotten after `idle_ms`, None: never."""
 
     max_age_ms: int
     backoff: ExponentialBackoff
@@ -53,7 +53,7 @@ class MetadataSettings:
 
 
 class ClusterMetadata:
-    """Topics asked for, leaders with their epochs, and the age of both.
+    """Requested topics, leaders with their epochs, and the age of both.
 
     `listeners` are called with each new snapshot, in the thread that polls.
     """
@@ -82,7 +82,7 @@ class ClusterMetadata:
     # --- what is asked -----------------------------------------------------------------------------------------------
 
     def add_topic(self, topic: str, now_ms: int) -> bool:
-        """Ask for one more topic, or keep it from being forgotten. Whether it is new, and so asked for soon."""
+        """Request one more topic, or keep it from being forgotten. Returns whether it is new."""
         with self._lock:
             is_new = topic not in self._topics
             self._topics[topic] = now_ms
@@ -92,7 +92,7 @@ class ClusterMetadata:
             return is_new
 
     def set_topics(self, topics: Iterable[str], now_ms: int) -> bool:
-        """Ask for these topics and no others. Whether one of them is new, and so an update is wanted."""
+        """Request exactly these topics. Returns whether one of them is new, so that an update is needed."""
         with self._lock:
             wanted = dict.fromkeys(topics, now_ms)
             grew = self._all_topics or any(topic not in self._topics for topic in wanted)
@@ -104,7 +104,7 @@ class ClusterMetadata:
             return grew
 
     def want_all_topics(self) -> None:
-        """Ask for every topic of the cluster from now on: for subscriptions by a pattern."""
+        """Request every topic of the cluster from now on: for subscriptions by a pattern."""
         with self._lock:
             self._wanted = self._wanted or not self._all_topics
             self._all_topics = True
@@ -116,7 +116,7 @@ class ClusterMetadata:
             return self.update_count
 
     def ms_until_update(self, now_ms: int) -> int:
-        """When the next question is due; 0: now."""
+        """Time until the next request is due; 0: now."""
         with self._lock:
             if self._wanted or self._new_topics or self._last_success_ms is None:
                 due_ms = 0
@@ -125,12 +125,12 @@ class ClusterMetadata:
             return max(due_ms, self._allowed_ms - now_ms)
 
     def next_question(self) -> MetadataQuestion:
-        """What to ask now. Only new topics where nothing else is due: the rest need not be sent again."""
+        """The request to send now: only new topics if nothing else is due."""
         with self._lock:
             self._number += 1
             is_partial = bool(self._new_topics) and not self._wanted and not self._all_topics
             topics = list(self._new_topics if is_partial else self._topics)
-            # What is asked for while the answer is under way must be asked again.
+            # Topics requested while the response is under way must be requested again.
             self._new_topics.clear()
             self._wanted = False
             return MetadataQuestion(
@@ -148,7 +148,7 @@ class ClusterMetadata:
         return self._last_success_ms is not None
 
     def age_ms(self, now_ms: int) -> int:
-        """Time since the last full answer; since the clock's beginning without one."""
+        """Time since the last full answer; since the clock's start if there was none."""
         return now_ms - (self._last_success_ms or 0)
 
     def leader_epoch_of(self, partition: TopicPartition) -> int | None:
@@ -156,7 +156,7 @@ class ClusterMetadata:
         return self._epochs.get(partition)
 
     def saw_leader_epoch(self, partition: TopicPartition, leader_epoch: int) -> bool:
-        """Note an epoch that an answer carried. Whether it is news, and so an update was requested."""
+        """Note an epoch from a response. Returns whether it is newer, so that an update was requested."""
         if leader_epoch < 0:
             return False
         with self._lock:
@@ -169,7 +169,7 @@ class ClusterMetadata:
     # --- answers -----------------------------------------------------------------------------------------------------
 
     def update(self, question: MetadataQuestion, answer: MetadataResponse, now_ms: int) -> None:
-        """Take the answer to a question. An answer without a broker counts as a failure."""
+        """Take the response to a request. One without brokers counts as a failure."""
         if not answer.brokers:
             log.warning("Ignoring a metadata response that names no broker")
             self.failed(now_ms)
@@ -184,9 +184,9 @@ class ClusterMetadata:
             previous = self.snapshot
             self.snapshot = self._merged(question, answer)
             changed = previous.nodes != self.snapshot.nodes or previous.topics != self.snapshot.topics
-            # Answers that bring nothing new are followed by longer pauses: somebody asks in vain.
+            # Responses without news are followed by longer pauses: repeating the request does not help.
             self._unchanged_count = 0 if changed else self._unchanged_count + 1
-            # Topics that were named while this answer was under way wait no longer than those named now.
+            # Topics added while this response was under way wait no longer than those added now.
             pause_ms = 0 if self._new_topics else self._settings.backoff.wait_ms(self._unchanged_count)
             self._allowed_ms = now_ms + pause_ms
             self.update_count += 1
@@ -194,14 +194,14 @@ class ClusterMetadata:
             listener(self.snapshot)
 
     def failed(self, now_ms: int) -> None:
-        """The question got no answer: it is asked again after the backoff."""
+        """The request failed: it is repeated after the backoff."""
         with self._lock:
             self._failure_count += 1
             self._allowed_ms = now_ms + self._settings.backoff.wait_ms(self._failure_count)
             self._wanted = True
 
     def rebootstrap(self) -> None:
-        """Forget the brokers and begin again with the bootstrap servers."""
+        """Forget the brokers and start again with the bootstrap servers."""
         with self._lock:
             self._wanted = True
             self.snapshot = self._bootstrap_snapshot()
@@ -245,7 +245,7 @@ class ClusterMetadata:
     def _topic_metadata(self, name: str, topic: MetadataResponseTopic) -> TopicMetadata:
         before = self.snapshot.topics.get(name)
         same = before is not None and _is_same_topic(before.topic_id, topic.topic_id)
-        # Where the topic was gone for an answer, only its id tells that its epochs start again.
+        # If the topic was missing in a response, only its id shows that its epochs start again.
         before_id = NULL_UUID if before is None else before.topic_id
         partitions = {}
         for each in sorted(topic.partitions, key=lambda each: each.partition_index):
@@ -285,10 +285,10 @@ class ClusterMetadata:
 
 
 def is_invalid_metadata(error: ErrorCode) -> bool:
-    """Whether an error of a topic or partition means that its metadata is old (Java's InvalidMetadataException)."""
+    """Whether an error of a topic or partition means stale metadata (Java's InvalidMetadataException)."""
     return error in _INVALID_METADATA
 
 
 def _is_same_topic(before: UUID, now: UUID) -> bool:
-    """Whether a topic was not deleted and recreated; brokers before topic ids cannot tell."""
+    """Whether a topic was not deleted and recreated; brokers without topic ids cannot tell."""
     return before == now or NULL_UUID in (before, now)

@@ -45,7 +45,7 @@ log = logging.getLogger("org.apache.kafka.clients.NetworkClient")
 
 
 class NetworkClient:
-    """Close it; every request that has no outcome then fails."""
+    """Close it: every open request then fails."""
 
     def __init__(self, settings: NetworkSettings, metadata: ClusterMetadata, *, clock: Clock | None = None) -> None:
         """Opens no connection yet."""
@@ -67,7 +67,7 @@ class NetworkClient:
         return f"NetworkClient {self._settings.log_prefix} {list(self._connections.values())}"
 
     def close(self) -> None:
-        """Close every connection and call what is still waiting with DisconnectException. Harmless a second time."""
+        """Close every connection; open requests fail with DisconnectException. Idempotent."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -99,7 +99,7 @@ class NetworkClient:
         """Send `build(version)` to a node, in the highest version both sides have (and not above `max_version`);
         connect first where needed.
 
-        Never blocks and never raises for what happens on the way. `on_error` gets DisconnectException (no connection,
+        Never blocks, and never raises for network failures. `on_error` gets DisconnectException (no connection,
         a lost one, an unknown node), TimeoutException (after `timeout_ms`, else request.timeout.ms, counted from now;
         the connection is then closed), UnsupportedVersion, or whatever `build` raises.
         """
@@ -120,9 +120,9 @@ class NetworkClient:
         self._give(node_id, pending)
 
     def poll(self, timeout_s: float) -> None:
-        """Blocks. Move everything on: wait until something happens, `wakeup` is called or the time is over.
+        """Blocks. Do the pending work: wait for an event, `wakeup` or the timeout.
 
-        Calls outcomes, also of what needs no waiting: then it returns at once.
+        Calls outcomes. Returns at once if some are ready already.
         """
         now_ms = self._clock.monotonic_ms()
         due_ms = self._refresh_metadata(now_ms)
@@ -138,26 +138,26 @@ class NetworkClient:
             else:
                 key.data.on_event(mask, now_ms)
         for connection in list(self._connections.values()):
-            # Only now: an answer that came in time may have waited longer than that for this poll.
+            # Checked after reading: a timely response may have waited that long for this poll.
             connection.give_up_overdue(now_ms)
             connection.advance(now_ms)
         self._run_outcomes()
 
     def wakeup(self) -> None:
-        """Let `poll` return now, or the next one at once. From any thread; safe in a signal handler."""
-        # No note is kept of a wakeup that is under way: threads and signals could come between it and the byte. Full is
-        # as good as written; closed is nobody's business any more.
+        """Make the current or the next `poll` return at once. From any thread; safe in a signal handler."""
+        # No flag marks a pending wakeup: threads and signals could run between the flag and the byte. A full pipe is
+        # as good as written; a closed one no longer matters.
         with contextlib.suppress(OSError):
             self._waker.send(b"\0")
 
     # --- nodes -------------------------------------------------------------------------------------------------------
 
     def add_node(self, node: Node) -> None:
-        """Make a node known that the metadata does not have: a coordinator's own connection, for instance."""
+        """Add a node that the metadata does not have: a coordinator's own connection, for instance."""
         self._own_nodes[node.id] = node
 
     def ready(self, node_id: int) -> bool:
-        """Whether a request to the node would leave at once; begins to connect where there is no connection."""
+        """Whether a request to the node would be sent at once; starts to connect if there is no connection."""
         now_ms = self._clock.monotonic_ms()
         connection = self._connection(node_id)
         if connection is None:
@@ -167,7 +167,7 @@ class NetworkClient:
         return connection.may_send(now_ms)
 
     def is_unavailable(self, node_id: int) -> bool:
-        """Whether connecting to the node failed and the pause before the next attempt is not over."""
+        """Whether connecting to the node failed and the pause before the next attempt is still running."""
         connection = self._connections.get(node_id)
         return (
             connection is not None
@@ -176,12 +176,12 @@ class NetworkClient:
         )
 
     def retry_wait_ms(self, node_id: int) -> int:
-        """How long until a connection may be tried again, or the pause is over that the broker asked for; else 0."""
+        """Time until the next connection attempt, or until the end of the broker's throttle time; else 0."""
         connection = self._connections.get(node_id)
         return 0 if connection is None else connection.pause_left_ms(self._clock.monotonic_ms())
 
     def connection_count(self) -> int:
-        """Connections that are there or being made."""
+        """Open connections and those being made."""
         return sum(each.state is not State.DISCONNECTED for each in list(self._connections.values()))
 
     @property
@@ -200,14 +200,14 @@ class NetworkClient:
         return 0 if connection is None else connection.request_count
 
     def disconnect(self, node_id: int) -> None:
-        """Close the connection to a node; what it was given fails at the next poll with DisconnectException."""
+        """Close the connection to a node; its requests fail at the next poll with DisconnectException."""
         connection = self._connections.get(node_id)
         if connection is not None and connection.state is not State.DISCONNECTED:
             reason = DisconnectException(f"Disconnected from node {node_id} on request")
             connection.lose(reason, self._clock.monotonic_ms())
 
     def least_loaded_node(self) -> int | None:
-        """The node to ask what any broker can answer: the fewest requests, a connection that is there first.
+        """The node for a request that any broker can answer: fewest requests, connected nodes first.
 
         None while every node is in the pause after a failure.
         """
@@ -285,7 +285,7 @@ class NetworkClient:
             if self._settings.rebootstrap:
                 log.info("[%s] Rebootstrapping: none of the known brokers can be reached", self._settings.log_prefix)
                 self.metadata.rebootstrap()
-            # Of known nodes only: connections to others, bootstrap servers for instance, say nothing of when to ask.
+            # Known nodes only: connections to others, such as bootstrap servers, do not affect when to ask.
             known = [self._connections.get(each) for each in self.metadata.snapshot.nodes]
             return min((now_ms if each is None else each.retry_at_ms for each in known), default=NEVER_MS)
         self._is_asking = True

@@ -39,7 +39,7 @@ log = logging.getLogger("org.apache.kafka.clients.NetworkClient")
 
 
 class State(Enum):
-    """How far a connection is."""
+    """The state of a connection."""
 
     DISCONNECTED = "disconnected"
     CONNECTING = "connecting"
@@ -49,7 +49,7 @@ class State(Enum):
 
 @dataclass(slots=True)
 class PendingRequest:
-    """A request with what to do when its answer comes, or none. Without `response` none is awaited."""
+    """A request and its callbacks. Without `response` it is not answered."""
 
     request: Message[Any]
     response: Message[Any] | None
@@ -64,7 +64,7 @@ class PendingRequest:
 
 
 class NodeConnection:
-    """Connects on demand, and again after a backoff when that failed."""
+    """Connects on demand, and retries after a backoff."""
 
     def __init__(
         self,
@@ -118,12 +118,12 @@ class NodeConnection:
         return self._past_received + (0 if self._channel is None else self._channel.bytes_received)
 
     def pause_left_ms(self, now_ms: int) -> int:
-        """How long until anything may be tried: after a failure, or when the broker asked for a pause."""
+        """Time until the next attempt: the backoff after a failure, or the broker's throttle time."""
         until_ms = self.retry_at_ms if self.state is State.DISCONNECTED else self._paused_until_ms
         return max(0, until_ms - now_ms)
 
     def may_send(self, now_ms: int) -> bool:
-        """Whether a request given now would leave now."""
+        """Whether a request given now would be sent now."""
         return self.state is State.READY and not self._waiting and self._has_room(now_ms)
 
     def may_connect(self, now_ms: int) -> bool:
@@ -131,7 +131,7 @@ class NodeConnection:
         return self.state is State.DISCONNECTED and now_ms >= self.retry_at_ms
 
     def next_due_ms(self, now_ms: int) -> int:
-        """When `advance` has to be called next, if nothing comes from the socket."""
+        """When to call `advance` next if the socket has no event."""
         due_ms = min((pending.deadline_ms for pending in (*self._in_flight, *self._waiting)), default=NEVER_MS)
         if self.state is State.DISCONNECTED:
             return min(due_ms, self.retry_at_ms) if self._waiting else due_ms
@@ -144,12 +144,12 @@ class NodeConnection:
     # --- what it is told ---------------------------------------------------------------------------------------------
 
     def give(self, pending: PendingRequest, now_ms: int) -> None:
-        """Take a request; it leaves as soon as the connection allows."""
+        """Take a request; it is sent as soon as the connection allows."""
         self._waiting.append(pending)
         self.advance(now_ms)
 
     def connect(self, now_ms: int) -> None:
-        """Begin to connect, to the next of the host's addresses. A failure is waited for before the next attempt."""
+        """Start to connect to the next of the host's addresses. The next one is tried only after a failure."""
         if not self._addresses:
             self._addresses.extend(resolve(self.node.address))
         self._setup_deadline_ms = now_ms + self._settings.setup_timeout.wait_ms(self._failure_count + 1)
@@ -173,7 +173,7 @@ class NodeConnection:
         self._watch(selectors.EVENT_WRITE)
 
     def advance(self, now_ms: int) -> None:
-        """Whatever time alone makes due: connecting, sending, giving up what was not sent."""
+        """Do what is due by time: connect, send, give up unsent requests."""
         self._expire_waiting(now_ms)
         if self.state is State.DISCONNECTED:
             if self._waiting and now_ms >= self.retry_at_ms:
@@ -185,7 +185,7 @@ class NodeConnection:
                 self._disconnect()
 
     def give_up_overdue(self, now_ms: int) -> None:
-        """Disconnect if an answer, or the connection itself, is overdue. To be called when what has come was read."""
+        """Disconnect if an answer, or the connection itself, is overdue. Call it after reading what has arrived."""
         if now_ms >= self._setup_deadline_ms:
             self.lose(DisconnectException(f"Disconnected from node {self.node.id} due to socket setup timeout"), now_ms)
         elif any(now_ms >= pending.deadline_ms for pending in self._in_flight):
@@ -193,7 +193,7 @@ class NodeConnection:
             self.lose(TimeoutException(f"Disconnected from node {self.node.id} due to timeout"), now_ms)
 
     def on_event(self, events: int, now_ms: int) -> None:
-        """The socket can be read or written."""
+        """The socket is readable or writable."""
         channel = self._channel
         if channel is None:
             return
@@ -201,7 +201,7 @@ class NodeConnection:
             if self.state is State.CONNECTING:
                 channel.finish_connect()
                 self.state = State.CHECKING_API_VERSIONS
-                # As long as any request: a broker that is busy takes connections at once, and answers later.
+                # Wait as long as for any request: a busy broker accepts connections at once, and answers later.
                 self._setup_deadline_ms = now_ms + self._settings.request_timeout_ms
                 self._ask_for_versions(API_VERSIONS_REQUEST.max_version, now_ms)
             if events & selectors.EVENT_WRITE and channel.has_unsent:
@@ -216,7 +216,7 @@ class NodeConnection:
         self.advance(now_ms)
 
     def lose(self, reason: Exception, now_ms: int) -> None:
-        """The connection is of no use: everything given to it fails with `reason`."""
+        """The connection is lost: all its requests fail with `reason`."""
         never_ready = self.state is not State.READY
         if never_ready:
             log.warning(
@@ -233,7 +233,7 @@ class NodeConnection:
         self._give_up(reason)
 
     def close(self, reason: Exception) -> None:
-        """The node is not to be used any more; what it was given fails. No word of it in the log, as in Java."""
+        """The node is no longer used: its requests fail. Logs nothing, as in Java."""
         if self.request_count:
             self._give_up(reason)
         else:
@@ -242,7 +242,7 @@ class NodeConnection:
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _give_up(self, reason: Exception) -> None:
-        """No more of this connection; what it was given fails."""
+        """Drop this connection: its requests fail."""
         self._disconnect()
         failed = [*self._in_flight, *self._waiting]
         self._in_flight.clear()
@@ -279,7 +279,7 @@ class NodeConnection:
             self._waiting.appendleft(pending)
             self.lose(DisconnectException(str(error)), now_ms)
         except Exception as error:
-            # No version for it, or values that cannot be written: nothing has left, and others may go on.
+            # No common version, or values that cannot be encoded: nothing was sent, so the others continue.
             self._finish(partial(pending.on_error, error))
 
     def _ask_for_versions(self, version: int, now_ms: int) -> None:

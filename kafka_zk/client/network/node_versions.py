@@ -16,7 +16,7 @@ from kafka_zk.protocol.messages.api_versions import API_VERSIONS_REQUEST, ApiVer
 
 
 class NodeVersions:
-    """What a broker said that it serves."""
+    """The versions that a broker serves."""
 
     def __init__(self, answer: ApiVersionsResponse) -> None:
         self._ranges = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
@@ -43,7 +43,7 @@ class NodeVersions:
 def stepped_back(answer: ApiVersionsResponse, tried_version: int) -> int | None:
     """The ApiVersions version to ask again with, after a broker that does not know `tried_version` answered.
 
-    None: the answer is to be taken as it is. A broker that names no version of its own is asked in version 0.
+    None: take the response as it is. A broker that names no version is asked in version 0.
     """
     if answer.error_code != ErrorCode.UNSUPPORTED_VERSION or tried_version == 0:
         return None

@@ -1,6 +1,6 @@
 """Connection and metadata settings of a client, as plain values.
 
-Role        Pure but for the choice of chance.
+Role        Pure but for the random source.
 Source      CommonClientConfigs, ClientUtils.createNetworkClient.
 """
 
@@ -38,7 +38,7 @@ class NetworkSettings:
 def network_settings(
     config: ClientConfig, client_id: str, log_prefix: str, *, max_in_flight: int = 100
 ) -> NetworkSettings:
-    """From the keys that all clients share."""
+    """The network settings, from the keys that all clients share."""
     return NetworkSettings(
         client_id,
         log_prefix,
@@ -58,6 +58,6 @@ def network_settings(
 def metadata_settings(
     config: ClientConfig, *, idle_ms: int | None = None, allow_auto_topic_creation: bool = True
 ) -> MetadataSettings:
-    """From the keys that all clients share."""
+    """The metadata settings, from the keys that all clients share."""
     backoff = backoff_of(config, "retry.backoff")
     return MetadataSettings(config.integer("metadata.max.age.ms"), backoff, idle_ms, allow_auto_topic_creation)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# Before these versions the broker has already waited when it answers.
+# Before these versions the broker itself waits before it answers.
 _FIRST_VERSIONS: Final = {
     0: 6, 1: 8, 2: 3, 3: 6, 8: 4, 9: 4, 10: 2, 11: 3, 12: 2, 13: 2, 14: 2, 15: 2, 16: 2, 18: 2, 19: 3, 20: 2,
     21: 1, 22: 1, 23: 2, 24: 1, 25: 1, 26: 1, 28: 1,

@@ -1,7 +1,7 @@
 """The producer's buffer.memory: blocks appenders while it is used up.
 
-Role        Acts: an appender waits here, in the accumulator's lock, until batches are done with theirs.
-Invariants  0 <= available <= total. Those who wait are served in their order.
+Role        Acts: an appender waits here, in the accumulator's lock, until completed batches release memory.
+Invariants  0 <= available <= total. Waiting threads are served in order.
 Source      Kafka 3.9 BufferPool.
 """
 
@@ -53,10 +53,10 @@ class BufferPool:
         return True
 
     def wait_and_take(self, size_bytes: int, deadline_s: float, max_block_ms: int) -> None:
-        """Blocks, releasing the lock. Take memory as soon as it is there, in turn with others.
+        """Blocks, releasing the lock. Take memory as soon as it is available, in the order of waiting threads.
 
         Raises BufferExhaustedException at the deadline (time.monotonic), KafkaException when the producer closes,
-        IllegalArgumentException at once for more than there will ever be.
+        IllegalArgumentException at once for more than buffer.memory.
         """
         if size_bytes > self.total_bytes:
             raise IllegalArgumentException(
@@ -83,11 +83,11 @@ class BufferPool:
         finally:
             self.wait_time_ns += time.monotonic_ns() - began_ns
             self._waiting.remove(mine)
-            # The next waiting thread may have been woken in vain while this one was first.
+            # The next waiting thread may have been woken while this one was still first.
             self._tell_first()
 
     def give_back(self, size_bytes: int) -> None:
-        """Let others have memory again."""
+        """Return memory to the pool."""
         self.available_bytes += size_bytes
         assert self.available_bytes <= self.total_bytes, "more memory came back than was taken"
         self._tell_first()

@@ -1,7 +1,7 @@
 """Estimates the compression ratio of a topic's records from the batches sent so far.
 
 Role        Pure.
-Invariants  A batch that came out larger than estimated raises the estimate at once; better ones lower it slowly.
+Invariants  A batch larger than estimated raises the estimate at once; better ones lower it slowly.
 Source      Kafka 3.9 CompressionRatioEstimator.
 """
 
@@ -17,14 +17,14 @@ _DETERIORATE_STEP: Final = 0.05
 
 
 class CompressionRatios:
-    """One estimate a topic; 1.0 at first."""
+    """One estimate per topic; 1.0 at first."""
 
     def __init__(self, codec: Codec) -> None:
         self._is_compressing = codec is not Codec.NONE
         self._ratios: dict[str, float] = {}
 
     def ratio_of(self, topic: str) -> float:
-        """What to reckon with for a batch that is being filled, with some margin."""
+        """The estimate for a batch being filled, with some margin."""
         return self._ratios.get(topic, 1.0) * MARGIN if self._is_compressing else 1.0
 
     def saw(self, topic: str, observed: float) -> None:

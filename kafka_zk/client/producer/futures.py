@@ -1,7 +1,7 @@
-"""The result of a send: one shared by all records of a batch, and a light future for each record.
+"""The result of a send: one shared by all records of a batch, and a small future for each record.
 
-Role        Acts: callers may wait for the sender's thread.
-Invariants  A batch's outcome is set once. A batch that was split has none of its own; its parts have.
+Role        Acts: callers may wait for the sender thread.
+Invariants  A batch's outcome is set once. A split batch has none of its own; its parts have.
 Source      Kafka 3.9 ProduceRequestResult, FutureRecordMetadata, RecordMetadata.
 """
 
@@ -55,11 +55,11 @@ class BatchResult:
         return self._done.is_set()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Blocks. Whether the outcome, or the split, is there."""
+        """Blocks. Returns whether the batch has completed or been split."""
         return self._done.wait(None if timeout_s is None else waitable(timeout_s))
 
     def settle(self) -> None:
-        """The outcome is complete: let those who wait have it."""
+        """The outcome is complete: wake the waiting threads."""
         self._done.set()
 
     def part_of(self, index: int) -> tuple[BatchResult, int]:
@@ -69,7 +69,7 @@ class BatchResult:
 
 
 class RecordFuture:
-    """A record on its way. May be asked from any thread."""
+    """The future of one record. Any thread may use it."""
 
     __slots__ = ("_index", "_key_size", "_result", "_timestamp", "_value_size")
 
@@ -118,9 +118,9 @@ class RecordFuture:
         return RecordMetadata(result.topic, result.partition, offset, timestamp, self._key_size, self._value_size)
 
     def _place(self) -> tuple[BatchResult, int]:
-        """The batch that holds the record now, a part of its first one after a split, and its index there.
+        """The batch that holds the record now, which is a part of its first one after a split, and its index there.
 
-        Looked for each time: of two threads that wait for one future, none changes it under the other.
+        Looked up each time, so that two threads may wait for one future.
         """
         result, index = self._result, self._index
         while result.is_done and result.parts:

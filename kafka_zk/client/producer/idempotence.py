@@ -1,10 +1,10 @@
 """The idempotent producer: its id and epoch, and the sequences of every partition.
 
-Role        Pure. Touched by the sender's thread only (the accumulator asks it while draining).
+Role        Pure. Used by the sender thread only (the accumulator calls it while draining).
 Invariants  A partition's batches carry consecutive sequences under one producer id and epoch.
-            A sequence that was sent once is not given to other records under the same epoch: where records were given
-            up, the epoch is raised and what is still waiting begins at 0. What was sent before them is settled first:
-            under another epoch the broker would not know it again.
+            A sequence that was sent is not given to other records under the same epoch: if records were given
+            up, the epoch is raised and waiting batches start at 0. Batches sent before them complete first:
+            under another epoch the broker could not deduplicate them.
 Source      Kafka 3.9 TransactionManager and TxnPartitionEntry, their idempotent part; KIP-98, KIP-360.
 """
 
@@ -28,7 +28,7 @@ log = logging.getLogger("org.apache.kafka.clients.producer.internals.Transaction
 
 
 class ProducerState(NamedTuple):
-    """What InitProducerId gave, the epoch raised by us where need be."""
+    """The id and epoch from InitProducerId; the epoch may have been raised locally."""
 
     producer_id: int
     epoch: int
@@ -39,7 +39,7 @@ NO_STATE: Final = ProducerState(NO_PRODUCER_ID, -1)
 
 @dataclass(slots=True)
 class PartitionSequences:
-    """One partition's place in its sequences. `in_flight` are the batches that carry one, in their order."""
+    """One partition's sequence state. `in_flight` are the batches that carry a sequence, in order."""
 
     state: ProducerState
     next_sequence: int = 0
@@ -58,7 +58,7 @@ class Idempotence:
         self._to_rewrite: set[TopicPartition] = set()
         self._unresolved: dict[TopicPartition, int] = {}
         self._gaps: dict[TopicPartition, int] = {}
-        """The first sequence of those that no broker took and that were given up: what follows would be refused."""
+        """The first sequence of given-up batches that no broker accepted: later ones would be refused."""
 
     def __repr__(self) -> str:
         return f"{self.state} partitions={len(self._partitions)} unresolved={sorted(self._unresolved)}"
@@ -67,7 +67,7 @@ class Idempotence:
 
     @property
     def needs_id(self) -> bool:
-        """Whether InitProducerId has to be asked before anything can be sent."""
+        """Whether InitProducerId must be sent before any batch."""
         return self.state.producer_id == NO_PRODUCER_ID and self.fatal_error is None
 
     def take_id(self, producer_id: int, producer_epoch: int) -> None:
@@ -76,7 +76,7 @@ class Idempotence:
         log.info("ProducerId set to %s with epoch %s", producer_id, producer_epoch)
 
     def raise_epoch_if_needed(self) -> None:
-        """Start again, under the next epoch, where sequences cannot be gone on with. To be called before draining."""
+        """Start again under the next epoch if the sequences cannot be continued. Call it before draining."""
         self._close_gaps()
         if not self._to_rewrite or self.needs_id:
             return
@@ -92,18 +92,18 @@ class Idempotence:
         self._to_rewrite.clear()
 
     def resolve(self) -> None:
-        """Look at the partitions of batches that expired: once nothing is in flight there, their fate can be told."""
+        """Check the partitions of expired batches: once nothing is in flight there, their outcome is known."""
         for partition in sorted(self._unresolved):
             entry = self._entry(partition)
             if entry.in_flight:
                 continue
             if not self._is_next(entry, entry.next_sequence):
-                # What expired may have been taken or not: its sequences are not used again.
+                # Expired batches may have been appended or not: their sequences are not reused.
                 self._to_rewrite.add(partition)
             del self._unresolved[partition]
 
     def _close_gaps(self) -> None:
-        """Start again behind what was given up, once all before it is settled."""
+        """Start again after given-up batches, once all before them have completed."""
         for partition, sequence in self._gaps.items():
             in_flight = self._entry(partition).in_flight
             if not in_flight or _is_at_or_after(in_flight[0].base_sequence, sequence):
@@ -123,14 +123,14 @@ class Idempotence:
             if partition in self._unresolved or partition in self._gaps:
                 return False
             return not (entry.in_flight and entry.state != self.state)
-        # Of those that are sent again only the first may go: the others follow when it has arrived.
+        # Of retried batches only the first may be sent: the others follow once it is acknowledged.
         return not entry.in_flight or entry.in_flight[0].base_sequence == batch.base_sequence
 
     def awaits_first_answer(self, batch: ProducerBatch) -> bool:
-        """Whether a batch has to wait for the first that the broker takes under this epoch.
+        """Whether a batch has to wait until the broker has accepted the first one under this epoch.
 
-        A broker that knows nothing of a producer takes any sequence (ProducerAppendInfo.checkSequence): were the first
-        batch refused, the second would be taken all the same, and the first, sent again, be out of order for good.
+        A broker that knows nothing of a producer accepts any sequence (ProducerAppendInfo.checkSequence): if the first
+        batch failed, the second would be accepted, and a retry of the first be out of order for ever.
         """
         if batch.has_sequence:
             return False
@@ -138,9 +138,9 @@ class Idempotence:
         return entry is not None and bool(entry.in_flight) and entry.last_acked_sequence == -1
 
     def stamp(self, batch: ProducerBatch) -> None:
-        """Give a batch that is sent for the first time its sequence. Every batch passes here when it is sent."""
+        """Give a batch that is sent for the first time its sequence. Called for every batch that is sent."""
         if batch.has_sequence:
-            # An error after this is about the sequence it has now.
+            # Later errors concern its current sequence.
             batch.sequence_was_reset = False
             return
         entry = self._entry(batch.topic_partition)
@@ -151,7 +151,7 @@ class Idempotence:
         entry.in_flight.append(batch)
 
     def replaced(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
-        """A batch was split into parts that share its sequences out among them."""
+        """A batch was split into parts that divide its sequences among them."""
         entry = self._entry(batch.topic_partition)
         place = entry.in_flight.index(batch)
         batches = list(entry.in_flight)
@@ -160,7 +160,7 @@ class Idempotence:
     # --- outcomes ----------------------------------------------------------------------------------------------------
 
     def succeeded(self, batch: ProducerBatch, base_offset: int) -> None:
-        """The broker took it, or had it already."""
+        """The broker appended it, or had it already."""
         entry = self._entry(batch.topic_partition)
         is_current = (batch.producer_id, batch.producer_epoch) == entry.state
         is_later = _is_at_or_after(batch.last_sequence, entry.last_acked_sequence)
@@ -172,17 +172,17 @@ class Idempotence:
         self._forget(entry, batch)
 
     def may_retry(self, batch: ProducerBatch, error: ErrorCode, log_start_offset: int) -> bool:
-        """Whether a batch that failed may be sent again; notes where that needs a new epoch."""
+        """Whether a batch that failed may be sent again; notes if that needs a new epoch."""
         partition = batch.topic_partition
         entry = self._entry(partition)
         if error == ErrorCode.UNKNOWN_PRODUCER_ID:
-            # The broker lost this producer's state, by retention as a rule.
+            # The broker lost this producer's state, usually by retention.
             if log_start_offset != -1 and not batch.sequence_was_reset:
                 self._to_rewrite.add(partition)
             return True
         if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             if batch.sequence_was_reset:
-                # The answer is about the sequence it had before.
+                # The response concerns its previous sequence.
                 return True
             # Otherwise one before it failed, and will be sent again first.
             if self._is_next(entry, batch.base_sequence) or (entry.in_flight and entry.in_flight[0] is batch):
@@ -191,7 +191,7 @@ class Idempotence:
         return is_retriable(error)
 
     def failed(self, batch: ProducerBatch, error: ErrorCode | None, *, may_have_been_taken: bool) -> None:
-        """A batch was given up. `may_have_been_taken`: it was sent, and its retries or its time were over."""
+        """A batch was given up. `may_have_been_taken`: it was sent, and its retries or its time ran out."""
         partition = batch.topic_partition
         entry = self._entry(partition)
         self._forget(entry, batch)
@@ -207,7 +207,7 @@ class Idempotence:
             self._leave_gap(batch)
 
     def expired(self, batch: ProducerBatch) -> None:
-        """A batch's time was over after it had been sent: what follows waits until its fate can be told."""
+        """A batch expired after it was sent: later ones wait until its outcome is known."""
         follower = increment_sequence(batch.base_sequence, batch.record_count)
         known = self._unresolved.get(batch.topic_partition, 0)
         self._unresolved[batch.topic_partition] = max(follower, known)
@@ -224,7 +224,7 @@ class Idempotence:
         return entry
 
     def _begin_again(self, entry: PartitionSequences) -> None:
-        """Sequences from 0 for whatever is still to be sent, under the producer's state of now."""
+        """Give batches still to be sent new sequences from 0, under the current producer state."""
         entry.state = self.state
         entry.next_sequence = 0
         entry.last_acked_sequence = -1

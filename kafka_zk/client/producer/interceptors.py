@@ -1,6 +1,6 @@
 """Calls the producer's interceptors before each send and after each result.
 
-Role        Calls what the configuration names; whatever that raises is logged and changes nothing.
+Role        Calls the configured code; whatever it raises is logged and ignored.
 Source      Kafka 3.9 ProducerInterceptor, ProducerInterceptors.
 """
 
@@ -18,7 +18,7 @@ log = logging.getLogger("org.apache.kafka.clients.producer.internals.ProducerInt
 
 
 class ProducerRecord(NamedTuple):
-    """What `send` was given."""
+    """The arguments of `send`."""
 
     topic: str
     value: Any = None
@@ -29,7 +29,7 @@ class ProducerRecord(NamedTuple):
 
 
 class Interceptors:
-    """Those of interceptor.classes, in their order. Each may have `on_send`, `on_acknowledgement` and `close`."""
+    """The interceptors of interceptor.classes, in order. Each may have `on_send`, `on_acknowledgement` and `close`."""
 
     def __init__(self, interceptors: Sequence[Any]) -> None:
         self._interceptors = list(interceptors)

@@ -2,7 +2,7 @@
 
 Role        Acts, from any number of application threads; a thread of its own sends (`Sender`).
 Invariants  `send` returns a future or raises; a record whose future was returned gets exactly one outcome.
-            Errors that the cluster or the limits give are the future's; wrong arguments and a closed producer raise.
+            Errors of the cluster and of limits go to the future; wrong arguments and a closed producer raise.
 Source      Kafka 3.9 KafkaProducer.
 """
 
@@ -42,7 +42,7 @@ from kafka_zk.protocol.causes import caused_by
 from kafka_zk.protocol.errors import BrokerError, ErrorCode, MessageTooLarge
 
 TOUCH_MS: Final = 1000
-"""How often a topic in use is kept from being forgotten."""
+"""How often a topic in use is marked as used."""
 ROUND_ROBIN: Final = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
 _OWN_PARTITIONERS: Final[dict[str, type[Partitioner]]] = {
     ROUND_ROBIN: RoundRobinPartitioner,
@@ -75,10 +75,10 @@ metrics          what was counted, by Java's names
 
 
 class KafkaProducer:
-    # Its docstring is HELP: where it is compiled no other is left, neither here nor of the methods.
+    # Its docstring is HELP: compiled classes and methods have no docstrings of their own.
 
     def __init__(self, config: Mapping[str, object], *, clock: Clock | None = None) -> None:
-        """Blocks (resolves names). `config` has Java's keys; numbers, booleans and objects may stand for their texts.
+        """Blocks (resolves names). `config` has Java's keys; values may be texts, numbers, booleans or objects.
 
         Raises ConfigException, UnsupportedSecurity, KafkaException (transactional.id; nothing to connect to).
         """
@@ -114,7 +114,7 @@ class KafkaProducer:
         self._metrics.watch(self._accumulator, self._client)
         self._topics: dict[str, TopicQueues] = {}
         self._is_closed = False
-        # Larger than what any record can be in bytes: below it nothing need be looked at closely.
+        # A record whose upper bound is within this needs no exact check.
         self._plain_size_bytes: int = min(settings.max_request_bytes, settings.buffer_bytes)
         self._sender = Sender(
             settings, self._accumulator, self._client, self._metadata, self._metrics, self._clock, self._log_prefix
@@ -256,7 +256,7 @@ class KafkaProducer:
     def partitions_for(self, topic: str) -> list[PartitionMetadata]:
         """Blocks for at most max.block.ms. The partitions of a topic in order. Raises TimeoutException, BrokerError."""
         deadline_s = time.monotonic() + self._settings.max_block_ms / 1000
-        # Of the snapshot that knew it: the topic may be gone in the next one.
+        # From the snapshot that had it: the topic may be missing in the next one.
         snapshot = self._wait_for_topic(topic, None, deadline_s, time.time_ns() // 1_000_000).snapshot
         assert snapshot is not None, "the wait ends with one"
         known = snapshot.topics[topic].partitions
@@ -279,7 +279,7 @@ class KafkaProducer:
         try:
             return self._send(topic, value, key, partition, timestamp_ms, headers, tell)
         except Exception as error:
-            # Whatever it is, a serializer's or partitioner's own: who counts what is sent counts what is not.
+            # Any error, also of a serializer or partitioner: interceptors that count sends must see failures, too.
             self._interceptors.on_acknowledgement(failed_future(topic, -1, error).metadata(), error)
             raise
 
@@ -335,8 +335,8 @@ class KafkaProducer:
         return queues
 
     def _await_topic(self, topic: str, partition: int | None, deadline_s: float) -> ClusterSnapshot:
-        """Blocks. A snapshot that knows the topic and the partition."""
-        # First: the sender's thread may have the answer before the next line.
+        """Blocks. Returns a snapshot that has the topic and the partition."""
+        # Read first: the sender thread may have the response before the next line.
         known_update = self._metadata.update_count
         is_new = self._metadata.add_topic(topic, self._clock.monotonic_ms())
         with self._metadata_changed:
@@ -349,7 +349,7 @@ class KafkaProducer:
                 if self._is_closed:
                     raise IllegalStateException("Requested metadata update after close")
                 if is_news or snapshot.topic_errors.get(topic) == ErrorCode.INVALID_TOPIC_EXCEPTION:
-                    # What was denied before is asked again: it may be allowed by now.
+                    # Refused topics are requested again: they may be allowed by now.
                     snapshot.raise_for_refused([topic])
                 left_s = deadline_s - time.monotonic()
                 if left_s <= 0:
@@ -370,11 +370,11 @@ class KafkaProducer:
         )
 
 
-setattr(KafkaProducer, "__doc__", HELP)  # noqa: B010  # mypyc lets nobody assign it
+setattr(KafkaProducer, "__doc__", HELP)  # noqa: B010  # mypyc forbids the assignment
 
 
 def _partitioner_of(config: ClientConfig) -> Partitioner | None:
-    """What partitioner.class names, or is: an object, a class, a function of its arguments. None: the built-in one."""
+    """The partitioner of partitioner.class: an object, a class, a function of its arguments. None: the built-in one."""
     given: Any = config.given("partitioner.class")
     if given is None or given == "":
         return None

@@ -17,7 +17,7 @@ _MASK: Final = 0xFFFFFFFF
 
 
 def murmur2(data: Buffer) -> int:
-    """The hash as a number without sign. O(length)."""
+    """The hash as an unsigned number. O(length)."""
     length = len(data)
     hashed = _SEED ^ length
     whole = length & ~3
@@ -36,5 +36,5 @@ def murmur2(data: Buffer) -> int:
 
 
 def partition_for_key(key: Buffer, partition_count: int) -> int:
-    """The partition of a serialized key, as every Kafka producer chooses it."""
+    """The partition of a serialized key, as in every Kafka producer."""
     return (murmur2(key) & 0x7FFFFFFF) % partition_count

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class NodeLatencies:
-    """`timeout_ms` is partitioner.availability.timeout.ms; 0: no node is ever passed over."""
+    """`timeout_ms` is partitioner.availability.timeout.ms; 0: no node is ever avoided."""
 
     def __init__(self, timeout_ms: int) -> None:
         self._timeout_ms = timeout_ms
@@ -16,16 +16,16 @@ class NodeLatencies:
         self._drainable_ms: dict[int, int] = {}
 
     def ready(self, node_id: int, now_ms: int) -> None:
-        """There was something for the node, and it took it."""
+        """The node was ready for a batch."""
         self._ready_ms[node_id] = self._drainable_ms[node_id] = now_ms
 
     def not_ready(self, node_id: int, now_ms: int) -> None:
-        """There was something for the node, and it could not take it."""
+        """The node was not ready for a batch."""
         self._ready_ms[node_id] = now_ms
         self._drainable_ms.setdefault(node_id, now_ms)
 
     def is_slow(self, node_id: int) -> bool:
-        """Whether the node has been refusing for the timeout."""
+        """Whether the node has not been ready for the timeout."""
         if self._timeout_ms <= 0 or node_id not in self._ready_ms:
             return False
         return self._ready_ms[node_id] - self._drainable_ms[node_id] > self._timeout_ms

@@ -1,9 +1,9 @@
 """Chooses the partition of a record that names none.
 
-Role        Pure: chance is a parameter.
-Invariants  Records with the same key go to the same partition, as long as their number stays.
-            The sticky choice is changed when a batch's worth of bytes has gone there, and then only between batches:
-            so batches are full, and still every partition gets its share.
+Role        Pure: randomness is a parameter.
+Invariants  Records with the same key go to the same partition, as long as the partition count stays.
+            The sticky partition changes after a batch's worth of bytes, and only between batches:
+            so batches are full, and every partition gets its share.
 Source      Kafka 3.9 BuiltInPartitioner, RoundRobinPartitioner; KIP-480, KIP-794.
 """
 
@@ -28,7 +28,7 @@ class Partitioner(Protocol):
 
 
 class RoundRobinPartitioner:
-    """One record to each partition in turn, those with a leader where there are any, whatever the key."""
+    """One record to each partition in turn, ignoring keys; only those with a leader, if there are any."""
 
     def __init__(self) -> None:
         self._turns: dict[str, itertools.count[int]] = {}
@@ -44,9 +44,9 @@ class RoundRobinPartitioner:
 
 
 class StickyPartitioner:
-    """The partition that one topic's records without a key go to just now.
+    """The partition that currently gets one topic's records without a key.
 
-    `chance` is random.random or its like.
+    `chance` is random.random or similar.
     """
 
     def __init__(self, batch_size_bytes: int, chance: Callable[[], float]) -> None:
@@ -67,14 +67,14 @@ class StickyPartitioner:
         return self._chosen
 
     def took(self, size_bytes: int, may_switch: bool) -> None:
-        """Bytes have gone to the current partition; `may_switch` where that ended a batch."""
+        """Bytes have gone to the current partition; `may_switch` if that completed a batch."""
         self._sent_bytes += size_bytes
         limit = self._batch_size_bytes if may_switch else 2 * self._batch_size_bytes
         if self._sent_bytes >= limit:
             self._chosen, self._sent_bytes = None, 0
 
     def learn_loads(self, partitions: Sequence[int], queue_sizes: Sequence[int]) -> None:
-        """How many batches wait for each partition that may be chosen: the shorter the queue, the likelier it is."""
+        """The waiting batches of each partition that may be chosen: a shorter queue makes it more likely."""
         longest = max(queue_sizes, default=0) + 1
         if len(queue_sizes) < 2 or min(queue_sizes) == longest - 1:
             self._weights = None

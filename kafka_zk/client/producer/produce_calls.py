@@ -27,7 +27,7 @@ from kafka_zk.protocol.messages.produce import (
 
 @dataclass(frozen=True, slots=True)
 class ProduceOutcome:
-    """What the broker answered for one batch, or the error that means no answer."""
+    """The broker's result for one batch, or the error if there was no response."""
 
     error: ErrorCode
     base_offset: int = -1
@@ -49,7 +49,7 @@ def send_batches(
     timeout_ms: int,
     on_outcomes: Callable[[Outcomes, int], None],
 ) -> None:
-    """Send one request; `on_outcomes(outcomes, throttle_ms)` is called once, in a poll, with every batch."""
+    """Send one request; `on_outcomes(outcomes, throttle_ms)` is called once, within a poll, for all batches."""
 
     def build(_: int) -> ProduceRequest:
         by_topic: dict[str, list[Any]] = {}
@@ -110,12 +110,12 @@ def _no_answer(error: Exception, node_id: int) -> ProduceOutcome:
         return ProduceOutcome(ErrorCode.REQUEST_TIMED_OUT, message=message)
     if isinstance(error, DisconnectException):
         return ProduceOutcome(ErrorCode.NETWORK_EXCEPTION, message=f"Disconnected from node {node_id}")
-    # The request could not be made, for want of memory for instance: no broker was asked, and a retry is no help.
+    # The request could not be built (out of memory, say): nothing was sent, and a retry does not help.
     return ProduceOutcome(ErrorCode.UNKNOWN_SERVER_ERROR, exception=wrapped(error))
 
 
 def errors_of(outcome: ProduceOutcome) -> Callable[[int], Exception]:
-    """Each record's error: where the broker named single records, the others failed only with them."""
+    """Each record's error: if the broker named single records, the others failed only because of them."""
     error_class: type[BrokerError] = error_class_for(outcome.error)
     if not outcome.record_errors:
         error = outcome.exception or error_class(outcome.message)

@@ -1,9 +1,9 @@
 """A producer batch: records while it is open, bytes once it is closed, a result at the end.
 
-Role        Pure but for the futures it settles; touched by one thread at a time, holding the accumulator's lock or as
+Role        Pure but for the futures it settles; used by one thread at a time, holding the accumulator's lock or as
             its only owner (the sender, between draining and the answer).
-Invariants  Records are only added before `close`. The bytes are made of the payload and the producer's state of the
-            moment, so that a batch may be sent again with another sequence.
+Invariants  Records are only added before `close`. The bytes are built from the payload and the current producer
+            state, so that a batch may be retried with another sequence.
 Source      Kafka 3.9 ProducerBatch.
 """
 
@@ -28,7 +28,7 @@ NO_SEQUENCE: Final = -1
 log = logging.getLogger("org.apache.kafka.clients.producer.internals.ProducerBatch")
 
 Callback = Callable[[RecordMetadata, Exception | None], None]
-"""Called in the sender's thread when a record's fate is known: where it is, and what it failed with, if it did."""
+"""Called in the sender thread when a record completes, with its metadata and its error, if any."""
 
 
 class ProducerBatch:
@@ -102,11 +102,11 @@ class ProducerBatch:
         return future
 
     def is_full(self, limit_bytes: int, ratio: float) -> bool:
-        """Whether nothing more is to be added."""
+        """Whether nothing more may be added."""
         return self.is_closed or HEADER_SIZE + self.records_bytes * ratio >= limit_bytes
 
     def close(self, codec: Codec, level: int | None) -> None:
-        """Make bytes of the records. Harmless a second time. Compressing a large batch takes its time."""
+        """Encode the records. Idempotent. Compressing a large batch takes time."""
         if self.size_bytes:
             return
         self.is_closed = True
@@ -139,15 +139,15 @@ class ProducerBatch:
 
     @property
     def compression_ratio(self) -> float:
-        """What compression left of the records."""
+        """Compressed size divided by the records' size."""
         return len(self._payload) / max(1, self.records_bytes)
 
     def stamp(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
-        """Have it sent under this producer state."""
+        """Set the producer state to send it under."""
         self.producer_id, self.producer_epoch, self.base_sequence = producer_id, producer_epoch, base_sequence
 
     def to_bytes(self) -> bytearray:
-        """The batch as it goes to the broker."""
+        """The batch as sent to the broker."""
         return assemble(
             self._payload,
             base_offset=0,
@@ -170,7 +170,7 @@ class ProducerBatch:
         return self._is_done
 
     def succeed(self, base_offset: int, log_append_time_ms: int) -> bool:
-        """The broker took it. Whether this was news."""
+        """The broker appended it. Returns whether it was not completed before."""
         if self._is_done:
             return False
         self.result.base_offset = base_offset
@@ -179,7 +179,7 @@ class ProducerBatch:
         return True
 
     def fail(self, error_of: Callable[[int], Exception]) -> bool:
-        """It will not be sent again; `error_of` gives each record's error by its index. Whether this was news."""
+        """Fail it; `error_of` gives each record's error by its index. Returns whether it was not completed before."""
         if self._is_done:
             return False
         self.result.error_of = error_of
@@ -187,7 +187,7 @@ class ProducerBatch:
         return True
 
     def split(self, limit_bytes: int, codec: Codec, level: int | None) -> list[ProducerBatch]:
-        """Smaller batches with the same records, of at most `limit_bytes` before compression; they take its place."""
+        """Smaller batches with the same records, of at most `limit_bytes` before compression; they replace it."""
         payload = Codec(self._codec).decompress(self._payload)
         records: list[Record] = decode(payload, 0, len(payload), self.record_count, self._base_timestamp, 0)
         callbacks = {future.index: callback for future, callback in self._callbacks}
@@ -209,14 +209,14 @@ class ProducerBatch:
             for part in parts:
                 part.stamp(self.producer_id, self.producer_epoch, sequence)
                 sequence = increment_sequence(sequence, part.record_count)
-        # Only now: what cannot be compressed again leaves this batch as it was.
+        # Done last: if compressing a part fails, this batch stays as it was.
         self.result.parts.extend((index, part.result) for index, part in zip(first_indexes, parts, strict=True))
         self._is_done = True
         self.result.settle()
         return parts
 
     def _finish(self) -> None:
-        """Callbacks run before futures complete: a thread that waits for a record finds that its callback has run."""
+        """Callbacks run before futures complete: a thread that waits for a record knows that its callback has run."""
         self._is_done = True
         error_of = self.result.error_of
         for future, callback in self._callbacks:
@@ -224,7 +224,7 @@ class ProducerBatch:
             try:
                 callback(future.metadata(), error)
             except BaseException:
-                # The program's own, SystemExit and gevent.Timeout, too: the thread has other records to settle.
+                # Any exception of the program, SystemExit and gevent.Timeout too: other records must still complete.
                 log.exception(
                     "Error executing user-provided callback on message for topic-partition '%s'", self.topic_partition
                 )

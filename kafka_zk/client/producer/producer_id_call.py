@@ -19,11 +19,11 @@ log = logging.getLogger("org.apache.kafka.clients.producer.internals.Transaction
 
 LONGEST_WAIT_MS = 60_000
 NO_NODE_WAIT_MS = 20
-"""How long until a broker is looked for again where none could be asked."""
+"""How long to wait before looking for a broker again."""
 
 
 class ProducerIdCall:
-    """At most one question is under way."""
+    """At most one request is in flight."""
 
     def __init__(self, client: NetworkClient, clock: Clock, backoff: ExponentialBackoff) -> None:
         self._client = client
@@ -34,7 +34,7 @@ class ProducerIdCall:
         self._failure_count = 0
 
     def ask_if_needed(self, idempotence: Idempotence, now_ms: int) -> None:
-        """Send InitProducerId to any broker where an id is missing."""
+        """Send InitProducerId to any broker if an id is missing."""
         from kafka_zk.protocol.messages import init_producer_id as messages
 
         if not idempotence.needs_id or self._is_asking or now_ms < self._not_before_ms:
@@ -72,7 +72,7 @@ class ProducerIdCall:
         )
 
     def wait_ms(self, now_ms: int) -> int:
-        """How long the client may sleep before `ask_if_needed` has something to do."""
+        """How long the client may sleep before `ask_if_needed` has to be called."""
         return LONGEST_WAIT_MS if self._is_asking else max(NO_NODE_WAIT_MS, self._not_before_ms - now_ms)
 
     def _try_later(self) -> None:

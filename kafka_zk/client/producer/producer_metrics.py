@@ -1,6 +1,6 @@
 """Producer metrics: records, bytes, batches, retries, errors, waits.
 
-Role        Pure: called by the sender's thread with the time.
+Role        Pure: the sender thread passes the time.
 Source      Kafka 3.9 SenderMetricsRegistry, Sender.SenderMetrics, BufferPool, KafkaProducerMetrics.
 """
 
@@ -57,7 +57,7 @@ class ProducerMetrics:
         metrics.gauge(GROUP, "metadata-wait-time-ns-total", lambda _: self.metadata_wait_ns)
 
     def watch(self, accumulator: RecordAccumulator, client: NetworkClient) -> None:
-        """Add what others know anyway."""
+        """Add gauges of other objects' values."""
         pool, gauge = accumulator.pool, self._metrics.gauge
         gauge(GROUP, "buffer-total-bytes", lambda _: pool.total_bytes)
         gauge(GROUP, "buffer-available-bytes", lambda _: pool.available_bytes)
@@ -74,7 +74,7 @@ class ProducerMetrics:
         return self._metrics.snapshot(now_ms)
 
     def request_sent(self, batches: Sequence[ProducerBatch], now_ms: int) -> None:
-        """One request leaves with these batches."""
+        """A request with these batches is sent."""
         totals: dict[str, list[int]] = defaultdict(lambda: [0, 0])
         for batch in batches:
             topic = batch.topic_partition.topic
@@ -113,7 +113,7 @@ class ProducerMetrics:
         self._topic(batch.topic_partition.topic).errors.mark(batch.record_count, now_ms)
 
     def record_refused(self, topic: str, now_ms: int) -> None:
-        """A record never came into a batch."""
+        """A record was never added to a batch."""
         self._errors.mark(1, now_ms)
         self._topic(topic).errors.mark(1, now_ms)
 

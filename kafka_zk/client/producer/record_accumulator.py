@@ -1,10 +1,10 @@
 """The record accumulator: a deque of batches per partition, between application and sender.
 
-Role        Acts only by waiting for memory; sends nothing. Appenders and the sender meet here and nowhere else, under
+Role        Acts only by waiting for memory; sends nothing. Appenders and the sender share only this, under
             one lock.
-Invariants  Only the last batch of a deque is open. A batch that comes back to be sent again comes before all that were
+Invariants  Only the last batch of a deque is open. A batch to be retried comes before all that were
             never sent, in the order of the sequences.
-            What waits and what is under way never takes more than buffer.memory.
+            Waiting and in-flight batches never take more than buffer.memory.
 Source      Kafka 3.9 RecordAccumulator.
 """
 
@@ -33,7 +33,7 @@ UNKNOWN_PARTITION = -1
 
 
 class PartitionQueue:
-    """The batches that wait for one partition. `is_muted`: one is under way, and order must be kept."""
+    """The waiting batches of one partition. `is_muted`: one is in flight, and order must be kept."""
 
     def __init__(self, topic_partition: TopicPartition) -> None:
         self.topic_partition = topic_partition
@@ -41,7 +41,7 @@ class PartitionQueue:
         self.is_muted = False
 
     def open_batch(self) -> ProducerBatch | None:
-        """The batch that records may be added to, if there is one."""
+        """The batch that accepts records, if there is one."""
         if not self.batches:
             return None
         last = self.batches[-1]
@@ -64,7 +64,7 @@ class TopicQueues:
         self.touched_ms = 0
 
     def learn(self, snapshot: ClusterSnapshot, now_ms: int) -> None:
-        """Take over what the metadata says; `snapshot` knows the topic."""
+        """Take over the metadata; `snapshot` has the topic."""
         self.partition_count = snapshot.partition_count(self.topic) or 0
         self.available = snapshot.available_partitions(self.topic) or list(range(self.partition_count))
         self.touched_ms = now_ms
@@ -78,7 +78,7 @@ class TopicQueues:
 
 
 class RecordAccumulator:
-    """All records of a producer that were not sent yet. `wake_sender` is called, outside the lock, when it has work."""
+    """All unsent records of a producer. `wake_sender` is called, outside the lock, when it has work."""
 
     def __init__(self, settings: ProducerSettings, wake_sender: Callable[[], None]) -> None:
         self.lock = threading.Lock()
@@ -121,9 +121,9 @@ class RecordAccumulator:
         size_limit_bytes: int,
         deadline_s: float,
     ) -> RecordFuture:
-        """Blocks while buffer.memory is full. Put a record into a batch of its partition, UNKNOWN_PARTITION: any.
+        """Blocks while buffer.memory is full. Add a record to a batch of its partition (UNKNOWN_PARTITION: any).
 
-        `size_limit_bytes` is at least what the record takes as a batch of its own; `deadline_s` is of time.monotonic,
+        `size_limit_bytes` is an upper bound of the record's size in its own batch; `deadline_s` is of time.monotonic,
         0.0 for max.block.ms from now. Raises BufferExhaustedException, IllegalStateException once closed,
         IllegalArgumentException for a batch that is larger than buffer.memory.
         """
@@ -146,7 +146,7 @@ class RecordAccumulator:
                         if future is not None:
                             must_wake = self._after_append(batch, ratio)
                             break
-                        # The next caller needs a new batch, too, however small its record.
+                        # The next caller needs a new batch, too, even for a small record.
                         batch.is_closed = True
                         if is_sticky:
                             sticky.took(0, True)
@@ -158,7 +158,7 @@ class RecordAccumulator:
                             self._wait_for_memory(size, deadline_s)
                         held = size
                         if not is_there:
-                            # Others may have opened a batch meanwhile.
+                            # Another thread may have opened a batch meanwhile.
                             continue
                     batch = ProducerBatch(queue.topic_partition, time.monotonic_ns() // 1_000_000, held)
                     future = batch.append(timestamp, key, value, headers, callback, limit, ratio)
@@ -185,9 +185,9 @@ class RecordAccumulator:
         self.incomplete[batch] = None
 
     def _after_append(self, batch: ProducerBatch, ratio: float) -> bool:
-        """Whether the batch is full now, and the sender has something to do."""
+        """Whether the batch is full now, so that the sender has work."""
         if self._is_compressing and batch.records_bytes > batch.allocated_bytes:
-            # Records wait uncompressed: a batch that will be small on the wire is not small yet.
+            # Records wait uncompressed: a batch may be much smaller on the wire.
             more = batch.allocated_bytes
             if not self.pool.try_take(more):
                 batch.is_closed = True
@@ -199,13 +199,13 @@ class RecordAccumulator:
         if deadline_s == 0.0:
             deadline_s = time.monotonic() + self._max_block_ms / 1000
         if self.sender_is_idle:
-            # What waits only for linger.ms has to go now.
+            # Batches that only wait for linger.ms must be sent now.
             self.sender_is_idle = False
             self._wake_sender()
         self.pool.wait_and_take(size, deadline_s, self._max_block_ms)
 
     def begin_flush(self) -> list[ProducerBatch]:
-        """Send everything without lingering until `end_flush`; returns the batches that are not done yet."""
+        """Send everything without lingering until `end_flush`; returns the batches that are not completed yet."""
         with self.lock:
             self.flush_count += 1
             return list(self.incomplete)
@@ -215,7 +215,7 @@ class RecordAccumulator:
             self.flush_count -= 1
 
     def close(self) -> None:
-        """Take no more records, and end all waits for memory."""
+        """Accept no more records, and end all waits for memory."""
         with self.lock:
             self.is_closed = True
             self.pool.close()
@@ -227,7 +227,7 @@ class RecordAccumulator:
         batch = queue.batches[0]
         settings = self._settings
         if batch.attempts and leader_id == batch.leader_of_attempt:
-            # A new leader is no reason to wait.
+            # After a change of leader, do not wait.
             return now_ms >= batch.retry_at_ms, max(0, batch.retry_at_ms - now_ms)
         ratio = self.ratios.ratio_of(queue.topic_partition.topic) if self._is_compressing else 1.0
         if (
@@ -251,7 +251,7 @@ class RecordAccumulator:
         return batch
 
     def put_back(self, batches: Iterable[ProducerBatch]) -> None:
-        """Have batches of one partition sent again, before everything that was never sent."""
+        """Queue batches of one partition for retry, before all that were never sent."""
         for batch in batches:
             queue = self.topics[batch.topic_partition.topic].queue(batch.topic_partition.partition)
             self.incomplete[batch] = None
@@ -270,12 +270,12 @@ class RecordAccumulator:
         return expired
 
     def next_expiry_ms(self) -> int:
-        """When the next batch that waits will have waited too long; a large number if none does."""
+        """When the next waiting batch expires; a large number if none waits."""
         first_ms = min((queue.batches[0].created_ms for queue in self.waiting), default=1 << 62)
         return first_ms + self._settings.delivery_timeout_ms
 
     def take_all(self) -> list[ProducerBatch]:
-        """Everything that waits, to be given up."""
+        """Remove all waiting batches, to be failed."""
         taken: list[ProducerBatch] = []
         for queue in list(self.waiting):
             while queue.batches:
@@ -283,14 +283,14 @@ class RecordAccumulator:
         return taken
 
     def done(self, batch: ProducerBatch) -> None:
-        """A batch's fate is known: its memory is free again."""
+        """A batch has completed: release its memory."""
         with self.lock:
             self.incomplete.pop(batch, None)
             self.pool.give_back(batch.allocated_bytes)
             batch.allocated_bytes = 0
 
     def learn_loads(self, snapshot: ClusterSnapshot, is_slow: Callable[[int], bool]) -> None:
-        """Tell the sticky partitioners which partitions can take more. `is_slow(node)`: it is to be passed over."""
+        """Tell the sticky partitioners which partitions have short queues. `is_slow(node)`: avoid it."""
         for topic in self.topics.values():
             known = snapshot.topics.get(topic.topic)
             if known is None:
@@ -306,7 +306,7 @@ class RecordAccumulator:
 
 
 def _insert_by_sequence(batches: deque[ProducerBatch], batch: ProducerBatch) -> None:
-    """Among those with a sequence in their order; those without one were never sent and come later."""
+    """Insert it by sequence; batches without one were never sent and come later."""
     place = 0
     for each in batches:
         if not each.has_sequence or (each.base_sequence - batch.base_sequence) & 0x7FFFFFFF < 1 << 30:

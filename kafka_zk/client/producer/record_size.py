@@ -28,5 +28,5 @@ def _field(data: Any) -> int:
 
 
 def _varint(number: int) -> int:
-    """The size of a length in zig-zag."""
+    """The size of a zig-zag varint."""
     return max(1, ((number << 1).bit_length() + 6) // 7)

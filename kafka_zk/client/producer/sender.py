@@ -1,9 +1,9 @@
 """The sender thread: drains the accumulator, sends batches and handles the responses.
 
 Role        Acts. Owns the NetworkClient and the idempotent state.
-Invariants  A drained batch is either under way, put back into the accumulator, or done: never lost, never both.
+Invariants  A drained batch is either in flight, put back into the accumulator, or done: never lost, never both.
             With one request in flight a connection, or without idempotence, a partition is muted while its batch is
-            under way, if order was asked for.
+            in flight, if order is required.
 Source      Kafka 3.9 Sender.
 """
 
@@ -34,7 +34,7 @@ UNKNOWN_FATES = (
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
 )
-"""The records may be in the log, or come to be there. They are, too, where an error comes with an offset."""
+"""The records may be in the log, now or later. An error with an offset also means that they are."""
 
 log = logging.getLogger("org.apache.kafka.clients.producer.internals.Sender")
 
@@ -78,18 +78,18 @@ class Sender:
             while not self._may_stop():
                 self._run_once_safely()
         finally:
-            # Whatever ended it, GreenletExit too: no thread may wait for records that are no longer sent.
+            # After any exception, GreenletExit too: no thread may wait for records that are no longer sent.
             self._accumulator.close()
             self._abort_all(KafkaException("Producer is closed forcefully."))
             self._client.close()
 
     def close(self) -> None:
-        """Send what there is, then end."""
+        """Send what is queued, then end."""
         self._is_closing = True
         self._client.wakeup()
 
     def force_close(self) -> None:
-        """Give up what is not done, then end."""
+        """Fail what is not completed, then end."""
         self._is_forced = self._is_closing = True
         self._client.wakeup()
 
@@ -102,11 +102,11 @@ class Sender:
         try:
             self.run_once()
         except Exception:
-            # As in Java: the thread is all that the records have, and goes on with the next turn.
+            # As in Java: only this thread sends, so it continues with the next iteration.
             log.exception("[%s] Uncaught error in kafka producer I/O thread: ", self._log_prefix)
 
     def run_once(self) -> None:
-        """Blocks for at most a poll. One turn: settle ids, expire, drain, send, poll."""
+        """Blocks for at most a poll. One iteration: settle ids, expire, drain, send, poll."""
         now_ms = self._clock.monotonic_ms()
         idempotence = self.idempotence
         if idempotence is not None:
@@ -129,7 +129,7 @@ class Sender:
             by_node, ready, wait_ms, unknown = self._look(now_ms)
             expired = accumulator.take_expired(now_ms)
             wait_ms = min(wait_ms, accumulator.next_expiry_ms() - now_ms)
-            # Whatever comes from here on wakes the poll that follows.
+            # Anything added from here on wakes the following poll.
             accumulator.sender_is_idle = True
         self._expire(expired, now_ms)
         if unknown:
@@ -150,7 +150,7 @@ class Sender:
         return int(min(wait_ms, self._next_deadline_ms() - now_ms))
 
     def _look(self, now_ms: int) -> tuple[dict[int, list[PartitionQueue]], list[int], float, set[str]]:
-        """What waits by leader; which leaders have something that may be sent; else how long until; unknown topics."""
+        """Returns queues by leader; leaders with sendable batches; else the time until then; unknown topics."""
         by_node: dict[int, list[PartitionQueue]] = {}
         ready: dict[int, None] = {}
         unknown: set[str] = set()
@@ -180,7 +180,7 @@ class Sender:
         return idempotence is None or (idempotence.may_drain(batch) and not idempotence.awaits_first_answer(batch))
 
     def _drain(self, node_id: int, queues: list[PartitionQueue], now_ms: int) -> list[ProducerBatch]:
-        """At most one batch of each partition, as much as one request may hold."""
+        """At most one batch of each partition, up to the size of one request."""
         accumulator, idempotence = self._accumulator, self.idempotence
         drained: list[ProducerBatch] = []
         size = 0
@@ -195,7 +195,7 @@ class Sender:
                     continue
                 size += batch.size_bytes or batch.records_bytes
                 if drained and size > self._settings.max_request_bytes:
-                    # Those that had to stay behind come first next time.
+                    # Partitions left out come first next time.
                     self._drain_from[node_id] = start + step
                     break
                 accumulator.take_first(queue, now_ms)
@@ -228,12 +228,12 @@ class Sender:
         )
 
     def _closed(self, batch: ProducerBatch) -> bool:
-        """Make bytes of a batch's records; where that cannot be done, for want of memory for instance, they fail."""
+        """Encode a batch's records; if that fails (out of memory, say), the batch fails."""
         is_new = not batch.size_bytes
         try:
             batch.close(self._settings.codec, self._settings.level)
         except Exception as error:
-            # Whatever it was: no other code would ever settle the batch, and `flush` would wait for it for good.
+            # Any exception: no other code would complete the batch, and `flush` would wait for it for ever.
             self._fail_here(batch, error)
             return False
         if is_new and batch.is_compressed:
@@ -241,7 +241,7 @@ class Sender:
         return True
 
     def _fail_here(self, batch: ProducerBatch, error: Exception) -> None:
-        """A batch failed on this side; no broker has seen it."""
+        """A batch failed locally; no broker has seen it."""
         log.error("[%s] Records for %s cannot be sent", self._log_prefix, batch.topic_partition, exc_info=error)
         failure = wrapped(error)
         self._fail(batch, None, lambda _: failure, may_have_been_taken=False)
@@ -257,7 +257,7 @@ class Sender:
         self._metrics.answered(node_id, now_ms - sent_ms, throttle_ms, now_ms)
         for batch, outcome in outcomes:
             self._take_outcome(batch, outcome, now_ms)
-            # Only now: were there a fault of ours above, delivery.timeout.ms would still end the batch.
+            # Done last: if the code above fails, delivery.timeout.ms still ends the batch.
             self._under_way.pop(batch, None)
             if self._keeps_order:
                 self._unmute(batch.topic_partition)
@@ -265,10 +265,10 @@ class Sender:
     def _take_outcome(self, batch: ProducerBatch, outcome: ProduceOutcome, now_ms: int) -> None:
         error = outcome.error
         if batch.is_done and error != ErrorCode.NONE:
-            # It was given up; the answer tells nothing that is not known.
+            # It was given up; the response adds nothing.
             return
         if error in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-            # A duplicate is there already; where, the broker does not tell.
+            # A duplicate is in the log already; the broker does not say where.
             self._succeed(batch, outcome)
             return
         if error == ErrorCode.MESSAGE_TOO_LARGE and batch.record_count > 1 and not self._would_repeat_parts_of(batch):
@@ -290,7 +290,7 @@ class Sender:
             with self._accumulator.lock:
                 self._accumulator.put_back([batch])
         else:
-            # An earlier attempt, or this one, may have been taken without our hearing of it.
+            # An earlier attempt, or this one, may have been appended without a response.
             is_unknown = batch.is_retried or is_retriable(error)
             if self.idempotence is not None and is_unknown and batch.has_sequence:
                 self.idempotence.expired(batch)
@@ -306,7 +306,7 @@ class Sender:
             self._metadata.request_update()
 
     def _would_repeat_parts_of(self, batch: ProducerBatch) -> bool:
-        """Whether its records may be in the log already: their sequences do not tell parts of it for what they are."""
+        """Whether its records may be in the log already: the broker cannot recognize parts of it by their sequences."""
         return self.idempotence is not None and batch.may_be_taken
 
     def _may_retry(self, batch: ProducerBatch, outcome: ProduceOutcome, now_ms: int) -> bool:
@@ -351,7 +351,7 @@ class Sender:
         )
         settings = self._settings
         self._accumulator.ratios.reset(batch.topic_partition.topic)
-        # A batch that is no larger than wanted has to be cut all the same.
+        # A batch within our limit must be split nevertheless.
         limit = min(settings.batch_size_bytes, max(1, batch.records_bytes // 2 + 61))
         try:
             parts = batch.split(limit, settings.codec, settings.level)
@@ -389,7 +389,7 @@ class Sender:
             error = TimeoutException(text)
             if self.idempotence is not None and was_sent and batch.has_sequence and not batch.is_done:
                 self.idempotence.expired(batch)
-            # A part of a split batch has its sequence before it is sent.
+            # A part of a split batch has a sequence before it is sent.
             self._fail(batch, None, lambda _, error=error: error, may_have_been_taken=was_sent)  # type: ignore[misc]
 
     def _abort_all(self, error: Exception) -> None:

@@ -82,7 +82,7 @@ def _acks(config: ClientConfig) -> int:
 
 
 def _idempotent(config: ClientConfig) -> bool:
-    """Whether the producer is idempotent: by default it is, unless other keys that were given forbid it."""
+    """Whether the producer is idempotent: it is by default, unless other given keys forbid it."""
     wanted = config.boolean("enable.idempotence")
     insisted = wanted and config.given("enable.idempotence") is not None
     if wanted and config.integer("retries") == 0:
@@ -107,7 +107,7 @@ def _idempotent(config: ClientConfig) -> bool:
 
 
 def _delivery_timeout_ms(config: ClientConfig) -> int:
-    """At least linger and one request; raised to that unless less was configured."""
+    """At least linger plus one request; a smaller default is raised to that, a smaller configured value refused."""
     given_ms = config.integer("delivery.timeout.ms")
     least_ms = min(config.integer("linger.ms") + config.integer("request.timeout.ms"), 2**31 - 1)
     if given_ms >= least_ms:

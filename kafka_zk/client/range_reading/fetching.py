@@ -45,7 +45,7 @@ class FetchSettings:
     read_committed: bool
     check_crcs: bool
     patience_ms: int
-    """How long no progress is borne."""
+    """How long to wait without progress."""
 
 
 def fetch_settings(config: ClientConfig) -> FetchSettings:
@@ -96,7 +96,7 @@ def fetch_request(
 
 
 def partition_of(answer: FetchResponse) -> PartitionData | None:
-    """What the answer says of the one partition; None if it says nothing."""
+    """The response's data for the one partition; None if missing."""
     for topic in answer.responses:
         for partition in topic.partitions:
             return partition

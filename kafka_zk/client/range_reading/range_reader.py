@@ -1,8 +1,8 @@
 """RangeReader: fetches the batches of planned ranges from their leaders.
 
-Role        Acts, in one thread: sockets of its own, nothing in the background.
-Invariants  Positions are never reset: offsets that are not there any more are an error, offsets that compaction removed
-            are passed over. While the batches of one answer are used, the next answer is on its way.
+Role        Acts, in one thread: its own sockets, nothing in the background.
+Invariants  Positions are never reset: deleted offsets are an error, offsets that compaction removed
+            are skipped. While the batches of one response are used, the next one is being fetched.
             A call that makes no progress for default.api.timeout.ms fails.
 """
 
@@ -48,7 +48,7 @@ BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 MAX_PARTITION_BYTES = 1 << 30
 LATEST, EARLIEST = -1, -2
 RETRY_S = 0.05
-"""How long to wait before a leader is looked for again."""
+"""How long to wait before looking for a leader again."""
 
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
@@ -56,7 +56,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(slots=True)
 class _Flight(Generic[Answer]):
-    """A request that was sent from a position: its outcome once it has one."""
+    """A request for a position, and its outcome once it has one."""
 
     position: int
     answer: Answer | None = None
@@ -97,19 +97,19 @@ class RangeReader:
     def read(
         self, partition: TopicPartition, start_offset: int, end_offset: int, topic_id: UUID = NULL_UUID
     ) -> Iterator[Batch]:
-        """Blocks, a step at a time. The batches that hold the offsets from `start_offset` to before `end_offset`, of
-        the topic with this id where one is given.
+        """Blocks in each step. Yields the batches with offsets from `start_offset` to before `end_offset`, of
+        the topic with this id if one is given.
 
         Their first and last may reach beyond the range. Control batches are left out, and for a reader of committed
-        records those of aborted transactions. A batch is only good until the next step.
-        Raises OffsetsLost, EndBeyondLog, TopicReplaced, NoProgress, CorruptRange; BrokerError for what does not pass
-        by itself.
+        records those of aborted transactions. A batch is only valid until the next step.
+        Raises OffsetsLost, EndBeyondLog, TopicReplaced, NoProgress, CorruptRange; BrokerError for permanent
+        errors.
         """
         for found in self._reading(partition, end_offset, topic_id).answers(start_offset):
             yield from found.batches
 
     def headers(self, partition: TopicPartition, start_offset: int, end_offset: int) -> Iterator[BatchHeader]:
-        """As `read`, of every batch that is there: control batches too, and those that compaction emptied."""
+        """As `read`, for every existing batch: also control batches and those emptied by compaction."""
         for found in self._reading(partition, end_offset, NULL_UUID).answers(start_offset):
             yield from found.headers
 
@@ -158,7 +158,7 @@ class _Reading:
             position = found.next_offset
             flight = self._sent(position) if position < self._end_offset else None
             yield found
-            # The time that the caller took is no lack of progress.
+            # The caller's own time does not count as lack of progress.
             self._progress_ms = self._clock.monotonic_ms()
 
     def _visible(self, data: PartitionData, position: int) -> VisibleBatches:
@@ -189,14 +189,14 @@ class _Reading:
         return False
 
     def _be_patient(self, position: int) -> None:
-        """Let the client work for a moment. Raises NoProgress when there was none for too long."""
+        """Poll the client briefly. Raises NoProgress after too long without progress."""
         waited_ms = self._clock.monotonic_ms() - self._progress_ms
         if waited_ms >= self._settings.patience_ms:
             raise NoProgress(self._partition, position, self._end_offset, waited_ms, self._trouble)
         self._client.poll(RETRY_S)
 
     def _sent(self, position: int) -> _Flight[FetchResponse] | None:
-        """A fetch on its way; None while there is no leader to ask."""
+        """Send a fetch; None while there is no leader."""
         snapshot = self._metadata.snapshot
         known = snapshot.partition(self._partition)
         if known is None or known.leader_id is None:
@@ -215,7 +215,7 @@ class _Reading:
                 version, self._partition, topic_id, leader_epoch, position, self._max_bytes, self._settings
             )
 
-        # A cluster whose topics have no ids (inter.broker.protocol.version below 2.8) is asked by name.
+        # A cluster whose topics have no ids (inter.broker.protocol.version below 2.8) is queried by name.
         max_version = BY_TOPIC_ID - 1 if topic_id == NULL_UUID else None
         return self._asked(known.leader_id, FETCH_REQUEST, FETCH_RESPONSE, build, position, max_version)
 
@@ -241,7 +241,7 @@ class _Reading:
         return flight
 
     def _listed(self, timestamp: int) -> int | None:
-        """Blocks. Where the log starts or ends, as its leader says; None if it does not say."""
+        """Blocks. Asks the leader where the log starts or ends; None if there is no answer."""
         leader_id = self._metadata.snapshot.leader_of(self._partition)
         if leader_id is None:
             return None
@@ -262,7 +262,7 @@ class _Reading:
         return None
 
     def _landed(self, flight: _Flight[FetchResponse] | None) -> PartitionData | None:
-        """What the leader says of the partition; None for what may pass. Raises OffsetsLost, EndBeyondLog ..."""
+        """The leader's data for the partition; None for transient errors. Raises OffsetsLost, EndBeyondLog ..."""
         if flight is None:
             return None
         self._wait(flight)
@@ -277,7 +277,7 @@ class _Reading:
         code = flight.answer.error_code or (ErrorCode.NONE if data is None else data.error_code)
         if code == ErrorCode.NONE:
             if data is None:
-                # So a broker answers a client that is above its quota.
+                # A broker answers like this if the client exceeds its quota.
                 self._trouble = "its leader returns no data"
             return data
         self._judge(code, flight.position)
@@ -294,12 +294,12 @@ class _Reading:
             self._client.poll(left_ms / 1000)
 
     def _judge(self, code: int, position: int) -> None:
-        """Raise what cannot pass."""
+        """Raise permanent errors."""
         if code in MAY_PASS:
             self._trouble = f"its leader returns {code_of(code).name}"
             self._metadata.request_update()
         elif code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            # The answer does not say where the log is.
+            # The response does not contain the log's offsets.
             log_start_offset, log_end_offset = self._listed(EARLIEST), self._listed(LATEST)
             if log_start_offset is not None and log_start_offset > position:
                 raise OffsetsLost(self._partition, position, self._end_offset, log_start_offset)

@@ -1,7 +1,7 @@
 """Which batches of a Fetch response a reader may see, and up to which offset the response reaches.
 
 Role        Pure.
-Invariants  `next_offset` passes over control batches, aborted records and offsets that compaction removed: the end of a
+Invariants  `next_offset` skips control batches, aborted records and offsets that compaction removed: the end of a
             range is reached by position, not by seeing its last record.
 Source      Kafka 3.9 CompletedFetch.nextFetchedRecord, containsAbortMarker.
 """
@@ -23,15 +23,15 @@ class VisibleBatches:
     batches: list[Batch]
     next_offset: int
     is_partial: bool
-    """Bytes of a batch that did not fit came along, and no whole one."""
+    """Only part of a batch was received."""
     headers: list[BatchHeader]
-    """Of all batches that are there, also of those without anything to read."""
+    """The headers of all batches, also of those without anything to read."""
 
 
 class AbortedTransactions:
-    """Which batches of committed readers' data are to be passed over. Batches come in their order.
+    """Decides which batches a read_committed reader skips. Batches come in order.
 
-    `aborted` are (first offset, producer id) of the transactions that end behind the first batch.
+    `aborted` are (first offset, producer id) of the transactions that end after the first batch.
     """
 
     def __init__(self, aborted: Iterable[tuple[int, int]]) -> None:

@@ -1,1 +1,1 @@
-"""Writes records under producer ids and sequences noted beforehand, and finds out which arrived."""
+"""Writes records under producer ids and sequences noted beforehand, and checks which were appended."""

@@ -2,9 +2,9 @@
 
 Role        Pure.
 Rule        Records are sent with the sequences 0, 1, 2 ... in order, so a leader has appended exactly a prefix of them.
-            A batch keeps its sequences when the cleaner takes records or all of it away before a later one: what the
-            sequences say arrived did arrive, also where no offset is known any more. The last batch of a producer is
-            kept until the producer expires; then offsets may be missing that were of these records.
+            A batch keeps its sequences when the cleaner removes records or all of it before a later one: what the
+            sequences show was appended, even if its offset is no longer known. The last batch of a producer is
+            kept until the producer expires; then offsets of these records may be missing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from kafka_zk.record.batch import BatchHeader
 
 
 class ProducerIdentity(NamedTuple):
-    """What a leader tells repeated records by, together with their sequence."""
+    """Identifies duplicates for a leader, together with the sequence."""
 
     producer_id: int
     epoch: int
 
 
 class Arrival(NamedTuple):
-    """`length` records from `sequence` on stand at `offset` and after."""
+    """`length` records from `sequence` on are at `offset` and after."""
 
     sequence: int
     offset: int
@@ -34,7 +34,7 @@ class Arrival(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Records 0 to before `count` arrived; `runs` say where, in order, as far as batches are still there.
+    """Records 0 to before `count` were appended; `runs` say where, in order, as far as batches still exist.
 
     `missing`: the first offsets behind the last arrival, (first, end exclusive), of which no batch is left; None where
     there are none.
@@ -46,11 +46,11 @@ class Arrivals:
 
 
 class LateRecords(KafkaException):
-    """Records of a writer that was replaced came to the log behind the place where its successor begins."""
+    """Records of a replaced writer were appended after the start of its successor."""
 
 
 def arrivals(headers: Iterable[BatchHeader], identity: ProducerIdentity, *, start: int, end: int) -> Arrivals:
-    """Of all of a log's batches from offset `start` to before `end`, in order.
+    """Check all of a log's batches from offset `start` to before `end`, in order.
 
     Raises LateRecords for batches of an earlier epoch of the same producer.
     """
@@ -70,10 +70,10 @@ def arrivals(headers: Iterable[BatchHeader], identity: ProducerIdentity, *, star
                 f"offsets {header.base_offset} to {header.last_offset} hold records of an earlier run that arrived "
                 "after this one had counted; they may be duplicates"
             )
-        # Sequences begin at 0 with each identity, which never sends more than they can count.
+        # Sequences begin at 0 with each identity, which never sends more than they can number.
         runs.append(Arrival(header.base_sequence, header.base_offset, header.last_offset - header.base_offset + 1))
         count = max(count, header.last_sequence + 1)
-        # They come in order: what is missing before is of others, or told by this one's sequences.
+        # Batches come in order: gaps before belong to others, or are covered by this one's sequences.
         missing = None
     if missing is None and end > position:
         missing = (position, end)

@@ -1,9 +1,9 @@
 """SequencedWriter: appends records under a producer id and sequences chosen by the caller.
 
-Role        Acts, in one thread: sockets of its own, nothing in the background.
-Invariants  One request a partition at a time. acks is all. One whose answer is lost is not sent again before the log
-            was asked for its sequences: a leader that has them does not append them again, but forgets a producer
-            whose records are older than producer.id.expiration.ms when it starts, and when it looks for such.
+Role        Acts, in one thread: its own sockets, nothing in the background.
+Invariants  One request per partition at a time, with acks=all. If its response is lost, it is not resent before the log
+            was checked for its sequences: a leader that has them does not append them again, but forgets a producer
+            whose records are older than producer.id.expiration.ms when it starts, and at regular checks.
             A call that makes no progress for delivery.timeout.ms fails.
 Source      Kafka 3.9 ProducerAppendInfo.checkSequence; ListOffsetsRequest.DEBUGGING_REPLICA_ID.
 """
@@ -44,14 +44,14 @@ BYTES = "org.apache.kafka.common.serialization.ByteArraySerializer"
 LATEST = -1
 CONSUMER, DEBUGGING_CONSUMER = -1, -2
 RETRY_S = 0.05
-"""How long to wait before a leader is asked again."""
+"""How long to wait before asking a leader again."""
 
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
 
 class Overtaken(KafkaException):
-    """The leader has other records under these sequences, or others since: another producer uses the same identity."""
+    """The leader has other records under these sequences, or later ones: another producer uses the same identity."""
 
 
 class SequencedWriter:
@@ -90,7 +90,7 @@ class SequencedWriter:
         return self._settings.max_request_bytes // 2
 
     def new_identity(self) -> ProducerIdentity:
-        """Blocks. A producer id of its own. Raises BrokerError, TimeoutException."""
+        """Blocks. Gets a new producer id. Raises BrokerError, TimeoutException."""
 
         def build(_: int) -> init_producer_id.InitProducerIdRequest:
             return init_producer_id.InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1)
@@ -110,7 +110,7 @@ class SequencedWriter:
         deadline_ms = self._deadline_ms()
         end: int | None = None
         while True:
-            # If the log is truncated meanwhile, what was above is decided, too.
+            # If the log is truncated meanwhile, the records above are decided, too.
             log_end = self._listed(partition, DEBUGGING_CONSUMER)
             end = log_end if end is None else min(end, log_end)
             committed = self._listed(partition, CONSUMER)
@@ -124,7 +124,7 @@ class SequencedWriter:
             self._client.poll(RETRY_S)
 
     def arrived(self, partition: TopicPartition, start: int, end: int, identity: ProducerIdentity) -> Arrivals:
-        """Blocks. The records of `identity` from `start` to before `end`. Raises LateRecords, RangeError."""
+        """Blocks. Finds the records of `identity` from `start` to before `end`. Raises LateRecords, RangeError."""
         if start >= end:
             return Arrivals(0, ())
         given = {name: value for name, value in self._properties.items() if name in CONSUMER_KEYS}
@@ -140,7 +140,7 @@ class SequencedWriter:
         *,
         behind: int,
     ) -> list[tuple[int, int]]:
-        """Blocks until all replicas in sync have them. Pairs (offset of the first, how many), in order.
+        """Blocks until all in-sync replicas have them. Returns pairs (first offset, count), in order.
 
         None of these records is before offset `behind`. Their own offsets do not matter.
         Raises Overtaken, BrokerError, TimeoutException, RangeError.
@@ -198,17 +198,17 @@ class SequencedWriter:
     def _found(
         self, partition: TopicPartition, identity: ProducerIdentity, sequence: int, count: int, behind: int
     ) -> int | None:
-        """Blocks. The offset of the batch that was sent with an unknown outcome; None when it is nowhere.
+        """Blocks. Finds the offset of a batch with an unknown outcome; None if it was not appended.
 
-        It has `count` records, from `sequence` on. Raises Overtaken where that cannot be told, and where a batch of
-        other length has some of these sequences; BrokerError, TimeoutException, RangeError.
+        It has `count` records, from `sequence` on. Raises Overtaken if that cannot be decided, and if a batch of
+        another length has some of these sequences; BrokerError, TimeoutException, RangeError.
         """
         found = self.arrived(partition, behind, self.decided_end(partition), identity)
         for run in found.runs:
             if run.sequence == sequence and run.length == count:
                 return run.offset
             if sequence < run.sequence + run.length:
-                # A killed run that divided its batches otherwise: the leader served its last request only now.
+                # A killed run that split its batches differently: the leader has just now served its last request.
                 raise Overtaken(
                     f"A request of another run wrote sequences {run.sequence} to {run.sequence + run.length - 1} to "
                     f"partition {partition}, where this one sent {sequence} to {sequence + count - 1}."
@@ -230,11 +230,11 @@ class SequencedWriter:
         return lambda: self._metadata.snapshot.leader_of(partition)
 
     def _listed(self, partition: TopicPartition, replica_id: int) -> int:
-        """Blocks. Where the log ends: for a consumer the high watermark, for the debugging one the log end itself."""
+        """Blocks. Returns the high watermark for a consumer, the log end offset for the debugging id."""
 
         def build(version: int) -> list_offsets.ListOffsetsRequest:
             known = self._metadata.snapshot.partition(partition)
-            # Others than the leader answer the debugging consumer; one that leads no more must not.
+            # Any replica answers the debugging id; only the current leader's answer counts.
             epoch = -1 if version < 4 or known is None or known.leader_epoch is None else known.leader_epoch
             wanted = list_offsets.ListOffsetsPartition(
                 partition_index=partition.partition, current_leader_epoch=epoch, timestamp=LATEST
@@ -261,9 +261,9 @@ class SequencedWriter:
         read: Callable[[Answer], tuple[int, Result]],
         look: Callable[[], Result | None] = lambda: None,
     ) -> Result:
-        """Blocks. Ask again while errors may pass. Raises BrokerError for one that does not, TimeoutException.
+        """Blocks. Retry transient errors. Raises BrokerError for a permanent one, TimeoutException.
 
-        `look` is called before each further try: what it finds is the result, when the one before had its effect.
+        `look` is called before each retry: if the previous attempt took effect, what it finds is the result.
         """
         deadline_ms = self._deadline_ms()
         trouble = "no broker to ask is known"

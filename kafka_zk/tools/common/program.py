@@ -82,7 +82,7 @@ def run_program(load: Callable[[], Main]) -> int:
 
 
 def heeded_signals() -> list[signal.Signals]:
-    """The signals that end this program; those ignored at the start stay ignored, as in Java: nohup, `&` in a script."""
+    """The signals that end this program; if ignored at the start they stay so, as in Java: nohup, `&` in a script."""
     return [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 

@@ -22,8 +22,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a callback that fails in close keeps nobody in the group",
         file="kafka_zk/client/consumer/kafka_consumer.py",
-        old="        finally:\n            # Whatever a callback",
-        new="        except ZeroDivisionError:\n            raise\n        else:\n            # Whatever a callback",
+        old="        finally:\n            # Whatever a commit",
+        new="        except ZeroDivisionError:\n            raise\n        else:\n            # Whatever a commit",
         tests="tests/unit/client/consumer/test_leaving.py -k keeps_nobody",
     ),
     Mutant(
@@ -78,8 +78,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="after a lost answer a fetch names everything again",
         file="kafka_zk/client/consumer/fetch_session.py",
-        old='so it is told to start again."""\n        self._epoch = INITIAL_EPOCH\n',
-        new='so it is told to start again."""\n',
+        old='so the next request starts a new session."""\n        self._epoch = INITIAL_EPOCH\n',
+        new='so the next request starts a new session."""\n',
         tests="tests/unit/client/consumer/test_fetch_session.py -k always",
     ),
     Mutant(
@@ -141,8 +141,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="the thread of a group outlives a fault and tells of it",
         file="kafka_zk/client/consumer/group/coordinator_link.py",
-        old="        self._failure = error\n        # The answer",
-        new="        # The answer",
+        old="        self._failure = error\n        # The response",
+        new="        # The response",
         tests="tests/unit/client/consumer/test_coordinator_link.py",
     ),
     Mutant(
@@ -155,8 +155,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="the reader of a range may take its time",
         file="kafka_zk/client/range_reading/range_reader.py",
-        old="is no lack of progress.\n            self._progress_ms = self._clock.monotonic_ms()\n",
-        new="is no lack of progress.\n",
+        old="does not count as lack of progress.\n            self._progress_ms = self._clock.monotonic_ms()\n",
+        new="does not count as lack of progress.\n",
         tests="tests/unit/client/range_reading/test_range_reader.py",
     ),
 )

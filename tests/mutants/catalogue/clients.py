@@ -15,8 +15,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="what gives no record is passed once, however often a poll fails",
         file="kafka_zk/client/consumer/fetcher.py",
-        old="            if records:\n                # What gives none",
-        new="            if True:\n                # What gives none",
+        old="            if records:\n                # Skip data without",
+        new="            if True:\n                # Skip data without",
         tests="tests/unit/client/consumer/test_fetcher.py -k passed_once",
     ),
     Mutant(
@@ -62,8 +62,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a close that is interrupted leaves no socket open",
         file="kafka_zk/client/consumer/parts.py",
-        old="        finally:\n            # Also when the wait",
-        new="        except ZeroDivisionError:\n            raise\n        else:\n            # Also when the wait",
+        old="        finally:\n            # Also if the wait",
+        new="        except ZeroDivisionError:\n            raise\n        else:\n            # Also if the wait",
         tests="tests/unit/client/consumer/test_interrupted_calls.py -k no_socket_open",
     ),
     Mutant(
@@ -167,15 +167,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="where the sender's thread ends no record is waited for",
         file="kafka_zk/client/producer/sender.py",
-        old="        finally:\n            # Whatever ended it, G",
-        new="        except ZeroDivisionError:\n            # Whatever ended it, G",
+        old="        finally:\n            # After any exception, G",
+        new="        except ZeroDivisionError:\n            # After any exception, G",
         tests="tests/unit/client/producer/test_interrupted_sends.py -k thread_ends_no",
     ),
     Mutant(
         breaks="interceptors hear of a record that a part of the program refused",
         file="kafka_zk/client/producer/kafka_producer.py",
-        old="        except Exception as error:\n            # Whatever it is",
-        new="        except (KafkaException, ValueError) as error:\n            # Whatever it is",
+        old="        except Exception as error:\n            # Any error, also of",
+        new="        except (KafkaException, ValueError) as error:\n            # Any error, also of",
         tests="tests/unit/client/producer/test_interrupted_sends.py -k hear_of",
     ),
     Mutant(
@@ -390,7 +390,7 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="a commit that outlives its rebalance does not stand for that of the next",
         file="kafka_zk/client/consumer/group/rebalance.py",
         old="        if commit is not self._last_commit:\n"
-        "            # It outlived its rebalance, and does not stand for the commit of the next.\n"
+        "            # Left over from an earlier rebalance: it is not the commit of this one.\n"
         "            return\n",
         new="        self._last_commit = commit\n",
         tests="tests/unit/client/consumer/test_rebalance.py -k comes_after_its_rebalance",

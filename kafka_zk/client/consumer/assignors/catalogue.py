@@ -30,9 +30,9 @@ _BY_CLASS: dict[str, Callable[[], Assignor]] = {
 
 
 def assignors_by_class_name(names: Sequence[object]) -> list[Assignor]:
-    """One assignor each: a class of Java's, `module:Class` of a program's own, or an assignor itself.
+    """One assignor for each name: a class of Java's, `module:Class` of a program's own, or an assignor itself.
 
-    Raises ConfigException for what is none, KafkaException for two of one name.
+    Raises ConfigException for anything else, KafkaException for two of one name.
     """
     found: list[Assignor] = []
     for name in names:

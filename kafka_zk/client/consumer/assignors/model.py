@@ -19,7 +19,7 @@ Assignment = dict[str, list[TopicPartition]]
 """Partitions by member id; every member has an entry."""
 
 ReplicaRacks = Mapping[TopicPartition, frozenset[str]]
-"""The racks that replicas of a partition stand in, also of those that are not in sync now."""
+"""The racks of a partition's replicas, in sync or not."""
 NO_REPLICA_RACKS: ReplicaRacks = {}
 
 
@@ -32,7 +32,7 @@ class RebalanceProtocol(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member's subscription. `generation` and `owned` are what it says it had last; -1 for none."""
+    """One member's subscription. `generation` and `owned` are its last ones, as it reports them; -1 for none."""
 
     member_id: str
     topics: Sequence[str]
@@ -44,7 +44,7 @@ class Member:
 
     @property
     def place(self) -> tuple[bool, str]:
-        """Its rank among its like: static members first, by the name that outlives a restart."""
+        """The sort key: static members first, by the name that survives a restart."""
         if self.group_instance_id is None:
             return True, self.member_id
         return False, self.group_instance_id
@@ -61,7 +61,7 @@ class Assignor(Protocol):
     def protocol(self) -> RebalanceProtocol: ...
 
     def user_data(self, assigned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """What a member says to the leader beside its topics: `assigned` in `generation`, None before the first."""
+        """What a member sends to the leader besides its topics: `assigned` in `generation`, None before the first."""
 
     def assign(
         self, partition_counts: Mapping[str, int], members: Sequence[Member], replica_racks: ReplicaRacks, /

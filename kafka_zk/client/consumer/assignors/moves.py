@@ -17,14 +17,14 @@ _Route = tuple[str, str, str]
 
 
 class Moves:
-    """Moves so far: from whom to whom each partition went, and which went the same way, in that order."""
+    """Moves so far: giver and receiver of each partition, and the partitions by that pair, in order."""
 
     def __init__(self) -> None:
         self._ends: dict[TopicPartition, _Ends] = {}
         self._routes: defaultdict[_Route, dict[TopicPartition, None]] = defaultdict(dict)
 
     def record(self, partition: TopicPartition, giver: str, receiver: str) -> None:
-        """`partition` goes from `giver` to `receiver`; back at its start it has not moved at all."""
+        """Move `partition` from `giver` to `receiver`; back at its first owner, it counts as not moved."""
         origin, holder = self._ends.pop(partition, (giver, giver))
         assert holder == giver, f"{partition} is given by {giver}, but {holder} has it"
         self._routes[partition.topic, origin, giver].pop(partition, None)
@@ -33,7 +33,7 @@ class Moves:
             self._routes[partition.topic, origin, receiver][partition] = None
 
     def really_moved(self, partition: TopicPartition, giver: str, receiver: str) -> TopicPartition:
-        """What to move in its place: one of the same topic that went the opposite way goes back instead."""
+        """The partition to move instead: one of the same topic that moved the opposite way, if any."""
         origin, _ = self._ends.get(partition, (giver, giver))
         opposite = self._routes.get((partition.topic, receiver, origin))
         return in_hash_order(opposite, partition_hash)[0] if opposite else partition

@@ -1,7 +1,7 @@
 """Matches members to replicas in the same rack.
 
 Role        Pure. Made by an assignor for one round.
-Invariants  A member that names no rack is at home everywhere; a partition none of whose replicas names one, nowhere.
+Invariants  A member without a rack matches every rack; a partition whose replicas have no rack matches none.
 Source      KIP-881: AbstractPartitionAssignor.useRackAwareAssignment, AbstractStickyAssignor.RackInfo,
             RangeAssignor.TopicAssignmentState.
 """
@@ -43,9 +43,9 @@ class Racks:
         return self._rack_of.get(member_id) in self._racks_of.get(partition, ())
 
     def near_by_count(self, partition: TopicPartition) -> int:
-        """How many members stand in racks of the partition."""
+        """How many members are in racks of the partition."""
         return sum(self._member_count[rack] for rack in self._racks_of.get(partition, ()))
 
 
 NO_RACKS = Racks((), (), {})
-"""Of a round in which racks decide nothing."""
+"""For a round without rack awareness."""

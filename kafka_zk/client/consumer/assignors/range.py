@@ -1,9 +1,9 @@
 """Range: each member gets a consecutive range of every topic's partitions.
 
 Role        Pure.
-Invariants  The sizes of the shares are those of runs, with racks or without: a rack only chooses which partitions.
-            What is joined by key meets in one member: topics with as many partitions and the same readers are shared
-            out alike, where racks matter, too.
+Invariants  Share sizes are the same with and without racks: a rack only decides which partitions.
+            Topics with the same partition count and readers are distributed alike, also with racks, so records
+            to be joined by key meet in one member.
 Source      RangeAssignor; KIP-881.
 """
 
@@ -24,7 +24,7 @@ from kafka_zk.protocol.types import TopicPartition
 
 
 class RangeAssignor:
-    """Topics with as many partitions are shared out alike, so what is joined by key meets in one member."""
+    """Distributes topics with equal partition counts alike: records to be joined by key meet in one member."""
 
     name = "range"
     protocol = RebalanceProtocol.EAGER
@@ -66,13 +66,13 @@ class _Shares:
         self.partitions = [TopicPartition(topic, number) for number in range(count)]
         self.racks = Racks(readers, self.partitions, replica_racks)
         self.given: Assignment = {reader: [] for reader in self.readers}
-        # Who reads it, and from where: of topics that differ in this nothing can be joined within a rack.
+        # Its readers and their racks: topics that differ here cannot be joined within a rack.
         self.audience = frozenset((reader.member_id, reader.rack or None) for reader in readers)
         self._left = dict.fromkeys(self.partitions)
         self._share, self._larger_left = divmod(count, len(readers))
 
     def room(self, reader: str) -> int:
-        """How many more the reader may have."""
+        """How many more partitions the reader may get."""
         return max(0, self._share + (self._larger_left > 0) - len(self.given[reader]))
 
     def give(self, reader: str, partitions: Iterable[TopicPartition]) -> None:
@@ -84,7 +84,7 @@ class _Shares:
             self._larger_left -= 1
 
     def give_runs(self, *, near_by: bool) -> None:
-        """What is left, reader by reader; `near_by`: only what has a replica in the reader's rack."""
+        """Assign the rest, reader by reader; `near_by`: only partitions with a replica in the reader's rack."""
         for reader in self.readers:
             wanted = [each for each in self._left if not (near_by and self.racks.keep_apart(reader, each))]
             taken = list(islice(wanted, self.room(reader)))
@@ -100,7 +100,7 @@ def _shared_out_alike(shares: Iterable[_Shares]) -> list[list[_Shares]]:
 
 
 def _give_together(alike: Sequence[_Shares]) -> None:
-    """Partitions of one number to a reader in a rack of all of them."""
+    """Assign partitions of one number to a reader whose rack has replicas of all of them."""
     first = alike[0]
     if all(rack is None for _, rack in first.audience):
         return

@@ -1,6 +1,6 @@
 """Round robin: distributes all partitions of all topics one by one.
 
-Role        Pure. Looks at no racks, as Java's.
+Role        Pure. Ignores racks, as Java's does.
 Source      RoundRobinAssignor.
 """
 
@@ -19,7 +19,7 @@ from kafka_zk.protocol.types import TopicPartition
 
 
 class RoundRobinAssignor:
-    """A member that does not read a topic is passed over for its partitions."""
+    """A member that does not read a topic is skipped for its partitions."""
 
     name = "roundrobin"
     protocol = RebalanceProtocol.EAGER

@@ -1,10 +1,10 @@
 """Sticky assignors: as balanced as possible, moving as few partitions as possible.
 
 Role        Pure. Reads what members had, chooses between the two ways to balance (all members read the same topics, or
-            not), and writes the memory that the next round will read.
+            not), and writes the user data that the next round will read.
 Layout      User data of `sticky`: array of (topic, array of i32 partitions), i32 generation; the oldest clients leave
-            the generation out. Of `cooperative-sticky`: i32 generation; since subscriptions of version 2 tell
-            generation and partitions themselves, only older ones are read from there.
+            the generation out. Of `cooperative-sticky`: i32 generation; since subscriptions of version 2 carry
+            generation and partitions themselves, it is read only for older ones.
 Invariants  A cooperative leader assigns no partition that another member has not given up yet.
 Source      AbstractStickyAssignor, StickyAssignor, CooperativeStickyAssignor.
 """
@@ -35,7 +35,7 @@ _INT16 = struct.Struct(">h")
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a member had, and in which generation; None: it does not say."""
+    """What a member had, and in which generation; None: unknown."""
 
     partitions: Sequence[TopicPartition] = ()
     generation: int | None = None
@@ -43,17 +43,17 @@ class Memory:
 
 @dataclass(slots=True)
 class Claims:
-    """Who had what, as far as it is beyond dispute."""
+    """Undisputed former owners."""
 
     owned: Assignment = field(default_factory=dict)
-    # Two members of one generation said that it was theirs: neither keeps it.
+    # Claimed by two members of one generation: neither keeps it.
     contested: set[TopicPartition] = field(default_factory=set)
     # What an older generation had; a partition may go back there when that helps the balance.
     previous: dict[TopicPartition, str] = field(default_factory=dict)
 
 
 class StickyAssignor:
-    """Gives up everything before it joins, and says in its user data what that was."""
+    """Gives up everything before it joins, and lists it in its user data."""
 
     name = "sticky"
     protocol = RebalanceProtocol.EAGER
@@ -71,7 +71,7 @@ class StickyAssignor:
 
 
 class CooperativeStickyAssignor:
-    """Keeps reading what it has while the group rebalances; what moves is given up now and handed on a round later."""
+    """Keeps reading what it has while the group rebalances; what moves is revoked now and reassigned a round later."""
 
     name = "cooperative-sticky"
     protocol = RebalanceProtocol.COOPERATIVE
@@ -107,7 +107,7 @@ def encode_memory(assigned: Sequence[TopicPartition], generation: int) -> bytes:
 
 
 def decode_memory(user_data: bytes | None) -> Memory:
-    """What `encode_memory` wrote, or an older client; nothing for unreadable bytes, as in Java."""
+    """Decode what `encode_memory` or an older client wrote; unreadable bytes give nothing, as in Java."""
     if not user_data:
         return Memory()
     try:
@@ -166,7 +166,7 @@ def _share(
 
 
 def _held_by_others(members: Sequence[Member], assignment: Assignment, claims: Claims) -> set[TopicPartition]:
-    """What was given to one member while another has it still."""
+    """Partitions assigned to one member while another still owns them."""
     if _read_alike(members):
         owners = {partition: member_id for member_id, owned in claims.owned.items() for partition in owned}
         moved = {

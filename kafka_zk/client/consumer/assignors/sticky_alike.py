@@ -3,8 +3,8 @@
 Role        Pure. Called by the sticky assignors.
 Invariants  No member has fewer than the smaller quota; exactly `total % members` have the larger one.
             A member loses a partition only when it has more than its quota, or no replica of it in its rack.
-            Differs from Kafka: members in the racks of many partitions take no more of the larger quotas than there
-            are; Java's leader may run out of them, and fails.
+            Differs from Kafka: members in the racks of many partitions take no more larger quotas than there
+            are; Java's leader may run out of them, and fail.
 Source      AbstractStickyAssignor.ConstrainedAssignmentBuilder.
 """
 
@@ -37,7 +37,7 @@ def share_alike(partition_counts: Mapping[str, int], owned: Assignment, racks: R
 
 
 def _keep(owned: Assignment, quota: int, larger_count: int, racks: Racks) -> Assignment:
-    """What everyone may keep of what it had. Low numbers first: members keep like partitions of all topics."""
+    """What each member keeps of what it had. Low numbers first: members keep equal numbers of all topics."""
     larger = 0
     assignment: Assignment = {}
     for member_id, had in owned.items():
@@ -51,7 +51,7 @@ def _keep(owned: Assignment, quota: int, larger_count: int, racks: Racks) -> Ass
 
 
 class _Deal:
-    """Hands the rest out one by one: first up to the smaller quota, member by member in turn, then the larger ones."""
+    """Assigns the rest one by one: round robin up to the smaller quota, then the larger ones."""
 
     def __init__(self, assignment: Assignment, quota: int, larger_count: int) -> None:
         self._assignment = assignment

@@ -2,8 +2,8 @@
 
 Role        Pure. Called by the sticky assignors.
 Invariants  Only members of a topic get its partitions. A move goes from a member to one that has at least two fewer.
-            Partitions of a topic do not swap places: rather than to move one against another, that one goes back.
-            Balance comes before racks: a partition moved for its sake goes to the member with the fewest.
+            Partitions of a topic do not swap owners: instead of a move against another, that other moves back.
+            Balance comes before racks: a partition moved for balance goes to the member with the fewest.
             Differs from Kafka: a former owner gets a partition back only while it reads the topic.
 Source      AbstractStickyAssignor.GeneralAssignmentBuilder; KIP-54.
 """
@@ -74,7 +74,7 @@ class _Sharing:
         return {**self._assignment, **fixed}
 
     def _take_over(self, owned: Assignment) -> bool:
-        """What members had and may still have. Whether a member must give up what it may not read, or not from afar."""
+        """Keep what members had and may still have. Returns whether topic or rack forces a member to give one up."""
         revoked = False
         for member, partitions in owned.items():
             reads = set(self._topics[member])
@@ -89,7 +89,7 @@ class _Sharing:
         return revoked
 
     def _assign(self, partition: TopicPartition, racks: Racks) -> bool:
-        """To the reader that has the least of those that `racks` do not keep apart from it; whether there is one."""
+        """Assign to the least loaded reader that `racks` allow; returns whether there is one."""
         member = self._least_loaded(partition, racks)
         if member is not None:
             self._give(partition, member)
@@ -118,7 +118,7 @@ class _Sharing:
         return len(self._readers[partition.topic]) > 1
 
     def _set_aside_what_cannot_change(self) -> Assignment:
-        """Members that have all they can, none of which another member could read."""
+        """Set aside members that have all they can read, and whose partitions no other member can read."""
         fixed: Assignment = {}
         for member in self._topics:
             had = self._assignment[member]
@@ -132,7 +132,7 @@ class _Sharing:
         return sum(self._counts[topic] for topic in self._topics[member])
 
     def _improve(self, candidates: Iterable[TopicPartition]) -> bool:
-        """Move partitions, again and again, while a move helps. Answers whether any was moved."""
+        """Move partitions, repeatedly, while a move helps. Returns whether any was moved."""
         partitions = list(candidates)
         moved_at_all = False
         moved = True

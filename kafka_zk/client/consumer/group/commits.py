@@ -1,9 +1,9 @@
 """Writes and reads committed offsets, on request or automatically.
 
 Role        Acts, through the CoordinatorLink; in the program's thread.
-Invariants  Commits are taken in the order in which they were given, and so are their callbacks; a synchronous one
-            returns after those before it had their outcome.
-            What is committed by the clock is what `poll` handed out before: it is processed when that is called again.
+Invariants  Commits and their callbacks keep the order of the calls; a synchronous commit
+            returns after those before it have completed.
+            An automatic commit covers what the last `poll` returned: it is processed once `poll` is called again.
             Nothing is committed under an identity that the coordinator refused.
 Source      ConsumerCoordinator (commitOffsetsAsync, commitOffsetsSync, maybeAutoCommitOffsetsAsync,
             OffsetCommitResponseHandler, fetchCommittedOffsets).
@@ -45,7 +45,7 @@ log = logging.getLogger("org.apache.kafka.clients.consumer.internals.ConsumerCoo
 
 
 class Commits:
-    """Of one member, or of a consumer that assigns its partitions itself."""
+    """The commits of one member, or of a consumer without group assignment."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Commits:
 
     @property
     def is_idle(self) -> bool:
-        """Whether every commit has its outcome."""
+        """Whether every commit has completed."""
         return not self._pending
 
     def run_callbacks(self) -> None:
@@ -92,7 +92,7 @@ class Commits:
 
         def finish(error: Exception | None) -> None:
             self._pending -= 1
-            # First: an interceptor that ends the call (a gevent.Timeout is no Exception) keeps no thread waiting.
+            # Done first: an interceptor may end the call (a gevent.Timeout is no Exception), and a thread waits.
             self._finished.append(partial(callback, offsets, error))
             if error is None:
                 self.latency.record(self._clock.monotonic_ms() - sent_ms)
@@ -121,12 +121,12 @@ class Commits:
         if code in _MOVED:
             self._link.lose_coordinator(code.name)
         elif code == ErrorCode.REBALANCE_IN_PROGRESS:
-            # The group is waiting for assignments: they come with the next poll, and this can be tried again.
+            # The group is waiting for assignments: the next poll gets them, and the commit can be retried.
             self._membership.request_rejoin("offset commit failed since group is already rebalancing")
             return _rebalancing()
         elif code in _FENCED and self._membership.state in (MemberState.JOINING, MemberState.SYNCING):
-            # It left between JoinGroup and its answer, and the next generation has begun. A cooperative member still
-            # owns what it committed, and may commit it again.
+            # The next generation began between JoinGroup and its response. A cooperative member still
+            # owns what it committed, and may retry.
             return _rebalancing()
         elif code in _FENCED:
             if identity == self._membership.identity and identity.has_generation:
@@ -142,7 +142,7 @@ class Commits:
         return None if self._settings.auto_commit_interval_ms is None else self._due_ms
 
     def commit_if_due(self, now_ms: int) -> None:
-        """Commit what was handed out, when auto.commit.interval.ms has passed."""
+        """Commit what was returned, if auto.commit.interval.ms has passed."""
         interval_ms = self._settings.auto_commit_interval_ms
         if interval_ms is None or now_ms < self._due_ms:
             return
@@ -173,7 +173,7 @@ class Commits:
         *,
         timeout_ms: int | None = None,
     ) -> None:
-        """Ask what is committed; None for partitions without."""
+        """Fetch committed offsets; None for partitions without."""
         wanted = list(partitions)
         self._link.ask(
             OFFSET_FETCH_REQUEST,
@@ -197,7 +197,7 @@ class Commits:
 
 
 def may_be_retried(error: Exception) -> bool:
-    """Whether the same commit, or question, may succeed a little later."""
+    """Whether the same commit or fetch may succeed a little later."""
     if isinstance(error, DisconnectException | TimeoutException | RetriableCommitFailed):
         return True
     return isinstance(error, BrokerError) and (
@@ -206,7 +206,7 @@ def may_be_retried(error: Exception) -> bool:
 
 
 def is_worth_a_wait(error: Exception) -> bool:
-    """Whether a last commit may be tried again, while others wait: not for a topic that was deleted."""
+    """Whether to retry a last commit while others wait: not for a deleted topic."""
     is_gone = isinstance(error, BrokerError) and error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return may_be_retried(error) and not is_gone
 

@@ -1,10 +1,10 @@
 """The connection to the group coordinator, on its own thread.
 
 Role        Acts. The program's thread queues requests and is called back by `deliver`, in its own thread. The link's
-            thread finds the coordinator, sends, and keeps up heartbeats, however long the program processes records.
-Invariants  Outcomes are called by `deliver` only, each once, in the order in which they came.
+            thread finds the coordinator, sends, and keeps heartbeats going while the program processes records.
+Invariants  Only `deliver` calls outcomes, each once, in order of arrival.
             An unexpected error is raised once by `deliver`, in the program's thread, and the link continues.
-            No lock is held while the program's code runs; `wakeup` of the consumer takes none at all.
+            No lock is held while the program's code runs; `wakeup` of the consumer takes no lock.
             The thread ends with the link; as a daemon, it keeps no program alive.
 Source      AbstractCoordinator (HeartbeatThread, lookupCoordinator), Heartbeat, ConsumerNetworkClient.
 """
@@ -33,7 +33,7 @@ from kafka_zk.protocol.messages.heartbeat import HEARTBEAT_REQUEST, HEARTBEAT_RE
 from kafka_zk.protocol.messages.leave_group import LEAVE_GROUP_REQUEST, LEAVE_GROUP_RESPONSE
 
 COORDINATOR_ID_BASE: Final = 2**31 - 1
-"""Java's way to tell the connection to a coordinator from the one to the same broker: ids from the other end."""
+"""As in Java: coordinator connections have ids counted down from the largest int."""
 _IDLE_S: Final = 10.0
 FAILURE_PAUSE_S = 0.1
 _NOT_IN_THE_GROUP: Final = (
@@ -62,7 +62,7 @@ class CoordinatorLink:
     def __init__(
         self, network: NetworkClient, settings: GroupSettings, clock: Clock, notify: Callable[[], None]
     ) -> None:
-        """`network` is the link's own; `notify` is called from its thread when there is something to deliver."""
+        """`network` is the link's own; `notify` is called in its thread when there is something to deliver."""
         self._network = network
         self._settings = settings
         self._clock = clock
@@ -103,9 +103,9 @@ class CoordinatorLink:
         *,
         timeout_ms: int | None = None,
     ) -> None:
-        """Ask the coordinator, as soon as one is found. Errors as of NetworkClient.send.
+        """Ask the coordinator, as soon as one is found. Fails as NetworkClient.send does.
 
-        A TimeoutException comes after `timeout_ms`, else request.timeout.ms, for a coordinator that is not found, too.
+        Fails with TimeoutException after `timeout_ms`, else request.timeout.ms, also if no coordinator is found.
         """
         wait_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
         deadline_ms = self._clock.monotonic_ms() + wait_ms
@@ -116,7 +116,7 @@ class CoordinatorLink:
         self._network.wakeup()
 
     def deliver(self) -> bool:
-        """Call the outcomes that came. Whether there were any. Raises KafkaException for a fault of the link's."""
+        """Call outcomes that have arrived; returns whether any had. Raises the link's own error as KafkaException."""
         delivered = bool(self._outcomes)
         while self._outcomes:
             self._outcomes.popleft()()
@@ -138,7 +138,7 @@ class CoordinatorLink:
         self._last_poll_ms = self._clock.monotonic_ms()
 
     def lose_coordinator(self, reason: str) -> None:
-        """An answer said that the group is elsewhere now."""
+        """A response said that the group has another coordinator now."""
         if self.coordinator is not None:
             log.info("Group coordinator %s is unavailable or invalid due to cause: %s. Rediscovery will be attempted.",
                      self.coordinator, reason)  # fmt: skip
@@ -146,7 +146,7 @@ class CoordinatorLink:
         self._network.wakeup()
 
     def close(self) -> None:
-        """Blocks. End the thread and the connections; what has no outcome yet fails, and is not delivered."""
+        """Blocks. End the thread and the connections; open requests fail, and are not delivered."""
         self._stopping.set()
         self._network.wakeup()
         if self._thread is not None:
@@ -162,12 +162,12 @@ class CoordinatorLink:
                 try:
                     self._turn()
                 except Exception as error:
-                    # A bug, or memory that is at its end. Were the thread to end, the program would poll for ever and
-                    # never hear why: Java raises it from poll, and restarts the thread.
+                    # A bug, or out of memory. If the thread ended, the program would poll for ever and
+                    # never see why: Java raises it from poll, and restarts the thread.
                     self._note_failure(error)
-                    # What fails at once would fail again, and fill the program's log.
+                    # Pause: an immediate retry would fail again, and fill the program's log.
                     self._stopping.wait(FAILURE_PAUSE_S)
-            # What was asked last, to leave the group above all, is sent if it can be sent at once.
+            # Send the last requests, such as LeaveGroup, if they can be sent at once.
             self._send_questions(self._clock.monotonic_ms())
         finally:
             self._network.close()
@@ -180,7 +180,7 @@ class CoordinatorLink:
     def _note_failure(self, error: Exception) -> None:
         log.error("Heartbeat thread failed due to unexpected error", exc_info=error)
         self._failure = error
-        # The answer that was awaited may be what could not be borne.
+        # The response may be what caused the error.
         self._is_beating = False
         self._look_later(str(error))
         self._next_beat_ms = self._look_again_ms
@@ -281,7 +281,7 @@ class CoordinatorLink:
         coordinator = self.coordinator
         if coordinator is not None and now_ms - self._last_answer_ms >= settings.session_timeout_ms:
             self.lose_coordinator("session timed out without receiving a heartbeat response")
-            # With its connection: else nothing would beat until the heartbeat that hangs there is given up.
+            # Close its connection: no heartbeat is sent while one hangs there.
             self._network.disconnect(coordinator.id)
             coordinator = None
         if coordinator is None:

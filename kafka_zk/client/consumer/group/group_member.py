@@ -28,7 +28,7 @@ METRICS_GROUP = "consumer-coordinator-metrics"
 
 
 class GroupMember:
-    """Only made with a group.id."""
+    """Exists only with a group.id."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class GroupMember:
         self.link.note_poll()
 
     def advance(self) -> None:
-        """Whatever is due in the group: callbacks, the next step of a rebalance, commits by the clock."""
+        """Do what is due in the group: callbacks, the next step of a rebalance, automatic commits."""
         now_ms = self._clock.monotonic_ms()
         self.deliver()
         with self._whole():
@@ -81,7 +81,7 @@ class GroupMember:
             self.commits.commit_if_due(now_ms)
 
     def deliver(self) -> None:
-        """Take in what the coordinator answered, and call back."""
+        """Process the coordinator's responses, and run callbacks."""
         with self._whole():
             self.link.deliver()
         # What a callback of the program raises leaves no step of ours half done.
@@ -89,7 +89,7 @@ class GroupMember:
 
     @contextmanager
     def _whole(self) -> Iterator[None]:
-        """Of what an exception leaves half way nothing is awaited any more: it is begun anew by the next call."""
+        """If an exception ends the block half way, abandon the step; the next call starts it again."""
         try:
             yield
         except BaseException:
@@ -106,7 +106,7 @@ class GroupMember:
 
     @property
     def next_due_ms(self) -> int | None:
-        """When `advance` is to be called even if nothing comes."""
+        """When to call `advance` if nothing arrives."""
         due = [self.commits.next_due_ms]
         if self._subscriptions.is_auto_assigned:
             due.append(self.rebalance.next_due_ms)
@@ -115,7 +115,7 @@ class GroupMember:
         return min((each for each in due if each is not None), default=None)
 
     def _fetch_positions(self, now_ms: int) -> None:
-        """Begin where the group was, in partitions that have no position."""
+        """Set missing positions to the group's committed offsets."""
         wanted = self._subscriptions.in_state(FetchState.INITIALIZING)
         if wanted and not self._is_fetching and now_ms >= self._fetch_again_ms:
             self._is_fetching = True
@@ -133,7 +133,7 @@ class GroupMember:
             if state is None or state.state is not FetchState.INITIALIZING:
                 continue
             if committed is None:
-                # Without a strategy it stays as it is, and poll says so.
+                # Without a reset strategy it stays, and poll raises.
                 state.position = None
                 self._subscriptions.request_reset(partition)
             else:

@@ -1,6 +1,6 @@
 """What a group's leader knows about the topics that its members read.
 
-Role        Pure. Two pictures that are not equal mean that the group must rebalance.
+Role        Pure. If two snapshots differ, the group must rebalance.
 Source      ConsumerCoordinator.MetadataSnapshot, PartitionRackInfo; KIP-881.
 """
 
@@ -16,18 +16,18 @@ from kafka_zk.protocol.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class LedTopics:
-    """Topics that are there, with their numbers of partitions, and where the replicas stand."""
+    """Existing topics with their partition counts, and the racks of the replicas."""
 
     counts: dict[str, int] = field(default_factory=dict)
     replica_racks: ReplicaRacks = field(default_factory=dict)
 
     def means_another(self, now: LedTopics, rack: str | None) -> bool:
-        """Whether a leader in `rack` rebalances: one that names no rack does not watch where replicas are."""
+        """Whether a leader in `rack` rebalances: without a rack it ignores where replicas are."""
         return self.counts != now.counts or (rack is not None and self.replica_racks != now.replica_racks)
 
 
 def led_topics(snapshot: ClusterSnapshot, topics: Iterable[str]) -> LedTopics:
-    """Of the topics that the snapshot has partitions of."""
+    """For the topics that have partitions in the snapshot."""
     known = [snapshot.topics[topic] for topic in sorted(topics) if snapshot.partition_count(topic)]
     rack_of = {node.id: node.rack for node in snapshot.nodes.values() if node.rack}
     racks = {

@@ -128,7 +128,7 @@ def offset_commit(
 
 
 def offset_fetch(group_id: str, partitions: Iterable[TopicPartition], version: int) -> OffsetFetchRequest:
-    """Only offsets that no open transaction can still take back, where the broker can tell."""
+    """Ask for offsets without open transactions only, if the broker supports that."""
     topics = by_topic(partitions)
     stable = version >= 7
     if version >= 8:
@@ -142,7 +142,7 @@ def offset_fetch(group_id: str, partitions: Iterable[TopicPartition], version: i
 def fetched_offsets(
     answer: OffsetFetchResponse,
 ) -> tuple[int, dict[TopicPartition, tuple[int, OffsetAndMetadata | None]]]:
-    """The group's error code; by partition its own error code and its offset, None where nothing was committed."""
+    """The group's error code; by partition its own error code and its offset, None if nothing was committed."""
     source = answer.groups[0] if answer.groups else answer
     found: dict[TopicPartition, tuple[int, OffsetAndMetadata | None]] = {}
     for topic in source.topics:

@@ -2,8 +2,8 @@
 
 Role        Pure. Owned by the thread that calls the consumer; heartbeats only read `identity`.
 Invariants  Nothing is committed, and no heartbeat sent, under an identity that the coordinator has refused.
-            A member that lost its identity owns nothing any more.
-            A static member whose name another took keeps its member id: joining without one would take the name back.
+            A member that lost its identity owns nothing.
+            A fenced static member keeps its member id: joining without one would take the name back.
             An answer to a request of an earlier attempt changes nothing.
 Source      AbstractCoordinator (JoinGroupResponseHandler, SyncGroupResponseHandler, HeartbeatResponseHandler).
 """
@@ -22,7 +22,7 @@ NO_MEMBER: Final = ""
 
 
 class MemberState(Enum):
-    """How far this member is with the current generation."""
+    """This member's progress in the current generation."""
 
     UNJOINED = "unjoined"
     JOINING = "joining"
@@ -31,7 +31,7 @@ class MemberState(Enum):
 
 
 class Identity(NamedTuple):
-    """As whom this member speaks."""
+    """The identity that this member sends."""
 
     generation: int = NO_GENERATION
     member_id: str = NO_MEMBER
@@ -43,7 +43,7 @@ class Identity(NamedTuple):
 
 
 class Outcome(Enum):
-    """What an answer means for what is to be done next."""
+    """What to do after a response."""
 
     PROCEED = "proceed"
     REJOIN_NOW = "rejoin now"
@@ -82,7 +82,7 @@ class Membership:
         self.rejoin_needed = True
 
     def begin_join(self) -> int:
-        """A JoinGroup is sent. Returns the number of the attempt, which its response must carry."""
+        """A JoinGroup is being sent. Returns the number of the attempt, which its response must carry."""
         self.state = MemberState.JOINING
         self.rejoin_needed = False
         self.attempt += 1
@@ -108,7 +108,7 @@ class Membership:
         return self._outcome(code, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REBALANCE_IN_PROGRESS)
 
     def on_synced(self, attempt: int, answer: SyncGroupResponse) -> Outcome:
-        """PROCEED: the assignment of the answer is this member's."""
+        """PROCEED: this member owns the assignment in the response."""
         if attempt != self.attempt or self.state is not MemberState.SYNCING:
             return Outcome.REJOIN_LATER
         code = answer.error_code
@@ -127,13 +127,13 @@ class Membership:
             self._fail("the coordinator is not available")
 
     def abandon(self) -> None:
-        """A step towards the next generation was left half way: join again, and let its answer change nothing."""
+        """A step of a rebalance was left half way: join again, and ignore its response."""
         if self.state in (MemberState.JOINING, MemberState.SYNCING):
             self.attempt += 1
             self._fail("a step of the rebalance was interrupted")
 
     def on_heartbeat(self, sent_as: Identity, error_code: int) -> Outcome:
-        """PROCEED: all is well."""
+        """PROCEED: nothing to do."""
         if sent_as != self.identity or error_code == ErrorCode.NONE:
             return Outcome.PROCEED
         if error_code == ErrorCode.REBALANCE_IN_PROGRESS:
@@ -146,7 +146,7 @@ class Membership:
         if error_code in _ELSEWHERE:
             return Outcome.FIND_COORDINATOR
         if error_code == ErrorCode.FENCED_INSTANCE_ID:
-            # The program is told. Should it poll on, it must not read what is another's, and is told again.
+            # The program gets the error. If it polls on, it must not read another's partitions, and gets it again.
             self.forget("encountered FENCED_INSTANCE_ID from heartbeat", error_code)
         return Outcome.FATAL
 

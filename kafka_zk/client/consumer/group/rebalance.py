@@ -6,8 +6,8 @@ Invariants  The listener is called for a partition's revocation (or loss) before
             assignment before its first record is handed out.
             An eager member owns nothing while it joins; a cooperative one gives up only what the leader took.
             The result of an attempt that was given up, by `leave` or `abandoned`, is ignored.
-            A member that joins or syncs waits for an answer or for metadata, and a stable one owns its assignment or
-            holds it ready: an exception that ends a step half way is followed by `abandoned`.
+            A joining or syncing member waits for a response or metadata, and a stable one owns its assignment or
+            has it ready: after an exception in the middle of a step, `abandoned` is called.
 Source      ConsumerCoordinator (onJoinPrepare, onJoinComplete, onLeaderElected, rejoinNeededOrPending); KIP-429.
 """
 
@@ -50,7 +50,7 @@ log = logging.getLogger("org.apache.kafka.clients.consumer.internals.ConsumerCoo
 
 
 class _LastCommit:
-    """What is read before a rebalance is committed; of one rebalance."""
+    """The commit of consumed positions before one rebalance."""
 
     is_over = False
 
@@ -104,7 +104,7 @@ class Rebalance:
         self._lead_after = -1
         self._seen_update = -1
         self.match_after = -1
-        """A pattern is matched by answers after this one: who joined before would have to join again."""
+        """A pattern is matched only against later metadata: a member that joined before would have to rejoin."""
         self._began_ms = 0
         link.on_beat = self._on_beat
         link.on_slow_poll = self._on_slow_poll
@@ -112,14 +112,14 @@ class Rebalance:
     # --- poll by poll ------------------------------------------------------------------------------------------------
 
     def advance(self, now_ms: int) -> None:
-        """One step on the way to an assignment, or none if there is nothing to do. Raises what cannot be mended."""
+        """Take the next step towards an assignment, if any. Raises permanent errors."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
         self._notice_metadata()
         self._lead_if_known()
         membership = self._membership
-        # Taken over here, not when the answer came: the listener is to be called by poll alone.
+        # Applied here, not when the response arrived: only poll may call the listener.
         assigned, self._assigned = self._assigned, None
         if assigned is not None and membership.state is MemberState.STABLE:
             self._take_over(assigned)
@@ -132,9 +132,9 @@ class Rebalance:
             self._join()
 
     def abandoned(self) -> None:
-        """A step, or the call of an outcome, was ended by an exception: Ctrl-C, a gevent.Timeout, the program's own.
+        """A step or an outcome was ended by an exception: Ctrl-C, a gevent.Timeout, the program's own.
 
-        What it did not come to would be awaited for ever, so the next `advance` begins anew.
+        The rest of the step would be awaited for ever, so the next `advance` starts again.
         """
         membership = self._membership
         is_lost = self._assigned is None and self._taken_over != membership.attempt
@@ -146,7 +146,7 @@ class Rebalance:
 
     @property
     def next_due_ms(self) -> int | None:
-        """When `advance` has something to do that no answer announces; None: not before an answer comes."""
+        """When `advance` has something to do without a response; None: not before one arrives."""
         return self._retry_at_ms if self._has_to_join and self._last_commit is None else None
 
     @property
@@ -162,7 +162,7 @@ class Rebalance:
         return stable and not self._membership.rejoin_needed
 
     def leave(self, reason: str, on_done: Callable[[], None] = lambda: None) -> None:
-        """Give everything up and tell the coordinator, unless the name of a static member is to be kept.
+        """Give everything up and send LeaveGroup, unless a static member's name is to be kept.
 
         `on_done` is called when the coordinator has answered, or need not be asked.
         """
@@ -231,11 +231,11 @@ class Rebalance:
         self, commit: _LastCommit, offsets: Mapping[TopicPartition, object], error: Exception | None
     ) -> None:
         if commit is not self._last_commit:
-            # It outlived its rebalance, and does not stand for the commit of the next.
+            # Left over from an earlier rebalance: it is not the commit of this one.
             return
         now_ms = self._clock.monotonic_ms()
         if error is not None and is_worth_a_wait(error) and now_ms < self._last_commit_until_ms:
-            # A coordinator that moves is what begins most rebalances: what was read is not to be read twice for that.
+            # Most rebalances begin because the coordinator moved: that must not cause records to be read twice.
             self._last_commit, self._retry_at_ms = None, now_ms + self._settings.retry_backoff.wait_ms(1)
             return
         if error is not None:
@@ -314,7 +314,7 @@ class Rebalance:
         )
 
     def _begin_to_lead(self, answer: JoinGroupResponse) -> None:
-        """As the group's leader, learn of every topic that somebody reads."""
+        """As the group's leader, request metadata of every topic that a member reads."""
         assignor = self._assignors.get(answer.protocol_name or "")
         if assignor is None:
             raise KafkaException(f"Coordinator selected invalid assignment protocol: {answer.protocol_name}")
@@ -322,13 +322,13 @@ class Rebalance:
             decode_subscription(each.metadata, each.member_id, each.group_instance_id) for each in answer.members
         ]
         self._led_topics = frozenset(topic for member in members for topic in member.topics)
-        # Metadata of what other members read is needed from now on, to notice when it changes.
+        # From now on metadata of the other members' topics is needed, to detect changes.
         self.want_topics()
         self._lead_after = self._metadata.update_count
         if not self._knows_led_topics:
             self._metadata.request_update()
         if answer.skip_assignment:
-            # A static member that came back: all keep what they have, until the topics are others than it finds now.
+            # A static member that rejoined: all keep their partitions, until topics differ from what it finds now.
             self._led = None
             self._sync({})
         else:
@@ -336,7 +336,7 @@ class Rebalance:
             self._lead_if_known()
 
     def _lead_if_known(self) -> None:
-        """Share out, once the metadata has every topic, or says that there is none."""
+        """Assign, once the metadata has every topic, or says that it does not exist."""
         if self._to_lead is None or self._membership.state is not MemberState.SYNCING:
             self._to_lead = None
             return
@@ -347,7 +347,7 @@ class Rebalance:
         try:
             assignment = assignor.assign(self._led.counts, members, self._led.replica_racks)
         except BaseException:
-            # It may be the program's own. Were nothing sent, the group would wait for this member, and it for itself.
+            # The assignor may be the program's own. If nothing were sent, the group would wait for ever.
             self._membership.on_disconnected(self._membership.attempt)
             self._pause()
             raise
@@ -355,15 +355,15 @@ class Rebalance:
 
     @property
     def _knows_led_topics(self) -> bool:
-        """Whether the metadata has every topic that is led, or says that there is none."""
+        """Whether the metadata has every topic of the group, or says that it does not exist."""
         snapshot = self._metadata.snapshot
         if self._subscriptions.pattern is not None and self._metadata.update_count > self._lead_after:
-            # It was asked for all topics: the answer does not name what another member reads and is not there.
+            # All topics were requested: the response does not name missing topics of other members.
             return True
         return all(topic in snapshot.topics or topic in snapshot.topic_errors for topic in self._led_topics)
 
     def want_topics(self) -> None:
-        """Have the metadata ask for what this member reads and, where it leads, what the others read."""
+        """Request metadata of this member's topics and, as leader, of the other members' topics."""
         if self._subscriptions.pattern is not None:
             self._metadata.want_all_topics()
         else:
@@ -374,7 +374,7 @@ class Rebalance:
         return led_topics(self._metadata.snapshot, self._led_topics)
 
     def _has_to_share_out_anew(self) -> bool:
-        """As the leader: whether topics are others than when they were shared out, or found by one that came back."""
+        """As leader: whether topics differ from the last assignment, or from what a rejoined leader found."""
         if self._led is None:
             self._led = self._led_now() if self._knows_led_topics else None
             return False
@@ -439,7 +439,7 @@ class Rebalance:
         try:
             self._tell_revoked(revoked)
         finally:
-            # Also when the listener fails: what is another's now must not be read on.
+            # Also if the listener fails: partitions that now belong to another must not be read.
             subscriptions.assign_from_group([each for each in owned if each not in set(revoked)])
             log.info("Adding newly assigned partitions: %s", ", ".join(map(str, added)))
             subscriptions.assign_from_group(assigned)

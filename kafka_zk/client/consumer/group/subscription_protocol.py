@@ -35,7 +35,7 @@ def encode_subscription(
     generation: int,
     rack: str | None,
 ) -> bytes:
-    """What a member puts beside the name of an assignor in JoinGroup."""
+    """What a member sends with the name of an assignor in JoinGroup."""
     value = ConsumerProtocolSubscription(
         topics=sorted(topics),
         user_data=user_data,
@@ -49,7 +49,7 @@ def encode_subscription(
 
 
 def decode_subscription(data: Buffer, member_id: str, group_instance_id: str | None) -> Member:
-    """Raises KafkaException for bytes that are none."""
+    """Raises KafkaException for other bytes."""
     version = _version_of(data)
     try:
         value = CONSUMER_PROTOCOL_SUBSCRIPTION.decoder(version)(data, 2)[0]
@@ -62,7 +62,7 @@ def decode_subscription(data: Buffer, member_id: str, group_instance_id: str | N
 
 
 def encode_assignment(partitions: Sequence[TopicPartition]) -> bytes:
-    """What a leader gives a member in SyncGroup. Readable for the oldest members."""
+    """What a leader sends to a member in SyncGroup. The oldest members can read it."""
     value = ConsumerProtocolAssignment(
         assigned_partitions=[
             OwnedPartitions(topic=topic, partitions=numbers) for topic, numbers in by_topic(partitions).items()
@@ -73,7 +73,7 @@ def encode_assignment(partitions: Sequence[TopicPartition]) -> bytes:
 
 
 def decode_assignment(data: Buffer) -> list[TopicPartition]:
-    """Nothing for no bytes at all. Raises KafkaException for bytes that are none."""
+    """Empty for no bytes. Raises KafkaException for other bytes."""
     if not len(data):
         return []
     try:
