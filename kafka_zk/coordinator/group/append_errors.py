@@ -1,6 +1,6 @@
 """Translates errors of an append to __consumer_offsets into those of the group APIs.
 
-Role        Pure. Codes of the log in, codes of the group APIs out; what is not listed stays as it is.
+Role        Pure. Codes of the log in, codes of the group APIs out; unlisted codes stay unchanged.
 Source      Kafka 3.9 GroupMetadataManager: storeGroup's and storeOffsets' putCacheCallback.
 """
 

@@ -1,10 +1,10 @@
 """GroupCoordinator: serves the group APIs for the groups that this broker coordinates.
 
-Role        Acts: finds the group, has the decision made, keeps the answer of those who wait.
+Role        Acts: finds the group, runs the decision, keeps the pending responses.
 Invariants  Every request is checked against the partition's ownership first; every Pending handed out is settled.
-            Joining, syncing and heartbeats do not switch, nor does leaving of a few; committing does, while its
+            Joining, syncing and heartbeats do not switch, nor does a leave of a few members; a commit does while its
             batch is written.
-            What it says of offsets is `OffsetStore`'s work.
+            `OffsetStore` does what concerns offsets.
 Source      Kafka 3.9 GroupCoordinator, GroupCoordinatorAdapter.
 """
 
@@ -94,7 +94,7 @@ class GroupCoordinator:
         self._metadata_cache = metadata_cache
         self._offsets_partition_count = offsets_partition_count
         self._partition_count = config.offsets_topic_num_partitions
-        # Asked several times by each request, of the same groups.
+        # Cached: each request asks several times for the same groups.
         self._partition_for = lru_cache(REMEMBERED_GROUPS)(partition_for)
         self._new_uuid = new_uuid
         self._is_active = False
@@ -143,7 +143,7 @@ class GroupCoordinator:
     # --- life --------------------------------------------------------------------------------------------------------
 
     def startup(self) -> None:
-        """Blocks. Serve from now on, and hear of leadership and of deleted topics. Before the controller is started."""
+        """Blocks. Start serving, and follow leadership and deleted topics. Call it before the controller starts."""
         count = self._offsets_partition_count()
         if count is not None:
             self._partition_count = count
@@ -172,7 +172,7 @@ class GroupCoordinator:
         self._resign(followed)
 
     def on_offline(self, partitions: Sequence[Partition]) -> None:
-        """Their log directory failed. Does not switch."""
+        """Handle a failed log directory of these partitions. Does not switch."""
         self._resign(partitions)
 
     def _resign(self, partitions: Sequence[Partition]) -> None:
@@ -197,12 +197,12 @@ class GroupCoordinator:
         self._manager.handle_deleted_partitions(partitions)
 
     def partition_for(self, group_id: str) -> int:
-        """The partition of __consumer_offsets that keeps the group: its leader is the coordinator."""
+        """The partition of __consumer_offsets that stores the group: its leader is the coordinator."""
         find = self._partition_for if len(group_id) <= REMEMBERED_LENGTH else partition_for
         return find(group_id, self._partition_count)
 
     def _check(self, group_id: str, *, may_be_empty: bool = False) -> ErrorCode:
-        """Whether this broker answers for the group."""
+        """NONE if this broker coordinates the group, else the error."""
         if not group_id and not may_be_empty:
             return ErrorCode.INVALID_GROUP_ID
         if not self._is_active:
@@ -238,7 +238,7 @@ class GroupCoordinator:
         answer: Pending[SyncResult] = Pending()
         error = self._check(group_id)
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            # The assignment is not known yet; joining again gives the load the time it needs.
+            # The assignment is not known yet; a rejoin gives the load time to finish.
             error = ErrorCode.REBALANCE_IN_PROGRESS
         group = self._manager.groups.get(group_id)
         if error is not ErrorCode.NONE or group is None:
@@ -251,7 +251,7 @@ class GroupCoordinator:
     def heartbeat(self, group_id: str, *, member_id: str, group_instance_id: str | None, generation: int) -> ErrorCode:
         error = self._check(group_id)
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            return ErrorCode.NONE  # Nothing is known yet that would speak against it.
+            return ErrorCode.NONE  # Nothing known yet contradicts it.
         group = self._manager.groups.get(group_id)
         if error is not ErrorCode.NONE or group is None:
             return error or ErrorCode.UNKNOWN_MEMBER_ID
@@ -264,7 +264,7 @@ class GroupCoordinator:
         return self._performer.decide(group, decision)
 
     def leave_group(self, group_id: str, leavers: Sequence[Leaver]) -> tuple[ErrorCode, list[ErrorCode]]:
-        """Blocks now and then for very many members. The code of the request, and one for each who leaves (none if
+        """May block for very many members. Returns the code of the request, and one for each leaver (none if
         the request failed)."""
         codes: list[ErrorCode] = []
         for start in in_turns(range(0, max(1, len(leavers)), LEAVERS_AT_ONCE)):
@@ -303,7 +303,7 @@ class GroupCoordinator:
         generation: int,
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
     ) -> Pending[CommitCodes]:
-        """Blocks while the batch is written. A code for each partition, once the offsets are replicated."""
+        """Blocks while the batch is written. Returns a code for each partition, once the offsets are replicated."""
         who = Committer(member_id, group_instance_id, generation)
         return self._offsets.commit(self._check(group_id, may_be_empty=True), group_id, who, offsets, NO_PRODUCER)
 
@@ -334,7 +334,7 @@ class GroupCoordinator:
         return error, self._offsets.fetch(group_id, partitions, require_stable=require_stable)
 
     def committed_offsets(self) -> Iterator[tuple[str, list[tuple[TopicPartition, int]]]]:
-        """Each group of this broker with all that it has committed at this instant. Groups may go between two."""
+        """Each group of this broker with all its committed offsets at this instant. Groups may vanish meanwhile."""
         for group in list(self._manager.groups.values()):
             if not group.is_dead and group.offsets.committed:
                 committed = group.offsets.committed.items()
@@ -343,7 +343,7 @@ class GroupCoordinator:
     def delete_offsets(
         self, group_id: str, partitions: Collection[TopicPartition]
     ) -> tuple[ErrorCode, dict[TopicPartition, ErrorCode]]:
-        """Blocks while tombstones are written. The code of the request, and one for each partition if that is NONE."""
+        """Blocks while tombstones are written. Returns the request's code, and if NONE one for each partition."""
         error = self._check(group_id)
         return (error, {}) if error is not ErrorCode.NONE else self._offsets.delete(group_id, partitions)
 
@@ -367,7 +367,7 @@ class GroupCoordinator:
         return error, listing(self._manager.groups.values(), states=states, types=types)
 
     def delete_groups(self, group_ids: Iterable[str]) -> dict[str, ErrorCode]:
-        """Blocks. A code for each group, each of which is named once."""
+        """Blocks. Returns a code for each group, once each."""
         return {group_id: self._delete_group(group_id) for group_id in in_turns(group_ids)}
 
     def _delete_group(self, group_id: str) -> ErrorCode:

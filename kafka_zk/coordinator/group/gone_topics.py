@@ -1,10 +1,10 @@
 """Removes loaded offsets of topics that were deleted while their group had no coordinator.
 
-Role        Acts, in a greenlet of its own: ZooKeeper may be away, and loads do not wait for it.
-Invariants  Nothing is forgotten of a topic that may exist. The broker that took a commit knew the topic: it was
+Role        Acts, in a greenlet of its own: ZooKeeper may be unreachable, and loads do not wait for it.
+Invariants  Offsets of a topic that may exist stay. The broker that accepted a commit knew the topic: it was
             in ZooKeeper before its record was in the log. ZooKeeper is read after the load, and its server catches up
-            first. What was committed since is not touched.
-Source      None: Kafka keeps such offsets until they expire, and serves them to the next topic of that name.
+            first. Offsets committed since stay.
+Source      None: Kafka keeps such offsets until they expire, and uses them for the next topic of that name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
 
 class Loaded(NamedTuple):
-    """One offset as it was found after a load."""
+    """One offset as found after a load."""
 
     group: Group
     partition: TopicPartition
@@ -64,7 +64,7 @@ class GoneTopics:
             self._greenlet = None
 
     def look_through(self, groups: Sequence[Group]) -> None:
-        """These were loaded. Does not switch."""
+        """Check groups that were just loaded. Does not switch."""
         self._loads.append(groups)
         self._has_load.set()
 

@@ -1,9 +1,9 @@
 """GroupManager: loads and unloads groups as leadership of __consumer_offsets changes.
 
-Role        Acts: loads and unloads partitions, removes what has expired, and knows every group in memory.
-Invariants  One greenlet does what blocks (loading, expiry, clean-up after deleted topics), one thing after the other.
-            Memory and log change together: what leaves memory gets its tombstones in the same turn, and is put back
-            where they are refused, but for offsets whose topic was deleted meanwhile.
+Role        Acts: loads and unloads partitions, removes expired offsets and groups, and holds every group in memory.
+Invariants  One greenlet runs all that blocks (loading, expiry, clean-up after deleted topics), one after another.
+            Memory and log change together: removal from memory and tombstones happen without a switch between; it is undone
+            if they are refused, but for offsets whose topic was deleted meanwhile.
             A group is in memory only while its partition is owned, or about to be.
 Source      Kafka 3.9 GroupMetadataManager.
 """
@@ -38,12 +38,12 @@ from kafka_zk.protocol.types import TopicPartition
 from kafka_zk.supervision import caught, spawn_for_life
 
 OFFSETS_PER_TURN = 1_000
-"""Looked through for what is to be removed, before others run: about a millisecond."""
+"""Offsets checked for removal before yielding to other greenlets: about a millisecond."""
 
 TOMBSTONES_BYTES = 512 * 1024
 """Of one batch at most, below the default of max.message.bytes."""
 LONGEST_TOPIC_PART = 300
-"""Bytes of a tombstone beside the group's id: the topic, and what a record needs itself."""
+"""Bytes of a tombstone besides the group's id: the topic, and the record's own overhead."""
 
 LOAD_AGAIN_MS = 1_000
 MAY_PASS = (KafkaStorageError, OffsetOutOfRange, MemoryError)
@@ -54,7 +54,7 @@ log_lines = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
 
 class _Removal:
-    """Offsets of a group whose tombstones are on their way: those that come back if they are refused."""
+    """Offsets of a group whose tombstones are being written: they are restored if that is refused."""
 
     __slots__ = ("group", "offsets")
 
@@ -91,7 +91,7 @@ class GroupManager:
         self._metrics = metrics
         self._load_count = 0
         self._deleted: list[frozenset[TopicPartition]] = []
-        """What was deleted while loads were to come or under way: a load takes in what it was when it was asked for."""
+        """Partitions deleted while loads are queued or running: a load starts at the entry of its request."""
         self._removals: set[_Removal] = set()
         self._unburied: list[tuple[Group, Collection[TopicPartition]]] = []
         self._tasks: deque[Callable[[], None]] = deque()
@@ -136,7 +136,7 @@ class GroupManager:
     # --- leadership --------------------------------------------------------------------------------------------------
 
     def elected(self, partition: int, leader_epoch: int) -> None:
-        """This broker became leader of a partition: load it in the background. Does not switch."""
+        """Called when this broker becomes leader of a partition: load it in the background. Does not switch."""
         load = self.ownership.elected(partition, leader_epoch)
         if load is not None:
             log_lines.info("[GroupMetadataManager] Scheduling loading of offsets and group metadata: %s", load)
@@ -154,7 +154,7 @@ class GroupManager:
             )
 
     def _unload_groups(self, partitions: Collection[int]) -> Counter[int]:
-        """How many of each partition. All groups are looked at once, however many partitions go."""
+        """Returns how many of each partition. One pass over all groups, however many partitions."""
         going = frozenset(partitions)
         counts: Counter[int] = Counter()
         for group in list(self.groups.values()) if going else ():
@@ -181,9 +181,9 @@ class GroupManager:
                 self._deleted.clear()
 
     def _load(self, load: Load, first: int) -> bool:
-        """Blocks. Without the offsets of what was deleted since the load was asked for: `_deleted` from `first` on.
+        """Blocks. Leaves out offsets of partitions deleted since the load was requested: `_deleted` from `first` on.
 
-        False where it is still the one that counts, and has to be tried again.
+        Returns False if it is still the current load and must be retried.
         """
         started_ms = self._clock.monotonic_ms()
         try:
@@ -237,7 +237,7 @@ class GroupManager:
     def handle_txn_completion(self, producer_id: int, partitions: Collection[int], *, is_commit: bool) -> None:
         """A producer's markers are in these partitions. Does not switch.
 
-        A load that is under way may have read past them already, or not yet reached them: it ends first.
+        A running load may have read past them already, or not reached them yet: wait for its end first.
         """
         loading = [partition for partition in partitions if self.ownership.is_loading_of(partition)]
         if loading:
@@ -257,7 +257,7 @@ class GroupManager:
     def handle_deleted_partitions(self, partitions: Collection[TopicPartition]) -> None:
         """Topics were deleted: remove their offsets at once; the tombstones follow. Does not switch.
 
-        A topic of the same name may be made at once, and what is committed for it is another's.
+        A topic of the same name may be created at once, and commits for it belong to the new topic.
         """
         gone = frozenset(partitions)
         if self._load_count:
@@ -272,7 +272,7 @@ class GroupManager:
             self._later(lambda: self._bury(removed))
 
     def _let_none_return(self, gone: frozenset[TopicPartition]) -> None:
-        """Of what is being removed: should its tombstones be refused, these have some of their own."""
+        """Exclude these from restoring if their tombstones are refused: others are written for them."""
         for removal in self._removals:
             going = [partition for partition in removal.offsets if partition in gone]
             for partition in going:
@@ -291,12 +291,12 @@ class GroupManager:
             self._later(lambda: self._bury(removed))
 
     def _bury(self, removed: Sequence[tuple[Group, Collection[TopicPartition]]]) -> None:
-        """Blocks. Write the tombstones of offsets whose topic is gone. Those that are refused are written later."""
+        """Blocks. Write the tombstones of offsets of deleted topics. Refused ones are written later."""
         count = 0
         for group, partitions in removed:
             for some in _batches(group, partitions):
                 if self._check_owned(group) is not ErrorCode.NONE:
-                    break  # The next broker that loads them finds their topic gone.
+                    break  # The next broker that loads them finds that their topic was deleted.
                 if self._write_tombstones(group, some) is ErrorCode.NONE:
                     count += len(some)
                 else:
@@ -330,7 +330,7 @@ class GroupManager:
             log_lines.info("[GroupMetadataManager] Removed %d expired offsets", count)
 
     def _in_turns(self) -> Iterator[Group]:
-        """Blocks between groups. Each that is still here when its turn comes."""
+        """Blocks between groups. Yields each group that still exists."""
         looked_at = 0
         for group in list(self.groups.values()):
             if looked_at >= OFFSETS_PER_TURN:
@@ -341,10 +341,10 @@ class GroupManager:
                 looked_at += 1 + len(group.offsets.committed)
 
     def clean_up(self, group: Group, removed: Mapping[TopicPartition, Removed]) -> tuple[ErrorCode, int]:
-        """Blocks. Write the tombstones of `removed` offsets, and of the group if nothing holds it any longer.
+        """Blocks. Write the tombstones of `removed` offsets, and of the group if it is empty.
 
-        NONE or why not all were written, in an operator's terms; and how many offsets were. What was not is put back,
-        unless its topic was deleted meanwhile, or the groups were unloaded: then the log alone tells what is there.
+        Returns NONE or an error for operators, and how many offsets were written. The others are put back,
+        unless its topic was deleted meanwhile, or the groups were unloaded: then only the log counts.
         """
         count = 0
         load = self._load_of(group)
@@ -369,9 +369,9 @@ class GroupManager:
     def _write_tombstones(self, group: Group, partitions: Sequence[TopicPartition]) -> ErrorCode:
         """Blocks. One batch: tombstones of removed offsets, but of none committed again since, and that of the group.
 
-        Where that is not decided yet, by a commit on its way or a transaction, it is seen to again once it is.
+        If a pending commit or a transaction leaves that undecided, it is repeated once decided.
         """
-        # The group may have ended since, with nothing in memory that told of these, or been recreated.
+        # The group may have ended since, with nothing in memory that names these, or been recreated.
         current = self.groups.get(group.group_id, group)
         undecided = [partition for partition in partitions if current.offsets.is_pending(partition)]
         if undecided:
@@ -392,19 +392,19 @@ class GroupManager:
         return GROUP_RECORD_ERRORS.get(error, error)
 
     def _put_back(self, group: Group, removed: Mapping[TopicPartition, Removed]) -> None:
-        """The log still has these offsets. Does not switch."""
+        """Restore offsets that the log still has. Does not switch."""
         current = self._raise(group) if group.is_dead else group
         current.offsets.put_back(removed)
 
     def _raise(self, group: Group) -> Group:
-        """The group whose end could not be written, or one of its name that came since. Does not switch."""
+        """Revive the group whose tombstone could not be written, or return the one recreated since. Does not switch."""
         return self.groups.setdefault(group.group_id, group.raised())
 
     def _load_of(self, group: Group) -> Load | None:
         return self.ownership.loaded_by(self.partition_of(group.group_id))
 
     def _is_still_of(self, load: Load | None, group: Group) -> bool:
-        """Whether the groups in memory are those of that load, and none that came with another since."""
+        """Whether the groups in memory are those of that load, and not from a later load."""
         return load is not None and self._load_of(group) is load
 
     def _check_owned(self, group: Group) -> ErrorCode:
@@ -412,7 +412,7 @@ class GroupManager:
 
 
 def _batches(group: Group, partitions: Collection[TopicPartition]) -> list[list[TopicPartition]]:
-    """In groups whose tombstones fit into one batch; one partition at least."""
+    """Split into lists whose tombstones fit into one batch; one partition at least."""
     at_once = max(1, TOMBSTONES_BYTES // (4 * len(group.group_id) + LONGEST_TOPIC_PART))
     listed = list(partitions)
     return [listed[first : first + at_once] for first in range(0, max(1, len(listed)), at_once)]

@@ -1,8 +1,8 @@
 """Metrics of groups and committed offsets.
 
-Role        Acts: registers; counts when asked.
+Role        Acts: registers gauges that count on each scrape.
 Source      The gauges of Kafka 3.9 GroupMetadataManager; the sensors of group-coordinator-metrics there and in
-            GroupCoordinator; the purgatories that its timers stand for.
+            GroupCoordinator; the purgatories that its timers replace.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _PREFIX = "kafka.coordinator.group:type=GroupMetadataManager,name="
 
 
 class GroupMetrics:
-    """Totals of events; rates are made of them when metrics fold. `loaded(ms)` after each partition's load.
+    """Totals of events; rates are computed when metrics fold. `loaded(ms)` after each partition's load.
 
-    As Kafka counts: commits and not the offsets in them, but each offset that expires; offsets that go with their topic
+    As in Kafka, counts commits and not their offsets, but each offset that expires; offsets removed with their topic
     are not counted as deleted.
     """
 

@@ -1,8 +1,8 @@
 """OffsetStore: commits, fetches and deletes the offsets of this broker's groups.
 
-Role        Acts: has the decision made, appends, and tells the group how that went.
+Role        Acts: runs the decision, appends, and reports the result to the group.
 Invariants  Every request is checked against the partition's ownership first; every Pending handed out is settled.
-            Only what was appended is counted (KAFKA-12660).
+            Only appended commits are counted (KAFKA-12660).
 Source      Kafka 3.9 GroupCoordinator: doCommitOffsets, handleTxnCommitOffsets, handleDeleteOffsets,
             handleTxnCompletion; GroupMetadataManager.storeOffsets.
 """
@@ -44,7 +44,7 @@ class Committer(NamedTuple):
 
 
 class FetchedOffset(NamedTuple):
-    """One partition of an OffsetFetch: `value` is None where nothing is committed."""
+    """One partition of an OffsetFetch: `value` is None if nothing is committed."""
 
     error: ErrorCode
     value: OffsetAndMetadata | None
@@ -82,9 +82,9 @@ class OffsetStore:
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         producer: Producer,
     ) -> Pending[CommitCodes]:
-        """Blocks while the batch is written. A code for each partition, once the offsets are replicated.
+        """Blocks while the batch is written. Returns a code for each partition, once the offsets are replicated.
 
-        With a `producer` they belong to its transaction: valid once its marker is written, if that says commit.
+        With a `producer` they belong to its transaction: valid once its commit marker is written.
         """
         answer: Pending[CommitCodes] = Pending()
         is_transactional = producer is not NO_PRODUCER
@@ -155,7 +155,7 @@ class OffsetStore:
         )
 
     def _may_store(self, metadata: str) -> bool:
-        """The limit counts UTF-16 units, as the length of a Java string does."""
+        """Whether the metadata is within the limit, in UTF-16 units like a Java string's length."""
         limit = self._metadata_max_length
         return len(metadata) <= limit // 2 or len(metadata.encode("utf-16-le", "surrogatepass")) // 2 <= limit
 
@@ -177,7 +177,7 @@ class OffsetStore:
         }
 
     def delete(self, group_id: str, partitions: Collection[TopicPartition]) -> tuple[ErrorCode, CommitCodes]:
-        """Blocks while tombstones are written. The code of the request, and one for each partition if that is NONE."""
+        """Blocks while tombstones are written. Returns the request's code, and if NONE one for each partition."""
         group = self._manager.groups.get(group_id)
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND, {}

@@ -1,8 +1,8 @@
 """Which partitions of __consumer_offsets this broker coordinates.
 
 Role        Pure state.
-Invariants  The leader epoch of a partition only grows until it is gone: what belongs to an older one is ignored.
-            A partition is loading or owned, or neither; a load that was overtaken cannot end in ownership.
+Invariants  The leader epoch of a partition only grows until the partition is removed: older events are ignored.
+            A partition is loading or owned, or neither; a superseded load cannot end in ownership.
 Source      Kafka 3.9 GroupMetadataManager: ownedPartitions, loadingPartitions, maybeUpdateCoordinatorEpoch.
 """
 
@@ -12,7 +12,7 @@ from kafka_zk.protocol.errors import ErrorCode
 
 
 class Load:
-    """One attempt to load a partition. It is only good while it is the one that counts."""
+    """One attempt to load a partition. Valid only while it is the current one."""
 
     __slots__ = ("leader_epoch", "partition")
 
@@ -48,16 +48,16 @@ class Ownership:
         return ErrorCode.NOT_COORDINATOR
 
     def loaded_by(self, partition: int) -> Load | None:
-        """The load that the groups of a partition in memory come from; None where this broker does not answer."""
+        """The load that filled a partition's groups in memory; None if this broker is not the coordinator."""
         return self._owned.get(partition)
 
     def elected(self, partition: int, leader_epoch: int) -> Load | None:
-        """This broker leads the partition now. The load to be done; None where nothing is to load."""
+        """This broker leads the partition now. Returns the load to run; None if there is nothing to load."""
         if leader_epoch < self._epochs.get(partition, leader_epoch):
             return None
         self._epochs[partition] = leader_epoch
         if partition in self._owned:
-            return None  # The leader stayed the same: what is in memory is newer than the log's readers know.
+            return None  # The leader stayed the same: memory is newer than what a load can read.
         if partition in self._loading:
             return None
         load = self._loading[partition] = Load(partition, leader_epoch)
@@ -78,7 +78,7 @@ class Ownership:
             del self._loading[load.partition]
 
     def resigned(self, partition: int, leader_epoch: int | None) -> bool:
-        """This broker leads the partition no more (None: it is gone for good); whether that is news."""
+        """This broker no longer leads the partition (None: it was deleted); returns whether that changes anything."""
         if leader_epoch is None:
             # Recreated, it begins with epoch 0. Apache keeps the old one, and loads nothing until it restarts.
             self._epochs.pop(partition, None)

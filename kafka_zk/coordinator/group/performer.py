@@ -1,8 +1,8 @@
 """Runs a decision and performs its actions.
 
-Role        Acts. Everything that changes a group comes through `decide`.
+Role        Acts. Every change of a group goes through `decide`.
 Invariants  `decide` does not switch: records are appended by greenlets of their own, in the order of the decisions.
-            A record that was stored, or not, leads to the next decision. A dead group writes none.
+            The result of a write leads to the next decision. A dead group writes none.
 Source      The purgatories and callbacks of Kafka 3.9 GroupCoordinator; GroupMetadataManager.storeGroup.
 """
 
@@ -43,7 +43,7 @@ log_lines = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
 
 
 class Spawn(Protocol):
-    """gevent.spawn, or what a test has in its place."""
+    """gevent.spawn, or a test's replacement."""
 
     def __call__(self, function: Callable[..., None], /, *arguments: object) -> object: ...
 
@@ -52,12 +52,12 @@ class RecordLog(Protocol):
     """OffsetsLog, as far as groups write to it."""
 
     def append(self, partition: int, records: Sequence[KeyAndValue], done: Done) -> None:
-        """Blocks. Append one batch; `done` learns how it went."""
+        """Blocks. Append one batch; `done` gets the result."""
         ...
 
 
 class Performer:
-    """`partition_of(group_id)` says where a group's records go."""
+    """`partition_of(group_id)` gives the partition of a group's records."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Performer:
         self.timers = GroupTimers(clock, self._on_timer)
 
     def decide(self, group: Group, decision: Callable[[Step], T]) -> T:
-        """Let `decision` change the group, then do what it asks for. Does not switch."""
+        """Let `decision` change the group, then perform its actions. Does not switch."""
         step = Step(self._clock.wall_ms(), self.rules)
         answer = decision(step)
         for action in step.actions:
@@ -103,9 +103,9 @@ class Performer:
                 log_lines.info("[GroupCoordinator] %s", text)
 
     def _store(self, group: Group, action: StoreGroup) -> None:
-        """Blocks. Append the group's record; the result is decided on when it is known."""
+        """Blocks. Append the group's record; the result leads to a decision."""
         if group.is_dead:
-            # It ended before its record had its turn: behind the tombstone the record would bring it back.
+            # It ended before its record was written: after the tombstone, the record would restore it.
             return
 
         def done(code: ErrorCode, _: int) -> None:

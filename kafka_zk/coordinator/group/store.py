@@ -2,9 +2,9 @@
 
 Role        Acts, through the ReplicaManager. Knows nothing about groups.
 Invariants  `done` is called exactly once for each append, without switching: at once, or when the batch is committed.
-            What one partition is asked to take stands in its log in the order of asking: a large compressed batch is
-            checked in a thread, and what comes later waits for it. Replicas are not waited for there. What was asked in
-            one leadership is not appended in another; a new epoch of a leader that stays is none.
+            Batches of one partition are appended in the order of the calls: a large compressed batch is
+            checked in a thread, and later ones wait for it. They do not wait for replicas. A batch requested in
+            one leadership is not appended in another; a new epoch of the same leader does not count.
             Batches carry a producer id in transactions only; those of offsets have the base sequence 0 and those of
             groups none, because Apache's have.
 Source      Kafka 3.9 GroupMetadataManager: appendForGroup, storeOffsets, cleanupGroupMetadata.
@@ -41,18 +41,18 @@ log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
 KeyAndValue = tuple[bytes, bytes | None]
 Done = Callable[[ErrorCode, int], None]
-"""Told the code of the append and the base offset of the batch (-1 when it failed)."""
+"""Called with the code of the append and the base offset of the batch (-1 when it failed)."""
 
 
 class Producer(NamedTuple):
-    """Whose transaction a batch belongs to."""
+    """The producer whose transaction a batch belongs to."""
 
     producer_id: int
     producer_epoch: int
 
 
 NO_PRODUCER = Producer(-1, -1)
-"""Of a batch outside transactions."""
+"""For a batch outside transactions."""
 
 
 class OffsetsLog:
@@ -83,7 +83,7 @@ class OffsetsLog:
         base_sequence: int = NO_SEQUENCE,
         producer: Producer = NO_PRODUCER,
     ) -> None:
-        """Blocks. Append one batch, as part of the transaction of `producer`; `done` learns how it went."""
+        """Blocks. Append one batch, as part of the transaction of `producer`; `done` gets the result."""
         result = self._append(partition, records, self._required_acks, base_sequence, producer)
         if isinstance(result, Pending):
             result.on_complete(lambda settled: _tell(done, settled.value[0]))
@@ -91,7 +91,7 @@ class OffsetsLog:
             _tell(done, result[0])
 
     def append_tombstones(self, partition: int, keys: Sequence[bytes]) -> ErrorCode:
-        """Blocks. Append a batch of tombstones; the code of the append. Does not wait for its replication."""
+        """Blocks. Append a batch of tombstones; returns the code of the append. Does not wait for its replication."""
         result = self._append(partition, [(key, None) for key in keys], NO_ACKS)
         assert not isinstance(result, Pending), "an append without acks has nothing to wait for"
         if isinstance(result[0], AppendFailure):
@@ -131,18 +131,18 @@ class OffsetsLog:
                 turn = self._turns[partition] = Turn()
             with turn:
                 if self._replica_manager.leadership_of(TopicPartition(GROUP_METADATA_TOPIC, partition)) != leadership:
-                    # Groups were reloaded since: what was decided by those of before is not part of them.
+                    # The groups were reloaded since: decisions of the old ones no longer apply.
                     return [AppendFailure(NotLeaderOrFollower())]
                 return self._replica_manager.append_records(
                     [(GROUP_METADATA_TOPIC, partition, memoryview(batch))],
                     required_acks=acks,
                     timeout_ms=self._timeout_ms,
                     internal_topics_allowed=True,
-                    # All that it commits has the sequence 0: to a client's rules it would repeat itself.
+                    # All its batches have the sequence 0: a client's rules would treat them as duplicates.
                     origin=Origin.COORDINATOR,
                 )
         except Exception:
-            # A bug of ours; without an answer the group would wait for this record for ever.
+            # A bug of ours; without a result the group would wait for this record for ever.
             log.exception("Error while appending %d records to partition %d", len(records), partition)
             return [AppendFailure(UnknownServerError())]
 

@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from kafka_zk.replication.manager import ReplicaManager
 
 READ_BYTES = 256 * 1024
-"""Read at a time while loading: others run in between."""
+"""Bytes per read while loading: other greenlets run in between."""
 
 
 def stored_batches(
     replica_manager: ReplicaManager, partition: TopicPartition, is_wanted: Callable[[], bool]
 ) -> Iterator[Batch]:
-    """Blocks between batches. All batches in order, while `is_wanted`.
+    """Blocks between batches. Yields all batches in order, while `is_wanted`.
 
-    Up to the log end offset, beyond the high watermark: what this leader has will be committed. What is deleted before
-    it is read (DeleteRecords, retention) is left out; Apache's load ends there, without what follows.
+    Up to the log end offset, beyond the high watermark: this leader's records will be committed. Batches deleted before
+    they are read (DeleteRecords, retention) are left out; Apache's load ends there, without the rest.
     Raises BrokerError.
     """
     offset = -1
     while is_wanted():
-        # Another one each time, if the partition was moved into another log directory meanwhile.
+        # Looked up each time: the partition may have moved to another log directory meanwhile.
         log = replica_manager.get_partition(partition).log
         if log is None:
             raise KafkaStorageError(f"The log of {partition} is offline")
@@ -42,4 +42,4 @@ def stored_batches(
             offset = batch.header.next_offset
             yield batch
         if offset == before:
-            return  # Nothing but the end of what the cleaner left.
+            return  # Only a gap that the cleaner left at the end.

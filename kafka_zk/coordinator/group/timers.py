@@ -1,7 +1,7 @@
 """The timers of all groups, on the broker's clock.
 
-Role        Acts. Cheap to start again: a heartbeat only moves a deadline, the clock is asked when an older one passes.
-Invariants  One timer a group and key. A timer that was stopped or moved never fires at its old time.
+Role        Acts. Cheap to restart: a heartbeat only moves a deadline, which is checked when an older one passes.
+Invariants  One timer per group and key. A timer that was stopped or moved never fires at its old time.
 Source      The role of DelayedHeartbeat, DelayedJoin and DelayedSync in Kafka 3.9.
 """
 
@@ -59,7 +59,7 @@ class GroupTimers:
         return len(self._deadlines)
 
     def count(self, belongs: Callable[[TimerKey], bool]) -> int:
-        """How many timers have a key that `belongs`."""
+        """The number of timers with a key that `belongs`."""
         return sum(1 for _, key in self._deadlines if belongs(key))
 
     def _arm(self, group: Group, key: TimerKey, deadline: _Deadline) -> None:
@@ -68,7 +68,7 @@ class GroupTimers:
 
     def _alarm(self, group: Group, key: TimerKey, deadline: _Deadline) -> None:
         if self._deadlines.get((group, key)) is not deadline:
-            return  # Stopped after the clock had handed the alarm over.
+            return  # Stopped after the clock had already fired it.
         if self._clock.monotonic_ms() < deadline.deadline_ms:
             self._arm(group, key, deadline)
             return

@@ -1,14 +1,14 @@
 """GroupLag: the lag of each group on each partition that this broker leads.
 
 Role        Acts only when metrics are scraped.
-Invariants  The leader shows the lag: it alone knows where its log ends. A committed offset is read before the end it is
+Invariants  The leader reports the lag: only it knows its log end. A committed offset is read before the end it is
             compared with, or at the same instant where the group is coordinated here: no lag is negative because of a
-            race, and none is of an end that is no longer true.
+            race, and none uses an outdated end.
             OffsetLag is what Apache's `--describe` prints, the high watermark less the committed offset; but never
-            below zero, where a log was cut. RecordsLeft counts the records that a consumer will get; it is NaN while
+            below zero, if a log was truncated. RecordsLeft counts the records that a consumer will get; it is NaN while
             they are being counted.
-            One look shows MAX_SERIES pairs at most, and waits for other brokers for two seconds at most. Of several
-            who look at the same time each waits for the one before: they would count the same records twice.
+            One scrape returns MAX_SERIES pairs at most, and waits two seconds at most for other brokers. Concurrent
+            scrapes wait for one another: they would count the same records twice.
 Source      ConsumerGroupCommand: collectConsumerAssignment, getLag.
 """
 
@@ -43,7 +43,7 @@ log_lines = logging.getLogger("kafka.coordinator.group.GroupLag")
 
 
 class _Distance(NamedTuple):
-    """A group's way in one partition: from what it committed to the end as it was then."""
+    """A group's distance in one partition: from its committed offset to the log end at that time."""
 
     offset: int
     end: int
@@ -81,7 +81,7 @@ class GroupLag:
         metrics.gauge(f"{_TABLE},name=UnansweredCoordinators", lambda: self._unanswered)
 
     def rows(self) -> Iterator[Row]:
-        """Blocks. Those of one partition together, the group that is farthest behind first."""
+        """Blocks. Yields rows by partition, the group farthest behind first."""
         with self._look:
             yield from self._rows()
 
@@ -107,7 +107,7 @@ class GroupLag:
         return self._counts.between(log, max(offset, log.log_start_offset), end)
 
     def _ways(self) -> dict[TopicPartition, list[_Distance]]:
-        """Blocks. All that can be told of the partitions that are led here."""
+        """Blocks. The distances in all partitions led here."""
         ways: dict[TopicPartition, list[_Distance]] = {}
         self._add(ways, self._coordinated())
         unanswered = 0
@@ -120,7 +120,7 @@ class GroupLag:
         return ways
 
     def _add(self, ways: dict[TopicPartition, list[_Distance]], groups: Iterable[GroupOffsets]) -> None:
-        """The ends are read here, after the offsets, and without a turn of others between a group's."""
+        """Log ends are read here, after the offsets, without a switch within a group."""
         left_count = MAX_SERIES - sum(map(len, ways.values()))
         count = looked_at = 0
         for group_id, offsets in groups:

@@ -1,7 +1,7 @@
 """Fetches committed offsets from other coordinators when metrics are scraped.
 
-Role        Acts, with the requests of any client: an Apache broker answers, too.
-Invariants  Blocks for TIMEOUT_MS at most, whichever broker does not answer. Nothing is kept between two calls.
+Role        Acts, with ordinary client requests, which an Apache broker answers, too.
+Invariants  Blocks for TIMEOUT_MS at most, whichever broker does not answer. Keeps nothing between calls.
 Source      ListGroups, OffsetFetch of all partitions (KIP-709).
 """
 
@@ -21,10 +21,10 @@ from kafka_zk.protocol.types import TopicPartition
 
 LIST_GROUPS_VERSION = 0
 OFFSET_FETCH_VERSION = 8
-"""The first that asks for several groups."""
+"""The first version for several groups."""
 
 GROUPS_PER_REQUEST = 50
-"""A broker makes its answer in one go, while others wait."""
+"""Groups per request: a broker builds its response without yielding."""
 
 TIMEOUT_MS = 2_000
 
@@ -36,9 +36,9 @@ GroupOffsets = tuple[str, list[tuple[TopicPartition, int]]]
 
 
 def committed_elsewhere(nodes: Sequence[Node], connect: Connect) -> Iterator[list[GroupOffsets] | None]:
-    """Blocks. For each of `nodes` what its groups have committed; None of one that does not answer in time.
+    """Blocks. Yields for each of `nodes` what its groups have committed; None if it does not answer in time.
 
-    All are asked at once, and each answer is given on as soon as it is there.
+    All are asked at once, and each response is yielded as soon as it arrives.
     """
     asked = [gevent.spawn(_ask, node, connect) for node in nodes]
     try:

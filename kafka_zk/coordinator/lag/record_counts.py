@@ -2,10 +2,10 @@
 
 Role        Acts: reads headers of batches that are not counted yet, and only when metrics are scraped.
 Invariants  A count is exact, or there is none: the holes of compaction and the markers of transactions are left out.
-            What was counted once is remembered by segment file, so that a cleaned segment is counted again; a file that
-            was cut since is, too. What was not asked for in one scrape is forgotten after it.
-            One look reads no more than BATCHES_PER_LOOK headers, and waits for the disk for DISK_MS_PER_LOOK: a scrape
-            has its own time limit. What is left over is counted in the next. One look at a time.
+            Counts are cached by segment file, so a cleaned segment is counted again; so is a file that
+            was truncated since. A count unused in one scrape is dropped after it.
+            One scrape reads at most BATCHES_PER_LOOK headers, and waits for the disk for DISK_MS_PER_LOOK: a scrape
+            has its own time limit. The rest is counted in the next. One scrape at a time.
 Differs from Kafka: there is nothing like it; lag there is a difference of offsets.
 """
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 BATCHES_PER_LOOK = 50_000
 BATCHES_PER_READ = 256
-"""Walked without a pause: half a millisecond. As far apart are the positions whose counts are remembered."""
+"""Batches counted without a pause: half a millisecond. Also the distance of cached positions."""
 
 DISK_MS_PER_LOOK = 1_000
-"""Of large batches each header is a read of its own: ten milliseconds where a disk has to turn."""
+"""For large batches each header needs its own read: ten milliseconds on a spinning disk."""
 
 MAX_READ_BYTES = 2**31 - 1
 
@@ -51,7 +51,7 @@ class _SegmentCounts:
         self.end_offset = -1
 
     def take(self, batches: list[CountedBatch]) -> None:
-        """What follows `end`."""
+        """Add the batches that follow `end`."""
         last = batches[-1]
         self.total += sum(batch.record_count for batch in batches)
         self.end = last.position + last.header.size_bytes
@@ -61,11 +61,11 @@ class _SegmentCounts:
 
 
 class _DiskTimeIsOver(Exception):
-    """The disk was waited for long enough in this look."""
+    """This scrape has used up its time for the disk."""
 
 
 class RecordCounts:
-    """`pause` gives others a turn."""
+    """`pause` yields to other greenlets."""
 
     def __init__(self, pause: Pause, clock: Clock) -> None:
         self._pause = pause
@@ -85,9 +85,9 @@ class RecordCounts:
             del self._segments[file]
 
     def between(self, log: UnifiedLog, offset: int, up_to: int) -> int | None:
-        """Blocks. The records of `log` in [offset, up_to); None where that would take too long, or cannot be told.
+        """Blocks. Returns the records of `log` in [offset, up_to); None if that would take too long, or is unknown.
 
-        Asked for several offsets of a log, begin with the smallest: what it counts is there for the others.
+        Asked for several offsets of a log, begin with the smallest: its counts are reused for the others.
         """
         if offset >= up_to:
             return 0
@@ -96,14 +96,14 @@ class RecordCounts:
         except _DiskTimeIsOver:
             return None
         except (BrokerError, OSError):
-            return None  # Truncated, deleted, closed or damaged while we looked: others say so.
+            return None  # Truncated, deleted, closed or damaged meanwhile: reported elsewhere.
 
     def _between(self, log: UnifiedLog, offset: int, up_to: int) -> int | None:
         total = 0
         while offset < up_to:
             pieces = log.read(offset, max_bytes=MAX_READ_BYTES, up_to=up_to, min_one=True).slices
             if not pieces:
-                return total  # Nothing but the end of what the cleaner left.
+                return total  # Only a gap that the cleaner left at the end.
             try:
                 found = self._count(log, pieces[0], offset)
             finally:
@@ -146,7 +146,7 @@ class RecordCounts:
     def _up_to(
         self, log: UnifiedLog, piece: FileSlice, known: _SegmentCounts, end: int, before: int
     ) -> tuple[int, int]:
-        """As `_count`, for a piece that ends before what is known: an earlier look went further."""
+        """As `_count`, for a piece that ends before the known counts: an earlier scrape got further."""
         place = bisect_right(known.positions, end) - 1
         total = known.counts[place]
         behind = self._read(log, piece, walk, piece.fileno, known.positions[place], end, BATCHES_PER_READ)
@@ -156,7 +156,7 @@ class RecordCounts:
         return total - before, previous[-1].header.next_offset
 
     def _known(self, piece: FileSlice) -> _SegmentCounts:
-        """What is known of the file; begun at `piece` where nothing of use is."""
+        """The counts of the file; new ones from `piece` on if none are usable."""
         file = piece.file
         self._asked.add(file)
         known = self._segments.get(file)
@@ -169,7 +169,7 @@ class RecordCounts:
         return known
 
     def _read(self, log: UnifiedLog, piece: FileSlice, function: Callable[..., T], *arguments: int) -> T:
-        """Blocks. In a thread where the disk may have to be waited for. Raises _DiskTimeIsOver."""
+        """Blocks. In a thread if the disk may be needed. Raises _DiskTimeIsOver."""
         with log.log_dir.guard(f"Error while counting the records of {log.topic_partition}"):
             if not piece.is_cold:
                 return function(*arguments)

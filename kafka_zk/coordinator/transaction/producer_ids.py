@@ -1,9 +1,9 @@
 """Producer ids for idempotent producers, from blocks that the controller allocates.
 
-Role        Acts: asks the controller, ahead of need. Only the first callers after a start wait, and not for long.
-Invariants  No id is given twice, in the whole cluster: a block belongs to this broker alone, and is used once.
-            At most one request to the controller is under way. Who waits longer gets the id first.
-Differs from Kafka: which refuses the first caller at once, so that its client logs a warning and retries.
+Role        Acts: requests blocks from the controller in advance. Only the first callers after a start wait, briefly.
+Invariants  No id is used twice in the cluster: a block belongs to this broker alone, and is used once.
+            At most one request to the controller is under way. Callers that wait are served in order.
+Differs from Kafka, which refuses the first caller at once, so that its client logs a warning and retries.
 Source      RPCProducerIdManager; KIP-730.
 """
 
@@ -20,7 +20,7 @@ from kafka_zk.protocol.errors import CoordinatorLoadInProgress, ErrorCode
 from kafka_zk.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 
 PREFETCH_AT = 0.9
-"""The share of a block after which the next one is asked for."""
+"""The share of a block after which the next one is requested."""
 
 WAIT_MS = 1000
 """How long a caller waits for the controller's block, at most."""
@@ -32,7 +32,7 @@ log = logging.getLogger("kafka.coordinator.transaction.RPCProducerIdManager")
 
 
 class Controller(Protocol):
-    """What is used of metadata.controller_channel.ControllerChannel."""
+    """The part used of metadata.controller_channel.ControllerChannel."""
 
     def send(
         self, request: AllocateProducerIdsRequest, *, timeout_ms: int | None = None

@@ -16,7 +16,7 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="a load reads the log that is in service, which a move may have replaced",
         file="kafka_zk/coordinator/group/stored_batches.py",
         old="""    while is_wanted():
-        # Another one each time, if the partition was moved into another log directory meanwhile.
+        # Looked up each time: the partition may have moved to another log directory meanwhile.
         log = replica_manager.get_partition(partition).log
 """,
         new="""    log = replica_manager.get_partition(partition).log

@@ -23,7 +23,7 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="a dead group writes no record",
         file="kafka_zk/coordinator/group/performer.py",
         old="""        if group.is_dead:
-            # It ended before its record had its turn: behind the tombstone the record would bring it back.
+            # It ended before its record was written: after the tombstone, the record would restore it.
             return
 """,
         new="",

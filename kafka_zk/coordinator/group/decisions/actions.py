@@ -18,7 +18,7 @@ NO_GENERATION = -1
 
 
 class JoinedMember(NamedTuple):
-    """One line of what the leader learns about the group."""
+    """One member, as the leader sees it."""
 
     member_id: str
     group_instance_id: str | None
@@ -49,7 +49,7 @@ class SyncResult(NamedTuple):
 
 JoinReply: TypeAlias = Callable[[JoinResult], object]
 SyncReply: TypeAlias = Callable[[SyncResult], object]
-"""Given to the core to be kept while a request waits; only the shell calls it, once."""
+"""The core keeps it while a request waits; only the shell calls it, once."""
 
 
 class TimerKey(NamedTuple):
@@ -110,7 +110,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class StaticReplacement:
-    """A static member that came back under a new id, and what it was before."""
+    """A static member that rejoined under a new id, and its previous state."""
 
     group_instance_id: str
     old_member_id: str
@@ -128,7 +128,7 @@ Stored: TypeAlias = EmptyGeneration | Assignment | StaticReplacement
 
 @dataclass(frozen=True, slots=True)
 class StoreGroup:
-    """Write the group's record as it is now; then tell `storing.on_group_stored` of `what` and how it went."""
+    """Write the group's current record; then call `storing.on_group_stored` with `what` and the result."""
 
     value: bytes
     what: Stored
@@ -154,7 +154,7 @@ class GroupRules(NamedTuple):
 
 
 class Step:
-    """One event being decided: the wall time it came, the rules, and the actions so far."""
+    """One event being decided: its wall time, the rules, and the actions so far."""
 
     __slots__ = ("actions", "now_ms", "rules")
 

@@ -41,7 +41,7 @@ class GroupListing(NamedTuple):
 
 
 def describe(group: Group | None) -> GroupDescription:
-    """A missing group is dead. Metadata and assignments are shown only while they are those of a stable generation."""
+    """A missing group is dead. Metadata and assignments are shown only while the generation is stable."""
     if group is None:
         return GroupDescription(GroupState.DEAD.value)
     stable_protocol = group.protocol_name if group.state is GroupState.STABLE else None
@@ -60,7 +60,7 @@ def describe(group: Group | None) -> GroupDescription:
 
 
 def listing(groups: Iterable[Group], *, states: Set[str], types: Set[str]) -> list[GroupListing]:
-    """One line a group. An empty filter lets everything pass; filters are in lower case."""
+    """One line per group. An empty filter matches everything; filters are in lower case."""
     if types and CLASSIC not in types:
         return []
     return [

@@ -1,6 +1,6 @@
 """One group: its members, generation, state and offsets.
 
-Role        Pure state with the operations that keep it consistent; what to do when is decided in joining, syncing,
+Role        Pure state with the operations that keep it consistent; decisions are made in joining, syncing,
             membership and rebalance. Called only by them and by the coordinator.
 Invariants  Each static instance id maps to exactly one member. A member id is either pending or a member, never both.
             The leader is a member, or there is none. `awaiting_join_count` counts the parked joins.
@@ -33,14 +33,14 @@ NO_TIMESTAMP = -1
 
 
 class InitialJoin(NamedTuple):
-    """The running wait for the first members of an empty group; `remaining_ms` may still be added to it."""
+    """The running wait for the first members of an empty group; `remaining_ms` may still extend it."""
 
     delay_ms: int
     remaining_ms: int
 
 
 class Group:
-    """`state_timestamp_ms` is when the state last changed (wall time), None when that is not known."""
+    """`state_timestamp_ms` is when the state last changed (wall time), None if unknown."""
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
@@ -58,9 +58,9 @@ class Group:
         self.new_member_added = False
         self.initial_join: InitialJoin | None = None
         self.assigned_generation: int | None = None
-        """The generation whose assignment is on its way to the log; a second one for it would contradict the first."""
+        """The generation whose assignment is being appended; a second one would contradict the first."""
         self.subscribed_topics: frozenset[str] | None = None
-        """What the members of a consumer group read; None where that cannot be told."""
+        """The topics that members of a consumer group read; None if unknown."""
         self.offsets = GroupOffsets()
         self._support: Counter[str] = Counter()
 
@@ -110,7 +110,7 @@ class Group:
         self.pending_members.discard(member.member_id)
 
     def remove(self, member_id: str, step: Step) -> None:
-        """Forget a member or a pending id. A request of it that still waits is answered that it is unknown.
+        """Forget a member or a pending id. Its parked requests get UNKNOWN_MEMBER_ID.
 
         Differs from Kafka: there, the parked SyncGroup of a removed member never gets an answer.
         """
@@ -170,7 +170,7 @@ class Group:
     # --- parked requests ---------------------------------------------------------------------------------------------
 
     def park_join(self, member: Member, reply: JoinReply, step: Step) -> None:
-        """Let a join of `member` wait. An older one is the same client's, which asked again: it is sent away.
+        """Park a join of `member`. An older one is of the same client, which retried: it is answered with an error.
 
         Differs from Kafka, here and in `park_sync`: there the older request never gets an answer.
         """
@@ -253,7 +253,7 @@ class Group:
         )
 
     def current_generation(self, member_id: str, *, skip_assignment: bool = False) -> JoinResult:
-        """The answer that tells `member_id` of the current generation; the leader learns the members."""
+        """The response with the current generation for `member_id`; the leader gets the members."""
         return JoinResult(
             ErrorCode.NONE,
             member_id,

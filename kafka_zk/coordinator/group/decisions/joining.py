@@ -38,12 +38,12 @@ from kafka_zk.coordinator.group.decisions.states import GroupState
 from kafka_zk.protocol.errors import ErrorCode, UnknownServerError
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""How long a member that waits for its first generation is kept: it has no session yet that could end."""
+"""How long a member that waits for its first generation is kept: it has no session yet that could expire."""
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A JoinGroup request. `new_member_id` is what a member without an id will be called."""
+    """A JoinGroup request. `new_member_id` is the id for a member without one."""
 
     member_id: str
     new_member_id: str
@@ -85,7 +85,7 @@ def _has_room(group: Group, member_id: str, step: Step) -> bool:
     max_size = step.rules.max_size
     member = group.members.get(member_id)
     if group.state is GroupState.PREPARING_REBALANCE:
-        # Those who wait are counted: of the others it is not known yet whether they come back.
+        # Only parked joins count: whether the other members rejoin is not known yet.
         return (member is not None and member.join_reply is not None) or group.awaiting_join_count < max_size
     if group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE):
         return member is not None or len(group.members) < max_size
@@ -134,7 +134,7 @@ def _join_with_id(group: Group, join: Join, reply: JoinReply, step: Step) -> Non
 
 
 def _knows_generation_already(group: Group, member: Member, join: Join) -> bool:
-    """Whether the answer is the current generation: the member asks for nothing new.
+    """Whether to answer with the current generation: the member requests nothing new.
 
     A leader that joins a stable group does ask for a new one: that is how it reacts to changed topics.
     """
@@ -167,7 +167,7 @@ def _add(group: Group, member_id: str, join: Join, reply: JoinReply, step: Step)
 
 
 def _update(group: Group, member: Member, join: Join, reply: JoinReply, step: Step) -> None:
-    """Take over what the request says, and let it wait."""
+    """Take over the request's values, and park it."""
     group.update_protocols(member, join.protocols)
     member.rebalance_timeout_ms = join.rebalance_timeout_ms
     member.session_timeout_ms = join.session_timeout_ms
@@ -200,7 +200,7 @@ def _replace_static(group: Group, member: Member, join: Join, reply: JoinReply, 
         )
     )
     if group.state is GroupState.COMPLETING_REBALANCE:
-        # The leader may assign to the old id at this moment; the new one would get nothing.
+        # The leader may be assigning to the old id right now; the new id would get nothing.
         prepare_rebalance(group, f"Updating metadata for static member {join.group_instance_id}", step)
     elif group.state is GroupState.STABLE:
         if group.choose_protocol() == group.protocol_name:

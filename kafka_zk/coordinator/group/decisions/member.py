@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from kafka_zk.coordinator.group.decisions.actions import JoinReply, SyncReply
 
 Protocols = tuple[tuple[str, bytes], ...]
-"""Name and metadata, the one the member likes best first."""
+"""Name and metadata, the most preferred first."""
 
 
 class Member:
@@ -71,9 +71,9 @@ class Member:
 
     @property
     def outlives_silence(self) -> bool:
-        """Whether it is kept although its session ran out: the broker owes it an answer.
+        """Whether it is kept after its session expired: the broker owes it a response.
 
-        Not so while it is new: a dead client cannot be told from one that waits for its first answer.
+        Not while it is new: a dead client cannot be told from one that waits for its first answer.
         """
         return not self.is_new and (self.join_reply is not None or self.sync_reply is not None)
 

@@ -71,7 +71,7 @@ def leave(group: Group, *, member_id: str, group_instance_id: str | None, reason
 def check_commit(
     group: Group, *, member_id: str, group_instance_id: str | None, generation: int, is_transactional: bool, step: Step
 ) -> ErrorCode:
-    """Whether the group takes these offsets; a member that commits is alive."""
+    """Whether the group accepts these offsets; a member that commits is alive."""
     if group.is_dead:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if generation < 0 and group.state is GroupState.EMPTY:

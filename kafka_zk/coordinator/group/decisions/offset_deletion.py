@@ -18,10 +18,10 @@ from kafka_zk.protocol.types import TopicPartition
 def may_delete_offsets(
     group: Group, partitions: Iterable[TopicPartition]
 ) -> tuple[ErrorCode, dict[TopicPartition, ErrorCode]]:
-    """The code of the request, and where that is NONE one for each partition: NONE if its offset may go.
+    """The code of the request, and if that is NONE one for each partition: NONE if its offset may be deleted.
 
-    Of a consumer group with members, offsets of topics that no member reads may be deleted; of one whose
-    subscriptions cannot be read, none. What members of other types read is not known.
+    In a consumer group with members, offsets of topics that no member reads may be deleted; if its
+    subscriptions cannot be read, none. For other group types the topics read are unknown.
     """
     if group.is_dead:
         return ErrorCode.GROUP_ID_NOT_FOUND, {}

@@ -1,12 +1,12 @@
 """The committed offsets of one group: committed, pending, expired.
 
-Role        Pure state; the coordinator tells it what was appended and what failed.
-Invariants  A value becomes valid only once its record is in the log, and never gives way to one from an older batch.
-            A partition is pending while any commit of it is on its way or in an open transaction.
-            What is removed does not come back with an append or a transaction that ends later.
-Differs from Kafka: there, of several commits of one partition on their way only the last is known. When it fails, an
-            earlier one that succeeds is acknowledged and not seen; and an offset that is removed while it is on its way
-            gets no tombstone, so that it comes back with the next load.
+Role        Pure state; the coordinator reports appends and failures.
+Invariants  A value becomes valid only once its record is in the log, and an older batch never replaces it.
+            A partition is pending while any commit of it is being appended or in an open transaction.
+            A removed offset is not restored by an append or a transaction that ends later.
+Differs from Kafka: there, only the last of several pending commits of a partition is known. If it fails, an
+            earlier one that succeeds is acknowledged and not visible; and an offset removed while being appended
+            gets no tombstone, so the next load restores it.
 Source      Kafka 3.9 GroupMetadata (offsets, pendingOffsetCommits, pendingTransactionalOffsetCommits,
             removeExpiredOffsets); KIP-211, KIP-447.
 """
@@ -25,7 +25,7 @@ NO_BATCH = -1
 
 
 class OffsetAndMetadata(NamedTuple):
-    """One committed offset. Timestamps are wall ms; `expire_timestamp` only where an old client asked for it."""
+    """One committed offset. Timestamps are wall ms; `expire_timestamp` only if an old client set it."""
 
     offset: int
     leader_epoch: int
@@ -42,10 +42,10 @@ class Committed(NamedTuple):
 
 
 class Commit:
-    """The offsets of one request while their batch is on its way to the log.
+    """The offsets of one request while their batch is being appended.
 
     `producer_id` is that of the transaction they belong to, -1 for none. `committed` says how that transaction ended,
-    if it did so before the append was heard of. `batch_offset` is where it was appended, -1 while that is not known.
+    if it ended before the append completed. `batch_offset` is its offset in the log, -1 while unknown.
     """
 
     __slots__ = ("batch_offset", "committed", "offsets", "producer_id")
@@ -58,7 +58,7 @@ class Commit:
 
 
 class Removed(NamedTuple):
-    """What a group knew of one partition, of which the log may have a record: a valid offset, commits on their way."""
+    """A partition's removed state, of which the log may have a record: a valid offset, pending commits."""
 
     committed: Committed | None
     commits: tuple[tuple[Commit, OffsetAndMetadata], ...] = ()
@@ -72,7 +72,7 @@ class GroupOffsets:
     def __init__(self) -> None:
         self.committed: dict[TopicPartition, Committed] = {}
         self._commits: set[Commit] = set()
-        # By producer id: what the log holds of a transaction, until its marker says what becomes of it.
+        # By producer id: the offsets of an open transaction in the log, until its marker.
         self._transactions: dict[int, dict[TopicPartition, Committed]] = {}
 
     def get(self, partition: TopicPartition) -> OffsetAndMetadata | None:
@@ -96,11 +96,11 @@ class GroupOffsets:
 
     @property
     def open_producers(self) -> Collection[int]:
-        """The producers of transactions whose end this group waits for."""
+        """The producers of transactions that this group waits for."""
         return {*self._transactions, *(commit.producer_id for commit in self._commits)} - {NO_PRODUCER_ID}
 
     def is_pending(self, partition: TopicPartition) -> bool:
-        """Whether a commit of `partition` is not decided yet: a stable fetch must wait for it."""
+        """Whether a commit of `partition` is undecided: a stable fetch must wait for it."""
         return any(partition in commit.offsets for commit in self._commits) or any(
             partition in offsets for offsets in self._transactions.values()
         )
@@ -108,7 +108,7 @@ class GroupOffsets:
     # --- commits -----------------------------------------------------------------------------------------------------
 
     def begin(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], producer_id: int = NO_PRODUCER_ID) -> Commit:
-        """Records of these are about to be appended; `appended` or `failed` must follow."""
+        """Note that records of these are about to be appended; `appended` or `failed` must follow."""
         commit = Commit(offsets, producer_id)
         self._commits.add(commit)
         return commit
@@ -128,7 +128,7 @@ class GroupOffsets:
         self._commits.discard(commit)
 
     def restore(self, partition: TopicPartition, found: Committed) -> None:
-        """Make `found` valid unless a newer batch already spoke."""
+        """Make `found` valid unless a newer batch has a value."""
         known = self.committed.get(partition)
         if known is None or known.batch_offset < found.batch_offset:
             self.committed[partition] = found
@@ -136,7 +136,7 @@ class GroupOffsets:
     # --- transactions ------------------------------------------------------------------------------------------------
 
     def restore_transaction(self, producer_id: int, offsets: Mapping[TopicPartition, Committed]) -> None:
-        """What the log holds of a transaction that has no marker yet; later batches count more."""
+        """Restore the offsets of a transaction without marker; later batches override earlier ones."""
         known = self._transactions.setdefault(producer_id, {})
         for partition, found in offsets.items():
             earlier = known.get(partition)
@@ -144,9 +144,9 @@ class GroupOffsets:
                 known[partition] = found
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """The producer's marker is in the log: its offsets become valid, or are forgotten.
+        """The producer's marker is in the log: its offsets become valid, or are dropped.
 
-        A commit of it that is still on its way belongs to the same transaction: the next one cannot begin before this
+        A commit still being appended belongs to the same transaction: the next one cannot begin before this
         one's markers are written.
         """
         for commit in self._commits:
@@ -166,7 +166,7 @@ class GroupOffsets:
         return [partition for partition in partitions if partition in self.committed or self.is_pending(partition)]
 
     def remove(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Removed]:
-        """Forget these, whatever is on its way; those that may have a record in the log, which needs a tombstone."""
+        """Forget these, pending commits too. Returns those whose record in the log may need a tombstone."""
         removed = {}
         for partition in partitions:
             committed = self.committed.pop(partition, None)
@@ -187,11 +187,11 @@ class GroupOffsets:
         return self.remove(self.partitions)
 
     def expire(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Removed]:
-        """Forget the valid offsets of these. What a transaction may still commit is younger, and stays."""
+        """Forget the valid offsets of these. Offsets that a transaction may still commit are newer, and stay."""
         return {partition: Removed(self.committed.pop(partition)) for partition in partitions}
 
     def put_back(self, removed: Mapping[TopicPartition, Removed]) -> None:
-        """Their tombstones were refused: they are valid again, but for those that gave way to newer ones since."""
+        """Their tombstones were refused: make them valid again, except those replaced since."""
         for partition, (committed, commits) in removed.items():
             if committed is not None:
                 self.restore(partition, committed)
@@ -210,7 +210,7 @@ class GroupOffsets:
     ) -> list[TopicPartition]:
         """Partitions whose offset was not used for `retention_ms`, counted from `since(value)`.
 
-        Offsets of topics in `still_read`, and those with a commit on its way, stay.
+        Offsets of topics in `still_read`, and those with a pending commit, stay.
         """
         return [
             partition

@@ -1,6 +1,6 @@
 """Which groups have pending commits of which open transaction.
 
-Role        Pure state. Without it the end of every transaction would have to look at every group.
+Role        Pure state. Without it the end of every transaction would have to check every group.
 Source      Kafka 3.9 GroupMetadataManager: openGroupsForProducer, addProducerGroup, removeGroupFromAllProducers.
 """
 
@@ -10,18 +10,18 @@ from kafka_zk.coordinator.group.decisions.group import Group
 
 
 class OpenTransactions:
-    """Group ids by the id of the producer whose transaction holds offsets of theirs."""
+    """Group ids by the id of the producer whose transaction has offsets of these groups."""
 
     def __init__(self) -> None:
         self._groups: dict[int, set[str]] = {}
 
     def note(self, group: Group) -> None:
-        """Take in what `group` waits for now."""
+        """Note the transactions that `group` waits for now."""
         for producer_id in group.offsets.open_producers:
             self._groups.setdefault(producer_id, set()).add(group.group_id)
 
     def forget(self, group: Group) -> None:
-        """The group waits no more, or is gone."""
+        """The group no longer waits, or was removed."""
         for producer_id in group.offsets.open_producers:
             self._drop(producer_id, group.group_id)
 

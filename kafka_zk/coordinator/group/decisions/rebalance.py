@@ -124,7 +124,7 @@ def _complete_join(group: Group, step: Step) -> None:
 
 
 def _a_joined_member_leads(group: Group) -> bool:
-    """Keep the leader if it joined, else let any member that did take over; False if none did."""
+    """Keep the leader if it joined, else choose any member that did; False if none did."""
     leader = None if group.leader_id is None else group.members[group.leader_id]
     if leader is not None and leader.join_reply is not None:
         return True

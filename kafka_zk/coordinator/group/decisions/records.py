@@ -2,7 +2,7 @@
 
 Role        Pure. The declarations are in protocol/messages/records.py.
 Invariants  Values are written as Kafka 3.9 writes them (version 3; 1 where an old client set an expiry) and read in
-            every version; keys of versions we do not know (the new group protocols') are told apart, not refused.
+            every version; keys of versions we do not know (the new group protocols') are recognized, not refused.
 Source      Kafka 3.9 GroupMetadataManager: offsetCommitKey, offsetCommitValue, groupMetadataKey, groupMetadataValue.
 """
 
@@ -43,10 +43,10 @@ REMEMBERED_KEYS = 4_096
 """A consumer commits the same partitions again and again."""
 
 REMEMBERED_LENGTH = 255
-"""Of a group id. Some hand could make up longer ones until the memory is full."""
+"""Longest group id to cache: a client could make up longer ones until memory is full."""
 
 _new = tuple.__new__
-"""What a NamedTuple's own constructor calls, without its way there."""
+"""What a NamedTuple's own constructor calls, without the detour."""
 
 _PLAIN_VALUE = Struct(">hqihq")
 """A value of version 3 without metadata, as nearly all are: version, offset, leader epoch, length, timestamp."""
@@ -103,9 +103,9 @@ def read_key(key: Buffer) -> Key:
 
 
 class KeyReader:
-    """`read_key` for millions of them: the same groups and partitions come again and again.
+    """`read_key` for millions of keys: the same groups and partitions recur.
 
-    The parts of a key that were decoded once are told apart by their bytes alone.
+    Parts decoded once are looked up by their bytes.
     """
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class KeyReader:
         self._partitions: dict[bytes, TopicPartition] = {}
 
     def read(self, key: bytes) -> tuple[str, TopicPartition] | GroupKey | UnknownKey:
-        """Whose offset, or what else. Raises DecodeError."""
+        """Group and partition of an offset, or another key. Raises DecodeError."""
         topic_at = 4 + int.from_bytes(key[2:4], "big")
         group_part, partition_part = key[:topic_at], key[topic_at:]
         group_id, partition = self._groups.get(group_part), self._partitions.get(partition_part)
@@ -127,7 +127,7 @@ class KeyReader:
 
 
 def offset_value(offset: OffsetAndMetadata) -> bytes:
-    """An expiry can only be said in version 1, which in turn has no leader epoch."""
+    """Only version 1 can hold an expiry, which in turn has no leader epoch."""
     if offset.expire_timestamp is not None:
         expiring = OffsetCommitValue(
             offset=offset.offset,

@@ -1,8 +1,8 @@
 """Rebuilds groups from the batches of one partition of __consumer_offsets.
 
-Role        Pure. `LogReplay` is fed the batches in order; `groups` then makes what is left into groups.
+Role        Pure. `LogReplay` is fed the batches in order; `groups` then builds groups from what is left.
 Invariants  The log's order decides: a later record replaces an earlier one of its key, a tombstone removes it.
-            The offsets of a transaction count from its commit marker on, and never over those of a newer batch.
+            The offsets of a transaction become valid at its commit marker, and never replace those of a newer batch.
 Source      Kafka 3.9 GroupMetadataManager.doLoadGroupsAndOffsets, GroupMetadata.loadGroup.
 """
 
@@ -36,9 +36,9 @@ PAUSE_AFTER = 500
 
 
 Stored = tuple[int, bytes]
-"""The base offset of a batch, and the newest value of a key in it. Values are decoded only when they have won.
+"""The base offset of a batch, and the newest value of a key in it. Only final values are decoded.
 
-A bare tuple: there may be millions, and of those the garbage collector keeps no account.
+A bare tuple: there may be millions, and the garbage collector does not track these.
 """
 
 
@@ -51,7 +51,7 @@ class LogReplay:
         self.record_count = 0
 
     def apply(self, batch: Batch) -> None:
-        """Take in the next batch. Raises what undecodable records raise."""
+        """Replay the next batch. Raises the errors of undecodable records."""
         header = batch.header
         if header.is_control:
             self._end_transaction(batch)
@@ -82,7 +82,7 @@ class LogReplay:
     def groups(self, retention_ms: int, pause: Callable[[], None] = lambda: None) -> tuple[list[Group], Counter[int]]:
         """The groups, and how many records had a key of each version that we do not know. Raises DecodeError.
 
-        `pause` is called every now and then, so that the caller may let others run.
+        `pause` is called now and then, so that the caller can yield to other greenlets.
         """
         groups: dict[str, Group] = {}
         unknown: Counter[int] = Counter()
@@ -132,7 +132,7 @@ def restored_group(group_id: str, value: GroupMetadataValue) -> Group:
     group = Group(group_id)
     for stored in value.members:
         subscription = bytes(stored.subscription)
-        # Version 0 has no rebalance timeout: there the session timeout served for both.
+        # Version 0 has no rebalance timeout: the session timeout served as both.
         rebalance_timeout_ms = stored.session_timeout if stored.rebalance_timeout < 0 else stored.rebalance_timeout
         member = Member(
             member_id=stored.member_id,

@@ -1,7 +1,7 @@
 """The group state machine: its states, events and transitions.
 
 Role        Pure data.
-Invariants  What is not in the table is an illegal move, and raises.
+Invariants  A transition missing in the table is illegal, and raises.
 Source      GroupState in Kafka 3.9 GroupMetadata.scala.
 """
 

@@ -1,8 +1,8 @@
 """SyncGroup, and the result of storing the group's metadata.
 
 Role        Pure decisions on a group.
-Invariants  An assignment is valid, and seen by members, only once its record is in the log: one a generation.
-            What became of a record is ignored if the group has moved on meanwhile.
+Invariants  An assignment is valid, and seen by members, only once its record is in the log: one per generation.
+            The result of a write is ignored if the group has changed state meanwhile.
 Source      Kafka 3.9 GroupCoordinator.doSyncGroup, setAndPropagateAssignment, updateStaticMemberAndRebalance.
 """
 
@@ -41,7 +41,7 @@ from kafka_zk.protocol.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """A SyncGroup request. `assignments` by member id come from the leader only. What is None is not checked."""
+    """A SyncGroup request. `assignments` by member id come from the leader only. Values of None are not checked."""
 
     member_id: str
     generation: int
@@ -92,13 +92,13 @@ def _check(group: Group, sync: Sync) -> ErrorCode:
 
 
 def on_group_stored(group: Group, what: Stored, error: ErrorCode, step: Step) -> None:
-    """The record of a StoreGroup is committed, or `error` says why not (in a member's terms)."""
+    """The record of a StoreGroup is committed, or `error` says why not (as a member's code)."""
     if isinstance(what, Assignment):
         _on_assignment_stored(group, what, error, step)
     elif isinstance(what, StaticReplacement):
         _on_replacement_stored(group, what, error, step)
     elif error is not ErrorCode.NONE:
-        # A broker that loads the group finds its last members and waits for them in vain: harmless.
+        # A broker that loads the group finds its last members and waits until they expire: harmless.
         step.add(Report(f"Failed to write empty metadata for group {group.group_id}: {error.name}"))
 
 
@@ -120,9 +120,9 @@ def _on_assignment_stored(group: Group, what: Assignment, error: ErrorCode, step
 def _on_replacement_stored(group: Group, what: StaticReplacement, error: ErrorCode, step: Step) -> None:
     member = group.members.get(what.new_member_id)
     if member is None or member.join_reply is not what.reply:
-        return  # Removed, replaced again, or part of a newer generation: it has its answer, or will get one.
+        return  # Removed, replaced again, or part of a newer generation: it has its response, or will get one.
     if group.state is not GroupState.STABLE:
-        return  # It waits for the generation that is being prepared, like everyone.
+        return  # It waits for the generation that is being prepared, like the others.
     if error is not ErrorCode.NONE:
         refusal = JoinResult(
             error, NO_MEMBER_ID, group.generation, group.protocol_type, group.protocol_name, what.old_leader_id
@@ -133,7 +133,7 @@ def _on_replacement_stored(group: Group, what: StaticReplacement, error: ErrorCo
     if what.skips_assignment:
         result = group.current_generation(what.new_member_id, skip_assignment=group.leader_id == what.new_member_id)
     else:
-        # Named as leader, an old client would assign, and a stable group would not hear of it.
+        # As leader, an old client would compute an assignment, which a stable group ignores.
         result = group.current_generation(what.new_member_id)._replace(leader_id=what.old_leader_id, members=())
     group.answer_join(member, result, step)
     keep_alive(member, step)
