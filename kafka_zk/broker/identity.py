@@ -1,6 +1,6 @@
 """The broker id and cluster id: whether meta.properties, the configuration and ZooKeeper agree.
 
-Role        Pure. Reading and writing meta.properties, and asking ZooKeeper, are the server's.
+Role        Pure. The server reads and writes meta.properties, and asks ZooKeeper.
 Invariants  A broker never starts on data of another cluster, of another broker (KAFKA-7335), or of KRaft.
 Source      MetaPropertiesEnsemble.verify, KafkaServer.initialLoadMetaProps and getOrGenerateBrokerId.
 """
@@ -25,7 +25,7 @@ class IdentityMismatch(Exception):
 def check_identity(found: Found, *, cluster_id: str, broker_id: int) -> None:
     """Raise IdentityMismatch unless every file that exists names this cluster and this broker.
 
-    A `broker_id` below 0 is not known yet: then the files must only agree with each other.
+    A `broker_id` below 0 is unknown yet: then the files must only agree with each other.
     """
     for path, meta in sorted(found.items()):
         if meta is None:
@@ -50,12 +50,12 @@ def check_identity(found: Found, *, cluster_id: str, broker_id: int) -> None:
 
 
 def stored_broker_id(found: Found) -> int | None:
-    """The broker id that the directories agree on; None where none has one."""
+    """The broker id that the directories agree on; None if none has one."""
     return next((meta.broker_id for meta in found.values() if meta is not None and meta.broker_id is not None), None)
 
 
 def new_cluster_id() -> str:
-    """A cluster id as Kafka makes them: 16 random bytes in 22 characters, never starting like an option."""
+    """A cluster id as Kafka generates them: 16 random bytes in 22 characters, never starting like an option."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         if not text.startswith("-"):

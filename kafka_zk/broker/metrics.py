@@ -16,7 +16,7 @@ from kafka_zk.metrics import MetricsRegistry
 from kafka_zk.supervision import unexpected_errors
 
 COMMIT_ID = f"kafka_zk-{__version__}"
-"""Stands where Apache Kafka names the commit of its build."""
+"""In place of the build commit of Apache Kafka."""
 
 _SERVER = "kafka.server:type=KafkaServer,name="
 _IO = Path("/proc/self/io")
@@ -34,7 +34,7 @@ class BrokerState(IntEnum):
 
 
 class BrokerMetrics:
-    """`state` is the server's to set."""
+    """The server sets `state`."""
 
     def __init__(self, metrics: MetricsRegistry) -> None:
         self.state = BrokerState.NOT_RUNNING
@@ -47,7 +47,7 @@ class BrokerMetrics:
     def joined(
         self, metrics: MetricsRegistry, *, broker_id: int, cluster_id: str, started_ms: int, cache: MetadataCache
     ) -> None:
-        """Add what is known only once the broker has its id and its cluster."""
+        """Add gauges known only once the broker has its id and its cluster."""
         metrics.gauge(f"{_SERVER}ClusterId", lambda: cluster_id)
         metrics.gauge("kafka.server:type=MetadataLoader,name=CurrentControllerId", lambda: cache.controller_id)
         of_this_broker = partial(metrics.gauge, "kafka.server:type=app-info", id=broker_id)
@@ -61,7 +61,7 @@ class BrokerMetrics:
 
 
 def _disk_bytes(field: str) -> int:
-    """What the kernel has counted for this process; 0 where it may not be asked."""
+    """The kernel's count for this process; 0 if it may not be read."""
     try:
         lines = _IO.read_text().splitlines()
     except OSError:

@@ -68,10 +68,10 @@ from kafka_zk.zk.topics import gone_topics, topic_assignment
 from kafka_zk.zk.znodes import BrokerRegistration
 
 METRICS_DESCRIPTORS = 9
-"""What the metrics end point may have open: its connections and the socket that it listens on."""
+"""Descriptors of the metrics endpoint: its connections and the socket that it listens on."""
 
 HAND_OVER_S = 2.0
-"""How long a controller that goes waits until its last requests are carried out. Tens of milliseconds are usual."""
+"""How long a stopping controller waits for its last requests. Tens of milliseconds are usual."""
 
 log = logging.getLogger("kafka.server.KafkaServer")
 
@@ -94,7 +94,7 @@ class Parts:
         self._serves_replicas = False
 
     def start(self) -> None:
-        """Blocks. Start everything in order. Raises what prevents it; `stops` then has what was started."""
+        """Blocks. Start everything in order. Raises the error that prevents it; `stops` then has the started parts."""
         started_ms = self._clock.wall_ms()
         for warning in start_up_warnings(self.config):
             log.warning(warning)
@@ -119,11 +119,11 @@ class Parts:
         self._fill_services()
         self._follow_configs()
         self._socket_server.enable_processing()
-        # After `started`, the broker is in its own metadata. Without a controller we start all the same.
+        # After `started`, the broker is in its own metadata. Without a controller the broker starts all the same.
         self._first_update.wait()
         gevent.spawn(warm_up)
 
-    # --- what a started broker is asked ------------------------------------------------------------------------------
+    # --- calls to a started broker ---------------------------------------------------------------------------------
 
     def leave_cluster(self) -> None:
         """Blocks. Have the controller move the leaders away, as far as it can."""
@@ -134,15 +134,15 @@ class Parts:
             broker_id=self.broker_id,
             broker_epoch=lambda: self._membership.broker_epoch,
         )
-        # This broker's requests as the controller end with it: no broker would lead, or know the leader, before another
-        # one is elected.
+        # A controller's requests end with it: partitions would have no known leader before another
+        # controller is elected.
         self._controller.wait_until_answered(HAND_OVER_S)
 
     def bound_port(self, listener_name: str) -> int:
         return self._socket_server.bound_port(listener_name)
 
     def describe(self) -> str:
-        """What the broker is doing, for a person to read."""
+        """What the broker is doing, as text for people."""
         return describe_state(self._services, self._socket_server, broker_epoch=self._membership.broker_epoch)
 
     # --- the start, step by step -------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class Parts:
         self.stops.add("metrics loop", loop.stop)
         port = self.config.kafka_zk_metrics_port
         if port is not None:
-            # Most brokers have no such port, and no need of gevent's HTTP server.
+            # Imported late: most brokers have no such port and need no HTTP server.
             from kafka_zk.metrics.http import MetricsServer
 
             host = self.config.kafka_zk_metrics_host
@@ -245,7 +245,7 @@ class Parts:
         self._replica_manager.leadership.on_new_life(unheard.look_soon)
 
     def _bind_listeners(self) -> None:
-        """Ports must be known before the registration; requests are taken up at the very end."""
+        """Ports must be known before the registration; requests are accepted at the very end."""
         dispatcher = Dispatcher(self._services, self._loading_handlers.get(), RequestMetrics(self._metrics))
         self._socket_server = SocketServer(
             self._socket_settings(), dispatcher, broker_id=self.broker_id, metrics=self._metrics
@@ -264,7 +264,7 @@ class Parts:
         told = self._endpoints
         self._membership.register(self._registration(), generation)
         if self._endpoints is not told:
-            # Listeners changed meanwhile, and who changed them found no session to tell it in.
+            # Listeners changed meanwhile, and that change found no session to publish it in.
             update_registration(self._zk, self._registration())
 
     def _registration(self) -> BrokerRegistration:
@@ -362,7 +362,7 @@ class Parts:
     def _topics_with_logs(self) -> set[str]:
         return {log.topic_partition.topic for log in self._log_manager.all_logs()}
 
-    # --- news that concern several parts -----------------------------------------------------------------------------
+    # --- events that concern several parts ---------------------------------------------------------------------------
 
     def _on_topic_overrides(self, entity: Entity, overrides: Mapping[str, str]) -> None:
         topic = entity[0][1]
@@ -377,7 +377,7 @@ class Parts:
             self._controller.enable_topic_unclean_election(topic)
 
     def _on_broker_overrides(self, entity: Entity, overrides: Mapping[str, str]) -> None:
-        """Blocks. Those of other brokers are theirs."""
+        """Blocks. Ignores those of other brokers."""
         name = entity[0][1]
         if name is None or name.strip() == str(self.broker_id):
             self._broker_configs.changed(overrides, for_all_brokers=name is None)
@@ -389,7 +389,7 @@ class Parts:
         try:
             self._socket_server.use_endpoints_of(self._socket_settings())
         finally:
-            # Also if one could not be opened: no client must be sent to those that are closed.
+            # Also if one could not be opened: clients must not be sent to closed ones.
             reached = self._reached_at(now)
             if any(endpoint.listener_name == now.inter_broker_listener_name for endpoint in reached):
                 self._endpoints = reached
@@ -405,13 +405,13 @@ class Parts:
 
     def _on_log_dir_failure(self, directory: str) -> None:
         if not self._serves_replicas:
-            # Found broken while we start: no replica is in service yet, and the log manager ends the start when no
+            # Found failed during the start: no replica is in service yet, and the log manager ends the start when no
             # directory is left. The controller learns of it from our answer to LeaderAndIsr.
             return
         self._replica_manager.handle_log_dir_failure(directory)
 
     def _report_log_dir_failure(self, directory: str) -> None:
-        """Tell the controller, which moves the leaders away; with no directory left there is nothing to live for."""
+        """Tell the controller, which moves the leaders away; without any directory left, stop."""
         gevent.spawn(self._tell_controller_of_failure)
         if not self._log_manager.live_log_dirs():
             log.critical("Shutdown broker because all log dirs in %s have failed", ", ".join(self.config.log_dirs))

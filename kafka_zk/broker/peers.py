@@ -12,7 +12,7 @@ from kafka_zk.network.channel import BrokerChannel
 
 
 def connect_to_controller(config: BrokerConfig, broker_id: int, node: Node) -> BrokerChannel:
-    """Blocks. A channel for what this broker asks of the controller. Raises NetworkError."""
+    """Blocks. Opens a channel for this broker's requests to the controller. Raises NetworkError."""
     timeout_ms = config.controller_socket_timeout_ms
     return BrokerChannel.connect(
         node.host,
@@ -24,7 +24,7 @@ def connect_to_controller(config: BrokerConfig, broker_id: int, node: Node) -> B
 
 
 def connect_to_leader(config: BrokerConfig, node: Node, client_id: str) -> BrokerChannel:
-    """Blocks. A channel to fetch from a leader. Raises NetworkError."""
+    """Blocks. Opens a channel to fetch from a leader. Raises NetworkError."""
     timeout_ms = config.replica_socket_timeout_ms
     return BrokerChannel.connect(
         node.host,

@@ -1,7 +1,7 @@
 """Applies the quotas in ZooKeeper to the quota managers and listeners.
 
 Role        Acts. Clients' quotas go to the quota managers, those of addresses to the listeners.
-Invariants  While no user or client has a quota, requests are served without looking for one: `services.quotas` is None.
+Invariants  While no user or client has a quota, requests are served without a quota lookup: `services.quotas` is None.
 Source      QuotaConfigHandler, UserConfigHandler, ClientIdConfigHandler, IpConfigHandler.
 """
 
@@ -48,7 +48,7 @@ class QuotaConfigs:
         self._throttling = Throttling(self._managers)
 
     def apply(self, entity: Entity, overrides: Mapping[str, str]) -> None:
-        """Blocks for an ip that is a host's name. All overrides of one entity. Raises InvalidConfig."""
+        """Blocks for an ip given as a host name. Apply all overrides of one entity. Raises InvalidConfig."""
         entity_type, name = entity[0]
         if entity_type == IPS:
             self._limit_connections(name, connection_rate(overrides))

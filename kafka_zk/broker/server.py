@@ -1,6 +1,6 @@
 """KafkaServer: one broker from startup to shutdown.
 
-Role        Acts. What a broker is made of, and in which order, is in parts.py.
+Role        Acts. The parts of a broker and their order are in parts.py.
 Invariants  Whatever was started is stopped, in reverse order, also when the start fails half way or is interrupted.
 Source      KafkaServer.startup and shutdown.
 """
@@ -29,7 +29,7 @@ START_FAILURES = (
     InvalidLogDirectory,
     OSError,
 )
-"""What prevents a start without being a bug of ours: its text tells the operator everything."""
+"""Errors that prevent a start and are no bug of ours: their text is enough for the operator."""
 
 log = logging.getLogger("kafka.server.KafkaServer")
 
@@ -45,7 +45,7 @@ class KafkaServer:
         self._is_running = False
 
     def startup(self) -> None:
-        """Blocks. Come up and serve; raises what prevents it, with nothing left running.
+        """Blocks. Start and serve; raises the error that prevents it, with nothing left running.
 
         A `shutdown` meanwhile ends it: GreenletExit is raised.
         """
@@ -68,7 +68,7 @@ class KafkaServer:
         """Blocks. Stop everything that was started, in reverse order."""
         starting, self._starting = self._starting, None
         if starting is not None:
-            # It may wait for ZooKeeper, or recover logs, for minutes. It stops what it has started so far itself.
+            # The start may wait for ZooKeeper, or recover logs, for minutes. It stops its own parts itself.
             gevent.kill(starting)
         if self._stopping or starting is not None:
             self._stopped.wait()

@@ -1,7 +1,7 @@
 """SIGUSR1: logs what a running broker is doing.
 
-Role        Looks only; changes nothing and does not switch. Answers while requests hang: it asks no other greenlet.
-Invariants  A list that may be long is cut at MAX_LINES with the number of what is left out.
+Role        Reads only, and does not switch. Works while requests hang: it needs no other greenlet.
+Invariants  A long list is cut at MAX_LINES, with the number of omitted entries.
             Greenlets at the same place are printed once, with their number: a thousand idle connections are
             one entry.
 Source      Ours; for the JVM it is jstack.
@@ -72,7 +72,7 @@ def describe_greenlets() -> list[str]:
 
 
 def _greenlets() -> list[greenlet]:
-    # What was there when the start ended is frozen: out of the collector's sight, and so of ours.
+    # Objects from before the end of the start are frozen, so the collector does not list them.
     gc.unfreeze()
     try:
         found = [each for each in gc.get_objects() if isinstance(each, greenlet) and not each.dead]

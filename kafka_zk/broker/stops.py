@@ -13,7 +13,7 @@ log = logging.getLogger("kafka.server.KafkaServer")
 
 
 class Stops:
-    """The stops still to be done, the first one to do last."""
+    """The stops still to be done, run in reverse order."""
 
     def __init__(self) -> None:
         self._stops: list[tuple[str, Callable[[], object]]] = []
@@ -29,5 +29,5 @@ class Stops:
             try:
                 stop()
             except Exception:
-                # A part of any package, perhaps half started: the others have to be stopped all the same.
+                # Any error of any part, perhaps half started: the others must still be stopped.
                 log.exception("[KafkaServer id=%d] Error while stopping the %s", broker_id, name)

@@ -1,10 +1,10 @@
 """The configs of the topics that have logs on this broker.
 
 Role        Acts, through ZooKeeper: reads a topic's overrides when its first log is opened, then follows changes.
-Invariants  What is known of a topic is what ZooKeeper held when its log was opened, and each change since. A topic
-            that was deleted is unknown again: the next one of its name has configs of its own, which no change tells.
-            So nothing is kept of a topic that has no znode, though its log is still here; and since that of a topic
-            that is being deleted stands for a while, everything is forgotten once more when its last log has gone.
+Invariants  A topic's configs are those in ZooKeeper when its log was opened, plus each change since. A topic
+            that was deleted is unknown again: the next one of its name has its own configs, without a change event.
+            So nothing is kept for a topic without znode, even if its log still exists; and since the znode of a topic
+            being deleted exists for a while, its configs are forgotten again when its last log is removed.
 Source      ZkConfigRepository, LogManager.fetchLogConfig, TopicConfigHandler.
 """
 
@@ -25,7 +25,7 @@ from kafka_zk.zk.znodes import entity_path
 
 
 class TopicConfigs:
-    """`broker_config` gives what a topic does not override."""
+    """`broker_config` gives the values that a topic does not override."""
 
     def __init__(self, zk: ZkClient, broker_config: Callable[[], BrokerConfig]) -> None:
         self._zk = zk
@@ -41,20 +41,20 @@ class TopicConfigs:
     def end_of_start(self, with_logs: Set[str]) -> None:
         """Keep of what was loaded only topics that have logs here.
 
-        A broker is not told of what is deleted before it is registered, unless it has a replica.
+        Before its registration a broker does not hear of deleted topics, unless it has a replica.
         """
         for topic in self._overrides.keys() - with_logs:
             del self._overrides[topic]
 
     def config_of(self, topic: str) -> LogConfig:
-        """Blocks where the topic is not known yet: it was created a moment ago. Raises InvalidConfig."""
+        """Blocks if the topic is not known yet, because it was just created. Raises InvalidConfig."""
         overrides = self._overrides.get(topic)
         if overrides is None:
             reading = self._being_read[topic] = object()
             try:
                 found = stored_config(self._zk, entity_path(("topics", topic)))
             finally:
-                # Another one if a later call reads, too; none if the topic was forgotten meanwhile.
+                # Replaced if a later call reads, too; missing if the topic was forgotten meanwhile.
                 is_latest = self._being_read.get(topic) is reading
                 if is_latest:
                     del self._being_read[topic]
@@ -65,9 +65,9 @@ class TopicConfigs:
         return self._log_config(topic, overrides)
 
     def change(self, topic: str, overrides: Mapping[str, str]) -> tuple[LogConfig, LogConfig] | None:
-        """Take over all overrides of a topic: what held before and what holds now, None when they are the same.
+        """Take over all overrides of a topic. Returns the configs before and after, None if they are equal.
 
-        Raises InvalidConfig, and keeps what was, when one of them is wrong.
+        Raises InvalidConfig, and keeps the old ones, if one of them is wrong.
         """
         before = self._overrides.get(topic)
         if before == overrides:
@@ -78,7 +78,7 @@ class TopicConfigs:
         return self._log_config(topic, before or {}), now
 
     def forget(self, deleted: Collection[TopicPartition]) -> None:
-        """The topics of these partitions are gone."""
+        """Drop the topics of these deleted partitions."""
         for topic_partition in deleted:
             self._forget(topic_partition.topic)
 

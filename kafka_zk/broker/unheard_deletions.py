@@ -3,10 +3,10 @@
 Role        Acts, in a greenlet of its own, through ZooKeeper. After a session expired, or a controller died with
             requests unsent, the metadata cache may have deleted topics, which no later UpdateMetadata will
             remove.
-Invariants  Nothing is forgotten that may exist. A topic is in ZooKeeper before a controller tells of it, and what is
-            known is noted before ZooKeeper is asked, whose server catches up first: what is missing then was deleted.
-            What was announced again since the look is another topic, or the next look's.
-Source      None: Kafka shows such topics, and refuses to make them, until the broker is started again.
+Invariants  A topic that may exist is kept. A topic is in ZooKeeper before a controller announces it, and the
+            known topics are noted before ZooKeeper is read, whose server syncs first: a topic missing then was deleted.
+            A topic announced again since is another one, or is left to the next check.
+Source      None: Kafka shows such topics, and refuses to create them, until the broker restarts.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from kafka_zk.zk.session import ZkClient
 from kafka_zk.zk.topics import topic_names
 
 RETRY_S = 1.0
-"""Until ZooKeeper is asked again, after a look that failed."""
+"""Delay before ZooKeeper is read again, after a failed check."""
 
 log = logging.getLogger("kafka.server.KafkaServer")
 
 
 class UnheardDeletions:
-    """`forget(topics)` takes them out of service, where they are still the ones that are known; whether all were."""
+    """`forget(topics)` removes those that are unchanged since; returns whether all were."""
 
     def __init__(
         self, zk: ZkClient, metadata_cache: MetadataCache, forget: Callable[[Collection[TopicState]], bool]

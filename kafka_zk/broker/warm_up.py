@@ -10,7 +10,7 @@ import gevent
 from kafka_zk.api.registry import REGISTRY
 
 WARM_KEYS = (18, 3, 0, 1, 2, 10, 11, 14, 12, 8, 9)
-"""ApiVersions, Metadata, Produce, Fetch, ListOffsets and what a consumer of a group asks: most clients begin so."""
+"""ApiVersions, Metadata, Produce, Fetch, ListOffsets and a group consumer's requests: most clients start so."""
 
 
 def warm_up() -> None:

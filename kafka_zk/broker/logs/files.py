@@ -33,7 +33,7 @@ class Rolling(Protocol):
 
 
 class NeverRolling:
-    """A file that just grows."""
+    """A file that never rolls."""
 
     def is_due(self, size_bytes: int, coming_bytes: int, now_s: float) -> bool:
         return False
@@ -89,7 +89,7 @@ class RollingBySize:
 
 
 class LogFile:
-    """An append-only file, made with its directory on the first line."""
+    """An append-only file, created with its directory at the first line."""
 
     def __init__(self, path: Path, rolling: Rolling) -> None:
         self._path = path
@@ -103,7 +103,7 @@ class LogFile:
         if self._rolling.is_due(self._size_bytes, len(line), now_s):
             file.close()
             self._file = None
-            # A missing or busy file is no reason to lose the line: it continues in the old one.
+            # Rolling fails for a missing or busy file: do not lose the line, write it to the old one.
             with contextlib.suppress(OSError):
                 self._rolling.roll(self._path)
             file = self._open(now_s)

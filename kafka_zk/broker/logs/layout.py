@@ -23,11 +23,11 @@ _Part = Callable[[logging.LogRecord], str]
 class PatternFormatter(logging.Formatter):
     """A formatter for %d (ISO 8601 with milliseconds), %p, %c, %m, %n, %t and %%, with minimum widths.
 
-    The traceback of an error follows on lines of its own.
+    The traceback of an error follows on separate lines.
     """
 
     def __init__(self, pattern: str = KAFKA_PATTERN) -> None:
-        """Raises ConfigException for a conversion that is not in the list."""
+        """Raises ConfigException for a conversion that is not listed."""
         super().__init__()
         self._parts = _parse(pattern)
 

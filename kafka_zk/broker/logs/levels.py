@@ -38,7 +38,7 @@ class LogLevels:
     """The loggers of this process; the root logger is called "root"."""
 
     def all(self) -> dict[str, str]:
-        """The level in force of the root logger and of every known logger."""
+        """The effective level of the root logger and of every known logger."""
         names = sorted(
             name for name, logger in logging.root.manager.loggerDict.items() if isinstance(logger, logging.Logger)
         )

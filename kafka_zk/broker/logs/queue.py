@@ -1,9 +1,9 @@
-"""Log lines on their way out: a bounded queue, drained by its own thread.
+"""Log output: a bounded queue, drained by its own thread.
 
 Role        Acts. The loop formats and puts; only the thread writes. A destination that blocks (a terminal on hold, a
             full pipe, a hung disk) loses lines, but never blocks the loop.
 Invariants  At most `capacity` lines wait. A line that does not fit is counted, and the count is logged as soon as
-            lines are written again. Lines leave in the order they came.
+            lines are written again. Lines are written in order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-# Lines come in bursts: a short rest lets one wake-up write many.
+# Lines come in bursts: a short pause lets one wake-up write many.
 _REST_S = 0.005
 _CLOSE_TIMEOUT_S = 2.0
 
@@ -45,10 +45,10 @@ class ConsoleDestination:
             line = line[self._write(self._file_descriptor, line) :]
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Nothing is buffered."""
 
     def close(self) -> None:
-        """The stream is not ours."""
+        """The stream is not ours to close."""
 
 
 class LogQueue:

@@ -6,7 +6,7 @@ Role        Acts. `start_logging` is called once, before anything is logged; pac
 Invariants  Logging never blocks the loop (queue.py) and never fails a request.
 Source      Kafka's config/log4j.properties and bin/kafka-run-class.sh (LOG_DIR, kafka.logs.dir); LoggingController.
 
-Understood of log4j: rootLogger, logger.*, additivity.*, appender.* of the classes ConsoleAppender, FileAppender,
+Supported of log4j: rootLogger, logger.*, additivity.*, appender.* of the classes ConsoleAppender, FileAppender,
 DailyRollingFileAppender and RollingFileAppender with File, Target, DatePattern, MaxFileSize, MaxBackupIndex, Append,
 Threshold and layout.ConversionPattern, and ${...} of kafka.logs.dir and the environment.
 """
@@ -49,7 +49,7 @@ class LoggingSystem:
     def configure(self, properties: Mapping[str, str], *, log_dir: str | Path) -> None:
         """Set up loggers as the log4j `properties` say; relative to `log_dir` where they use ${kafka.logs.dir}.
 
-        Raises ConfigException for what is not understood.
+        Raises ConfigException for unsupported properties.
         """
         logging.addLevelName(TRACE, "TRACE")
         _leave_out_what_no_layout_shows()
@@ -107,7 +107,7 @@ class LoggingSystem:
 
 
 def _leave_out_what_no_layout_shows() -> None:
-    """Where in the code a line comes from, and the process: half of what a line costs."""
+    """Skip code location and process of a line: they are half of its cost."""
     logging._srcfile = None  # as logging's own documentation advises
     logging.logProcesses = False
     logging.logMultiprocessing = False
@@ -116,7 +116,7 @@ def _leave_out_what_no_layout_shows() -> None:
 def start_logging(environment: Mapping[str, str] = os.environ) -> LoggingSystem:
     """Set up the log as the environment asks: LOG_DIR (default: logs/), and KAFKA_LOG4J_OPTS with a file.
 
-    A file that cannot be used does not stop the broker: it logs by the shipped one and says so.
+    If the file cannot be used, the broker logs that and uses the shipped one.
     """
     log_dir = environment.get("LOG_DIR") or "logs"
     chosen = _CONFIGURATION.search(environment.get("KAFKA_LOG4J_OPTS", ""))

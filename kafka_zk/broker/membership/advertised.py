@@ -18,7 +18,7 @@ from kafka_zk.zk.znodes import BrokerRegistration
 def advertised_endpoints(
     config: BrokerConfig, bound_port: Callable[[str], int], open_listeners: Set[str]
 ) -> tuple[EndPoint, ...]:
-    """Blocks, where this machine's name is asked for. The advertised listeners that are open, as others reach them.
+    """Blocks if this machine's name is looked up. The open advertised listeners, as other hosts reach them.
 
     With real ports (`bound_port(listener name)`) and real hosts.
     """

@@ -23,9 +23,9 @@ log = logging.getLogger("kafka.server.KafkaServer")
 def leave_cluster(
     controller: ControllerChannel, config: BrokerConfig, *, broker_id: int, broker_epoch: Callable[[], int]
 ) -> bool:
-    """Blocks. Ask the controller to move this broker's leaders; whether all of them are moved.
+    """Blocks. Ask the controller to move this broker's leaders; returns whether all were moved.
 
-    `broker_epoch` is asked before each attempt: a new session in between brings another one.
+    `broker_epoch` is read before each attempt: a new session changes it.
     """
     if not config.controlled_shutdown_enable:
         return True
@@ -45,7 +45,7 @@ def leave_cluster(
 
 def _ask(controller: ControllerChannel, config: BrokerConfig, broker_id: int, broker_epoch: int) -> bool:
     if not controller.knows_controller:
-        # It may be known after the next pause. A request would wait for it much longer than an operator does.
+        # The controller may be known after the next pause. A request would wait for it longer than an operator does.
         log.info("[KafkaServer id=%d] No controller is available for a controlled shutdown", broker_id)
         return False
     request = ControlledShutdownRequest(broker_id=broker_id, broker_epoch=broker_epoch)

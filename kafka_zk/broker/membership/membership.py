@@ -30,7 +30,7 @@ log = logging.getLogger("kafka.server.KafkaServer")
 
 
 class Membership:
-    """`connect`, `use_log_dir`, `register`: in this order. The session is `zk`; the last two need it connected."""
+    """`connect`, `use_log_dir`, `register`, in this order. The session is `zk`; the last two need it connected."""
 
     def __init__(self, config: BrokerConfig, *, clock: Clock, metrics: MetricsRegistry) -> None:
         self.zk = ZkClient(
@@ -50,7 +50,7 @@ class Membership:
         measure(self.zk, metrics, clock)
 
     def connect(self, stops: Stops) -> None:
-        """Blocks. Open the session, create what is always there, learn or choose the cluster's id."""
+        """Blocks. Open the session, create the standard paths, read or choose the cluster id."""
         log.info("[KafkaServer id=%d] Connecting to zookeeper on %s", self._broker_id, self.zk.connect)
         self._watch = SessionWatch(self.zk.connect, session_timeout_ms=self._session_timeout_ms)
         stops.add("watch over the ZooKeeper session", self._watch.release)
@@ -61,12 +61,12 @@ class Membership:
         log.info("[KafkaServer id=%d] Cluster ID = %s", self._broker_id, self.cluster_id)
 
     def use_log_dir(self, log_dir: Path) -> None:
-        """Blocks. Keep the session in `log_dir`, which is ours: its last owner's session is over, and is ended."""
+        """Blocks. Save the session in the locked `log_dir`, and close the obsolete one of its last owner."""
         self._file = SessionFile(log_dir)
         self._file.end_previous(self.zk.connect)
 
     def register(self, mine: BrokerRegistration, generation: int | None = None) -> None:
-        """Blocks. Register in /brokers/ids with a new broker epoch; again for the `generation` of each new session."""
+        """Blocks. Register in /brokers/ids with a new broker epoch; again for each new session's `generation`."""
         if generation is None:
             check_endpoints_free(self.zk, mine)
         assert self._file is not None
@@ -77,7 +77,7 @@ class Membership:
         self.registered_generation = wanted
 
     def _end_session(self) -> None:
-        """Without ZooKeeper it cannot be ended; then a successor will do it."""
+        """Close the session; without ZooKeeper, a successor will do it."""
         is_connected = self.zk.state == "CONNECTED"
         self.zk.close()
         if is_connected and self._file is not None:

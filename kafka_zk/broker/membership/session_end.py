@@ -1,10 +1,10 @@
 """The helper process that closes the ZooKeeper session of a killed broker.
 
-Role        A program of its own with nothing but a little of the standard library, so that it stays small: it reads
+Role        A separate program that imports little of the standard library, to stay small: it reads
             sessions from its standard input until the pipe ends, which the kernel does when the broker is dead, and
-            then closes the last session it was told. An empty line takes it back.
-Invariants  The pipe ends only after the last thread of the broker has run its last instruction: nobody loses a session
-            that still works. A broker that stopped in order has taken its session back: nothing is done.
+            then closes the last session it read. An empty line cancels it.
+Invariants  The pipe ends only after the last thread of the broker has run its last instruction: no session is closed
+            that is still in use. A broker that stopped cleanly has cancelled its session: nothing is done.
 Source      ZooKeeper's ConnectRequest and its closeSession (ZooDefs.OpCode -11).
 """
 
@@ -25,7 +25,7 @@ DEFAULT_PORT = 2181
 
 
 def watch(sessions: Iterable[str], hosts: str, session_timeout_ms: int) -> None:
-    """Blocks until `sessions` ends, then end the last of them. After its time-out it is over by itself."""
+    """Blocks until `sessions` ends, then end the last of them. After its timeout it expires by itself."""
     last = ""
     for line in sessions:
         last = line.strip()
@@ -83,7 +83,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 def main() -> None:
     """`session_end.py hosts session-timeout-ms`, the sessions on its standard input."""
-    # Who stops a whole service signals every process of it; this one ends when the broker does.
+    # Stopping a service signals all its processes; this one must end with the broker.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     os.chdir("/")

@@ -32,7 +32,7 @@ class SessionFile:
     def remember(self, zk: ZkClient) -> None:
         """Save the current session of `zk`.
 
-        A directory that fails must not keep the broker out of the cluster: without the file a successor merely waits.
+        A failed directory must not keep the broker out of the cluster: without the file a successor only waits.
         """
         session = json.dumps({"session_id": zk.session_id, "password": zk.session_password.hex()})
         try:
@@ -44,7 +44,7 @@ class SessionFile:
             log.warning("Cannot save the ZooKeeper session; after a kill it lasts until it times out: %s", error)
 
     def forget(self) -> None:
-        """Delete the file after a clean close. A file that a successor has written already stays."""
+        """Delete the file after a clean close. A file already written by a successor stays."""
         try:
             if self._written is not None and self._path.read_text() == self._written:
                 self._path.unlink()

@@ -1,6 +1,6 @@
 """Closes the ZooKeeper session at once when this broker is killed, instead of after the timeout.
 
-Role        The broker's side of a pipe to a helper process (session_end.py), which is told each new session.
+Role        The broker's side of a pipe to a helper process (session_end.py), which gets each new session.
 Invariants  The broker does not depend on the helper; without it a killed broker's session times out, as with Apache's.
 Source      Ours; Apache Kafka waits for zookeeper.session.timeout.ms.
 
@@ -24,12 +24,12 @@ class SessionWatch:
     """The helper process, started on construction."""
 
     def __init__(self, connect: str, *, session_timeout_ms: int) -> None:
-        """Start the helper. A machine that cannot start it is warned about and left alone."""
+        """Start the helper. If it cannot be started, log a warning."""
         hosts = connect.partition("/")[0]
         command = [sys.executable, "-I", "-S", str(HELPER), hosts, str(session_timeout_ms)]
         self._helper: subprocess.Popen[bytes] | None = None
         try:
-            # Apart from the terminal and our output: it must neither get a Ctrl-C nor keep a reader of ours waiting.
+            # Detached from the terminal and our output: it must not get a Ctrl-C, nor keep a reader's pipe open.
             self._helper = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
