@@ -1,14 +1,14 @@
 """The responses of one connection in request order, and whether the next request may start.
 
-Role        Pure: no socket, no clock, no greenlet. The connection gives it each answer (`take`), asks it for what may
-            leave (`collect`, `hand_out`) and says what left (`sent`). `state` tells whether another request may start,
+Role        Pure: no socket, no clock, no greenlet. The connection adds each response (`take`), gets those that may
+            be sent (`collect`, `hand_out`) and reports them (`sent`). `state` tells whether another request may start,
             and if not, why.
 Invariants  Answers are handed out in the order in which they were taken, each once, and each is released once.
-            At most MAX_UNANSWERED requests wait for their answers. Behind an answer that is still to come only a
+            At most MAX_UNANSWERED requests wait for their answers. Behind a pending answer only a
             handler that allows it (see `Deferred`) lets the next request start: Kafka itself takes one at a time.
             Behind `unsent_limit` bytes of answers, which wait for another or for the client, no request starts, so at
             most one answer more is in memory. Slices of segments do not count.
-            A failed answer is the end: nothing may be answered in its stead, and what waits behind it is given up.
+            A failed answer is the end: nothing may be sent in its place, and answers behind it are dropped.
 Source      KafkaChannel (mute states) and Processor.inflightResponses in Kafka 3.9; KIP-219.
 """
 
@@ -37,7 +37,7 @@ class Deferred(Pending[Parts]):
 
 
 class State(Enum):
-    """Whether the next request may start. All but the first say what has to pass before."""
+    """Whether the next request may start. All but the first say what it waits for."""
 
     OPEN = "the next request may start"
     MUTED = "the client is throttled until muted_until_ns"
@@ -47,7 +47,7 @@ class State(Enum):
 
 
 class AnswerQueue:
-    """`on_ready` is called when an answer that was taken as a Deferred is there. It must not switch."""
+    """`on_ready` is called when an answer taken as a Deferred is ready. It must not switch."""
 
     __slots__ = (
         "_held",
@@ -70,12 +70,12 @@ class AnswerQueue:
         self.muted_until_ns = 0
         """Monotonic; 0: not muted."""
         self.unsent_bytes = 0
-        """In memory, of answers that are there and have not left."""
+        """Bytes in memory of ready answers that are not sent yet."""
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
     def state(self, now_ns: Callable[[], int]) -> State:
-        """Whether the next request may start; `now_ns` is asked only where a mute may be over."""
+        """Whether the next request may start; `now_ns` is called only if a mute may have ended."""
         if self.muted_until_ns:
             if now_ns() < self.muted_until_ns:
                 return State.MUTED
@@ -91,9 +91,9 @@ class AnswerQueue:
         self.muted_until_ns = max(self.muted_until_ns, until_ns)
 
     def take(self, answer: Parts | Deferred) -> bool:
-        """Take the answer of the last request; whether it may have changed `state`.
+        """Add the answer of the last request; returns whether it may have changed `state`.
 
-        False for nearly every answer: the next request may start without another look.
+        False for nearly every answer: the next request may start without another check.
         """
         if type(answer) is list:
             self.unsent_bytes += bytes_in_memory(answer)
@@ -112,7 +112,7 @@ class AnswerQueue:
 
     @property
     def waiting_count(self) -> int:
-        """Answers that are still to come, or must wait for one of these."""
+        """Pending answers, and those behind them."""
         return len(self._waiting)
 
     @property
@@ -122,13 +122,13 @@ class AnswerQueue:
 
     @property
     def next_is_ready(self) -> bool:
-        """Whether `collect` would find something."""
+        """Whether `collect` would find a ready answer."""
         return bool(self._waiting) and _is_ready(self._waiting[0])
 
     def collect(self) -> bool:
-        """Move the answers whose turn has come to the outgoing ones; whether there are any of these.
+        """Move the answers that are next in order to the outgoing ones; returns whether there are any.
 
-        Raises what an answer whose turn has come has failed with, and gives up those behind it.
+        Raises the error of a failed answer that is next, and drops those behind it.
         """
         waiting = self._waiting
         while waiting and _is_ready(waiting[0]):
@@ -144,25 +144,25 @@ class AnswerQueue:
         return bool(self._out)
 
     def hand_out(self) -> Parts:
-        """All outgoing parts, for `sent` afterwards, whatever became of them."""
+        """All outgoing parts; call `sent` with them afterwards in any case."""
         parts, self._out = self._out, []
         return parts
 
     def sent(self, parts: Parts) -> None:
-        """These were sent, or cannot be: they count no longer, and their slices are released."""
+        """Sent or failed parts: they no longer count, and their slices are released."""
         self.unsent_bytes -= bytes_in_memory(parts)
         release(parts)
 
     # --- ends --------------------------------------------------------------------------------------------------------
 
     def leave(self, gone: bool) -> None:
-        """May block. Tell who makes the answers that the client asks for no more, or (`gone`) does not read them."""
+        """May block. Tell pending answers that the client sends no more, or (`gone`) reads no more."""
         for answer in list(self._waiting):
             if isinstance(answer, Deferred):
                 answer.leave(gone)
 
     def drop(self) -> None:
-        """May block. Give up what waits. Whatever of it is completed later is released then."""
+        """May block. Drop the waiting answers. Those completed later are released then."""
         self._is_closed = True
         self.leave(True)
         for answer in self._waiting:
@@ -173,7 +173,7 @@ class AnswerQueue:
         self._waiting.clear()
 
     def close(self) -> None:
-        """May block. Give up everything."""
+        """May block. Drop everything."""
         out, self._out = self._out, []
         release(out)
         self.drop()

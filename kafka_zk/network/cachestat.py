@@ -20,12 +20,12 @@ class _Range(ctypes.Structure):
 
 
 class _Counts(ctypes.Structure):
-    """In pages. Those that are being read in count as cached, too."""
+    """In pages. Pages being read in count as cached, too."""
 
     _fields_ = tuple((name, ctypes.c_uint64) for name in ("cached", "dirty", "writeback", "evicted", "recently"))
 
 
-# Made once: the loop asks for one range at a time. PyDLL keeps the GIL, which costs more to give away than the call.
+# Created once: the loop checks one range at a time. PyDLL keeps the GIL: releasing it costs more than the call.
 _range = _Range()
 _counts = _Counts()
 _arguments = (ctypes.c_long(SYSCALL), ctypes.byref(_range), ctypes.byref(_counts), ctypes.c_uint(0))
@@ -33,13 +33,13 @@ _syscall: Any = ctypes.PyDLL(None, use_errno=True).syscall
 
 
 def is_known() -> bool:
-    """Whether this kernel has the call and lets us use it. A wrong descriptor tells: the others fail before that."""
+    """Whether this kernel has the call and lets us use it. A bad descriptor tells: other errors come before EBADF."""
     number, where, counts, flags = _arguments
     return bool(_syscall(number, ctypes.c_int(-1), where, counts, flags) < 0 and ctypes.get_errno() == errno.EBADF)
 
 
 def all_cached(fileno: int, position: int, size_bytes: int) -> bool | None:
-    """Whether every page of these bytes is in the page cache; None when the kernel does not tell.
+    """Whether every page of these bytes is in the page cache; None if the kernel does not say.
 
     `size_bytes` is not 0. Only for the loop's thread.
     """

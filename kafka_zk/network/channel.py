@@ -3,7 +3,7 @@
 Role        Used by the controller's channels, the node-to-controller channel and the follower fetchers. Knows nothing
             of retries: when it fails once it is closed, every waiting request fails, and the owner makes a new one.
 Invariants  Requests leave in the order of `submit`. One greenlet reads; senders wait for it.
-            A response's memory belongs to it alone: records in it stay valid as long as somebody holds them.
+            A response's memory belongs to it alone: records in it stay valid as long as they are referenced.
 Source      NetworkClient, BlockingChannel-like NetworkClientUtils.sendAndReceive in Kafka 3.9.
 """
 
@@ -65,14 +65,14 @@ class BrokerChannel:
         request_timeout_ms: int = REQUEST_TIMEOUT_MS,
         receive_buffer_bytes: int = -1,
     ) -> BrokerChannel:
-        """Blocks. An open channel. Raises NetworkError."""
+        """Blocks. Returns an open channel. Raises NetworkError."""
         address = f"{host}:{port}"
         try:
             connected = cooperative.create_connection((host, port), timeout=connect_timeout_ms / 1000)
         except Exception as error:
             # Not only OSErrors: resolving a name takes a thread, and an odd name is a UnicodeError.
             raise NetworkError(f"Connection to {address} failed: {error}") from error
-        # Only the descriptor is kept: gevent's socket object would wait in its own way.
+        # Only the descriptor is kept: gevent's socket object has its own way to wait.
         sock = socket.socket(connected.family, connected.type, connected.proto, fileno=connected.detach())
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -85,7 +85,7 @@ class BrokerChannel:
         return self._failure is not None
 
     def send(self, request: Any, api_version: int, *, timeout_ms: int | None = None) -> Any:
-        """Blocks. The decoded response. Raises NetworkError, after which the channel is closed."""
+        """Blocks. Returns the decoded response. Raises NetworkError, after which the channel is closed."""
         timeout_ms = self._request_timeout_ms if timeout_ms is None else timeout_ms
         try:
             return self.submit(request, api_version).result(timeout_ms)
@@ -94,7 +94,7 @@ class BrokerChannel:
             raise NetworkError(f"{type(request).__name__} to {self.address}: {error}") from error
 
     def submit(self, request: Any, api_version: int) -> Pending[Any]:
-        """Blocks only while the connection takes no more bytes. The response to come; fails with NetworkError."""
+        """Blocks only while the socket is full. Returns the pending response, which fails with NetworkError."""
         api = _APIS[type(request).__name__]
         answer: Pending[Any] = Pending()
         with self._sending:
@@ -109,7 +109,7 @@ class BrokerChannel:
         return answer
 
     def close(self) -> None:
-        """Every request that waits fails with NetworkError. Closing twice is harmless."""
+        """Fail every waiting request with NetworkError. Idempotent."""
         self._fail(NetworkError(f"The connection to {self.address} was closed"))
 
     def _write(self, data: bytes) -> None:
@@ -124,7 +124,7 @@ class BrokerChannel:
             self._fail(NetworkError(f"Connection to {self.address} lost: {error}"))
         finally:
             if left:
-                # Also when the sending greenlet is killed: nothing can follow half a frame.
+                # Also if the sending greenlet is killed: nothing can follow half a frame.
                 self._fail(NetworkError(f"A request to {self.address} was sent only in part"))
 
     def _wait_writable(self) -> None:
@@ -153,7 +153,7 @@ class BrokerChannel:
             self._fail(NetworkError(f"Connection to {self.address} given up: {error!r}"))
         finally:
             parking.close()
-            # A writer may still wait for this descriptor, and would wait forever for a closed one.
+            # A writer may still wait for this descriptor, and would wait for ever on a closed one.
             with self._sending:
                 self._socket.close()
 
@@ -189,7 +189,7 @@ class BrokerChannel:
         self._failure = failure
         waiting = list(self._waiting.values())
         self._waiting.clear()
-        # This ends the wait of a writer; it fails where the other side was faster.
+        # This ends the wait of a writer; it fails if the peer has closed first.
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         if self._parking is not None:

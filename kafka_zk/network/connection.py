@@ -2,12 +2,12 @@
 
 Role        Acts. Reads frames into a borrowed buffer, gives each to the handler, and sends what its AnswerQueue hands
             out; the queue knows the order of the answers and when the next request may start.
-            After REQUESTS_PER_TURN requests, or `turn_bytes`, the responses are sent and others have a turn.
+            After REQUESTS_PER_TURN requests, or `turn_bytes`, it sends the responses and yields to other greenlets.
 Invariants  Only its own greenlet touches the socket; completing a Pending merely wakes it.
             The memory of a frame belongs to its request until the handler has returned.
             A client that does not read its answers is not read from either.
-            What was asked before a stream ended or turned into garbage is answered. Whatever still waits when the
-            connection ends is told so (`Pending.leave`), and waits no longer.
+            Requests before the end of the stream or before garbage are answered. A Pending left when the
+            connection ends is notified (`Pending.leave`), and waits no longer.
 Source      Processor, KafkaChannel (mute states) and RequestChannel in Kafka 3.9; KIP-219.
 """
 
@@ -29,11 +29,11 @@ from kafka_zk.network.request_channel import RequestChannel
 from kafka_zk.network.transport import Transport
 
 REQUESTS_PER_TURN: Final = 8
-"""Small ones: about a tenth of a millisecond. Each send costs as much as half a produce of one record."""
+"""For small requests: about a tenth of a millisecond. Each send costs as much as half a produce of one record."""
 
 TCP_ESTABLISHED: Final = 1
 TCP_CLOSE: Final = 7
-"""Kernel's names (tcp_states.h); what is neither has ended at the client's side, and may end there only."""
+"""Kernel's names (tcp_states.h); any other state means that the client's side has ended."""
 
 ANONYMOUS = "User:ANONYMOUS"
 
@@ -44,7 +44,7 @@ class RequestHandler(Protocol):
     """What the connection needs from the package above: kafka_zk.api.dispatch."""
 
     def handle(self, frame: memoryview, connection: Connection) -> Parts | Deferred:
-        """May block. Raises CloseConnection when the request gets no answer but the end of the connection."""
+        """May block. Raises CloseConnection if the connection must be closed instead of an answer."""
         ...
 
 
@@ -60,9 +60,9 @@ class ConnectionHost(Protocol):
     security_protocol: str
     log_prefix: str
     turn_bytes: int
-    """After so many bytes of requests everybody else has a turn."""
+    """After so many bytes of requests, yield to other greenlets."""
     unsent_limit: int
-    """Behind so many bytes of answers that are not sent no request starts."""
+    """With so many bytes of unsent answers, no request starts."""
     incoming_bytes: int
     outgoing_bytes: int
     request_count: int
@@ -130,7 +130,7 @@ class Connection:
         self._answers.mute(time.monotonic_ns() + throttle_ms * 1_000_000)
 
     def close(self) -> None:
-        """End the connection as soon as its greenlet waits or has finished the request at hand."""
+        """End the connection as soon as its greenlet waits or has finished the current request."""
         self._closing = True
         self._leave_place()
         if self._parking is not None:
@@ -140,22 +140,22 @@ class Connection:
 
     @property
     def is_closing(self) -> bool:
-        """Whether `close` was called. A request that hangs keeps the connection all the same."""
+        """Whether `close` was called. A hanging request still keeps the connection."""
         return self._closing
 
     @property
     def active_ns(self) -> int:
-        """When the client last sent or took bytes, monotonic: also in the middle of a long send."""
+        """When the client last sent or took bytes, monotonic: also during a long send."""
         parking = self._parking
         return self.last_active_ns if parking is None else max(self.last_active_ns, parking.writable_ns)
 
     @property
     def is_sending(self) -> bool:
-        """Whether an answer waits for the client to take more of it."""
+        """Whether an answer waits for the client to read more of it."""
         return self._parking is not None and self._parking.is_sending
 
     def look_for_end(self) -> None:
-        """Find out whether the client has disconnected. Called now and then: a greenlet that waits for a response or a
+        """Check whether the client has disconnected. Called now and then: a greenlet that waits for a response or a
         handler does not read the socket, and pipelined bytes would hide the end of the stream."""
         parking = self._parking
         if parking is None or not parking.has_unread or not (self._has_place or self._answers.waiting_count):
@@ -170,7 +170,7 @@ class Connection:
         if state == TCP_CLOSE:
             self.close()
         else:
-            # Left to our own greenlet, which may have to read pending requests first.
+            # Left to the connection's greenlet, which may have to read pending requests first.
             self._has_ended = True
             parking.wake()
 
@@ -178,7 +178,7 @@ class Connection:
 
     @property
     def connection_id(self) -> str:
-        """Kafka's name of a connection: both ends and a running number."""
+        """Kafka's name of a connection: both ends and a sequence number."""
         try:
             local_host, local_port = self._socket.getsockname()[:2]
         except OSError:
@@ -187,7 +187,7 @@ class Connection:
 
     @property
     def unsent_bytes(self) -> int:
-        """Of answers in memory that are there and have not left."""
+        """Bytes in memory of ready answers that are not sent yet."""
         return self._answers.unsent_bytes
 
     @property
@@ -229,7 +229,7 @@ class Connection:
             self._end()
 
     def _log_refusal(self, reason: CloseConnection) -> None:
-        """One line, with the words and level that Kafka's Selector and Processor have for it."""
+        """One line, with the text and level of Kafka's Selector and Processor."""
         prefix, channel = self._host.log_prefix, self.connection_id
         if isinstance(reason, InvalidFrame):
             message = "%s Unexpected error from /%s (channelId=%s); closing connection: %s"
@@ -238,18 +238,18 @@ class Connection:
             log.error("%s Closing socket for %s because of error: %s", prefix, channel, reason)
 
     def _serve_turn(self) -> bool:
-        """Handle what is at hand, at most a turn's worth, and send what is ready; whether more may be at hand."""
+        """Handle at most a turn of received requests, and send ready answers; returns whether there may be more."""
         may_hold_frames = True
         if self._may_take_next():
             frame = self._reader.next_frame()
             may_hold_frames = frame is not None and self._handle_frames(frame)
-        # What got ready during a send that had to wait has woken nobody.
+        # Answers that became ready during a blocked send have woken no greenlet.
         while self._collect():
             self._flush()
         return may_hold_frames
 
     def _handle_frames(self, frame: memoryview | None) -> bool:
-        """Handle `frame` and those behind it, until the turn is over; whether more may be at hand."""
+        """Handle `frame` and those behind it, until the turn is over; returns whether there may be more."""
         parking, requests = self._parking, self._host.requests
         assert parking is not None
         next_frame, handle = self._reader.next_frame, self._host.handler.handle
@@ -277,7 +277,7 @@ class Connection:
             self._host.request_count += REQUESTS_PER_TURN - left
 
     def _wait_turn(self, *, may_hold_frames: bool) -> None:
-        """Blocks. Until there may be something to do, and the bytes that came are in the reader."""
+        """Blocks until there may be something to do, and received bytes are in the reader."""
         parking, transport, reader = self._parking, self._transport, self._reader
         assert parking is not None and transport is not None
         if not self._may_take_next():
@@ -296,7 +296,7 @@ class Connection:
                     self.received_ns = self.last_active_ns = time.monotonic_ns()
 
     def _wait_until_allowed(self, parking: Parking) -> None:
-        """Blocks. Until the next answer is ready, or the mute is over."""
+        """Blocks until the next answer is ready, or the mute is over."""
         answers = self._answers
         if not answers.waiting_count:
             parking.wait_woken_for((answers.muted_until_ns - time.monotonic_ns()) / 1e9)
@@ -311,7 +311,7 @@ class Connection:
             self._parking.wake()
 
     def _collect(self) -> bool:
-        """Whether there is something to send. Blocks when the client's stream has ended: who makes answers is told."""
+        """Returns whether there is anything to send. Blocks if the stream has ended, to notify pending answers."""
         if self._has_ended and self._answers.waiting_count:
             self._has_ended = False
             self._answers.leave(False)
@@ -327,9 +327,9 @@ class Connection:
         self._is_mid_answer = True
         try:
             sent_bytes = transport.send(parts)
-            # What fails in between leaves half an answer, behind which nothing can be sent.
+            # A failure in between leaves half an answer, after which nothing can be sent.
             self._is_mid_answer = False
-            # Only now: others have counted theirs meanwhile.
+            # Added only now: other connections have counted theirs meanwhile.
             self._host.outgoing_bytes += sent_bytes
         finally:
             self._host.flush_count += 1
@@ -337,13 +337,13 @@ class Connection:
             stamp[1] = self.last_active_ns = time.monotonic_ns()
 
     def _send_last_answers(self) -> None:
-        """Blocks. Until every request before the refused one, or the end of the stream, is answered."""
+        """Blocks until every request before the refused one, or before the end of the stream, is answered."""
         parking = self._parking
         assert parking is not None
         try:
             while not self._answers.is_empty:
                 if self._collect():
-                    # Others may get ready meanwhile, and wake nobody.
+                    # Others may get ready meanwhile without a wake-up.
                     self._flush()
                 elif self._answers.waiting_count:
                     parking.wait_woken()
@@ -353,7 +353,7 @@ class Connection:
             )
 
     def _leave_place(self) -> None:
-        """Let another connection have our place among the requests: nobody waits for what is still being done."""
+        """Give our request slot to another connection: no slot is needed while a request is still pending."""
         if self._has_place:
             self._has_place = False
             self._host.requests.leave()
@@ -366,6 +366,6 @@ class Connection:
             self._socket.close()
         self._reader.close()
         self.sent_stamp[0] = self.sent_stamp[1] = time.monotonic_ns()
-        # Not kept: somebody may hold this connection as long as parts of its answers are there.
+        # Dropped: references to this connection may live as long as parts of its answers.
         self._answers.close()
         self._host.connection_closed(self)

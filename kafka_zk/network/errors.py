@@ -17,9 +17,9 @@ class NetworkError(BrokerError):
 
 
 class CloseConnection(Exception):
-    """Raised by a request handler when the rules of the protocol want the connection closed without an answer.
+    """Raised by a request handler when the protocol requires closing the connection without an answer.
 
-    The message becomes the one line that the log gets.
+    The message is logged as one line.
     """
 
 
@@ -32,4 +32,4 @@ class PeerClosed(Exception):
 
 
 class EndOfStream(PeerClosed):
-    """The client sends no more. It may still read: what it asked for is answered before the connection ends."""
+    """The client sends no more. It may still read: its requests are answered before the connection ends."""

@@ -1,12 +1,12 @@
 """Splits a byte stream into request frames, without a copy for ordinary frames.
 
-Role        Pure: never touches a socket. The connection asks for `room()`, receives into it, tells how much came with
+Role        Pure: never touches a socket. The connection asks for `room()`, receives into it, reports the size with
             `received()`, and takes complete frames with `next_frame()`.
 Layout      A frame is a big-endian int32 size and that many bytes.
 Invariants  A returned frame stays valid until the next `room()` or `rest()`: its request must be handled by then.
-            Memory held for a peer is at most a fixed multiple of the bytes which that peer has really sent: an
+            Memory held for a peer is at most a fixed multiple of the bytes that the peer has actually sent: an
             announced size alone reserves nothing, so half-open connections by the thousand stay cheap.
-            A reader at rest holds no borrowed buffer, but for the large one of a frame that is half there.
+            A reader at rest holds no borrowed buffer, except the large one of an incomplete frame.
 Source      NetworkReceive and Processor in Kafka 3.9; the messages of InvalidReceiveException.
 """
 
@@ -32,7 +32,7 @@ _SIZE = Struct(">i")
 
 
 class FrameSource(Protocol):
-    """What a connection reads from: a FrameReader, or one that pays for memory."""
+    """What a connection reads from: a FrameReader, or one that accounts for memory."""
 
     def room(self) -> memoryview:
         """May block."""
@@ -51,7 +51,7 @@ class FrameSource(Protocol):
 class BufferPool:
     """Receive buffers of two sizes, lent to connections that have something to read.
 
-    A new buffer costs more than what is received into it: the kernel hands its pages out one by one, each cleared.
+    A new buffer costs more than receiving into it: the kernel allocates its pages one by one, each zeroed.
     """
 
     __slots__ = ("_free", "_free_large", "_keep", "_keep_large", "buffer_bytes", "large_bytes")
@@ -78,7 +78,7 @@ class BufferPool:
         return self._free_large.pop() if self._free_large else memoryview(bytearray(self.large_bytes))
 
     def give_back(self, buffer: memoryview) -> None:
-        """Of either size."""
+        """Return a buffer of either size."""
         size = len(buffer)
         if size == self.buffer_bytes:
             if len(self._free) < self._keep:
@@ -112,14 +112,14 @@ class FrameReader:
         """The buffer of the large frame that was returned last."""
 
     def room(self) -> memoryview:
-        """Where the next bytes go; never empty. For callers that see no `has_frame`; earlier frames become invalid."""
+        """The buffer for the next bytes; never empty. Call it only without `has_frame`; invalidates earlier frames."""
         if self._large is not None:
             return self._large.room()
         if self._handed_out is not None:
             self._take_back()
         view = self._view or self._borrow()
         if self._begin:
-            # What is left is the head of one frame, which may need the whole buffer.
+            # The rest is the head of one frame, which may need the whole buffer.
             left = self._end - self._begin
             if left:
                 view[:left] = bytes(view[self._begin : self._end])
@@ -180,7 +180,7 @@ class FrameReader:
         return size if 0 <= size <= self._max_frame_bytes else None
 
     def rest(self) -> None:
-        """Give the buffer back; the head of a frame that is not complete is kept as a copy of its own size."""
+        """Give the buffer back; the head of an incomplete frame is kept as an exact copy."""
         if self._handed_out is not None:
             self._take_back()
         view = self._view
@@ -193,10 +193,10 @@ class FrameReader:
         self._view = None
 
     rest_for_bytes = rest
-    """`rest` for callers that only wait for the next bytes."""
+    """`rest` for callers that only wait for bytes."""
 
     def resume(self) -> None:
-        """Undo `rest` where whole frames may have been laid aside; for callers that will not receive first."""
+        """Undo `rest` if whole frames may have been set aside; for callers that will not receive first."""
         if self._carry:
             self._borrow()
 
@@ -237,7 +237,7 @@ class FrameReader:
 
 
 class _LargeFrame:
-    """A frame that does not fit the borrowed buffer, in memory that grows with what has arrived."""
+    """A frame that does not fit the borrowed buffer, in memory that grows with the received bytes."""
 
     __slots__ = ("_pool", "buffer", "filled", "size_bytes")
 

@@ -1,7 +1,7 @@
 """One listening socket: accepts connections within the quotas and spawns a greenlet for each.
 
 Role        Accepting runs in the hub: it never blocks. Without a free place, or above the rate of new connections, the
-            listener stops looking at its socket and later ones wait in the kernel's backlog.
+            listener stops polling its socket, and later ones wait in the kernel's backlog.
 Invariants  Every accepted socket is counted in the quotas until its connection has ended, and ends exactly once.
 Source      Acceptor and Processor.configureNewConnections in Kafka 3.9 (SocketServer.scala).
 """
@@ -44,7 +44,7 @@ log = logging.getLogger("kafka.network.SocketServer")
 
 
 class Listener:
-    """An endpoint of the broker. `open` binds, `enable` starts to accept, `close` ends it and its connections."""
+    """An endpoint of the broker. `open` binds, `enable` starts to accept, `close` closes it and its connections."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Listener:
         self.turn_bytes = settings.turn_bytes
         self.unsent_limit = settings.unsent_bytes
         self.connections: dict[Connection, greenlet] = {}
-        # Plain totals; server_metrics makes rates of them.
+        # Plain totals; server_metrics computes rates from them.
         self.accepted_count = self.expired_count = self.request_count = self.flush_count = 0
         self.incoming_bytes = self.outgoing_bytes = 0
         self._settings = settings
@@ -97,14 +97,14 @@ class Listener:
         self._complains_from_s = 0.0
 
     def open(self) -> None:
-        """Blocks, for a host's name. Bind and listen; clients may connect from now on, and wait for `enable`.
+        """Blocks for a host name. Bind and listen; clients may connect from now on, and wait for `enable`.
 
         Raises NetworkError.
         """
         host, port = self.endpoint.host, self.endpoint.port
         failed = f"Socket server failed to bind to {host or '0.0.0.0'}:{port}"
         if not 0 <= port <= MAX_PORT:
-            # The resolver would take what is left of it in 16 bits.
+            # The resolver would truncate it to 16 bits.
             raise NetworkError(f"{failed}: port out of range.")
         try:
             self._socket = _listening_socket(host, port, self._settings)
@@ -122,7 +122,7 @@ class Listener:
         return int(self._socket.getsockname()[1])
 
     def enable(self) -> None:
-        """Serve the clients that wait, and all later ones."""
+        """Serve the waiting clients, and all later ones."""
         self._enabled = True
         self.accept_if_allowed()
 
@@ -159,7 +159,7 @@ class Listener:
             self._close_refused(sock)
 
     def connection_closed(self, connection: Connection) -> None:
-        """Called by each connection as its last act."""
+        """Each connection calls it last."""
         del self.connections[connection]
         self._quotas.closed(self.listener_name, connection.client_host)
         self._on_slot_free()
@@ -199,7 +199,7 @@ class Listener:
             except BlockingIOError:
                 return
             except OSError as error:
-                # The client has disconnected already. Other errors would recur at once.
+                # The client has disconnected already. Other errors would recur immediately.
                 if error.errno in OUT_OF_FILES:
                     self._complain(f"Error while accepting connection: {error}")
                     self._pause_for(ACCEPT_PAUSE_S)
@@ -207,7 +207,7 @@ class Listener:
                 continue
             throttle_ms = self._rates.record(self.listener_name, time.monotonic_ns() // 1_000_000)
             if throttle_ms:
-                # The one too many waits with those behind it.
+                # The connection over the limit waits with those behind it.
                 self._late = (sock, address)
                 self._on_throttled(self.listener_name, throttle_ms)
                 self._pause_for(throttle_ms / 1000)
@@ -215,7 +215,7 @@ class Listener:
             self._serve(sock, address)
 
     def _complain(self, text: str) -> None:
-        """Say why clients wait; what lasts is said once a minute."""
+        """Log why clients wait; a lasting reason once a minute."""
         now_s = time.monotonic()
         if now_s >= self._complains_from_s:
             self._complains_from_s = now_s + COMPLAINT_INTERVAL_S
@@ -248,7 +248,7 @@ class Listener:
             self._on_excess()
 
     def _refuse_later(self, sock: socket.socket, client_host: str, delay_ms: int) -> None:
-        """Keep an address that comes too often waiting, with its connection, and then close that."""
+        """Hold the connection of an address over its rate for a while, then close it."""
         log.debug("%s Delaying closing of connection from /%s for %d ms", self.log_prefix, client_host, delay_ms)
         self._on_ip_throttled(self.listener_name, delay_ms)
         timer = self._refused[sock] = get_hub().loop.timer(delay_ms / 1000)
@@ -288,7 +288,7 @@ def _prepare(sock: socket.socket, settings: SocketServerSettings) -> None:
 
 
 def _listening_socket(host: str | None, port: int, settings: SocketServerSettings) -> socket.socket:
-    """A bound, listening socket; an empty host is every interface, of both families where there is IPv6."""
+    """A bound, listening socket; an empty host is every interface, of both families if there is IPv6."""
     failure: OSError | None = None
     for family, address in _addresses(host, port):
         try:
@@ -301,7 +301,7 @@ def _listening_socket(host: str | None, port: int, settings: SocketServerSetting
 def _addresses(host: str | None, port: int) -> Iterable[tuple[int, tuple[Any, ...]]]:
     if not host:
         return [(socket.AF_INET6, ("::", port)), (socket.AF_INET, ("0.0.0.0", port))]
-    # A listener may be added while others are served: a name that takes long to be found must not hold them up.
+    # A listener may be added while others are served: a slow name lookup must not block them.
     found = cooperative.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     return [(family, address) for family, _, _, _, address in found]
 
@@ -314,7 +314,7 @@ def _bound(family: int, address: tuple[Any, ...], settings: SocketServerSettings
         if family == socket.AF_INET6 and address[0] == "::":
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         if settings.receive_buffer_bytes != -1:
-            # Accepted sockets inherit it; set later, the window scale would be fixed already.
+            # Accepted sockets inherit it; later, the window scale would be fixed already.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.receive_buffer_bytes)
         sock.bind(address)
         sock.listen(settings.backlog_size)

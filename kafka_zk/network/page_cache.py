@@ -1,8 +1,8 @@
 """Brings file ranges into the page cache in a thread, so that sendfile does not block the loop.
 
-Role        sendfile of bytes that are in the page cache costs no more than handing them to the socket, so the loop may
-            do it; of others it waits for the disk. Here a thread waits instead, before the loop sends.
-Invariants  All calls only read the file; a descriptor that was closed and given away meanwhile does no harm.
+Role        sendfile of bytes in the page cache costs no more than a send, so the loop may
+            do it; for other bytes it blocks on the disk. Here a thread reads them first, before the loop sends.
+Invariants  All calls only read the file; a descriptor closed and reused meanwhile does no harm.
 Source      preadv2(2): RWF_NOWAIT; cachestat(2).
 """
 
@@ -17,7 +17,7 @@ from kafka_zk.network.cachestat import all_cached
 from kafka_zk.network.cachestat import is_known as cachestat_is_known
 
 SAMPLE_BYTES: Final = 64 * 1024
-"""Without cachestat(2): how far apart bytes are looked for where nobody wrote them lately."""
+"""Without cachestat(2): the distance of probed bytes in ranges not written recently."""
 
 _counts_pages: bool = cachestat_is_known()
 
@@ -25,11 +25,11 @@ _counts_pages: bool = cachestat_is_known()
 def is_in_memory(fileno: int, position: int, size_bytes: int, is_history: bool = False) -> bool:
     """Whether these bytes can be read without the disk.
 
-    The kernel counts the pages. One that is being read in at that moment counts, too, but reads end in order, so the
-    last byte is looked at as well. Without cachestat(2) there are only looks: at the first and the last byte of what
-    this process wrote not long ago, which is evicted in order, and at samples of `is_history`.
-    A look that fails may start a read of the kernel's own, and does not wait for it. Where a file system cannot tell
-    (EOPNOTSUPP) history is on disk, and what was just written is not.
+    The kernel counts the pages. A page being read in counts, too, but reads complete in order, so the
+    last byte is probed as well. Without cachestat(2) bytes are only probed: the first and the last of what
+    this process wrote recently, which is evicted in order, and at samples of `is_history`.
+    A failed probe may start readahead, and does not wait for it. If a file system cannot tell
+    (EOPNOTSUPP) history counts as on disk, and recently written bytes as in memory.
     """
     last = position + size_bytes - 1
     if _counts_pages:
@@ -50,7 +50,7 @@ def read_from_memory(fileno: int, position: int, size_bytes: int) -> bytearray |
     try:
         count = os.preadv(fileno, (data,), position, os.RWF_NOWAIT)
     except OSError:
-        # Whatever it is: the way over the disk meets it again, and tells.
+        # Any error: the read from disk hits it again, and reports it.
         return None
     return data if count == size_bytes else None
 
@@ -65,9 +65,9 @@ def _can_read(fileno: int, position: int, in_doubt: bool) -> bool:
 
 
 def read_in(fileno: int, position: int, size_bytes: int) -> OSError | None:
-    """In a thread: bring bytes of a file into the page cache, as far as there are any.
+    """Read bytes of a file into the page cache, as far as they exist. Runs in a thread.
 
-    Copies nothing: the null device lets the pages pass by. Returns what went wrong instead of raising it, because
+    Copies nothing: the pages are sent to the null device. Returns what went wrong instead of raising it, because
     gevent prints the traceback of every exception that leaves a thread.
     """
     end = position + size_bytes

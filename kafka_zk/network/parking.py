@@ -1,9 +1,9 @@
 """Lets one greenlet wait for its socket, its responses or a timer at the cost of one switch.
 
 Role        Each connection has one. The readable watcher stays armed from one wait to the next, because arming it again
-            costs a system call; when the socket gets readable while nobody waits for it, the watcher disarms itself.
+            costs a system call; if the socket becomes readable while no greenlet waits, the watcher disarms itself.
 Invariants  Only the owning greenlet waits. Every wait may end early, so callers check their condition in a loop.
-            A wake-up is scheduled at most once per wait: the flag `_parked` goes down before the switch is queued.
+            A wake-up is scheduled at most once per wait: the flag `_parked` is cleared before the switch is queued.
 """
 
 # Compiled by mypyc: the hot path.
@@ -47,18 +47,18 @@ class Parking:
         self._reading = False
         self._wants_read = False
         self.ended = False
-        # Something came while nobody waited for it: bytes, or the end of the stream.
+        # Bytes, or the end of the stream, arrived while no greenlet waited.
         self.has_unread = False
-        # When a full socket took bytes again, monotonic: the client has read some.
+        # When a full socket became writable again, monotonic: the client has read some.
         self.writable_ns = 0
 
     @property
     def is_sending(self) -> bool:
-        """Whether the greenlet waits for the socket to take more."""
+        """Whether the greenlet waits for the socket to become writable."""
         return bool(self._write_watcher.active)
 
     def wait_readable_or_woken(self) -> bool:
-        """Blocks. Until the socket has bytes (or its end): True; or until `wake`: False."""
+        """Blocks until the socket has bytes or its end (True), or until `wake` (False)."""
         if not self._reading:
             self._reading = True
             self.has_unread = False
@@ -70,11 +70,11 @@ class Parking:
         return readable
 
     def wait_woken(self) -> None:
-        """Blocks. Until `wake`."""
+        """Blocks until `wake`."""
         self._park()
 
     def wait_woken_for(self, delay_s: float) -> None:
-        """Blocks. Until `wake`, at most `delay_s` seconds."""
+        """Blocks until `wake`, at most `delay_s` seconds."""
         timer: Any = self._hub.loop.timer(max(0.0, delay_s))
         timer.start(self.wake_from_hub)
         try:
@@ -84,7 +84,7 @@ class Parking:
             timer.close()
 
     def wait_writable(self) -> None:
-        """Blocks. Until the socket takes bytes again, or `wake`."""
+        """Blocks until the socket is writable, or until `wake`."""
         self._write_watcher.start(self._on_writable)
         try:
             self._park()
@@ -92,24 +92,24 @@ class Parking:
             self._write_watcher.stop()
 
     def wake(self) -> None:
-        """End the present wait, if there is one. Callable from every greenlet and from the hub."""
+        """End the current wait, if any. Callable from every greenlet and from the hub."""
         if self._parked:
             self._parked = False
             self._hub.loop.run_callback(self._switch)
 
     def end(self) -> None:
-        """Make the present wait and every later one raise PeerClosed: the way to close a connection from outside."""
+        """Make the current and every later wait raise PeerClosed: closes a connection from outside."""
         self.ended = True
         self.wake()
 
     def wake_from_hub(self) -> None:
-        """`wake` without a detour, for callbacks that run in the hub."""
+        """`wake` without queueing, for callbacks that run in the hub."""
         if self._parked:
             self._parked = False
             self._switch()
 
     def close(self) -> None:
-        """Forget the socket. Must be called before it is closed: its number is reused at once."""
+        """Forget the socket. Must be called before it is closed: its descriptor is reused at once."""
         self._read_watcher.stop()
         self._read_watcher.close()
         self._write_watcher.stop()
@@ -142,10 +142,10 @@ class Parking:
 
 
 class TurnTable:
-    """Connections that have more requests at hand but must let the others go first.
+    """Connections that have more requests but must yield to the others first.
 
-    A callback queued on the loop would run again before the loop looks at any socket, so a connection with a full
-    buffer could keep everyone else out for milliseconds. A timer that is due at once runs after the next poll.
+    A callback queued on the loop would run again before the loop polls any socket, so a connection with a full
+    buffer could keep everyone else out for milliseconds. A timer due at once runs after the next poll.
     """
 
     __slots__ = ("_armed", "_timer", "_waiting")
@@ -156,7 +156,7 @@ class TurnTable:
         self._waiting: deque[Parking] = deque()
 
     def take_turn(self, parking: Parking) -> None:
-        """Blocks. Until every socket that is ready now has been looked at."""
+        """Blocks until the loop has served every socket that is ready now."""
         self._waiting.append(parking)
         if not self._armed:
             self._armed = True

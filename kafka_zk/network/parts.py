@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeAlias
 
 
 class FileSlice(Protocol):
-    """Bytes of a log segment, promised to a response. Made by the package `log`; `release` is called exactly once."""
+    """Bytes of a log segment, reserved for a response. The package `log` makes it; call `release` exactly once."""
 
     @property
     def fileno(self) -> int: ...
@@ -26,7 +26,7 @@ class FileSlice(Protocol):
 
     @property
     def is_intact(self) -> bool:
-        """False once the segment was truncated: other bytes may stand at this position by now."""
+        """False once the segment was truncated: this position may hold other bytes now."""
         ...
 
     def release(self) -> None: ...
@@ -54,7 +54,7 @@ def bytes_in_memory(parts: Parts) -> int:
 
 
 def release(parts: Parts) -> None:
-    """Let the segments go whose slices these parts hold. Once for each answer."""
+    """Release the segment slices in these parts. Call it once for each answer."""
     for part in parts:
         if not isinstance(part, IN_MEMORY):
             part.release()

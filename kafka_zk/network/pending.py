@@ -1,9 +1,9 @@
 """Pending: a response that comes later.
 
-Role        Returned by a handler that has to wait (acks=all, a long poll, a rebalance, the controller's queue). What
-            ends the wait calls `complete` or `fail`, from any greenlet; nothing here switches except `result`.
-Invariants  Settled at most once; each callback runs exactly once, in the greenlet that settles (or, when it is settled
-            already, in the one that asks).
+Role        Returned by a handler that must wait (acks=all, a long poll, a rebalance, the controller's queue). The event
+            that ends the wait calls `complete` or `fail`, from any greenlet; nothing here switches except `result`.
+Invariants  Settled at most once; each callback runs exactly once, in the greenlet that settles (or, if it is settled
+            already, in the calling one).
 Source      The role of RequestChannel.sendResponse and KafkaFuture in Kafka 3.9.
 """
 
@@ -18,12 +18,12 @@ R = TypeVar("R")
 
 
 class Pending(Generic[T]):
-    """One value of type T, or one exception, not there yet."""
+    """One value of type T, or one exception, not available yet."""
 
     __slots__ = ("_callbacks", "_error", "_leave", "_settled", "_value")
 
     _value: T
-    """There once it is settled without an error."""
+    """Set once it is settled without an error."""
 
     def __init__(self) -> None:
         self._settled = False
@@ -37,19 +37,19 @@ class Pending(Generic[T]):
 
     @property
     def error(self) -> Exception | None:
-        """Why it failed; None while it waits or when it succeeded."""
+        """The error; None while pending or after success."""
         return self._error
 
     @property
     def value(self) -> T:
-        """The value of a settled Pending; raises what it failed with."""
+        """The value of a settled Pending; raises its error."""
         assert self._settled, "not settled yet"
         if self._error is not None:
             raise self._error
         return self._value
 
     def complete(self, value: T) -> bool:
-        """Settle with `value`; False if it was settled before (a race that the first one wins)."""
+        """Settle with `value`; False if it was settled before (in a race, the first one wins)."""
         if self._settled:
             return False
         self._value = value
@@ -65,7 +65,7 @@ class Pending(Generic[T]):
         return True
 
     def on_complete(self, callback: Callable[[Pending[T]], None]) -> None:
-        """Call `callback(self)` once settled; at once if that is so already. Callbacks must not switch."""
+        """Call `callback(self)` once settled; at once if it is settled already. Callbacks must not switch."""
         if self._settled:
             callback(self)
         elif self._callbacks is None:
@@ -76,17 +76,17 @@ class Pending(Generic[T]):
     def when_left(self, callback: Callable[[bool], object]) -> None:
         """Have `leave` call `callback(gone)`. For work that is done for one client only. It may block.
 
-        Not handed on by `then`: what follows an append must happen although the client that asked for it has gone.
+        Not passed on by `then`: what follows an append must happen even if the client has disconnected.
         """
         self._leave = callback
 
     def leave(self, gone: bool) -> None:
-        """May block. The client that waits for this sends no more; `gone`: it will not read the answer either."""
+        """May block. The waiting client sends no more; `gone`: it reads no answer either."""
         if not self._settled and self._leave is not None:
             self._leave(gone)
 
     def then(self, change: Callable[[T], R]) -> Pending[R]:
-        """What `change` makes of the value, once it is there; fails as this one does, or with what `change` raises.
+        """The result of `change(value)`, once available; fails as this one does, or with what `change` raises.
 
         `change` must not switch.
         """
@@ -96,7 +96,7 @@ class Pending(Generic[T]):
             try:
                 value = change(settled.value)
             except Exception as error:
-                # Whatever it is, the waiter for the change must get it, and the greenlet that settles must not.
+                # Any error must go to the waiter, not to the greenlet that settles.
                 changed.fail(error)
             else:
                 changed.complete(value)
@@ -105,7 +105,7 @@ class Pending(Generic[T]):
         return changed
 
     def result(self, timeout_ms: int | None = None) -> T:
-        """Blocks. The value, or raises what it failed with; TimeoutError after `timeout_ms`."""
+        """Blocks. Returns the value, or raises its error; TimeoutError after `timeout_ms`."""
         if not self._settled:
             self._wait(timeout_ms)
         return self.value

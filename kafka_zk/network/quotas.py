@@ -56,11 +56,11 @@ class ConnectionQuotas:
         return listener_name == self.protected_listener or self._total < self.max_connections
 
     def is_over(self) -> bool:
-        """Whether a protected connection took a place above max.connections, so that another one has to go."""
+        """Whether a protected connection exceeded max.connections, so that another one must be closed."""
         return self._total > self.max_connections
 
     def opened(self, listener_name: str, client_host: str) -> None:
-        """Count a new connection. Raises TooManyConnections, and counts nothing, if its address has its share."""
+        """Count a new connection. Raises TooManyConnections, and counts nothing, if its address is at its limit."""
         limit = self.max_connections_per_ip_overrides.get(client_host, self.max_connections_per_ip)
         if self._per_ip[client_host] >= limit:
             raise TooManyConnections(
@@ -83,8 +83,8 @@ class ConnectionQuotas:
 class ConnectionRate:
     """max.connection.creation.rate: new connections per second, over the windows of the quotas.
 
-    The pause after too many is as long as it takes for the average to come back to the limit, at most one window, so
-    that the end of the burst is seen in time.
+    After too many, the pause lasts until the average is back at the limit, at most one window, so
+    that the end of a burst is noticed in time.
     """
 
     def __init__(self, *, max_per_second: int = UNLIMITED, num_windows: int = 11, window_ms: int = 1000) -> None:
@@ -94,7 +94,7 @@ class ConnectionRate:
         self.last_recorded_ms = 0
 
     def record(self, now_ms: int) -> int:
-        """Count one connection; returns for how many ms no other should be accepted, 0 for none."""
+        """Count one connection; returns for how many ms to accept no other, 0 for none."""
         limit = self.max_per_second
         if limit >= UNLIMITED:
             return 0
@@ -108,7 +108,7 @@ class ConnectionRate:
         return min(self._window_ms, round((rate - limit) / limit * self._opened.span_ms(now_ms)))
 
     def take_back(self, now_ms: int) -> None:
-        """The connection that was counted is not served."""
+        """Uncount a connection that is not served."""
         self._opened.record(-1, now_ms)
 
     def rate(self, now_ms: int) -> float:
@@ -117,7 +117,7 @@ class ConnectionRate:
 
 
 class ConnectionRates:
-    """The rate of the whole broker and those of listeners. The protected listener counts for its own only."""
+    """The rate of the whole broker and those of listeners. The protected listener counts only for its own."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class ConnectionRates:
         self.protected_listener = protected_listener
 
     def record(self, listener_name: str, now_ms: int) -> int:
-        """Count one connection; returns for how many ms this listener should accept no other, 0 for none."""
+        """Count one connection; returns for how many ms this listener must accept no other, 0 for none."""
         pause_ms = 0 if listener_name == self.protected_listener else self.broker.record(now_ms)
         own = self.listeners.get(listener_name)
         return pause_ms if own is None else max(pause_ms, own.record(now_ms))
@@ -140,7 +140,7 @@ class ConnectionRates:
 class IpConnectionRates:
     """connection_creation_rate: new connections per second of each address, by a limit of its own or the default one.
 
-    Unlike with the other rates, a connection too many is not left to wait: it is accepted, never served, and closed
+    Unlike other rates, a connection over the limit does not wait: it is accepted, never served, and closed
     after the pause, so that others of the same listener do not wait for it.
     """
 
@@ -154,7 +154,7 @@ class IpConnectionRates:
         self.is_limited = False
 
     def limit(self, client_host: str | None, max_per_second: int | None) -> None:
-        """Set the limit of an address (None: of all that have none of their own), or take it away (None)."""
+        """Set the limit of an address (None: the default), or remove it (None)."""
         if client_host is None:
             self._default = UNLIMITED if max_per_second is None else max_per_second
         elif max_per_second is None:
@@ -166,7 +166,7 @@ class IpConnectionRates:
             rate.max_per_second = self._limit_of(host)
 
     def record(self, client_host: str, now_ms: int) -> int:
-        """Count one connection; 0 if it may be served. Else it is not counted: in how many ms it shall be closed."""
+        """Count one connection; 0 if it may be served. Else does not count it; returns ms until its close."""
         if self._limit_of(client_host) == UNLIMITED:
             return 0
         if now_ms >= self._next_sweep_ms:

@@ -1,8 +1,8 @@
 """Admission of requests: at most queued.max.requests are handled or queued.
 
 Role        Handlers run in the greenlets of their connections, so there is no queue to pass requests through; what
-            stays of Kafka's RequestChannel is its bound. A connection takes one place for one turn.
-Invariants  Places are given in the order in which they were asked for. A connection that ends while it waits gives its
+            remains of Kafka's RequestChannel is its limit. A connection takes one place per turn.
+Invariants  Places are given in the order of requests. A connection that ends while it waits gives its
             place to the next one.
 Source      RequestChannel (requestQueue) in Kafka 3.9.
 """

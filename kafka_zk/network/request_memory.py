@@ -1,17 +1,17 @@
 """queued.max.request.bytes: bounds the memory of requests that are read, handled or answered.
 
 Role        Acts. Stands between a connection and its frames only where the limit is set: `MeteredReader` pays for each
-            frame before more of it is read or it is handed out, `MeteredHandler` gives back once it is handled, and
-            charges what its answer takes until that has gone.
+            frame before reading more of it or returning it, `MeteredHandler` returns the memory once it is handled, and
+            charges its answer until that is sent.
 Invariants  As in Kafka a frame may be read while a single byte is left, so requests larger than what is left go through
-            and the pool may be overdrawn by one of them; then nobody reads on until enough was given back.
+            and the pool may be overdrawn by one of them; then no connection reads on until enough is given back.
             Waiting requests are served first come, first served. None waits for memory while holding a place of the
             RequestChannel, or takes memory while it may not be handled, so no limit can block another.
             Each frame is paid for once and given back once, also when its connection ends before it is handled.
-            An answer is charged when it is there and may overdraw the pool; no answer waits for memory. A client that
-            takes nothing of such an answer loses its connection once others wait for the memory.
+            An answer is charged when it is ready and may overdraw the pool; no answer waits for memory. A client that
+            reads nothing of such an answer is disconnected once others wait for the memory.
 Differs     Kafka counts no answers: a few small requests then fill the heap with large ones. What arrives behind a
-            frame in the same receive, at most one receive buffer a connection, is paid for when its turn comes; Kafka
+            frame in the same receive, at most one receive buffer a connection, is paid for when it is next; Kafka
             would leave it in the kernel.
 Source      SimpleMemoryPool, NetworkReceive, KafkaChannel.maybeCompleteReceive, RequestChannel.Request.releaseBuffer.
 """
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from kafka_zk.network.pending import Pending
 
 COUNTED_BYTES = 64 * 1024
-"""Smaller answers are not counted: most are in the socket as soon as they are made."""
+"""Smaller answers are not counted: most are in the socket at once."""
 
 STALLED_NS = 10_000_000_000
-"""How long a client may take nothing of a counted answer while others wait for memory."""
+"""How long a client may read nothing of a counted answer while others wait for memory."""
 
 log = logging.getLogger("kafka.network.SocketServer")
 
@@ -57,7 +57,7 @@ class _Ticket:
 
 
 class RequestMemory:
-    """The pool. `now_ns()` is monotonic; how long the pool was empty is shown to operators."""
+    """The pool. `now_ns()` is monotonic; operators see how long the pool was empty."""
 
     def __init__(self, size_bytes: int, now_ns: Callable[[], int]) -> None:
         self.size_bytes = size_bytes
@@ -78,11 +78,11 @@ class RequestMemory:
 
     @property
     def depleted_ms(self) -> int:
-        """For how long requests have waited because the pool was empty; the present wait counts when it is over."""
+        """How long requests have waited because the pool was empty; a wait counts when it ends."""
         return self._depleted_ns // 1_000_000
 
     def try_take(self, size_bytes: int) -> bool:
-        """Take memory if there is some left and nobody waits for it."""
+        """Take memory if some is left and no connection waits for it."""
         if self._waiting or self.available_bytes < 1:
             if self._depleted_from_ns is None:
                 self._depleted_from_ns = self._now_ns()
@@ -111,11 +111,11 @@ class RequestMemory:
         self._serve()
 
     def hand_out(self, frame: memoryview) -> None:
-        """`frame`, which is paid for, goes to the handler."""
+        """Note that `frame`, which is paid for, goes to the handler."""
         self._handed_out[id(frame)] = len(frame)
 
     def take_back(self, frame: memoryview) -> None:
-        """`frame` is handled, or never will be. Telling it twice is harmless while somebody holds the frame."""
+        """`frame` is handled, or never will be. Idempotent while the frame is referenced."""
         size_bytes = self._handed_out.pop(id(frame), None)
         if size_bytes is not None:
             self.give_back(size_bytes)
@@ -152,9 +152,9 @@ class MeteredReader:
     def room(self) -> memoryview:
         """Blocks while the frame that comes next cannot be paid for. Raises PeerClosed.
 
-        Empty when a whole frame is there: it can be handled now, and what comes next may be the stream's end. Empty,
-        too, when something else woke the connection: an answer that is ready may hold the very memory that is waited
-        for, and goes first.
+        Empty if a whole frame is there: it can be handled now, and the stream may end next. Empty,
+        too, if something else woke the connection: a ready answer may hold the memory that is needed,
+        and is sent first.
         """
         self._frame = None
         if not self._pay():
@@ -169,7 +169,7 @@ class MeteredReader:
         self._inner.received(size_bytes)
 
     def next_frame(self) -> memoryview | None:
-        """As of FrameReader; None also while there is no memory for it. Never blocks."""
+        """As of FrameReader; also None while there is no memory for it. Never blocks."""
         inner = self._inner
         inner.resume()
         if inner.has_frame and not self._pay():
@@ -196,7 +196,7 @@ class MeteredReader:
         self._inner.rest()
 
     def rest_for_bytes(self) -> None:
-        """As of FrameReader. A frame whose size is known is paid for now, or gets in line for memory; a whole one that
+        """As of FrameReader. A frame of known size is paid for now, or queues for memory; a complete one that
         is paid wakes its connection."""
         self._frame = None
         self._inner.resume()
@@ -206,14 +206,14 @@ class MeteredReader:
         if not is_paid:
             self._get_in_line()
         elif is_whole:
-            # The connection is about to wait for its socket: it must find out that it need not.
+            # The connection is about to wait for its socket: it must notice that it need not.
             get_hub().loop.run_callback(self._parking.wake)
 
     def resume(self) -> None:
         self._inner.resume()
 
     def close(self) -> None:
-        """The connection has ended: whatever it holds is given back."""
+        """The connection has ended: give back all its memory."""
         frame, self._frame = self._frame, None
         if frame is not None:
             self._memory.take_back(frame)
@@ -230,7 +230,7 @@ class MeteredReader:
         return self._inner.held_bytes
 
     def _pay(self) -> bool:
-        """Whether the frame that comes next is paid for, or need not be: its size is unknown, or it will be refused."""
+        """Whether the frame that comes next is paid for, or need not be (size unknown, or to be refused)."""
         if self._paid_bytes is not None:
             return True
         if self._ticket is not None:
@@ -255,7 +255,7 @@ class MeteredReader:
 
 
 class _Receipt(bytes):
-    """A part of no bytes, in an answer that was charged for: when the answer is gone, sent or not, so is the charge."""
+    """An empty part in a charged answer: when the answer is freed, sent or not, so is the charge."""
 
     on_gone: Callable[[], object]
 

@@ -1,9 +1,9 @@
 """Request metrics per API: counts, sizes, and the time spent in each phase.
 
-Role        The hot path appends one tuple a request to a list; `fold` does the arithmetic twenty times a second:
+Role        The hot path appends one tuple per request to a list; `fold` does the arithmetic twenty times a second:
             the rows of a whole second would outgrow the CPU cache.
 Row         (api_version, size_bytes, received_ns, started_ns, handled_ns, completed_ns, throttle_ms, stamp), all times
-            monotonic. `stamp` is shared by the answers that leave together: [sending started, sent], zeros until then.
+            monotonic. `stamp` is shared by answers sent together: [sending started, sent], zeros until then.
 Invariants  Queue + local + remote + response queue + send time is the total time. A request without an answer counts
             as sent once its connection has flushed or ended.
 Source      RequestChannel.Request.updateRequestMetrics, RequestMetrics in Kafka 3.9.
@@ -22,13 +22,13 @@ from kafka_zk.protocol.errors import ErrorCode
 _TYPE = "kafka.network:type=RequestMetrics,name="
 
 ROWS_PER_FOLD = 1000
-"""About a millisecond of folding: what a request may have to wait for it."""
+"""About a millisecond of folding, which may delay a request."""
 
 Row = tuple[int, int, int, int, int, int, int, list[int]]
 
 _KNOWN_CODES = frozenset(int(code) for code in ErrorCode)
 VARIANTS = ("FetchConsumer", "FetchFollower", "AddPartitionsToTxnVerification")
-"""Names that some requests are counted under besides the one of their API."""
+"""Extra names under which some requests are counted besides their API."""
 
 HALF_MS_NS = 500_000
 
@@ -63,7 +63,7 @@ class ApiTimes:
         }
 
     def fold(self, now_ms: int) -> bool:
-        """Take in some of the requests that were answered; whether more of them wait."""
+        """Process some of the answered requests; returns whether more are left."""
         if self.error_counts:
             self._fold_errors()
         if not self._backlog:
@@ -80,7 +80,7 @@ class ApiTimes:
             self._metrics.meter(f"{_TYPE}RequestsPerSec", request=self.name, version=version).mark(count)
         self._add("ThrottleTimeMs", Counter(map(_throttle, sent)), now_ms)
         self._add("RequestBytes", Counter(map(_size, sent)), now_ms)
-        # All parts of less than half a millisecond round to nothing; most requests are done with here.
+        # All parts of less than half a millisecond round to nothing; most requests end here.
         slow = [row for row in sent if row[7][1] - row[2] >= HALF_MS_NS]
         quick = Counter({0: len(sent) - len(slow)} if len(sent) > len(slow) else {})
         for kind, part in _PARTS.items():
@@ -115,10 +115,10 @@ class RequestMetrics:
         return times
 
     def fold(self, now_ms: int) -> bool:
-        """A few ms of work; whether to call again soon."""
+        """Takes a few ms; returns whether to call again soon."""
         return any(times.fold(now_ms) for times in self._times.values())
 
 
 def _rounded_ms(duration_ns: int) -> int:
-    """Rounded as Kafka does; an answer that waited behind another one may seem sent before it was complete."""
+    """Rounded as Kafka does; an answer that waited behind another may seem sent before it was complete."""
     return (max(0, duration_ns) + HALF_MS_NS) // 1_000_000

@@ -43,7 +43,7 @@ log = logging.getLogger("kafka.network.SocketServer")
 
 
 class SocketServer:
-    """The network side of one broker. `read_pool` reads in what is on disk; without one the server makes its own."""
+    """The network side of one broker. `read_pool` reads data from disk; without one the server creates its own."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class SocketServer:
         self.expired_connections_count = 0
         limit_bytes = settings.queued_max_request_bytes
         self.memory = RequestMemory(limit_bytes, time.monotonic_ns) if limit_bytes > 0 else None
-        """What requests may take in memory; None without a limit."""
+        """The memory limit of requests; None without a limit."""
         self._metered = None if self.memory is None else MeteredHandler(handler, self.memory)
         self._handler = self._metered or handler
         self._metrics = metrics
@@ -95,7 +95,7 @@ class SocketServer:
                 plane = "control" if self._is_control_plane(endpoint) else "data"
                 log.info("%s Created %s-plane acceptor for endpoint : %s", self._log_prefix, plane, endpoint)
         except Exception:
-            # A bug of ours, too, must leave no endpoint open.
+            # Even after a bug of ours, no endpoint may stay open.
             self.stop()
             raise
         if self._metrics is not None:
@@ -114,7 +114,7 @@ class SocketServer:
         log.info("%s Enabling request processing.", self._log_prefix)
 
     def stop(self, timeout_s: float = 5.0) -> None:
-        """Blocks. Close all listeners and connections; requests at hand may finish within `timeout_s`."""
+        """Blocks. Close all listeners and connections; requests in progress may finish within `timeout_s`."""
         self._stopping = True
         if self._reaper is not None:
             self._reaper.stop()
@@ -129,7 +129,7 @@ class SocketServer:
         log.info("%s Shutdown completed", self._log_prefix)
 
     def use_endpoints_of(self, settings: SocketServerSettings) -> None:
-        """Listen where `settings` say: listeners that are new open, those that are gone close with their connections.
+        """Listen as in `settings`: open new listeners, close removed ones with their connections.
 
         A listener that keeps its name keeps its address. Raises the first NetworkError once all others are open.
         """
@@ -160,8 +160,8 @@ class SocketServer:
     def use_limits_of(self, settings: SocketServerSettings) -> None:
         """From now on limit connections and their rate as `settings` say.
 
-        Of connections above a lower max.connections those that were quiet for longest end; the limits of listeners and
-        addresses bind new ones only. With a second listener that of the brokers is protected.
+        Above a lower max.connections, those idle for longest are closed; limits of listeners and
+        addresses apply to new ones only. If there is a second listener, that of the brokers is protected.
         """
         quotas, rates = self.quotas, _rates(settings)
         quotas.protected_listener = self.rates.protected_listener = settings.protected_listener
@@ -169,7 +169,7 @@ class SocketServer:
         quotas.max_connections_per_ip = settings.max_connections_per_ip
         quotas.max_connections_per_ip_overrides = dict(settings.max_connections_per_ip_overrides)
         quotas.max_connections_per_listener = dict(settings.max_connections_per_listener)
-        # What was counted so far stays counted.
+        # Existing counts stay.
         self.rates.broker.max_per_second = rates.broker.max_per_second
         for name, rate in rates.listeners.items():
             self.rates.listeners.setdefault(name, rate).max_per_second = rate.max_per_second
@@ -198,11 +198,11 @@ class SocketServer:
         return self.quotas.total_count
 
     def unanswered_count(self) -> int:
-        """Requests whose answers have not left yet."""
+        """Requests whose answers are not sent yet."""
         return sum(connection.unanswered_count for connection in self.connections())
 
     def unsent_bytes(self) -> int:
-        """Of answers that are there and have not left yet, slices of segments not counted."""
+        """Bytes of ready answers not sent yet, without slices of segments."""
         return sum(connection.unsent_bytes for connection in self.connections())
 
     def _listener(self, endpoint: EndPoint) -> Listener:
@@ -257,7 +257,7 @@ class SocketServer:
             listener.accept_if_allowed()
 
     def _end_excess(self) -> None:
-        """Where more connections are open than may be, those that were quiet for longest end, but not the brokers'."""
+        """If too many connections are open, close those idle for longest, but not the brokers'."""
         live = [connection for connection in self.connections() if not connection.is_closing]
         excess_count = len(live) - self.quotas.max_connections
         if excess_count > 0:

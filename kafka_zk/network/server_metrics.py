@@ -2,7 +2,7 @@
 
 Role        The hot path only adds to plain numbers of its listener; once a second they become rates here.
             Kafka's network threads do not exist: everything is under networkProcessor 0, and how idle they are is
-            how much CPU time this process left unused.
+            the unused CPU time of this process.
 Source      SocketServer, RequestChannel, Selector.SelectorMetrics in Kafka 3.9; KIP-188, KIP-511.
 """
 
@@ -27,7 +27,7 @@ UNBOUNDED_POOL = 2**63 - 1
 
 _GROUP = "kafka.server:type=socket-server-metrics"
 
-# Attribute stem, and how to read the total of a listener.
+# Attribute stem, and how to read a listener's total.
 _TOTALS: dict[str, Callable[[Listener], int]] = {
     "connection-creation": lambda listener: listener.accepted_count,
     "connection-close": lambda listener: listener.accepted_count - len(listener.connections),
@@ -39,7 +39,7 @@ _TOTALS: dict[str, Callable[[Listener], int]] = {
 
 
 class Shown(Protocol):
-    """A SocketServer, as far as metrics show it."""
+    """A SocketServer, as far as metrics need it."""
 
     ip_rates: IpConnectionRates
     requests: RequestChannel
@@ -52,7 +52,7 @@ class Shown(Protocol):
 
 
 class SocketServerMetrics:
-    """Made once the listeners of `server` are open."""
+    """Created once the listeners of `server` are open."""
 
     def __init__(self, server: Shown, listeners: list[Listener], metrics: MetricsRegistry) -> None:
         self._metrics = metrics
@@ -90,7 +90,7 @@ class SocketServerMetrics:
         self._add_listener(listener)
 
     def listener_closed(self, listener: Listener) -> None:
-        """Forget a listener that is gone."""
+        """Remove a closed listener."""
         self._listeners.remove(listener)
         self._accepted_by_gone += listener.accepted_count
         self._metrics.remove_tagged(_GROUP, listener=listener.listener_name)
@@ -106,15 +106,15 @@ class SocketServerMetrics:
         return False
 
     def throttled(self, listener_name: str, pause_ms: int) -> None:
-        """A listener had too many new connections a second, and pauses."""
+        """A listener exceeded its connection rate, and pauses."""
         self._throttle_times[listener_name](pause_ms)
 
     def ip_throttled(self, listener_name: str, delay_ms: int) -> None:
-        """A connection is kept waiting, because its address had too many new ones a second."""
+        """A connection is delayed, because its address exceeded its rate."""
         self._ip_throttle_times[listener_name](delay_ms)
 
     def _show_ips(self, now_ms: int) -> None:
-        """One gauge per address with a limit; those that have not come for an hour are forgotten."""
+        """One gauge per address with a limit; addresses without a connection for an hour are removed."""
         rates = self._ip_rates.rates(now_ms)
         for host in self._shown_ips - rates.keys():
             self._metrics.remove(_GROUP, ip=host)
@@ -130,7 +130,7 @@ class SocketServerMetrics:
         self._metrics.gauge(f"{sockets}MemoryPoolUsed", lambda: 0 if memory is None else memory.used_bytes)
         depleted = RateOfTotal(lambda: 0 if memory is None else memory.depleted_ms, self._metrics.window())
         self._metrics.on_fold(depleted.sample)
-        # Kafka's rate is that of milliseconds a millisecond.
+        # Kafka's rate is in milliseconds per millisecond.
         self._metrics.gauge(_GROUP, lambda: depleted.rate() / 1000, attribute="MemoryPoolAvgDepletedPercent")
         self._metrics.gauge(_GROUP, depleted.total, attribute="MemoryPoolDepletedTimeTotal")
 
@@ -155,7 +155,7 @@ class SocketServerMetrics:
         )
 
     def _count_software(self) -> None:
-        """One gauge per kind of client that is connected; those that have left are forgotten."""
+        """One gauge per kind of connected client; kinds without connections are removed."""
         counts: Counter[tuple[str, str, str]] = Counter(
             (listener.listener_name, connection.client_software_name, connection.client_software_version)
             for listener in self._listeners

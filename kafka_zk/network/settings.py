@@ -37,15 +37,15 @@ class SocketServerSettings:
     quota_windows: int = 11
     quota_window_ms: int = 1000
     turn_bytes: int = 64 * 1024
-    """Of large requests in one turn of a connection: checking and writing them takes longer than the send that is
+    """Bytes of large requests in one turn of a connection: checking and writing them takes longer than the send that is
     saved."""
     unsent_bytes: int = 1024 * 1024
-    """Of answers in memory, slices of segments not counted, behind which a connection takes no request. The one that
-    goes beyond is the last for now, so at most one answer more is kept."""
+    """Bytes of answers in memory, without slices of segments, above which a connection starts no request. The one that
+    exceeds it is the last for now, so at most one more answer is kept."""
 
     @classmethod
     def of(cls, config: BrokerConfig, *, descriptors_for_connections: int = UNLIMITED) -> SocketServerSettings:
-        """`descriptors_for_connections`: how many files of the process may be connections."""
+        """`descriptors_for_connections`: how many descriptors connections may use."""
         return cls(
             endpoints=tuple(config.listeners),
             inter_broker_listener=config.inter_broker_listener_name,
@@ -69,5 +69,5 @@ class SocketServerSettings:
 
     @property
     def protected_listener(self) -> str | None:
-        """The listener of the brokers, which the limits of all others may not lock out; None if clients share it."""
+        """The listener of the brokers, which the limits of the others may not block; None if clients share it."""
         return self.inter_broker_listener if len(self.endpoints) > 1 else None

@@ -2,12 +2,12 @@
 
 Role        `send(parts)` takes what an encoder made: bytes, and slices of log segments which go from the page cache to
             the socket without passing through Python. A TLS transport reads and encrypts them instead; neither
-            handlers nor connections can tell.
+            handlers nor connections see a difference.
 Invariants  A slice's generation is checked before every chunk. Once the head of an answer is out, a slice that cannot
             be sent in full leaves no way to keep the stream whole, so the connection is closed.
-            The loop sends only what is in the page cache; a thread reads in what is not, and never touches a socket, so
-            that a reader however slow holds no thread. What may have left the page cache is looked for there first:
-            history that is in memory costs what the end of a log does.
+            The loop sends only what is in the page cache; a thread reads in the rest, and never touches a socket, so
+            that even a slow reader holds no thread. Bytes that may have left the page cache are looked up there first:
+            history in memory costs as much as the end of a log.
             Other greenlets run between two chunks.
 Source      TransportLayer, PlaintextTransportLayer.transferFrom and FileRecords.writeTo in Kafka 3.9.
 """
@@ -28,25 +28,25 @@ from kafka_zk.network.parts import IN_MEMORY, FileSlice, Part
 from kafka_zk.worker_pool import WorkerPool
 
 CHUNK_BYTES = 256 * 1024
-"""The most that leaves in one go: 20 to 50 us for the page cache's own pages, during which the loop serves nobody else.
+"""Bytes sent at once: 20 to 50 us for pages in the page cache, while the loop serves no other connection.
 Before the next chunk the slice is checked again."""
 
 WINDOW_BYTES = 1024 * 1024
-"""How far ahead bytes are read in, or looked for in memory: as much as one fetch usually takes of a partition."""
+"""How far ahead bytes are read in, or looked for in memory: as much as one fetch usually reads from a partition."""
 
 COPIED_BYTES = 80 * 1024
-"""Up to here a slice, so the usual answer of 64 KiB, is read and leaves in one send with what surrounds it. A sendfile
+"""Up to this size a slice (the usual answer of 64 KiB) is read and sent in one send with its surroundings. A sendfile
 between two sends copies nothing and is cheaper on its own, but wakes a waiting client twice, which costs more than the
 copy: docs/performance.md has both. The answer to a fetch at the end of many partitions is one send, too."""
 
 HELD_BYTES = 64 * 1024
-"""So much of small slices, and one more, is held in memory for a client that may be slow."""
+"""Bytes of small slices, plus one slice, held in memory for a client that may be slow."""
 
 LOOKED_FOR_BYTES = 128 * 1024
-"""From here on a look into the page cache (3 us) costs little beside the sending. Shorter slices are believed."""
+"""From this size a check of the page cache (3 us) costs little next to the send. Shorter slices are assumed cached."""
 
 FRESH_NS = 1_000_000_000
-"""How long bytes that were in memory are taken to be there still, though nobody reads them: a slow reader may let
+"""How long bytes found in memory are assumed to stay there unread: a slow reader may let
 minutes pass between two chunks."""
 
 TRUNCATED = "the log was truncated under a response"
@@ -57,13 +57,13 @@ class Transport(Protocol):
     """One established connection, seen by its owner greenlet."""
 
     def handshake(self) -> None:
-        """Blocks. Whatever must pass before the first frame. Raises PeerClosed, CloseConnection."""
+        """Blocks. Complete the exchange before the first frame. Raises PeerClosed, CloseConnection."""
 
     def receive_into(self, room: memoryview) -> int:
-        """Bytes received, 0 when there are none just now or no space. Raises EndOfStream, PeerClosed."""
+        """Returns the bytes received, 0 if there are none now or no space. Raises EndOfStream, PeerClosed."""
 
     def send(self, parts: Sequence[Part]) -> int:
-        """Blocks. Send all parts in order; how many bytes. Raises PeerClosed. Slices stay the caller's to release."""
+        """Blocks. Send all parts in order; returns the bytes sent. Raises PeerClosed. The caller releases slices."""
         ...
 
     def close(self) -> None: ...
@@ -80,7 +80,7 @@ class PlainTransport:
         self._pool = pool
 
     def handshake(self) -> None:
-        """Nothing to agree on."""
+        """Nothing to do."""
 
     def receive_into(self, room: memoryview) -> int:
         try:
@@ -94,7 +94,7 @@ class PlainTransport:
         return count
 
     def send(self, parts: Sequence[Part]) -> int:
-        """Blocks. Bytes and small slices leave together; a large slice follows them without an extra packet."""
+        """Blocks. Sends bytes and small slices together; a large slice follows them without an extra packet."""
         held: list[bytes | bytearray | memoryview] = []
         copied_bytes = sent_bytes = 0
         data: bytes | bytearray | None
@@ -106,7 +106,7 @@ class PlainTransport:
                 try:
                     data = _read_if_in_memory(part) if part.is_cold else _read(part)
                 except PeerClosed:
-                    # The answers before this one are whole.
+                    # The answers before this one are complete.
                     self._send_bytes(b"".join(held), 0)
                     raise
             else:
@@ -130,7 +130,7 @@ class PlainTransport:
         self._socket.close()
 
     def _send_bytes(self, data: bytes, flags: int) -> int:
-        """Blocks. Usually it does not: the socket takes the whole of it. The size of `data`."""
+        """Rarely blocks: usually the socket takes all of it. Returns the size of `data`."""
         try:
             sent = self._socket.send(data, flags)
         except BlockingIOError:
@@ -165,13 +165,13 @@ class PlainTransport:
             position += _send_chunk(out_fileno, piece, position, min(in_memory_until - position, CHUNK_BYTES))
             if position >= end:
                 return
-            # A full socket or a chunk's end: in both cases the next turn comes after everybody else's.
+            # A full socket or a chunk's end: in both cases yield to all other greenlets.
             self._parking.wait_writable()
             if time.monotonic_ns() > fresh_until_ns:
                 in_memory_until = position
 
     def _bring_in(self, piece: FileSlice, position: int, size_bytes: int) -> int:
-        """Blocks. Have these bytes in memory; until when (monotonic ns) that can be relied upon. Raises PeerClosed."""
+        """Blocks. Read these bytes into memory; returns how long (monotonic ns) they stay. Raises PeerClosed."""
         fileno = piece.fileno
         may_be_on_disk = piece.is_cold or size_bytes >= LOOKED_FOR_BYTES
         if may_be_on_disk and not is_in_memory(fileno, position, size_bytes, piece.is_cold):
@@ -182,7 +182,7 @@ class PlainTransport:
 
 
 def _read_if_in_memory(piece: FileSlice) -> bytearray | None:
-    """The bytes of a small slice, None when the disk has to be waited for. Raises PeerClosed after a truncation."""
+    """The bytes of a small slice, None if that needs the disk. Raises PeerClosed after a truncation."""
     if not piece.is_intact:
         raise PeerClosed(TRUNCATED)
     return read_from_memory(piece.fileno, piece.position, piece.size_bytes)
