@@ -1,6 +1,6 @@
 """Writes the checkpoint files of the log directories.
 
-Role        Acts. One for all directories of a broker; the files themselves are DataDir's.
+Role        Acts. One for all directories of a broker; DataDir owns the files.
 Source      LogManager: checkpointLogRecoveryOffsets, checkpointLogStartOffsets;
             ReplicaManager.checkpointHighWatermarks.
 """
@@ -21,17 +21,17 @@ from kafka_zk.protocol.types import TopicPartition
 log = logging.getLogger("kafka.log.LogManager")
 
 SOON_MS = 200
-"""How long deletions gather before the checkpoints of their directory are written again."""
+"""How long deletions are collected before the checkpoints of their directory are rewritten."""
 
 
 class LogsIn(Protocol):
-    """The logs of one directory, those that are being moved into it among them or not."""
+    """The logs of one directory, with or without those being moved into it."""
 
     def __call__(self, data_dir: DataDir, /, *, with_future: bool) -> list[UnifiedLog]: ...
 
 
 def for_each_dir(dirs: Iterable[DataDir], task: Callable[[DataDir], None]) -> None:
-    """Blocks if `task` does. One directory that fails leaves the others alone."""
+    """Blocks if `task` does. A directory that fails does not affect the others."""
     for data_dir in dirs:
         try:
             task(data_dir)
@@ -40,7 +40,7 @@ def for_each_dir(dirs: Iterable[DataDir], task: Callable[[DataDir], None]) -> No
 
 
 class Checkpoints:
-    """All that write raise KafkaStorageError, and block."""
+    """All methods that write raise KafkaStorageError, and block."""
 
     def __init__(self, clock: Clock, logs_in: LogsIn) -> None:
         self._clock = clock
@@ -65,9 +65,9 @@ class Checkpoints:
         data_dir.write_checkpoint(names.HIGH_WATERMARKS, {each.topic_partition: each.high_watermark for each in logs})
 
     def lower(self, data_dir: DataDir, topic_partition: TopicPartition, recovery_point: int, log_start: int) -> None:
-        """A log was cut: have no checkpoint promise more than there is.
+        """A log was truncated: lower the checkpoints that exceed its new end.
 
-        A start after a kill would take what is appended from here on for synced, or for records deleted before.
+        Otherwise a start after a kill would treat later appends as synced, or as deleted records.
         """
         if data_dir.may_say(names.RECOVERY_POINTS, topic_partition) > recovery_point:
             self.write_recovery_points(data_dir)
@@ -75,7 +75,7 @@ class Checkpoints:
             self.write_log_start_offsets(data_dir)
 
     def soon(self, data_dir: DataDir, write: Callable[[], None]) -> None:
-        """Gather: deleting a thousand partitions must not write a thousand checkpoints. Does not block."""
+        """Write later: deleting a thousand partitions must not write a thousand checkpoints. Does not block."""
         if data_dir in self._due_soon:
             return
         self._due_soon.add(data_dir)

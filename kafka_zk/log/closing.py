@@ -2,7 +2,7 @@
 
 Role        Acts. Few logs are flushed one by one, many are written out first and then synced by one call.
 Invariants  A recovery point moves to the log end only after a sync.
-            A log that cannot be completed (a damaged batch) leaves the others as they should be.
+            A log that cannot be completed (a damaged batch) does not affect the others.
 Source      LogManager.shutdown.
 """
 

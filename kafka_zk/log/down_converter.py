@@ -1,7 +1,7 @@
 """Down-conversion for old fetchers in a helper process, into a file in memory.
 
 Role        Acts. Answers are slices of that file and leave by sendfile, as those of segments do.
-Invariants  One request at a time; the others wait in order and hold nothing but their slices.
+Invariants  One request at a time; the others wait in order and hold only their slices.
             What was converted and is not sent yet stays near UNSENT_BYTES, however many clients do not read: the more
             of it there is, the less a request gets. A lone client gets all it asks for, each at least one batch.
             The memory is given back with the last slice of an answer, or when the waiting greenlet is killed.
@@ -28,7 +28,7 @@ LEAST_BYTES = 64 * 1024
 
 
 class Stored(NamedTuple):
-    """What one partition of a request wants converted. The slice stays the caller's."""
+    """The slice of one partition to convert. The caller still owns the slice."""
 
     piece: FileSlice
     fetch_offset: int

@@ -2,8 +2,8 @@
 
 Role        Acts. Creates and drops future logs, and swaps them in; the replication package fills them and decides when.
 Invariants  A swap ends with a copy that ends where the log ends, with the same epochs and high watermark, or with
-            nothing changed. While it is under way nothing is appended to, cut or deleted of the log.
-            The new name is on the disk before the old one goes: a power cut never leaves a partition without a log.
+            nothing changed. Meanwhile nothing is appended to, truncated or deleted from the log.
+            The new name is durable before the old one is removed: a power cut never leaves a partition without a log.
             One between the two leaves two logs of the partition with the same records.
             Nothing of a log is cleaned while it has a copy.
 Source      LogManager.getOrCreateLog (isFuture), replaceCurrentWithFutureLog;
@@ -85,7 +85,7 @@ class FutureLogs:
         return created
 
     def drop(self, topic_partition: TopicPartition) -> None:
-        """Blocks. Nothing is to take the partition's place any more. Raises KafkaStorageError."""
+        """Blocks. Cancel the replacement of the partition's log. Raises KafkaStorageError."""
         found = self._placed.future.pop(topic_partition, None)
         if found is not None:
             self._placed.dir_of(found).log_count -= 1
@@ -172,13 +172,13 @@ class Swap:
         before, now = self.before, self.now
         with now.turn:
             self._tell_what_no_batch_tells()
-            # With what was copied in the turn: the log that goes may have had it on the disk for good.
+            # Includes what was copied within the turn: the replaced log may have synced it.
             now.complete()
             now.flusher.wait()
             now.refuse_if_closed()
             before.refuse_if_closed()
             _rename(now)
-            # Last the one that others may flush: from here on nothing switches.
+            # Last the one that others may flush: no switch from here on.
             before.flusher.wait()
             before.refuse_if_closed()
             if not self._is_wanted():
@@ -207,7 +207,7 @@ class Swap:
 
 
 def _rename(now: UnifiedLog) -> None:
-    """Blocks. Give the copy its name, for good. Raises KafkaStorageError."""
+    """Blocks. Give the copy its final name, durably. Raises KafkaStorageError."""
     directory, future = now.log_dir, now.directory
     target = directory.path / str(now.topic_partition)
     with directory.guard(f"Error while renaming {future} to {target}"):

@@ -31,7 +31,7 @@ def register_logs(
     logs: Mapping[TopicPartition, UnifiedLog],
     future_logs: Mapping[TopicPartition, UnifiedLog],
 ) -> None:
-    """Show the logs that are in service and those being moved, as they come and go."""
+    """Show a live view of the logs in service and those being moved."""
 
     def rows() -> Iterator[Row]:
         for future, shown in ((_IN_SERVICE, logs), (_IS_FUTURE, future_logs)):

@@ -1,8 +1,8 @@
 """LogManager: all logs of this broker, over all of its log directories.
 
 Role        Acts. Places, opens, finds and deletes logs; runs retention, flushes and checkpoints on the clock.
-Invariants  A partition is in one directory. New ones go to the live directory with the fewest partitions.
-            A directory that fails takes its logs out of service and leaves the others alone; it stays offline until the
+Invariants  A partition is in one directory. New ones are created in the live directory with the fewest partitions.
+            A failed directory takes its logs out of service without affecting the others; it stays offline until the
             next start. A directory whose logs were all flushed and closed carries the clean shutdown marker.
 Source      LogManager.
 """
@@ -116,7 +116,7 @@ class LogManager:
     def lock_and_read_identities(self) -> dict[Path, MetaProperties | None]:
         """Make and lock the directories; what their meta.properties files say, by the path of the file.
 
-        One whose file cannot be read goes offline. Raises DirectoryInUse, KafkaStorageError when none is usable.
+        One with an unreadable file goes offline. Raises DirectoryInUse, KafkaStorageError if none is usable.
         """
         if len({data_dir.path.resolve() for data_dir in self._dirs}) < len(self._dirs):
             raise DirectoryInUse(f"Duplicate log directory found: {self._dir_list()}")
@@ -204,7 +204,7 @@ class LogManager:
         )
 
     def _load_all(self) -> None:
-        """Blocks. Every live directory at the same time; one that fails meanwhile leaves the others alone."""
+        """Blocks. Load every live directory in parallel; one that fails does not affect the others."""
         loads = [load for data_dir in self._placed.live_dirs() if (load := self._look(data_dir)) is not None]
         if len(loads) == len(self._dirs):
             put_back(loads, self._topic_config)
@@ -224,7 +224,7 @@ class LogManager:
             shown.clear()
 
     def _look(self, data_dir: DataDir) -> DirectoryLoad | None:
-        """Blocks. The load of a directory, about to begin; None when it fails. From here on the marker is gone."""
+        """Blocks. Prepare the load of a directory; None if that fails. Removes the marker."""
         load = DirectoryLoad(data_dir, self._opener, self._pools, self._clock)
         try:
             with data_dir.directory.guard(f"Error while loading log dir {data_dir.path}"):
@@ -286,7 +286,7 @@ class LogManager:
         """Blocks. The directory's part of the shutdown. It gets no marker if it fails meanwhile, or one of its logs
         cannot be completed: then the next start recovers what was not flushed.
 
-        One that was not loaded stays as it is: nobody knows what its checkpoints should say.
+        One that was not loaded stays unchanged: its correct checkpoints are unknown.
         """
         if not data_dir.is_loaded:
             return
@@ -340,7 +340,7 @@ class LogManager:
         """Blocks. The log, made if need be; it knows its epochs and `topic_id` then (NULL_UUID: nothing to know).
 
         Several may be made at the same time, each partition once.
-        While a directory is offline only partitions that are new to the cluster are made: others may lie there.
+        While a directory is offline only partitions new to the cluster are created: it may hold the others.
         Raises InconsistentTopicId, KafkaStorageError.
         """
         found = self._logs.get(topic_partition)
@@ -368,7 +368,7 @@ class LogManager:
         return True
 
     def has_no_topic(self, topic_partition: TopicPartition) -> None:
-        """Its topic is gone without a StopReplica: keep the log until a new topic of that name is created."""
+        """Its topic was deleted without a StopReplica: keep the log until a new topic of that name is created."""
         if topic_partition in self._logs:
             self._put_back.add(topic_partition)
 
@@ -390,7 +390,7 @@ class LogManager:
             # If its directory fails, which is logged, the log is deleted all the same.
             with suppress(KafkaStorageError):
                 self.future.drop(topic_partition)
-            # Before the log goes: a copy without a log would be taken for it by the next start.
+            # Before the log is removed: the next start would take a copy without a log for the log.
             self._pools.drain()
         self._retired.retire(found, kind)
         self.checkpoints.soon(data_dir, partial(self._checkpoint_now, data_dir))
@@ -400,7 +400,7 @@ class LogManager:
         self._pools.for_each(items, work)
 
     def wait_for_syncs(self) -> None:
-        """Blocks. Until what was noted so far (new partitions, leader epochs, topic ids) is on the disk for good."""
+        """Blocks until what was noted so far (new partitions, leader epochs, topic ids) is durable."""
         for_each_dir(self._placed.live_dirs(), DataDir.sync_names)
         self._pools.drain()
 
@@ -465,7 +465,7 @@ class LogManager:
                 raise
             self._add(created)
             if self._config_changes != config_changes:
-                # It was not among the logs yet when somebody told of a change.
+                # It was not among the logs yet when a change was announced.
                 created.apply_config(self._topic_config(topic_partition.topic))
             log.info(
                 "Created log for partition %s in %s with properties %s",
@@ -566,7 +566,7 @@ class LogManager:
 
 
 def _on_its_own(what: str, each: UnifiedLog, work: Callable[[], object]) -> None:
-    """Blocks if `work` does. Whatever it raises for one log, damaged batches for example, others have their turn."""
+    """Blocks if `work` does. An error for one log, such as a damaged batch, does not stop the others."""
     try:
         work()
     except KafkaStorageError as error:

@@ -33,7 +33,7 @@ SYNC_THREADS = 16
 
 
 class LogPools:
-    """After `start` each pool has a thread; others start as they are needed."""
+    """After `start` each pool has a thread; others start on demand."""
 
     def __init__(self) -> None:
         self.append = WorkerPool(APPEND_THREADS)
@@ -46,7 +46,7 @@ class LogPools:
         self._syncers: set[gevent.Greenlet[..., None]] = set()
 
     def start(self) -> None:
-        """Start a thread in each pool, so that later no call fails for want of one. Raises OSError."""
+        """Start a thread in each pool, so that no later call fails for lack of one. Raises OSError."""
         for pool in (self.append, self.read, self.maintenance, self.deletion, self.sync, self.large):
             pool.start()
 
@@ -54,7 +54,7 @@ class LogPools:
         """Blocks. Run `function` in a thread of `pool`; its result or exception.
 
         A greenlet that is killed meanwhile still waits for the thread to end: the thread uses files and buffers that
-        are somebody else's afterwards.
+        are used by other code afterwards.
         """
         task = _Task(function, arguments)
         try:
@@ -80,7 +80,7 @@ class LogPools:
             del error, result
 
     def run_in_threads(self, thread_count: int, work: Callable[[], None]) -> None:
-        """Blocks. Run `work` in so many threads of its own at the same time; raises the first error once all ended.
+        """Blocks. Run `work` in that many new threads in parallel; raises the first error once all ended.
 
         `work` may be Python-heavy: the loop then gets its turn every switch interval.
         """
@@ -135,7 +135,7 @@ class LogPools:
         try:
             gevent.joinall(workers)
         finally:
-            # Killed while waiting: what a thread has begun must end before the files are somebody else's.
+            # Killed while waiting: the running work must end before other code uses the files.
             gevent.killall(workers)
         if errors:
             raise errors[0]

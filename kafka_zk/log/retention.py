@@ -2,7 +2,7 @@
 
 Role        Acts, through the log: takes its turn, and never moves its offsets itself. The decision is in
             segments/retention.py.
-Invariants  Segments leave from the oldest on, and only what is below the high watermark. When all would go, an empty
+Invariants  Segments are deleted oldest first, and only below the high watermark. If all are to be deleted, an empty
             one is rolled first: a log is never without a segment.
             A damaged batch keeps no segment for ever: then the file's age counts, not that of its records.
             No caller waits for the turn while deleted segments are still being synced, or segments are walked for

@@ -1,8 +1,8 @@
-"""RetiredLogs: deleted partitions, until their files are gone.
+"""RetiredLogs: deleted partitions, until their files are deleted.
 
 Role        Acts. The rename deletes a partition; the rest is cleanup, also after a restart.
 Invariants  After the rename the partition is no longer found, and a new one of the same name may be created.
-            Files go log.segment.delete.delay.ms later, in a thread.
+            Files are deleted log.segment.delete.delay.ms later, in a thread.
 Source      LogManager.asyncDelete, addLogToBeDeleted, deleteLogs.
 """
 

@@ -29,7 +29,7 @@ class Turn:
         try:
             mine.get()
         except BaseException:
-            # Killed while waiting: somebody may have handed the turn over already.
+            # Killed while waiting: the turn may have been handed over already.
             if mine.ready():
                 self.leave()
             else:

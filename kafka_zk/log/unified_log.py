@@ -7,7 +7,7 @@ Role        Acts, but owns no greenlet: callers run its methods. Alone knows and
 Invariants  log_start_offset <= high_watermark <= log_end_offset. The log end offset moves only after the write.
             No other module assigns these (tests/unit/log/test_offsets_have_one_owner.py).
             Validate, write, index, producer state, log end offset: one append ends before the next begins. Small
-            writes go out on the loop without a switch; from 128 KiB on, and while the disk stalls, a thread writes, and
+            writes happen on the loop without a switch; from 128 KiB on, and while the disk stalls, a thread writes, and
             the log's turn keeps every other append, truncation, deletion and close away meanwhile.
             The recovery point passes an offset only after everything below it was synced.
             Segments leave from the oldest on, and only what is below the high watermark.
@@ -70,7 +70,7 @@ __all__ = ["AppendInfo", "UnifiedLog"]
 
 
 class UnifiedLog:
-    """Offsets are plain attributes. `recovery_point`: everything below it is on the disk for good."""
+    """Offsets are plain attributes. `recovery_point`: everything below it is durable."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class UnifiedLog:
         return info
 
     def append_as_follower(self, records: Buffer, up_to_epoch: int | None = None) -> AppendInfo:
-        """Blocks. Append what the leader sent, as it is; see `check_replicated` for what is left out.
+        """Blocks. Append the leader's batches unchanged; see `check_replicated` for those left out.
 
         Raises CorruptMessage, UnknownServerError (offsets do not increase), UnexpectedAppendOffset,
         RecordListTooLarge, KafkaStorageError.
@@ -268,7 +268,7 @@ class UnifiedLog:
         return AppendInfo(first_offset, last_offset, timestamp, self.log_start_offset, timestamp, is_duplicate=True)
 
     def _take_back(self, segment: LogSegment, position: int, error: BaseException) -> None:
-        """Whatever ended an append, a kill included: nothing of its batch may stand where the next one is to be.
+        """After any failed append, even a kill: remove its batch, where the next one is to be written.
 
         Raises KafkaStorageError where the disk has failed.
         """
@@ -289,7 +289,7 @@ class UnifiedLog:
     def _follow_producer(
         self, segment: LogSegment, header: BatchHeader, first_offset: int, marker: EndTransactionMarker | None
     ) -> None:
-        """Take in what was just written; an abort marker also goes to the segment's transaction index.
+        """Apply what was just written; an abort marker is also added to the segment's transaction index.
 
         What is known of producers cannot be taken back. Raises KafkaStorageError whatever fails.
         """
@@ -313,14 +313,14 @@ class UnifiedLog:
         except KafkaStorageError:
             raise
         except Exception as error:
-            # The batch stands there: only a start can tell what that means for its producer.
+            # The batch is in the file: only a start can derive its producer's state.
             lost = OSError(f"The state of producer {header.producer_id} is lost: {error!r}")
             raise self._failed_write(caused_by(lost, error)) from error
 
     # Rolling
 
     def _room_for(self, size: int, first_offset: int, last_offset: int, max_timestamp: int, now_ms: int) -> LogSegment:
-        """The segment that the append goes to: the active one, or a new one. Raises RecordListTooLarge."""
+        """The segment for the append: the active one, or a new one. Raises RecordListTooLarge."""
         segment = self.local.active
         if (
             segment.file.size_bytes + size > self.segment_bytes
@@ -375,7 +375,7 @@ class UnifiedLog:
         """Begin a new active segment at the log end offset, or behind it if the next append begins there.
 
         What came before is complete and trimmed, its producers are in a snapshot at the new base, and a thread syncs it
-        soon. Blocks where the active segment has a mender: the caller has the turn then. Raises OSError,
+        soon. Blocks if the active segment has a mender: the caller then holds the turn. Raises OSError,
         KafkaStorageError.
         Source: LocalLog.roll, UnifiedLog.roll.
         """
@@ -474,7 +474,7 @@ class UnifiedLog:
     # Offsets
 
     def update_high_watermark(self, offset: int) -> int:
-        """Move the high watermark, kept inside the log; what it is now. May go back (a follower that truncated)."""
+        """Move the high watermark, kept inside the log; returns the new value. May go back (truncated followers)."""
         if offset > self.log_end_offset:
             offset = self.log_end_offset
         if offset < self.log_start_offset:
@@ -596,7 +596,7 @@ class UnifiedLog:
         return is_shorter
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Blocks. Drop everything and go on at `offset`. Raises KafkaStorageError."""
+        """Blocks. Drop everything and continue at `offset`. Raises KafkaStorageError."""
         with self.turn:
             self._restart_at(offset)
         if self.on_truncated is not None:
@@ -608,7 +608,7 @@ class UnifiedLog:
         with self.log_dir.guard(f"Error while truncating log to offset {offset} for {self.topic_partition}"):
             self.refuse_if_closed()
             if offset >= self.log_end_offset:
-                # A leader may have won the end of the log with another epoch: what we know of that goes in any case.
+                # The end of the log may have another epoch under a new leader: truncate the cached epochs in any case.
                 self.epochs.truncate_from_end(offset)
                 self.forget_latest_epoch()
                 return False
@@ -686,7 +686,7 @@ class UnifiedLog:
         self.log_end_offset = offset
         self.log_start_offset = start_offset
         self.recovery_point = min(offset, self.recovery_point)
-        # Once more: a flush that began while the files went would take the recovery point back up, and who read while
+        # Once more: a flush that began while files were removed would raise the recovery point again, and a read while
         # names were synced has remembered where the log ended.
         self._forget_the_end()
 
@@ -716,7 +716,7 @@ class UnifiedLog:
         """Blocks if they are synced once more just now. Remove what is still there of `chosen`; how many went.
 
         They were the oldest, and not the active one; the caller has the turn. Meanwhile the cleaner may have replaced
-        some, or the high watermark may have gone back: then the next time will do for those. Raises OSError.
+        some, or the high watermark may have gone back: the next run handles those. Raises OSError.
         """
         if self.flusher.is_syncing(chosen):
             self.flusher.wait()
@@ -738,7 +738,7 @@ class UnifiedLog:
     def flush(self) -> None:
         """Blocks. Sync everything up to the log end offset, in its successor if it has one. Raises KafkaStorageError.
 
-        Who has just appended to a log that was replaced since wants that batch on the disk, wherever it is now.
+        A caller that appended to a log replaced since needs that batch synced, wherever it is now.
         """
         if self.successor is None:
             self.flush_up_to(self.log_end_offset)
@@ -768,7 +768,7 @@ class UnifiedLog:
     def _flush_rolled(self, up_to: int, snapshot: Path | None, is_gap: bool) -> None:
         """Blocks. Sync all up to `up_to`, with the snapshot that a roll took there. Raises KafkaStorageError.
 
-        `is_gap`: no record stands before `up_to`. Then the checkpoint is told at once: recovery takes such a place
+        `is_gap`: there is no record before `up_to`. Then the checkpoint is written at once: recovery takes such a place
         for a loss, unless it is below the recovery point.
         """
         if snapshot is not None and snapshot.exists():
@@ -780,7 +780,7 @@ class UnifiedLog:
 
     def _sync_up_to(self, up_to: int, finished: Iterable[LogSegment], snapshots: Sequence[Path]) -> None:
         """Blocks. Sync, then advance the recovery point, while holding the flusher's turn. Raises KafkaStorageError."""
-        # Who asked may have waited while the log was truncated. A roll may have left a gap before an append that a
+        # The caller may have waited while the log was truncated. A roll may have left a gap before an append that a
         # thread still writes: then the log ends behind it.
         up_to = min(up_to, max(self.log_end_offset, self.local.active.base_offset))
         before, generation = self.recovery_point, self.truncations
@@ -876,7 +876,7 @@ class UnifiedLog:
         self.topic_id = topic_id
 
     def active_producers(self) -> list[ProducerEntry]:
-        """The producers whose sequences are remembered. For reading, before the loop goes on."""
+        """The producers whose sequences are known. Read it before the next switch."""
         return list(self._state.producers.values())
 
     def remove_expired_producers(self, now_ms: int) -> None:
@@ -895,7 +895,7 @@ class UnifiedLog:
 
     @property
     def active(self) -> LogSegment:
-        """The segment that appends go to."""
+        """The segment that receives appends."""
         return self.local.active
 
     @property

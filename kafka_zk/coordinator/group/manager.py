@@ -2,8 +2,8 @@
 
 Role        Acts: loads and unloads partitions, removes expired offsets and groups, and holds every group in memory.
 Invariants  One greenlet runs all that blocks (loading, expiry, clean-up after deleted topics), one after another.
-            Memory and log change together: removal from memory and tombstones happen without a switch between; it is undone
-            if they are refused, but for offsets whose topic was deleted meanwhile.
+            Memory and log change together: what is removed from memory gets its tombstones without a switch. Refused
+            tombstones put it back, but for offsets whose topic was deleted meanwhile.
             A group is in memory only while its partition is owned, or about to be.
 Source      Kafka 3.9 GroupMetadataManager.
 """

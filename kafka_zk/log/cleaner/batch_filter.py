@@ -4,7 +4,7 @@ Role        Pure. The batches that `record.filtering` cannot filter in bulk: tra
             magic 0 and 1, partly obsolete, or the last of a producer.
 Invariants  What is rewritten keeps its base and last offset, sequence, producer, leader epoch, codec and timestamp
             type. A tombstone or a marker of an emptied transaction that is seen for the first time gives its batch a
-            delete horizon, `now` + delete.retention.ms, in the place of the base timestamp; from then on it may go.
+            delete horizon, `now` + delete.retention.ms, in place of the base timestamp; from then on it may be removed.
             The last batch of a producer that is remembered stays, without records if need be: its sequence is needed.
 Differs from Kafka: a batch whose crc is wrong ends the cleaning (CorruptMessage); Kafka gives it a fresh crc.
 Source      Kafka 3.9 Cleaner.cleanInto, shouldRetainRecord; MemoryRecords.filterTo, buildRetainedRecordsInto.
@@ -32,7 +32,7 @@ _KEPT_ATTRIBUTES = 0x3F
 
 
 class LastRecord(NamedTuple):
-    """Where a producer that is remembered last wrote. `data_offset` is -1 when a marker came last."""
+    """Where a known producer last wrote. `data_offset` is -1 when a marker came last."""
 
     data_offset: int
     producer_epoch: int
@@ -40,7 +40,7 @@ class LastRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FilterRules:
-    """What all batches of a pass through one segment are measured by.
+    """The rules for all batches of a pass through one segment.
 
     `table` and `seed`: the key table of the dirty section, which ends with `latest_offset`.
     """
@@ -55,7 +55,7 @@ class FilterRules:
 
 
 class Filtered(NamedTuple):
-    """`data`: what is written, None for nothing. `read_count` leaves out batches that went unread."""
+    """`data`: the bytes to write, None for nothing. `read_count` excludes skipped batches."""
 
     data: Buffer | None
     read_count: int = 0
@@ -64,7 +64,7 @@ class Filtered(NamedTuple):
 
 
 def filter_batch(batch: Batch, rules: FilterRules, transactions: CleanedTransactions) -> Filtered:
-    """Raises CorruptMessage, InvalidRecord, UnknownServerError (does not decompress)."""
+    """Raises CorruptMessage, InvalidRecord, UnknownServerError (decompression failed)."""
     if not batch.is_valid():
         raise CorruptMessage(f"Record is corrupt: the batch at offset {batch.header.base_offset} fails its crc")
     header = batch.header
@@ -81,7 +81,7 @@ def filter_batch(batch: Batch, rules: FilterRules, transactions: CleanedTransact
 def rewrite_batch(
     batch: Batch, payload: Buffer, position: int, end: int, chosen: Selection, horizon_ms: int | None
 ) -> Filtered:
-    """The batch with the chosen records of its plain payload, and a delete horizon if there is to be one."""
+    """The batch with the chosen records of its plain payload, and a delete horizon if needed."""
     header = batch.header
     stamp = header.max_timestamp if header.uses_log_append_time else None
     written = rewrite(payload, position, end, chosen.mask, header.base_timestamp, horizon_ms, stamp)
@@ -160,7 +160,7 @@ def _filter_legacy(batch: Batch, rules: FilterRules) -> Filtered:
     keyless = sum(each.record.key is None and each.record.offset <= rules.latest_offset for each in inner)
     if not kept:
         return Filtered(None, len(inner), keyless_count=keyless)
-    # Old brokers mixed magics inside a wrapper; what is written again is mended.
+    # Old brokers mixed magics inside a wrapper; rewriting repairs that.
     if len(kept) == len(inner) and all(each.magic == header.magic for each in inner):
         return _whole(batch, len(kept))._replace(keyless_count=keyless)
     stamp = header.max_timestamp if header.uses_log_append_time else None
@@ -186,7 +186,7 @@ def _stays(message: Message, rules: FilterRules) -> bool:
 
 
 def control_type(batch: Batch) -> ControlType | None:
-    """What the control record of a batch says; None when the record is gone. Raises InvalidRecord."""
+    """The type of a batch's control record; None if the record was removed. Raises InvalidRecord."""
     records = decode_records(batch)
     return control_type_of(records[0].key) if records else None
 

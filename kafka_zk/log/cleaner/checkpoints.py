@@ -27,7 +27,7 @@ class CleanerCheckpoints:
         self._offsets: dict[LogDirectory, dict[TopicPartition, int]] = {}
 
     def read(self) -> None:
-        """Of every live directory. Raises nothing: a directory that fails goes offline."""
+        """Read the checkpoints of every live directory. Raises nothing: a directory that fails goes offline."""
         for data_dir in self._dirs:
             directory = data_dir.directory
             if directory.is_offline:
@@ -46,7 +46,7 @@ class CleanerCheckpoints:
         return self._offsets.get(directory, {}).get(topic_partition)
 
     def put(self, topic_partition: TopicPartition, directory: LogDirectory, offset: int) -> None:
-        """Blocks. The next cleaning begins at `offset`. Raises KafkaStorageError."""
+        """Blocks. Let the next cleaning begin at `offset`. Raises KafkaStorageError."""
         self._offsets.setdefault(directory, {})[topic_partition] = offset
         self.write(directory)
 

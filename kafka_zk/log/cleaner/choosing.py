@@ -26,7 +26,7 @@ class Based(Protocol):
 
 
 class SegmentFacts(Protocol):
-    """What choosing wants to know of a segment; the timestamps are looked up when asked for."""
+    """The facts of a segment that choosing needs; timestamps are looked up on demand."""
 
     @property
     def base_offset(self) -> int: ...
@@ -55,7 +55,7 @@ class LogFacts(NamedTuple):
     max_compaction_lag_ms: int
     min_cleanable_dirty_ratio: float
     is_deleted_from: bool
-    """Whether its policy is compact and delete: then its start overtakes the checkpoint as a matter of course."""
+    """Whether its policy is compact and delete: then its start normally passes the checkpoint."""
 
 
 class Reset(Enum):
@@ -101,9 +101,9 @@ class Dirt(NamedTuple):
 
 
 def dirt_of(log: LogFacts, checkpoint: int | None, now_ms: int) -> Dirt:
-    """What a cleaning of `log` would begin with. `checkpoint`: where the last one ended, None when there was none."""
+    """What a cleaning of `log` would start with. `checkpoint`: where the last one ended, None if there was none."""
     offsets = offsets_to_clean(log, checkpoint, now_ms)
-    # A segment that is protected in part is left alone as a whole: nothing undecided enters the key table.
+    # A segment that is protected in part is excluded as a whole: no undecided record enters the key table.
     offsets = offsets._replace(first_uncleanable_offset=_base_of_uncleanable(log.segments, offsets))
     return Dirt(
         offsets,
@@ -132,7 +132,7 @@ def offsets_to_clean(log: LogFacts, checkpoint: int | None, now_ms: int) -> Offs
 
 
 def cleanable_bytes(segments: Sequence[SegmentFacts], offsets: OffsetsToClean) -> int:
-    """Of whole segments, up to the one that holds the first uncleanable offset."""
+    """The bytes of whole segments, up to the one that holds the first uncleanable offset."""
     end = _base_of_uncleanable(segments, offsets)
     return sum(each.size_bytes for each in between(segments, min(offsets.first_dirty_offset, end), end))
 
@@ -148,7 +148,7 @@ def compaction_delay_ms(log: LogFacts, first_dirty_offset: int, now_ms: int) -> 
 
 
 def filthiest(candidates: Iterable[tuple[L, Dirt]]) -> tuple[L, Dirt] | None:
-    """Which of them is cleaned next; None if none needs it."""
+    """The log to clean next; None if none needs it."""
     worth = [each for each in candidates if each[1].total_bytes and each[1].is_worth_cleaning]
     return max(worth, key=lambda each: each[1].cleanable_ratio, default=None)
 

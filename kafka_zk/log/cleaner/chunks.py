@@ -1,6 +1,6 @@
 """The cleaner's passes over a log, one chunk at a time, run in a helper process.
 
-Role        Plain. Reads and writes by descriptor and position; between two chunks all state is in what is
+Role        Plain. Reads and writes by descriptor and position; between two chunks all state is in the arguments
             passed back and forth, and in the key table, a file in memory.
 Invariants  A chunk that is restarted from the same state gives the same result: keys are put with their largest
             offset, bytes are written to the same place. The cleaned segment's indexes get entries by batch.
@@ -38,7 +38,7 @@ from kafka_zk.record.walking import index_run
 
 
 class Source(NamedTuple):
-    """A segment's bytes, and how much of them is taken at a time."""
+    """A segment's bytes, and how much of them to read at a time."""
 
     size_bytes: int
     max_message_bytes: int
@@ -57,7 +57,7 @@ class TableRules(NamedTuple):
 
 @dataclass(slots=True)
 class MapState:
-    """How far the key table is. `position` and `buffer_bytes` are of the segment under way."""
+    """The progress of the key table. `position` and `buffer_bytes` are those of the current segment."""
 
     buffer_bytes: int
     position: int = 0
@@ -84,7 +84,7 @@ class PassRules(NamedTuple):
 
 @dataclass(slots=True)
 class FilterState:
-    """How far a segment is rewritten into a cleaned one, of which `written_bytes` stand."""
+    """The progress of rewriting a segment into a cleaned one, which has `written_bytes` so far."""
 
     buffer_bytes: int
     transactions: CleanedTransactions
@@ -103,7 +103,7 @@ class Indexed:
 
 
 class Counts(NamedTuple):
-    """Of one chunk; records of discarded batches went unread."""
+    """Counts of one chunk; without records of discarded batches."""
 
     read_bytes: int = 0
     read_count: int = 0
@@ -136,7 +136,7 @@ def map_chunk(table: Descriptor, rules: TableRules, source: Descriptor, shape: S
 def filter_chunk(
     table: Descriptor, rules: PassRules, source: Descriptor, shape: Source, target: Descriptor, state: FilterState
 ) -> FilteredChunk:
-    """Blocks. Write what stays of one chunk of a segment behind what the cleaned one holds.
+    """Blocks. Append the retained records of one chunk of a segment to the cleaned one.
 
     Raises CorruptMessage, InvalidRecord, UnknownServerError (does not decompress), OSError.
     """
@@ -175,7 +175,7 @@ def filter_chunk(
 
 
 class _Parts:
-    """What is left of one buffer."""
+    """The retained parts of one buffer."""
 
     __slots__ = ("data", "kept_count", "keyless_count", "read_count")
 
@@ -196,7 +196,7 @@ def _filter_buffer(
     transactions: CleanedTransactions,
     parts: _Parts,
 ) -> int:
-    """How many bytes of `buffer` were whole batches."""
+    """Returns how many bytes of `buffer` were whole batches."""
     position = 0
     while True:
         run = filter_run(rules.table, rules.seed, rules.latest_offset, rules.now_ms, last_offsets, buffer, position)
@@ -222,7 +222,7 @@ def _filter_buffer(
 
 
 def _map_buffer(slots: memoryview, rules: TableRules, buffer: memoryview, state: MapState) -> int:
-    """How many bytes of `buffer` were whole batches that are in the table now."""
+    """Returns how many bytes of `buffer` were whole batches, now in the table."""
     position = 0
     while True:
         run = map_run(slots, rules.seed, state.key_count, rules.limit, buffer, position, rules.start_offset)
@@ -240,7 +240,7 @@ def _map_buffer(slots: memoryview, rules: TableRules, buffer: memoryview, state:
 
 
 def _map_batch(slots: memoryview, rules: TableRules, batch: Batch, state: MapState) -> None:
-    """One batch that is not plain."""
+    """Add one batch that is not plain."""
     if not batch.is_valid():
         raise CorruptMessage(f"Record is corrupt: the batch at offset {batch.header.base_offset} fails its crc")
     header = batch.header
@@ -309,7 +309,7 @@ def _whole_batch(buffer: memoryview, position: int) -> Batch | None:
 
 
 def _grow(state: MapState | FilterState, shape: Source, buffer: memoryview) -> None:
-    """Read more at a time: not one batch was whole. Raises CorruptMessage when none can be."""
+    """Enlarge the buffer: no batch was complete. Raises CorruptMessage if none can be."""
     size, left = batch_size(buffer), shape.size_bytes - state.position
     if size is None or size > left:
         raise CorruptMessage(
@@ -319,7 +319,7 @@ def _grow(state: MapState | FilterState, shape: Source, buffer: memoryview) -> N
 
 
 def _index(data: memoryview, state: FilterState, interval_bytes: int) -> list[IndexEntry]:
-    """Take in the batches of `data`, which follow what was written; returns the entries that they give the indexes."""
+    """Index the batches of `data`, which follow the written ones; returns their index entries."""
     indexed, position = state.indexed, 0
     entries: list[IndexEntry] = []
     while position < len(data):
@@ -339,7 +339,7 @@ def _index(data: memoryview, state: FilterState, interval_bytes: int) -> list[In
 def _index_legacy(
     data: memoryview, position: int, entries: list[IndexEntry], state: FilterState, interval_bytes: int
 ) -> int:
-    """Take in one batch of magic 0 or 1; its size."""
+    """Index one batch of magic 0 or 1; returns its size."""
     header, indexed = read_header(data, position), state.indexed
     indexed.indexing = taken_in(
         indexed.indexing,
@@ -361,7 +361,7 @@ def _write(fileno: int, data: memoryview, position: int) -> None:
 
 
 _maps: dict[bytes, memoryview] = {}
-"""The table of the pass under way, by its seed: mapping it again for each chunk would cost as much as the chunk."""
+"""The table of the current pass, by its seed: mapping it again for each chunk would cost as much as the chunk."""
 
 
 def _mapped(table: Descriptor, size_bytes: int, seed: bytes) -> memoryview:

@@ -33,7 +33,7 @@ log_lines = logging.getLogger("kafka.log.LogCleaner")
 
 
 class CleanerThread:
-    """`last_stats` are of the last cleaning that was completed."""
+    """`last_stats` are those of the last completed cleaning."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class CleanerThread:
             try:
                 is_cleaned = self.work()
             except Exception:
-                # A bug of ours outside of any log: the next round may fare better.
+                # A bug of ours outside of any log: the next round may succeed.
                 caught(f"kafka-log-cleaner-thread-{self._number}")
                 is_cleaned = False
             if not is_cleaned:
@@ -103,7 +103,7 @@ class CleanerThread:
             self._states.done([chosen.log])
 
     def _clean(self, chosen: LogToClean) -> bool:
-        """Whether another log may be tried at once."""
+        """Returns whether another log may be tried at once."""
         log = chosen.log
         start = chosen.offsets.first_dirty_offset
         cleaning = Cleaning(
@@ -118,26 +118,26 @@ class CleanerThread:
         )
         try:
             end = cleaning.run()
-            # At once: a truncation that comes from here on takes the checkpoint back again.
+            # At once: a truncation from here on lowers the checkpoint again.
             self._guarded(log, self._states.cleaned, log, end)
             self._tell(cleaning.stats, str(log.topic_partition), start, end)
         except SegmentOverflow as error:
             log_lines.info("Cleaner %d: Caught segment overflow error during cleaning: %s", self._number, error)
             self._guarded(log, split_segment, log)
         except (CleaningAborted, KafkaStorageError):
-            pass  # Nothing is wrong with the log, or its directory has just said what is.
+            pass  # The log is fine, or its directory has already reported the error.
         except OSError as error:
             where = f"{log.topic_partition} in dir {log.log_dir.path}"
             log.log_dir.fail(f"Failed to clean up log for {where} due to IOException", error)
         except HelperUnavailable as error:
-            # Nothing is wrong with the log: it stays the filthiest, and is tried again.
+            # The log is fine: it stays the filthiest, and is retried.
             log_lines.warning("Cleaner %d: %s", self._number, error)
             return False
         except HelperFailed as error:
             if not self._stopping.is_set():
                 self._give_up_on(log, error)
         except Exception as error:
-            # Bad bytes, or a bug of ours that these bytes bring out: the other logs must not suffer.
+            # Bad bytes, or a bug of ours that these bytes trigger: other logs must not be affected.
             self._give_up_on(log, error)
         return True
 
@@ -156,9 +156,9 @@ class CleanerThread:
         try:
             work(*arguments)
         except KafkaStorageError:
-            pass  # The log is closed or its directory is offline, which was said.
+            pass  # The log is closed or its directory is offline, which was reported.
         except Exception as error:
-            # As above: it is this log that is bad.
+            # As above: only this log is bad.
             self._give_up_on(log, error)
 
     def _give_up_on(self, log: UnifiedLog, error: BaseException) -> None:
@@ -177,13 +177,13 @@ class CleanerThread:
             log_lines.warning("\tFound %d invalid messages during compaction.", stats.keyless_count)
 
     def _rest_after(self, size_bytes: int) -> None:
-        """Blocks while the cleaners together were too fast."""
+        """Blocks while the cleaners together exceed their rate."""
         rest_ms = self._throttle.rest_after(size_bytes, self._clock.monotonic_ms())
         if rest_ms:
             self._rest(rest_ms)
 
     def _rest(self, duration_ms: int) -> None:
-        """Blocks until then, or until the stop."""
+        """Blocks for that long, or until the stop."""
         rested = Event()
         timer = self._clock.call_at(self._clock.monotonic_ms() + duration_ms, rested.set)
         try:

@@ -2,9 +2,9 @@
 
 Role        Acts, in the greenlet of a cleaner. The CPU-heavy passes run a chunk at a time (chunks.py) in a helper
             process; between them the cleaner throttles itself, and checks whether the log was changed meanwhile.
-Invariants  Until a group's swap the log is untouched; before the first, all that was mapped is synced, and the recovery
-            point on the disk is behind it. A cleaning that ends early leaves no file behind; what a crash leaves the
-            next start removes or completes. Records at or behind the first uncleanable offset stay as they are.
+Invariants  Until a group's swap the log is untouched; before the first, all mapped records are synced, and the recovery
+            point on the disk is behind it. A cleaning that ends early leaves no file; leftovers of a crash are
+            removed or completed by the next start. Records at or behind the first uncleanable offset stay as they are.
 Source      Kafka 3.9 Cleaner: doClean, cleanSegments, buildOffsetMap; LocalLog.createNewCleanedSegment.
 """
 
@@ -55,9 +55,9 @@ T = TypeVar("T")
 
 
 class Cleaning:
-    """`truncations`: those of the log when `offsets` were decided on.
+    """`truncations`: those of the log when `offsets` were chosen.
 
-    `rest_after(bytes)` is called after each chunk; it blocks if there must be a rest.
+    `rest_after(bytes)` is called after each chunk; it blocks if the cleaner must pause.
     """
 
     def __init__(
@@ -86,10 +86,10 @@ class Cleaning:
         self.stats = CleanerStats()
 
     def run(self) -> int:
-        """Blocks. Where the next cleaning begins.
+        """Blocks. Returns where the next cleaning begins.
 
         Raises CleaningAborted, SegmentOverflow (nothing changed since the last swap), KafkaStorageError, OSError, and
-        what bad bytes raise: CorruptMessage, InvalidRecord, UnknownServerError.
+        for bad bytes CorruptMessage, InvalidRecord, UnknownServerError.
         """
         self._check()  # It may have been deleted, or truncated, since it was chosen.
         log, clock = self._log, self._log.log_dir.clock
@@ -107,12 +107,12 @@ class Cleaning:
             mapped = self._fill(table, between(segments, start, uncleanable))
             self.stats.map_ms = clock.monotonic_ms() - self._began_ms
             end_offset = mapped.latest_offset + 1
-            # Records go for the sake of later ones: those must not be lost by a power cut that keeps the swaps.
-            # To the end: the markers of what was mapped may stand anywhere behind it, and so may the last batches of
-            # producers, for the sake of which their earlier ones go. None younger than this flush counts.
+            # Records are removed because of later ones, which a power cut must not lose while it keeps the swaps.
+            # Sync to the end: markers of mapped records may be anywhere after them, and so may the last batches of
+            # producers, because of which earlier ones are removed. Later ones than this flush do not count.
             last_records = self._last_records()
             log.flush()
-            # Nor may a start look for losses in what is cleaned: it would find gaps, and epochs without a batch.
+            # Nor may a start check cleaned segments for losses: it would find gaps, and epochs without a batch.
             log.log_dir.write_recovery_points()
             self._check()
             cleanable = below(segments, uncleanable)
@@ -177,7 +177,7 @@ class Cleaning:
                     segment.base_offset,
                 )
                 break
-            # The end of a segment may be a gap: nothing is left there to be seen.
+            # The end of a segment may be a gap: no record is left there.
             following = dirty[slot + 1].base_offset if slot + 1 < len(dirty) else end
             state.latest_offset = following - 1
         log_lines.info("%s Offset map for log %s complete.", self._prefix, self._name)
@@ -185,9 +185,9 @@ class Cleaning:
         return state
 
     def _position_of(self, offset: int, segment: LogSegment) -> int:
-        """Where to begin to look for `offset`. An index entry counts if its batch is there; else from the beginning on.
+        """Where to start looking for `offset`: at an index entry if its batch exists, else at the beginning.
 
-        An index that says too much would have keys skipped, and so their older values kept.
+        A wrong index entry would skip keys, and so keep their older values.
         """
         entry = segment.indexes.offset.lookup(offset)
         if not 0 < entry.position <= segment.size_bytes - HEADER_SIZE:
@@ -210,7 +210,7 @@ class Cleaning:
         transactions: CleanedTransactions,
         legacy_horizon_ms: int,
     ) -> CleanedTransactions:
-        """Blocks. One group into one segment, which then takes its place; what is known of transactions behind it."""
+        """Blocks. Clean one group into one segment, which replaces it; returns the state of transactions after it."""
         log = self._log
         self._check()
         with log.log_dir.guard(f"Failed to clean up log for {self._name} in dir {log.log_dir.path}"):
@@ -249,7 +249,7 @@ class Cleaning:
     def _clean_into(
         self, cleaned: LogSegment, segment: LogSegment, table: KeyTable, rules: PassRules, state: FilterState
     ) -> FilterState:
-        """Blocks. What stays of `segment` behind what `cleaned` holds."""
+        """Blocks. Append the retained records of `segment` to `cleaned`."""
         state.position, state.buffer_bytes = 0, self._settings.buffer_bytes
         following = self._log.segments.after(segment)
         assert following is not None, "the active segment is never cleaned"
@@ -280,7 +280,7 @@ class Cleaning:
         return state
 
     def _take_in(self, cleaned: LogSegment, state: FilterState, entries: list[IndexEntry]) -> None:
-        """More was written to `cleaned`. Raises SegmentOverflow."""
+        """Note what was written to `cleaned`. Raises SegmentOverflow."""
         indexed = state.indexed
         if indexed.last_offset - cleaned.base_offset > MAX_RELATIVE_OFFSET:
             raise SegmentOverflow(f"Detected offset overflow at offset {indexed.last_offset} in segment {cleaned}")
@@ -311,7 +311,7 @@ class Cleaning:
         try:
             log_dir.pools.run_to_end(log_dir.pools.sync, cleaned.flush)
         except OSError:
-            # The directory of a log that was deleted meanwhile has another name: nothing is wrong with the disk.
+            # The directory of a log deleted meanwhile was renamed: not a disk error.
             self._check()
             raise
         self._check()
@@ -319,7 +319,7 @@ class Cleaning:
             os.utime(path, ns=(modified_ns, modified_ns))
 
     def _discard(self, cleaned: LogSegment) -> None:
-        """Leave nothing of it. After a failed swap its files may bear other names by now: a start looks after those."""
+        """Delete its files. After a failed swap they may have other names: a start handles those."""
         cleaned.close_files()
         if self._log.log_dir.is_offline:
             return
@@ -331,12 +331,12 @@ class Cleaning:
     # What both passes need
 
     def _run_chunk(self, segment: LogSegment, task: Callable[..., T], *arguments: Any) -> T:
-        """Blocks. One call of the helper that reads `segment`, which stays open meanwhile."""
+        """Blocks. Run one task of the helper that reads `segment`, which stays open meanwhile."""
         segment.file.retain()
         try:
             result = self._helper.call(task, *arguments)
         except Exception:
-            # A file that was cut meanwhile reads like a bad one.
+            # A file truncated meanwhile looks corrupt.
             self._check()
             raise
         finally:
@@ -345,7 +345,7 @@ class Cleaning:
         return result
 
     def _rest(self, size_bytes: int) -> None:
-        """Blocks while the cleaners were too fast. Files that go meanwhile are no error of the disk."""
+        """Blocks while the cleaners exceed their rate. Files deleted meanwhile are not a disk error."""
         self._rest_after(size_bytes)
         self._check()
 
@@ -371,7 +371,7 @@ class Cleaning:
         }
 
     def _check(self) -> None:
-        """Raises CleaningAborted when the log is not what it was."""
+        """Raises CleaningAborted if the log was changed."""
         log = self._log
         if log.is_closed or log.is_copied or log.truncations != self._truncations or not log.config.compact:
             raise CleaningAborted(f"The cleaning for partition {self._name} is aborted")
@@ -401,7 +401,7 @@ class Cleaning:
 
 
 def _tell_of_growth(before_bytes: int, now_bytes: int) -> None:
-    """The helper doubled its buffer until a batch fitted: a line for each time, as Kafka writes them."""
+    """The helper doubled its buffer until a batch fitted: log a line for each time, as Kafka does."""
     while before_bytes < now_bytes:
         grown_bytes = min(2 * before_bytes, now_bytes)
         log_lines.info("Growing cleaner I/O buffers from %d bytes to %d bytes.", before_bytes, grown_bytes)

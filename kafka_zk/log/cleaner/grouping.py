@@ -2,7 +2,7 @@
 
 Role        Pure.
 Invariants  Neighbours only, in order. A group's sums of log bytes and of each index's bytes stay within a segment's
-            limits, and its offsets within what an index entry can say; so small segments become few.
+            limits, and its offsets within the range of an index entry; so many small segments become few.
 Source      Kafka 3.9 Cleaner.groupSegmentsBySize, lastOffsetForFirstSegment.
 """
 
@@ -41,7 +41,7 @@ def group_segments(
             and size + segment.size_bytes <= segment_bytes
             and offset_index + segment.offset_index_bytes <= index_bytes
             and time_index + segment.time_index_bytes <= index_bytes
-            # An empty segment adds no offset, so it need not stay for itself.
+            # An empty segment adds no offset, so it may join the group.
             and (segment.size_bytes == 0 or following - 1 - groups[-1][0].base_offset <= MAX_RELATIVE_OFFSET)
         ):
             groups[-1].append(segment)

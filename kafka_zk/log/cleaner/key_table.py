@@ -17,7 +17,7 @@ LEAST_SLOTS = 64
 
 
 class KeyTable:
-    """`limit`: how many keys it may take; `slots`: what that is a share of, as configured."""
+    """`limit`: the maximum number of keys; `slots`: the configured size that this is a share of."""
 
     def __init__(self, *, slots: int, limit: int, record_count: int) -> None:
         """For at most `record_count` records."""

@@ -44,7 +44,7 @@ class LogCleaner:
         metrics: MetricsRegistry,
         helper_named: Callable[[str], Helper] = HelperProcess,
     ) -> None:
-        """`logs`: those in service, as they come and go. Each thread gets a helper of its own."""
+        """`logs`: a live view of those in service. Each thread gets its own helper."""
         self._settings = CleanerSettings.of(config)
         meter = metrics.meter("kafka.utils:type=Throttler,name=cleaner-io", event_type="bytes")
         rate = self._settings.bytes_per_second
@@ -56,7 +56,7 @@ class LogCleaner:
         self._register(metrics, dirs)
 
     def start(self) -> None:
-        """Blocks for a moment. The directories are locked and their logs are open."""
+        """Blocks briefly. Call it once the directories are locked and their logs open."""
         log_lines.info("Starting the log cleaner")
         self._states.checkpoints.read()
         for thread in self._threads:
@@ -82,7 +82,7 @@ class LogCleaner:
 
     def retain(self, log: UnifiedLog, now_ms: int) -> None:
         """Blocks. Retention of a log that is not compacted, unless it was until now and is still being cleaned: then
-        the next time will do. Raises KafkaStorageError."""
+        the next round handles it. Raises KafkaStorageError."""
         if self._states.take(log):
             try:
                 delete_old_segments(log, now_ms)
@@ -94,14 +94,14 @@ class LogCleaner:
         self._states.forget(log)
 
     def forget(self, topic_partition: TopicPartition, directory: LogDirectory) -> None:
-        """The partition is about to be made in `directory`; its checkpoints are written without it next."""
+        """The partition is about to be created in `directory`: drop its old checkpoint entry."""
         self._states.checkpoints.forget(topic_partition, directory)
 
     def pause(self, log: UnifiedLog) -> None:
-        """Blocks. Clean nothing of `log` from here on, because it is copied to another directory.
+        """Blocks. Stop cleaning `log`, because it is being copied to another directory.
 
-        What was copied before a cleaning would not see the later record, or the tombstone, that the cleaning took. A
-        cleaning under way is given up; a swap of segments ends first. `log.is_copied` is False when it may go on.
+        Otherwise the copy could miss the later record, or the tombstone, that a cleaning removed. A
+        running cleaning is aborted; a running swap ends first. `log.is_copied` is False once cleaning may continue.
         """
         self._states.pause(log)
 

@@ -1,6 +1,6 @@
 """A segment as the cleaner's decisions and log lines see it.
 
-Role        Acts: timestamps come from the segment's files, when they are asked for.
+Role        Acts: timestamps come from the segment's files, on demand.
 Source      Kafka 3.9 LogSegment: largestTimestamp, getFirstBatchTimestamp, toString.
 """
 
@@ -75,7 +75,7 @@ def facts_of(log: UnifiedLog) -> LogFacts:
 
 
 def describe(segment: LogSegment) -> str:
-    """As Kafka's log lines name a segment."""
+    """The text of a segment in Kafka's log lines."""
     modified_ms = os.stat(segment.file.path).st_mtime_ns // 1_000_000
     return (
         f"LogSegment(baseOffset={segment.base_offset}, size={segment.size_bytes}, lastModifiedTime={modified_ms}, "

@@ -15,7 +15,7 @@ LARGEST_TABLE_BYTES = (1 << 31) - 1
 
 
 class CleanerSettings(NamedTuple):
-    """Buffers are those of one thread."""
+    """Buffer sizes are per thread."""
 
     thread_count: int
     table_slots: int

@@ -1,7 +1,7 @@
 """Splits an overflowed segment of a log in service.
 
-Role        Acts on files. How a segment is split is in segments/splitting.py; the swap is that of a cleaning, so what a
-            crash leaves a start undoes or completes in the same way.
+Role        Acts on files. How a segment is split is in segments/splitting.py; the swap is that of a cleaning, so the
+            next start undoes or completes it after a crash in the same way.
 Source      Kafka 3.9 UnifiedLog.splitOverflowedSegment; KAFKA-6264.
 """
 

@@ -3,8 +3,8 @@
 Role        Acts, on the loop: examines the logs, decides with choosing.py, maintains the checkpoints.
 Invariants  A log is reserved by one cleaner or by retention at a time, so that no segment is deleted while it is
             cleaned. Logs being moved, or truncated since they were chosen, are not cleaned.
-            A log whose cleaning failed is skipped until the next start; the others continue. A truncation that reaches
-            below the checkpoint takes it back to the active segment.
+            A log whose cleaning failed is skipped until the next start; the others continue. A truncation
+            below the checkpoint lowers it to the base of the active segment.
 Source      Kafka 3.9 LogCleanerManager; LogManager.maybeTruncateCleanerCheckpointToActiveSegmentBaseOffset.
 """
 
@@ -30,7 +30,7 @@ log_lines = logging.getLogger("kafka.log.LogCleanerManager")
 
 LOGS_PER_ROUND = 32
 NAMES_PER_ROUND = 512
-"""Most logs of most brokers are not compacted: of these there is only their config to look at."""
+"""Most logs of most brokers are not compacted: for these only the config is checked."""
 
 
 class LogToClean(NamedTuple):
@@ -39,11 +39,11 @@ class LogToClean(NamedTuple):
     log: UnifiedLog
     offsets: OffsetsToClean
     truncations: int
-    """Of the log when it was looked at: after another one the offsets say nothing."""
+    """Of the log when it was checked: after another truncation the offsets are invalid."""
 
 
 class CannotChoose(Exception):
-    """Choosing failed on `log`, which is the bad one."""
+    """Choosing failed because of `log`."""
 
     def __init__(self, log: UnifiedLog) -> None:
         super().__init__(f"Failed to calculate log cleaning stats for partition {log.topic_partition}")
@@ -51,7 +51,7 @@ class CannotChoose(Exception):
 
 
 class CleanerStates:
-    """`max_dirty_ratio` and `max_compaction_delay_ms`: of all logs, when they were last looked at."""
+    """`max_dirty_ratio` and `max_compaction_delay_ms`: over all logs, at the last check."""
 
     def __init__(self, dirs: Sequence[DataDir], logs: Mapping[TopicPartition, UnifiedLog], clock: Clock) -> None:
         self._dirs = dirs
@@ -65,7 +65,7 @@ class CleanerStates:
         self.last_run_ms = clock.wall_ms()
 
     def take_filthiest(self) -> LogToClean | None:
-        """Blocks. The log that is most worth cleaning; None when none is. Raises CannotChoose."""
+        """Blocks. Reserve the log most worth cleaning; None if there is none. Raises CannotChoose."""
         now_ms = self.last_run_ms = self._clock.wall_ms()
         found: list[tuple[LogToClean, Dirt]] = []
         for log in in_rounds(self._at_hand(), LOGS_PER_ROUND):
@@ -88,20 +88,20 @@ class CleanerStates:
         return log not in self._in_hand and not log.is_copied and log.truncations == seen.truncations
 
     def pause(self, log: UnifiedLog) -> None:
-        """Blocks until a swap of segments under way has ended; the cleaning that it belongs to is given up."""
+        """Blocks until a running swap has ended; the cleaning is aborted."""
         log.is_copied = True
         if log in self._in_hand:
             with log.turn:
                 pass
 
     def take_deletable(self) -> list[UnifiedLog]:
-        """Blocks. Compacted logs in nobody's hands: what is below their start goes, whatever else the policy."""
+        """Blocks. Reserve unreserved compacted logs: segments below their start are deleted under any policy."""
         taken = [log for log in self._at_hand() if not log.is_closed]
         self._in_hand.update(taken)
         return taken
 
     def cleaned(self, log: UnifiedLog, end_offset: int) -> None:
-        """Blocks. The next cleaning of `log` begins at `end_offset`. Raises KafkaStorageError."""
+        """Blocks. Let the next cleaning of `log` begin at `end_offset`. Raises KafkaStorageError."""
         if not log.is_closed:
             self.checkpoints.put(log.topic_partition, log.log_dir, end_offset)
 
@@ -118,20 +118,20 @@ class CleanerStates:
         self._uncleanable.add(log)
 
     def forget(self, log: UnifiedLog) -> None:
-        """`log` is deleted: the next of its name starts again."""
+        """`log` is deleted: a later one of its name starts from scratch."""
         self._uncleanable.discard(log)
         self.checkpoints.forget(log.topic_partition, log.log_dir)
 
     def moved(self, before: UnifiedLog, now: UnifiedLog) -> None:
-        """`now` took the place of `before`, in another directory. Nothing says how far it is clean."""
+        """`now` took the place of `before`, in another directory. How far it is clean is unknown."""
         self.forget(before)
         self.forget(now)
 
     def truncated(self, log: UnifiedLog) -> None:
-        """Blocks. What was cleaned of `log` may be gone, and other records come there. Raises KafkaStorageError."""
+        """Blocks. The cleaned part of `log` may be gone, and replaced by other records. Raises KafkaStorageError."""
         known, limit = self.checkpoints.get(log.topic_partition, log.log_dir), log.segments.active.base_offset
         if known is not None:
-            # Written in any case: a cleaner that looked in between may have taken it back itself, and not be done.
+            # Written in any case: a cleaner may have lowered it itself meanwhile, without having written it yet.
             self.checkpoints.put(log.topic_partition, log.log_dir, min(known, limit))
 
     def drop_gone(self) -> None:
@@ -151,7 +151,7 @@ class CleanerStates:
         return total
 
     def _at_hand(self) -> list[UnifiedLog]:
-        """Blocks. Nobody has any of them in hand when this returns."""
+        """Blocks. Returns logs that are not reserved."""
         logs = list(self._logs.values())
         compacted = [log for log in in_rounds(logs, NAMES_PER_ROUND) if log.config.compact]
         not_at_hand = self._in_hand | self._uncleanable

@@ -1,11 +1,11 @@
 """Replaces segments with cleaned ones.
 
 Role        Acts on files; the caller holds the log's turn.
-Invariants  What replaces is synced before anything is renamed. .cleaned -> .swap, durably: from here on a start
+Invariants  Replacements are synced before anything is renamed. .cleaned -> .swap, durably: from here on a start
             finishes the swap, before it a start undoes it. Then the old files become .deleted, then .swap is dropped.
-            Between the first and the last change that a reader could see there is no switch.
+            There is no switch between the first and the last change visible to readers.
             An error on the way, of whatever kind, takes the directory offline: a start finishes or undoes the swap.
-            Snapshots at bases that are no longer a segment's go with them.
+            Snapshots at bases that no longer belong to a segment are deleted too.
 Source      Kafka 3.9 LocalLog.replaceSegments, UnifiedLog.replaceSegments, LogSegment.changeFileSuffixes.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def replace_segments(log: UnifiedLog, cleaned: Sequence[LogSegment], old: Sequence[LogSegment]) -> None:
-    """Blocks. Let `cleaned`, complete and synced, stand for the segments `old` of the log. Raises KafkaStorageError."""
+    """Blocks. Replace the segments `old` of the log by `cleaned`, complete and synced. Raises KafkaStorageError."""
     log_dir = log.log_dir
     with log_dir.guard(f"Error while replacing segments of {log.topic_partition} in dir {log_dir.path}"):
         try:
@@ -34,7 +34,7 @@ def replace_segments(log: UnifiedLog, cleaned: Sequence[LogSegment], old: Sequen
         except (OSError, KafkaStorageError):
             raise
         except Exception as error:
-            # A log with .swap files must not be truncated or begin later: the next start would undo that.
+            # A log with .swap files must not be truncated, nor its start advance: the next start would undo that.
             half_way = OSError(f"segments of {log.topic_partition} were only partly replaced: {error!r}")
             raise caused_by(half_way, error) from error
 
@@ -45,7 +45,7 @@ def _replace(log: UnifiedLog, cleaned: Sequence[LogSegment], old: Sequence[LogSe
     for segment in reversed(cleaned):
         _change_state(segment, names.CLEANED, names.SWAP, log)
     log_dir.pools.run_to_end(log_dir.pools.sync, log_dir.disk.sync_path, log.directory)
-    # Nobody may sync files that are closed here; and there is no switch from here on.
+    # No flush may sync files that are closed here; and there is no switch from here on.
     log.flusher.wait()
     log.refuse_if_closed()
     log.reader.forget_positions()

@@ -1,7 +1,7 @@
 """Throttle: limits the I/O of all cleaners together (log.cleaner.io.max.bytes.per.second).
 
 Role        Pure: the time is given.
-Invariants  Looked at every 300 ms at most: who then finds that more went than allowed rests until it did not.
+Invariants  Checked every 300 ms at most: a cleaner over the limit then pauses until the rate is within it.
 Source      Kafka 3.9 org.apache.kafka.storage.internals.utils.Throttler.
 """
 
@@ -23,11 +23,11 @@ class Throttle:
         self._seen_bytes = 0
 
     def allow(self, bytes_per_second: float) -> None:
-        """From now on let so many bytes pass a second."""
+        """Set the limit in bytes per second."""
         self._bytes_per_ms = bytes_per_second / 1000
 
     def rest_after(self, size_bytes: int, now_ms: int) -> int:
-        """Milliseconds to rest after so many bytes were read or written; 0 for none."""
+        """Milliseconds to pause after so many bytes were read or written; 0 for none."""
         self._note_bytes(size_bytes)
         self._seen_bytes += size_bytes
         elapsed_ms = now_ms - self._began_ms

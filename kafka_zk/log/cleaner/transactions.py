@@ -24,7 +24,7 @@ class CleanedTransactions:
         self._coming: list[tuple[int, AbortedTransaction]] = []
         self._aborted: dict[int, AbortedTransaction] = {}
         self._with_data: set[int] = set()
-        """Producers whose aborted transaction under way had a batch."""
+        """Producers whose current aborted transaction had a batch."""
         self._committed: set[int] = set()
         self._kept: list[AbortedTransaction] = []
 

@@ -50,7 +50,7 @@ class DataDir:
         self.log_start_offsets: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.on_the_way: list[tuple[str, dict[TopicPartition, int]]] = []
-        """Checkpoints, by the names of their files, that are being written or wait for others."""
+        """Checkpoints, by the names of their files, that are being written or wait."""
         self._on_disk: dict[str, dict[TopicPartition, int]] = {}
         self._lock = -1
         self._writing = Turn()
@@ -133,7 +133,7 @@ class DataDir:
         """
         for offsets in (self.recovery_points, self.log_start_offsets, self.high_watermarks):
             offsets.pop(topic_partition, None)
-        with self._writing:  # Behind all that was on its way before the earlier partition went.
+        with self._writing:  # After all writes queued before the earlier partition was removed.
             for name, offsets in list(self._on_disk.items()):
                 if topic_partition in offsets:
                     self._write(name, {each: offset for each, offset in offsets.items() if is_here(each)})
@@ -165,7 +165,7 @@ class DataDir:
         def replace() -> None:
             # The text is made in the thread, too: where there are thousands of partitions it takes milliseconds.
             directory.disk.replace_file(self.path / name, encode_offsets(offsets))
-            # Said here: who waits for this thread may be killed.
+            # Reported here: the greenlet that waits for this thread may be killed.
             self._on_disk[name] = offsets
 
         with directory.guard(f"Error while writing to checkpoint file {self.path / name}"):

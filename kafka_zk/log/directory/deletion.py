@@ -1,7 +1,7 @@
 """Deletes files asynchronously: renames them at once, unlinks them later.
 
 Role        Acts: renames on the loop, unlinks in a thread of its own after file.delete.delay.ms.
-Invariants  A file's name says that it is deleted before anybody is told so; what a crash leaves is unlinked at the next
+Invariants  A file is renamed as deleted before the deletion is reported; leftovers of a crash are unlinked at the next
             start. Slices in flight keep their bytes: the descriptor lives until the last one is released.
 Source      LocalLog.deleteSegmentFiles, LogSegment.changeFileSuffixes.
 """

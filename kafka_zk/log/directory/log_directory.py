@@ -1,7 +1,7 @@
 """LogDirectory: the state of one entry of log.dirs that all its logs share.
 
 Role        Acts. Knows whether the disk works and whether it stalls; takes the directory offline on a disk error.
-Invariants  The first OSError takes the directory offline for good: every later call on its logs is KafkaStorageError.
+Invariants  The first OSError takes the directory offline for ever: later calls on its logs raise KafkaStorageError.
             The caller may hold any turn, so `on_failure` does not switch.
             After a slow inline write, writes go to the pool for a while, so that a stalled page cache does not block
             the loop.
@@ -75,7 +75,7 @@ class LogDirectory:
             self._note_flush_ms(took_ms)
 
     def sync_replaced_soon(self, path: Path) -> None:
-        """Have a small file that was replaced on the disk for good, in the background."""
+        """Make a replaced small file durable, in the background."""
         self.pools.sync_soon(path, self.disk.sync_replaced)
 
     def room(self) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """The whole check-up: all log directories of a broker, with partitions in worker processes.
 
-Role        Acts: starts worker processes for large directories, and ends them. `on_progress` is told of bytes done.
+Role        Acts: starts worker processes for large directories, and ends them. `on_progress` gets the bytes done.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _examined(tasks: list[PartitionTask], sizes: dict[Path, int], processes: int
     if count < 2 or (processes is None and is_small):
         yield from map(examine_partition, tasks)
         return
-    # The largest first, so that none is left over when the others are done.
+    # The largest first, so that none runs alone at the end.
     tasks = sorted(tasks, key=lambda task: -sizes[task.directory])
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(count, mp_context=context) as pool:
@@ -112,7 +112,7 @@ def _size_of(directory: Path) -> int:
 
 
 def _twice(result: CheckUp) -> Iterator[Finding]:
-    """A partition in two directories of one broker. Those of several brokers are told apart by their ids."""
+    """A partition in two directories of one broker. Several brokers are distinguished by their ids."""
     brokers = {each.path: each.meta.broker_id if each.meta else None for each in result.log_dirs}
     places: dict[tuple[TopicPartition, int | None], PartitionReport] = {}
     for report in result.reports:

@@ -54,7 +54,7 @@ class FoundPartition(NamedTuple):
 
 @dataclass(slots=True)
 class LogDir:
-    """A log directory as it was found. `meta` is None without a meta.properties that can be read."""
+    """A log directory as found. `meta` is None without a readable meta.properties."""
 
     path: Path
     clean_stop: bool = False

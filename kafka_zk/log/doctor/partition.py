@@ -200,7 +200,7 @@ class Examination:
     def _walk(self, run: SegmentRun, descriptor: int, begin: int) -> None:
         """Feed the checks with batches up to the end or to what is none. Raises CorruptMessage, OSError.
 
-        Ordinary batches are counted only, others go to the checks; most of these want few of them, and say which.
+        Ordinary batches are only counted, others go to the checks; most of these need few, and say which.
         """
         ordinary = run.ordinary if self._records is None else None
         run.position = run.ordinary.position = begin
@@ -261,7 +261,7 @@ class Examination:
             run.next_offset = self._order.next_offset = ordinary.next_offset
 
     def _behind_damage(self, run: SegmentRun, descriptor: int, reason: str) -> int | None:
-        """Note what is at `run.position`; where batches go on behind it."""
+        """Note what is at `run.position`; returns where batches continue after it."""
         position, end = run.position, run.segment.size_bytes
         if position >= end:
             return None

@@ -67,7 +67,7 @@ def list_partition(directory: Path) -> PartitionFiles:
 def read_sparse(path: Path) -> tuple[bytes, int]:
     """The bytes of a file up to its last hole, without what is zero at the end, and its size. Raises OSError.
 
-    An index after a crash is mostly a hole: that must cost nothing.
+    An index after a crash is mostly a hole, which must not cost anything.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:

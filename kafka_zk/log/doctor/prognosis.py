@@ -1,6 +1,6 @@
 """What a start would do about a finding, in one sentence.
 
-Role        Pure. It reads the rehearsal; what the loader does not check is served, or trusted, as it is.
+Role        Pure. It reads the rehearsal; what the loader does not check is served or trusted unchanged.
 """
 
 from __future__ import annotations

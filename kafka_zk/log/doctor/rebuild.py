@@ -37,7 +37,7 @@ def rebuild_indexes(
 ) -> list[Rebuilt]:
     """What was done about each index of a partition that differs from what recovery writes. Raises OSError.
 
-    `only`: the names of the indexes to be looked at; None for all of them.
+    `only`: the names of the indexes to check; None for all of them.
     """
     files = list_partition(directory)
     if any(file.state in (names.CLEANED, names.SWAP) for file in files.sizes):

@@ -48,7 +48,7 @@ class Start(NamedTuple):
     knows_recovery_point: bool = True
     """Whether the checkpoint of recovery points could be read: what it does not name was made after it."""
     is_compacted: bool = False
-    """Whether the topic's cleanup.policy allows gaps, as far as the directory tells."""
+    """Whether the topic's cleanup.policy allows gaps, as far as the directory shows."""
 
 
 class Fate(NamedTuple):

@@ -1,6 +1,6 @@
 """Walks the batches of a segment file read-only, however damaged it is, with their checksums.
 
-Role        Plain. Reads through a descriptor of its own: the file is never opened for writing.
+Role        Plain. Reads through its own descriptor: the file is never opened for writing.
 Invariants  Memory is bounded: one read of a mebibyte, or one batch up to WHOLE_BATCH_BYTES; a larger one (most likely a
             length that lies) has its checksum computed in pieces.
 Source      FileLogInputStream; see SegmentFile.batches for the broker's own way.

@@ -41,7 +41,7 @@ def decode_lines(content: bytes, path: Path) -> list[str]:
     count, _, body = rest.partition("\n")
     wanted = number(count.strip(), path, count, bits=INT_BITS)
     lines = body.split("\n")
-    # Whatever stands behind the last line end was torn off there: even the digits of a number that looks whole.
+    # Anything after the last line end is torn: even digits that look like a whole number.
     torn = lines.pop()
     if torn:
         raise MalformedCheckpoint(f"Malformed line in checkpoint file ({path}): {torn}")

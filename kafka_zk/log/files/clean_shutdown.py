@@ -25,7 +25,7 @@ def write(log_dir: Path, disk: Disk = DISK) -> None:
 
 
 def delete(log_dir: Path, disk: Disk = DISK) -> bool:
-    """Remove the marker for good; whether it was there. Raises OSError.
+    """Remove the marker durably; returns whether it existed. Raises OSError.
 
     Synced also when it was not: the last start may have been cut off between the two steps.
     """

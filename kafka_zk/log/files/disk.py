@@ -46,7 +46,7 @@ class Disk:
         self.sync_path(path.parent)
 
     def can_sync_at_once(self, path: Path) -> bool:
-        """Whether `sync_at_once` is as good as an fsync of each file below `path`. A disk of its own has to say so."""
+        """Whether `sync_at_once` is as good as an fsync of each file below `path`. A replacement must define it."""
         return False
 
     def sync_at_once(self, descriptor: int) -> None:

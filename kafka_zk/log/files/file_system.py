@@ -38,7 +38,7 @@ def _kernel() -> tuple[int, ...]:
 
 
 def _kind_of(path: Path) -> str:
-    """The kind of file system that `path` is on; empty when nobody says."""
+    """The kind of file system that `path` is on; empty if unknown."""
     device = os.stat(path).st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"
     for line in Path("/proc/self/mountinfo").read_text().splitlines():

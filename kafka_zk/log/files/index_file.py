@@ -36,7 +36,7 @@ class IndexFile:
     )
 
     def __init__(self, path: Path, entry_size: int, max_size_bytes: int, disk: Disk = DISK) -> None:
-        """Nothing is opened yet. A file that exists is taken to be full of entries."""
+        """Opens nothing yet. An existing file is assumed to be full of entries."""
         self.path = path
         self.entry_size = entry_size
         self._disk = disk
@@ -49,7 +49,7 @@ class IndexFile:
         self.entry_count = _size_of(path) // entry_size
 
     def append(self, entries: bytes) -> None:
-        """Write one or more behind the others. Raises OSError."""
+        """Append one or more entries. Raises OSError."""
         if self._descriptor < 0 or not self._sized:
             self.make_room()
         position = self.entry_count * self.entry_size
@@ -109,7 +109,7 @@ class IndexFile:
 
     def trim(self) -> None:
         """Truncate the file after its last entry. Raises OSError."""
-        # A map that reaches beyond the end of its file must not be touched: it goes before the file shrinks.
+        # A map beyond the end of its file must not be touched: unmap it before the file shrinks.
         self._unmap()
         descriptor, size_bytes = self._open(), self.entry_count * self.entry_size
         if os.fstat(descriptor).st_size != size_bytes:
@@ -141,7 +141,7 @@ class IndexFile:
         return self._descriptor >= 0
 
     def __del__(self) -> None:
-        # A log that could not be loaded, or whose directory failed, is closed by nobody.
+        # A log that could not be loaded, or whose directory failed, is never closed explicitly.
         self.close()
 
     def _open(self) -> int:

@@ -101,7 +101,7 @@ class OffsetIndex:
         self.load()
 
     def reset(self) -> None:
-        """Empty the index; what the file holds goes with the next `trim`."""
+        """Empty the index; the next `trim` drops the file's content."""
         self.file.begin_again()
         self.last_offset = self.base_offset
 

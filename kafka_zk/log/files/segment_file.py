@@ -3,10 +3,10 @@
 Role        Plain. One descriptor, shared by the writer and by every slice that a response still has to send.
 Layout      Record batches of any magic (record/batch.py), back to back from byte 0. With preallocation, and after a
             crash, zeros may follow; they cannot be a batch because a batch's length is at least 14.
-Invariants  `size_bytes` is where the next batch goes; the file is at least that long. A write that fails leaves the
-            file cut back to it. The descriptor stays open while somebody holds the file (`retain`), even after
-            `close`: its number would be given to another file, and that file's bytes would go out.
-            `generation` grows with each cut, so a holder can tell that other bytes may stand where it points.
+Invariants  `size_bytes` is where the next batch is written; the file is at least that long. A failed write leaves the
+            file cut back to it. The descriptor stays open while the file is held (`retain`), even after
+            `close`: its number would be given to another file, and that file's bytes would be sent.
+            `generation` grows with each truncation, so a holder can tell that its position may hold other bytes.
 Source      FileRecords.
 """
 
@@ -30,7 +30,7 @@ SCAN_BYTES = 16 * 1024
 """One read of a header scan: a few index intervals, so most look-ups need one."""
 
 WHOLE_SCAN_BYTES = 1024 * 1024
-"""One read where every byte is looked at (recovery)."""
+"""Size of a read when every byte is checked (recovery)."""
 
 
 class SegmentFile:
@@ -79,7 +79,7 @@ class SegmentFile:
     def write(self, data: Buffer) -> None:
         """Write `data` behind the last batch; the size stays the caller's to move. Raises OSError after cutting back.
 
-        Touches no state but the file's, so a pool thread may run it while the log's FIFO keeps others away.
+        Touches no state but the file's, so a pool thread may run it while the caller holds the log's turn.
         """
         self.was_used = True
         descriptor = self._descriptor if self._descriptor >= 0 else self.fileno()
@@ -144,7 +144,7 @@ class SegmentFile:
             self._close_descriptor()
 
     def close_if_idle(self) -> bool:
-        """Close the descriptor unless somebody holds it; the next use opens it again."""
+        """Close the descriptor unless it is held; the next use reopens it."""
         if self._holders:
             return False
         self._close_descriptor()
@@ -200,7 +200,7 @@ class SegmentFile:
     def batches(self, position: int = 0, end: int | None = None) -> Iterator[Batch]:
         """Every whole batch with its bytes. `Batch.position` is inside its buffer, not in the file.
 
-        Raises CorruptMessage, OSError. A batch larger than one read gets a buffer of its own.
+        Raises CorruptMessage, OSError. A batch larger than one read gets its own buffer.
         """
         limit = self.size_bytes if end is None else end
         while (window := self.window(position, limit)) is not None:
@@ -234,7 +234,7 @@ class SegmentFile:
         return Batch(data, 0, read_header(data))
 
     def __del__(self) -> None:
-        # A log that could not be loaded, or whose directory failed, is closed by nobody.
+        # A log that could not be loaded, or whose directory failed, is never closed explicitly.
         self._close_descriptor()
 
     def _close_descriptor(self) -> None:

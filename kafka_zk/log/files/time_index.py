@@ -92,7 +92,7 @@ class TimeIndex:
         self._last = None
 
     def reset(self) -> None:
-        """Empty the index; what the file holds goes with the next `trim`."""
+        """Empty the index; the next `trim` drops the file's content."""
         self.file.begin_again()
         self._last = None
 

@@ -35,7 +35,7 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex:
-    """Appends go to the file at once; reads come from memory."""
+    """Appends are written to the file at once; reads come from memory."""
 
     def __init__(self, path: Path, base_offset: int, disk: Disk = DISK) -> None:
         self.path = path

@@ -1,6 +1,6 @@
 """The helper process: runs one task after the other, each a function given by name.
 
-Role        A program of its own; imports what its tasks need and nothing of the broker's loop. Its standard input is
+Role        A separate program; imports only what its tasks need, nothing of the broker's loop. Its standard input is
             the channel to the broker.
 Invariants  It ends with the broker, however that ends: the kernel closes the channel, which a thread watches while a
             task runs. It ends by nothing else: who stops a service signals every process of it.
@@ -72,7 +72,7 @@ def _answer(channel: socket.socket, result: object, error: Exception | None) -> 
         for note in getattr(error, "__notes__", ()):
             failure.add_note(note)
         packed = Packed((None, failure))
-    with suppress(OSError):  # the broker is gone
+    with suppress(OSError):  # the broker has exited
         packed.send(channel, _never)
 
 
@@ -81,7 +81,7 @@ def _never() -> None:
 
 
 def _end_with_broker(channel: socket.socket) -> None:
-    """In a thread of its own: a task may run for minutes."""
+    """In its own thread: a task may run for minutes."""
     watched = select.poll()
     watched.register(channel, select.POLLRDHUP)
     watched.poll()

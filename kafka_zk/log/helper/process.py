@@ -32,7 +32,7 @@ IDLE_S = 60.0
 """Starting one takes 0.15 s, keeping it 20 MB."""
 
 NICENESS = 5
-"""The loop goes first where there are not enough processors."""
+"""The broker's loop has priority if processors are scarce."""
 
 
 class HelperFailed(UnknownServerError):
@@ -92,7 +92,7 @@ class HelperProcess:
         return result  # type: ignore[no-any-return]  # it is what the task returned
 
     def stop(self) -> None:
-        """Blocks. End the process; calls under way and later ones fail."""
+        """Blocks. End the process; running and later calls fail."""
         self._stopped = True
         if self._running is not None:
             self._running.process.kill()
@@ -158,7 +158,7 @@ class _Running:
         self.channel.setblocking(False)
         command = [sys.executable, "-P", "-m", "kafka_zk.log.helper.main", str(niceness)]
         try:
-            # A session of its own: a Ctrl-C in the broker's terminal is not for it. Our errors are its errors.
+            # Its own session: a Ctrl-C in the broker's terminal must not reach it. It shares our stderr.
             self.process = subprocess.Popen(
                 command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, start_new_session=True, bufsize=0
             )
@@ -175,7 +175,7 @@ class _Running:
         wait_write(self.channel.fileno())
 
     def end(self) -> Any:
-        """Kill it; an AsyncResult that is ready when it is gone. Nobody may wait for the channel any more."""
+        """Kill it; the returned AsyncResult is ready once it has exited. Nothing may wait for the channel."""
         self.channel.close()
         self.process.kill()
         return get_hub().threadpool.spawn(self.process.wait)

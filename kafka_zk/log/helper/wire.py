@@ -72,7 +72,7 @@ class Packed:
         self._descriptors = pickler.found
 
     def send(self, channel: socket.socket, wait_writable: Callable[[], None]) -> None:
-        """Raises OSError when the other end is gone."""
+        """Raises OSError if the other end was closed."""
         rest = self._data
         files = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", self._descriptors))] if self._descriptors else []
         while rest:
@@ -86,7 +86,7 @@ class Packed:
 
 
 def receive(channel: socket.socket, wait_readable: Callable[[], None]) -> object:
-    """The next message. Raises EOFError or OSError when the other end is gone, and what unpickling raises."""
+    """The next message. Raises EOFError or OSError if the other end was closed, and errors of unpickling."""
     files: list[int] = []
     try:
         size, file_count = _HEAD.unpack(_exactly(channel, _HEAD.size, files, wait_readable))

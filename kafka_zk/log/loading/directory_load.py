@@ -3,7 +3,7 @@
 Role        Acts. The loop waits; num.recovery.threads.per.data.dir threads take one partition after the other.
 Invariants  The names of all partitions are known good before the first one is opened. The first error ends the load:
             its threads finish the partition they have, or the few megabytes of it, and nothing of it is taken into
-            service. What was changed is on the disk for good when the load has ended.
+            service. All changes are durable when the load has ended.
             Directories set aside (-stray) are left alone; those marked deleted are removed later.
 Source      LogManager.loadLogs, loadLog.
 """

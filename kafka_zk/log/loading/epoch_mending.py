@@ -1,7 +1,7 @@
 """Repairs the leader epochs of a log after a crash, from its batches.
 
 Role        Acts on files, plain and synchronous.
-Source      LogLoader.load's truncations of LeaderEpochFileCache; the mending is ours.
+Source      LogLoader.load's truncations of LeaderEpochFileCache; the repair is ours.
 """
 
 from __future__ import annotations

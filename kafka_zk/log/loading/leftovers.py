@@ -1,7 +1,7 @@
 """Completes or reverts interrupted deletions, cleanings and splits in a partition's directory.
 
 Role        Acts on files, plain and synchronous.
-Invariants  .deleted: nobody needs it. .cleaned: not finished, so the swaps at or above the smallest are of a split that
+Invariants  .deleted: no longer needed. .cleaned: unfinished, so the swaps at or above the smallest are of a split that
             is not either. Other .swap files are finished and replace everything in their range of offsets, snapshots
             included, and the segment whose parts they are. What is left has no suffix.
 Source      LogLoader.load, removeTempFilesAndCollectSwapFiles.
@@ -56,7 +56,7 @@ class Leftovers:
         return True
 
     def _valid_swaps(self, files: list[OffsetFile]) -> list[OffsetFile]:
-        """The .swap files that are finished; others are removed."""
+        """Returns the finished .swap files; removes the others."""
         smallest_cleaned = min((file.offset for file in _having(files, names.CLEANED)), default=1 << 63)
         valid = []
         for file in _having(files, names.SWAP):
@@ -104,7 +104,7 @@ class Leftovers:
             return None
         path = self._path(before[-1])
         file = SegmentFile(path, os.stat(path).st_size, self._disk)
-        with suppress(CorruptMessage):  # Behind what can be read nothing was split, and the loader looks at it.
+        with suppress(CorruptMessage):  # Nothing was split after the readable part, and the loader checks it.
             for _, first in islice(file.headers(0), 1):
                 if first.base_offset <= offset <= first.last_offset:
                     return before[-1].offset

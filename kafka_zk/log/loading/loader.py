@@ -67,7 +67,7 @@ class LogLoader:
     knows_recovery_point: bool = True
     breathe: Callable[[], None] = lambda: None
     sync_later: Callable[[Path], None] = lambda path: None
-    """Told of segments that were cut: after a clean stop nobody would look behind the cut again."""
+    """Called with truncated segments: after a clean stop the data after the cut would never be checked again."""
     segments: Segments = field(default_factory=Segments)
     on_progress: Callable[[int], None] = lambda remaining: None
     """Told how many segments are still to be recovered."""
@@ -304,7 +304,7 @@ class LogLoader:
         return reached - segment.base_offset <= MAX_RELATIVE_OFFSET
 
     def _drop_from(self, segments: list[LogSegment], first: int) -> None:
-        """The newest first, so that no power cut makes a hole; for good, so that none of them comes back."""
+        """Newest first, so that no power cut leaves a hole; durably, so that none reappears."""
         for segment in segments[: first - 1 : -1]:
             self._drop(segment)
         self.disk.sync_path(self.directory)
@@ -322,7 +322,7 @@ class LogLoader:
         return lost_bytes
 
     def _remember_producers_before(self, segment: LogSegment) -> None:
-        """Bring the producers to its start. Behind the segment that was recovered just now they stand there already.
+        """Bring the producers to its start. After the segment just recovered they are already there.
 
         A full disk takes no snapshots: for each segment all earlier ones would be read again.
         """

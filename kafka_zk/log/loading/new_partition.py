@@ -1,7 +1,7 @@
 """Creates the files of a new partition.
 
 Role        Plain and synchronous: nearly all of it is waiting for the disk, so a thread runs it.
-Invariants  When it returns, the topic id and the names of all files are on the disk for good: no record may come into a
+Invariants  When it returns, the topic id and the names of all files are durable: no record may be written to a
             directory whose topic id a power cut could take away.
 Source      LogManager.createLogDirectory, UnifiedLog.assignTopicId, maybeFlushMetadataFile.
 """

@@ -50,7 +50,7 @@ class LogOpener:
     ) -> UnifiedLog:
         """Blocks. Make the directory of a partition and what is in it, durably. Raises KafkaStorageError.
 
-        `is_future`: it is to take the place of the one in another directory, and has a name of its own until then.
+        `is_future`: it will replace the one in another directory, and has its own name until then.
         """
         name = marked_dir_name(topic_partition, DirKind.FUTURE, uuid4()) if is_future else str(topic_partition)
         path, directory = data_dir.path / name, data_dir.directory

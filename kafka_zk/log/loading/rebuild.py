@@ -38,8 +38,8 @@ def recover_segment(
 ) -> int:
     """Check every batch, rebuild the indexes, cut what is invalid; the bytes that went. Raises OSError.
 
-    The producer state must stand at the segment's base offset. `breathe` is called every megabyte.
-    Raises OverflowedSegment: the segment, which is left as it was but for its indexes, must be split first.
+    The producer state must be at the segment's base offset. `breathe` is called every megabyte.
+    Raises OverflowedSegment: the segment, which is unchanged except for its indexes, must be split first.
     """
     file_size = segment.file.size_bytes
     segment.restart()
@@ -93,7 +93,7 @@ class _Recovery:
                 _check_order(self.pending, batch)
             self._follow_with(batch)
             at += size
-            # The first batch of a segment says more than the others.
+            # The first batch of a segment carries more than the others.
             if self._plain_run is not None and self.valid_bytes and at < len(window):
                 at = self._run_on(self._plain_run, batch, at)
 
@@ -207,7 +207,7 @@ def rebuild_producers(
 ) -> None:
     """Bring the producer state to `end_offset`: newest snapshot, then the batches behind it. Raises OSError.
 
-    `each` goes through the batches; on the loop it lets others in now and then.
+    `each` iterates over the batches; on the loop it yields to other greenlets now and then.
     Snapshots are taken at the bases of the last two segments and at the end. After a clean stop without any snapshot
     there was no state, so nothing is read.
     """

@@ -1,7 +1,7 @@
 """Chooses between two copies of a partition after an interrupted move between log directories.
 
 Role        `put_back` acts on names, before anything is opened; `choose` is pure, once both logs are.
-Invariants  A partition that has a copy and no log gets its log back: nobody makes an empty one, to which the copy would
+Invariants  A partition that has a copy and no log gets its log back: never an empty one, to which the copy would
             be cut. A log is deleted only for one that has all that it has; else it is set aside (-stray).
 Source      Apache refuses to start with two directories of a partition, and deletes a copy that has no log by making
             an empty one (LogManager.loadLogs, Partition.maybeCreateFutureReplica).
@@ -115,7 +115,7 @@ class Choice(NamedTuple):
 
 
 def choose(one: UnifiedLog, other: UnifiedLog) -> Choice | None:
-    """Which of two logs of one partition to go on with; None for two topics' logs.
+    """Which of two logs of one partition to continue with; None for two topics' logs.
 
     They were equal when the move ended. What was written since went to one of them only, and has the newer epochs.
     """

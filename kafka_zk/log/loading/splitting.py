@@ -2,8 +2,8 @@
 
 Role        Acts on files, plain and synchronous; no log is in service yet.
 Invariants  The parts are synced before they are renamed. .cleaned -> .swap from the newest on: until the oldest has its
-            name a start undoes the split, and from then on it completes it (leftovers). The old files go in between.
-            Differs from Kafka: they go at once, not after file.delete.delay.ms, for nobody reads them.
+            name a start undoes the split, and from then on it completes it (leftovers). Old files are removed between.
+            Differs from Kafka: they are removed at once, not after file.delete.delay.ms, since they have no readers.
 Source      Kafka 3.9 LocalLog.splitOverflowedSegment, replaceSegments.
 """
 

@@ -1,7 +1,7 @@
 """Flusher: flushes the files of one log, always in a thread.
 
 Invariants  One flush of a log runs at a time; other callers wait for its `turn`. A segment under fsync is marked:
-            writes to it go to a thread, and nobody closes its files.
+            writes to it go to a thread, and its files are not closed.
             What a roll left to sync stays noted until it is synced, whatever ends a flush.
 Source      LocalLog.flush, UnifiedLog.roll's scheduled flush.
 """
@@ -35,7 +35,7 @@ class Flusher:
         self.turn = Turn()
         self._background: list[gevent.Greenlet[..., None]] = []
         self._at_work: list[LogSegment] = []
-        """What the flush under way syncs, or has synced."""
+        """What the current flush syncs, or has synced."""
         self._rolled: list[LogSegment] = []
 
     @property
@@ -69,7 +69,7 @@ class Flusher:
         self.sync_beside(self._log_dir.disk.sync_path, directory)
 
     def in_background(self, task: Callable[..., None], *arguments: object) -> None:
-        """Have `task` run in a greenlet of its own, which `wait` waits for.
+        """Run `task` in its own greenlet, which `wait` waits for.
 
         It is run again later if it ends by anything but KafkaStorageError, where no flush would help.
         """
@@ -77,13 +77,13 @@ class Flusher:
         self._background.append(gevent.spawn(self._run, task, *arguments))
 
     def wait(self) -> None:
-        """Blocks. Until no flush is under way."""
+        """Blocks until no flush is running."""
         gevent.joinall(list(self._background))
         with self.turn:
             self._background = [greenlet for greenlet in self._background if not greenlet.dead]
 
     def is_syncing(self, segments: Sequence[LogSegment]) -> bool:
-        """Whether a flush under way syncs one of these: then nobody may close or rename it."""
+        """Whether a running flush syncs one of these: then it must not be closed or renamed."""
         return any(segment in self._at_work for segment in segments)
 
     def _run(self, task: Callable[..., None], *arguments: object) -> None:
@@ -92,7 +92,7 @@ class Flusher:
         except KafkaStorageError:
             return  # The directory is offline and has said so, or the log was closed.
         except Exception:
-            # No thread, no memory: until the next roll nobody else might flush, which may take hours.
+            # No thread, no memory: nothing else might flush until the next roll, which may take hours.
             caught("log-flusher", self._log_dir)
             clock = self._log_dir.clock
             clock.call_at(clock.monotonic_ms() + RETRY_MS, partial(self.in_background, task, *arguments))

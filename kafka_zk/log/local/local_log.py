@@ -36,7 +36,7 @@ on copying this into the page cache. Where the disk keeps a write waiting, threa
 
 
 class LocalLog:
-    """`active` is where appends go. `turn`: held by a caller that changes the log and may switch meanwhile.
+    """`active` receives appends. `turn`: held by a caller that changes the log and may switch meanwhile.
     `jitter_below(n)` draws a number below n for each new segment."""
 
     def __init__(
@@ -123,7 +123,7 @@ class LocalLog:
     def remove(self, segments: Sequence[LogSegment], beside: Callable[[int], Path]) -> None:
         """Take segments out of the log, in this order: out of sight at once, off the disk later. Raises OSError.
 
-        `beside(base offset)`: a file that goes with a segment. The caller has waited for flushes: nobody syncs the
+        `beside(base offset)`: a file that belongs to a segment. The caller has waited for flushes: none syncs the
         files that are closed here. Does not switch.
         """
         if not segments:
@@ -137,7 +137,7 @@ class LocalLog:
         unlink_later(renamed, self.log_dir, self.config.file_delete_delay_ms)
 
     def check_cut(self, offset: int) -> None:
-        """Blocks where an index is wrong. Find where the log would be cut at `offset`, before anything has gone.
+        """Blocks if an index is wrong. Find where the log would be truncated for `offset`, before anything is removed.
 
         Raises CorruptMessage, OSError.
         """
@@ -176,7 +176,7 @@ class LocalLog:
             segment.close()
 
     def close_files(self) -> None:
-        """Close all files as they are, for a directory that failed or a log that goes away."""
+        """Close all files unchanged, for a failed directory or a removed log."""
         for segment in self.segments:
             segment.close_files()
 

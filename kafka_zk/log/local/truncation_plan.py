@@ -47,7 +47,7 @@ def truncation_plan(bases: Sequence[int], snapshots: Sequence[int], offset: int)
     """
     assert bases[0] <= offset, f"a log that begins at {bases[0]} cannot be cut at {offset}"
     gone = [Step(What.REMOVE_SEGMENT, base) for base in reversed(bases) if base > offset]
-    # A snapshot at the base of a segment goes with it.
+    # A snapshot at the base of a segment is removed with it.
     removed = {step.at for step in gone}
     gone += [Step(What.REMOVE_SNAPSHOT, at) for at in snapshots if at > offset and at not in removed]
     return [

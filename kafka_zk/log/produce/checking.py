@@ -26,7 +26,7 @@ INLINE_BYTES = 1024 * 1024
 """Decompressing and walking as much takes about a millisecond."""
 
 POOLED_LIMIT_BYTES = 16 * 1024 * 1024
-"""More would keep a thread from the batches of others for tens of milliseconds."""
+"""More would block a thread for other batches for tens of milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Computes what a segment's indexes should hold, from its batches alone.
 
-Role        Plain, for a thread: touches nothing but the segment's file, which somebody holds meanwhile.
+Role        Plain, for a thread: touches only the segment's file, which the caller holds meanwhile.
 Source      LogSegment.recover.
 """
 

@@ -1,8 +1,8 @@
 """IndexMender: walks a segment while the broker serves it, to rebuild wrong indexes or to find the largest timestamp.
 
 Role        Acts. A thread walks the segment; on the loop only the entries are written, some at a time.
-Invariants  Who needs a segment under repair waits for it and then retries; all others continue. Where a walk fails,
-            each who waited for it gets its error. What is appended meanwhile is taken in at the end. A segment that is
+Invariants  A greenlet that needs a segment under repair waits and then retries; all others continue. If a walk fails,
+            each waiting greenlet gets its error. Batches appended meanwhile are indexed at the end. A segment that is
             removed meanwhile is left alone.
 Source      LogSegment.recover; that a running broker does this is ours.
 """
@@ -34,7 +34,7 @@ ENTRIES_AT_ONCE = 2000
 
 
 class IndexMender:
-    """`mended_count`: who read while it grew has to look again, for segments may have gone meanwhile."""
+    """`mended_count`: a reader that waited must look again, as segments may have been removed meanwhile."""
 
     def __init__(self, pools: LogPools) -> None:
         self.mended_count = 0
@@ -43,7 +43,7 @@ class IndexMender:
         self._searches: dict[LogSegment, AsyncResult[bool]] = {}
 
     def mend(self, segment: LogSegment) -> None:
-        """Blocks. Until the indexes of `segment` agree with it, or it is gone. Raises CorruptMessage, OSError."""
+        """Blocks until the indexes of `segment` agree with it, or it is removed. Raises CorruptMessage, OSError."""
 
         def mend() -> None:
             segment.indexes.are_being_rebuilt = True
@@ -59,9 +59,9 @@ class IndexMender:
         _once(self._mends, segment, mend)
 
     def largest_timestamp(self, segment: LogSegment, position: int, known: TimestampOffset) -> TimestampOffset | None:
-        """Blocks. `known`, or the first larger one of all that stands from `position` on now.
+        """Blocks. Returns `known`, or the first larger one now at or after `position`.
 
-        None when others were at it: who called them knows more now. Raises CorruptMessage, OSError.
+        None if another greenlet did the work: the caller must look again. Raises CorruptMessage, OSError.
         """
 
         def search() -> TimestampOffset:
@@ -103,9 +103,9 @@ class IndexMender:
 
 
 def _once(under_way: dict[LogSegment, AsyncResult[bool]], segment: LogSegment, work: Callable[[], T]) -> T | None:
-    """Blocks. What `work` finds; None where somebody else was at it, once that is done. Raises what ended it.
+    """Blocks. Returns the result of `work`; None if another greenlet did it, once that is done. Raises its error.
 
-    `under_way` tells those who wait whether the work was done: it was not where a greenlet was killed.
+    `under_way` tells waiting greenlets whether the work was completed: not if its greenlet was killed.
     """
     while (other := under_way.get(segment)) is not None:
         if other.get():

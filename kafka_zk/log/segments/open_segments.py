@@ -20,11 +20,11 @@ OTHER_DESCRIPTORS = 32
 """Of those: for ZooKeeper, other brokers, log files, checkpoints."""
 
 FEW_SEGMENTS = 64
-"""Fewer are not worth looking through for those that nobody needs any more."""
+"""With fewer, a search for unneeded ones is not worth it."""
 
 
 class OpenSegments:
-    """`limit` segments may be open. Second chance: a used segment is looked at again a round later."""
+    """`limit` segments may be open. Second chance: a used segment is checked again a round later."""
 
     def __init__(self, limit: int) -> None:
         self.limit = max(1, limit)
@@ -43,7 +43,7 @@ class OpenSegments:
         self._tracked.append(segment)
 
     def _forget_closed(self) -> None:
-        """Let go of segments whose log was deleted or which retention removed: nobody tells of them."""
+        """Drop segments deleted with their log or by retention: those are not announced."""
         tracked, self._tracked = self._tracked, deque()
         for segment in tracked:
             segment.is_tracked = segment.is_open
@@ -82,7 +82,7 @@ def segments_for(descriptor_limit: int) -> int:
 def connections_for(descriptor_limit: int, others: int = 0) -> int:
     """How many connections may be open with so many descriptors: one more could take a log directory offline.
 
-    `others`: connections that do not come through the listeners.
+    `others`: connections outside the listeners.
     """
     for_segments = segments_for(descriptor_limit) * DESCRIPTORS_PER_SEGMENT
     return max(1, descriptor_limit - for_segments - OTHER_DESCRIPTORS - others)

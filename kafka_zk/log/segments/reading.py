@@ -4,7 +4,7 @@ Role        Plain; called by its log only. Never copies a record on its way to a
 Invariants  A slice begins at a batch and ends at or before the batch that holds `up_to`; in between it may end inside a
             batch when the byte limit says so (fetchers drop such a rest).
             Positions of a few offsets are remembered, so a fetch at the end of the log needs neither index nor scan;
-            a truncation forgets them. No look-up by offset goes on once it has waited for an index: it raises
+            a truncation forgets them. A look-up by offset does not continue after waiting for an index: it raises
             LookAgain, for its arguments and what it found may be out of date.
 Source      LocalLog.read, LogSegment.read, UnifiedLog.fetchOffsetByTimestamp, collectAbortedTransactions.
 """
@@ -26,7 +26,7 @@ from kafka_zk.record.record import times_of
 REMEMBERED_POSITIONS = 32
 
 Place = tuple[LogSegment, int, int]
-"""Where a batch lies: segment, position, and the size of the batch; 0 when nobody has looked yet."""
+"""Where a batch lies: segment, position, and the size of the batch; 0 if not read yet."""
 
 
 Times = Callable[[Batch], Iterator[tuple[int, int]]]
@@ -65,7 +65,7 @@ class LogReader:
         self._track = track
         self._mender = mender
         self._positions: dict[int, Place] = {}
-        # What lay in the active segment when the log was loaded: nobody knows whether the page cache has it.
+        # Bytes in the active segment when the log was loaded: they may not be in the page cache.
         self._found_base_offset = segments.active.base_offset
         self._found_bytes = segments.active.size_bytes
 
@@ -191,14 +191,14 @@ class LogReader:
                 # The log itself was closed or deleted.
                 return None
             if segment.has_gone() or segment.file.generation != generation:
-                # While this look-up waited; a cleaned one may stand in its place, or others behind its cut.
+                # Replaced while this look-up waited: by a cleaned one, or by others after a truncation.
                 return self.first_at_or_after(timestamp, log_start_offset, times)
         return None
 
     def _first_in(
         self, segment: LogSegment, timestamp: int, log_start_offset: int, times: Times
     ) -> TimestampOffset | None:
-        """As `first_at_or_after`, in one segment; None also where it goes meanwhile."""
+        """As `first_at_or_after`, in one segment; also None if it is removed meanwhile."""
         if segment.has_gone():
             return None
         self._track(segment)
@@ -225,7 +225,7 @@ class LogReader:
                 if segment.max_timestamp > largest:
                     best, largest, generation = segment, segment.max_timestamp, segment.file.generation
             elif self._segments.at(segment.base_offset) is not segment:
-                # While this look-up waited; a cleaned one may stand in its place.
+                # Removed while this look-up waited; a cleaned one may have replaced it.
                 return self.with_max_timestamp(times)
         if best is None:
             return None
@@ -240,7 +240,7 @@ class LogReader:
 
 
 def _candidates(segment: LogSegment, timestamp: int, starting_offset: int) -> Iterator[BatchAt]:
-    """Blocks: others have a turn while there are none. Batches that may hold such a record. CorruptMessage, OSError."""
+    """Yields to other greenlets between batches. Finds batches that may hold such a record. CorruptMessage, OSError."""
     for found in in_slices(segment.batches_from_time(timestamp, starting_offset)):
         if found.header.max_timestamp >= timestamp and found.header.last_offset >= starting_offset:
             yield found

@@ -1,7 +1,7 @@
 """Which segments of a log are due for deletion.
 
 Role        Pure: decides from the facts of the segments, oldest first, how many of them are deleted.
-Invariants  A segment goes only when everything in it is below the high watermark and all older ones went before it.
+Invariants  A segment is deleted only if all of it is below the high watermark and all older ones are deleted.
             An empty last segment stays.
 Source      UnifiedLog.deletableSegments, deleteRetentionMsBreachedSegments, deleteRetentionSizeBreachedSegments,
             deleteLogStartOffsetBreachedSegments.
@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 
 class SegmentFacts(Protocol):
-    """What retention wants to know; `largest_timestamp` may have to look into a file."""
+    """The facts that retention needs; `largest_timestamp` may read a file."""
 
     @property
     def base_offset(self) -> int: ...
@@ -34,7 +34,7 @@ class Reason(enum.Enum):
 
 
 class Limits(NamedTuple):
-    """-1 stands for no limit."""
+    """-1 means no limit."""
 
     log_start_offset: int
     high_watermark: int
@@ -62,7 +62,7 @@ def _rule(segments: Sequence[SegmentFacts], reason: Reason, limits: Limits) -> C
 
     def is_surplus(segment: SegmentFacts, next_base: int) -> bool:
         nonlocal surplus
-        # The log never shrinks below the limit: a segment goes only if all of it is too much.
+        # The log never shrinks below the limit: a segment is deleted only if all of it is above the limit.
         if surplus < segment.size_bytes:
             return False
         surplus -= segment.size_bytes

@@ -86,7 +86,7 @@ class LogSegment:
     """`first_timestamp` (of the first batch) and `max_timestamp` are -1 for none, and right only after `load_times`.
 
     Set by its log: `roll_after_timestamp`, the record time up to which age is no reason to roll (UNKNOWN: find out);
-    `mender`, for what lasts (it blocks; None: all is done here and now). Set by others:
+    `mender`, for long work (it blocks; None: all is done synchronously). Set by others:
     `is_flushing` while a thread syncs it; `is_tracked` by the owner of the limit on open files.
     """
 
@@ -174,7 +174,7 @@ class LogSegment:
     def load_times(self) -> None:
         """Learn from the files what an append or a roll must know about the past. Raises CorruptMessage, OSError.
 
-        Blocks where the log has given it a mender, and much must be walked. Nothing is learnt once it has gone.
+        Blocks if it has a mender and much must be walked. Learns nothing once the segment is removed.
         """
         while not self.knows_times and not self.has_gone():
             if self.indexes.are_being_rebuilt and self.mender is not None:
@@ -347,7 +347,7 @@ class LogSegment:
         return None if found is None else BatchAt(found[0], found[1])
 
     def offset_behind(self, position: int, size_bytes: int) -> int | None:
-        """An offset behind all that begins in these bytes, and little more; None when no index entry tells. OSError."""
+        """An offset just above all batches that begin in these bytes; None if no index entry shows it. OSError."""
         entry = self.indexes.offset.upper_bound(position, size_bytes)
         if entry is None or (self.indexes.are_unchecked and not self._is_right(entry)):
             return None
@@ -366,7 +366,7 @@ class LogSegment:
     def _last_entries_agree(self) -> bool:
         """Whether the indexes, as a start has found them, end as the log does. Raises CorruptMessage, OSError.
 
-        False also where they were rebuilt meanwhile, or the segment has gone.
+        Also False if they were rebuilt meanwhile, or the segment was removed.
         """
         indexes = self.indexes
         if not indexes.may_be_right():
@@ -420,7 +420,7 @@ class LogSegment:
     def next_offset(self) -> int:
         """The offset behind the last whole batch, found from the last index entry. Raises CorruptMessage, OSError."""
         offset = self.base_offset
-        self.position_of(BEHIND_ALL_OFFSETS)  # Looks at the last entry, and mends it.
+        self.position_of(BEHIND_ALL_OFFSETS)  # Checks the last entry, and repairs it.
         for _, header in self.file.headers(self.indexes.last.position):
             offset = header.next_offset
         return offset
@@ -428,7 +428,7 @@ class LogSegment:
     def batches_from_time(self, timestamp: int, starting_offset: int) -> Iterator[BatchAt]:
         """All batches from the first on that may hold a record of `timestamp` or later, at or behind an offset.
 
-        Blocks as `position_of`; the caller may block between two of them. Ends where the segment goes or is cut
+        Blocks as `position_of`; the caller may block between two of them. Ends if the segment is removed or truncated
         meanwhile. Raises CorruptMessage, OSError.
         """
         if self.has_gone():
@@ -497,7 +497,7 @@ class LogSegment:
         self.close_files()
 
     def close_files(self) -> None:
-        """Give everything back as it is, for a directory that failed or files that go away."""
+        """Release everything unchanged, for a failed directory or removed files."""
         self.indexes.close()
         self.file.close()
 

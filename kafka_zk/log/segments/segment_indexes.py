@@ -26,7 +26,7 @@ class SegmentIndexes:
     """`interval_bytes`: at least so many bytes lie between two entries; `bytes_since_last_entry` came since the last.
 
     `are_full`: the next entry would find no space. `are_unchecked`: they were found by a start, and may be wrong.
-    `are_being_rebuilt`: a mender is at work.
+    `are_being_rebuilt`: a mender is running.
     """
 
     __slots__ = (
@@ -166,7 +166,7 @@ class SegmentIndexes:
     # Shrinking and closing
 
     def truncate_to(self, offset: int) -> None:
-        """Drop all entries at or behind `offset`; others can follow. Raises OSError."""
+        """Drop all entries at or after `offset`; new ones can follow. Raises OSError."""
         self.offset.truncate_to(offset)
         self.time.truncate_to(offset)
         self.transaction.truncate_to(offset)

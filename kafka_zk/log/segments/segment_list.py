@@ -1,7 +1,7 @@
 """Segments: the segments of one log in the order of their base offsets.
 
 Role        Plain. Knows the order, nothing about files.
-Invariants  Base offsets strictly increase. The last one is active: appends go there.
+Invariants  Base offsets strictly increase. The last one is active: it receives appends.
 Source      LogSegments.
 """
 

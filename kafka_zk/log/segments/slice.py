@@ -1,7 +1,7 @@
 """FileSlice: part of a segment that a response still has to send.
 
 Invariants  The segment's descriptor stays open until `release`, which is called exactly once.
-            `is_intact` is asked before each chunk: after a truncation other bytes may stand at this position.
+            `is_intact` is asked before each chunk: after a truncation this position may hold other bytes.
 Source      FileRecords.slice, DefaultFileRegion.
 """
 

@@ -2,8 +2,8 @@
 
 Role        Acts on files, plain and synchronous. A start and the cleaner share it; each puts the parts in its place.
             Such segments were written by old brokers, or made by their cleaners.
-Invariants  Every batch is copied as it is, into the last of the new segments or one that begins with it. What follows
-            the last whole batch stays behind it, for whoever checks the log. Entries of the transaction index go to the
+Invariants  Every batch is copied unchanged, into the last of the new segments or one that begins with it. What follows
+            the last whole batch stays after it, to be checked later. Entries of the transaction index go to the
             part that holds their marker.
             Differs from Kafka: there those entries are lost, and records of aborted transactions are committed then.
 Source      Kafka 3.9 LocalLog.splitOverflowedSegment, LogSegment.appendFromFile; KAFKA-6264.
@@ -37,7 +37,7 @@ class OverflowedSegment(Exception):
 
 
 def may_overflow(segment: LogSegment, next_base_offset: int) -> bool:
-    """Whether an offset out of reach of the base may stand before the next segment. Reads nothing."""
+    """Whether an offset out of reach of the base may exist before the next segment. Reads nothing."""
     return next_base_offset - 1 - segment.base_offset > MAX_RELATIVE_OFFSET
 
 
@@ -91,7 +91,7 @@ def discard(parts: list[LogSegment], disk: Disk) -> None:
 
 
 class _Chunk:
-    """Whole batches that follow one another and go into the same part."""
+    """Adjacent whole batches that belong to the same part."""
 
     __slots__ = ("begins_part", "headers", "position", "size_bytes")
 

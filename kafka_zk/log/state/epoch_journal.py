@@ -2,8 +2,8 @@
 
 Role        Plain and synchronous, except that syncing is left to `sync_soon`.
 Invariants  The file is read on first use. Each assignment replaces it at once (readers see the old or the new one) and
-            has it synced soon after, at the latest when the recovery point passes (`is_synced` tells the flusher):
-            below the recovery point nobody looks at the batches again. A file that a power cut left empty or torn is
+            it is synced soon after, at the latest when the recovery point passes (`is_synced` tells the flusher):
+            batches below the recovery point are never checked again. A file that a power cut left empty or torn is
             rebuilt from the log.
 Source      LeaderEpochFileCache.writeToFile; LeaderEpochCheckpointFile.
 """
@@ -42,7 +42,7 @@ class EpochJournal:
 
     @property
     def cache(self) -> LeaderEpochCache:
-        """Raises MalformedCheckpoint while nobody can rebuild it, OSError."""
+        """Raises MalformedCheckpoint while it cannot be rebuilt, OSError."""
         try:
             return self._read()
         except MalformedCheckpoint as error:

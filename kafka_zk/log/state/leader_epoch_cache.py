@@ -36,7 +36,7 @@ class LeaderEpochCache:
         """Let `epoch` begin at `start_offset`; whether the entries changed.
 
         An entry equal to the last one changes nothing. Otherwise entries with an epoch or a start at or above the new
-        ones go first: what they said was written by a leader that lost. Source: LeaderEpochFileCache.assign.
+        ones are removed first: a superseded leader wrote them. Source: LeaderEpochFileCache.assign.
         """
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"Received invalid partition leader epoch entry ({epoch}, {start_offset})")
@@ -79,7 +79,7 @@ class LeaderEpochCache:
         return changed
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """Let the log begin at `start_offset`: the epoch at that offset starts there, earlier ones go."""
+        """Let the log begin at `start_offset`: the epoch at that offset starts there, earlier ones are removed."""
         higher = bisect_right(self.entries, start_offset, key=lambda entry: entry.start_offset)
         if not higher or (higher == 1 and self.entries[0].start_offset == start_offset):
             return False

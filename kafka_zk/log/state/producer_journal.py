@@ -45,14 +45,14 @@ class ProducerJournal:
         self._prefix = f"[ProducerStateManager partition={topic_partition}]"
 
     def begin_load(self, offsets: Iterable[int]) -> None:
-        """Snapshots stand at `offsets`, and only we change that until `end_load`."""
+        """Snapshots exist at `offsets`, and only this changes them until `end_load`."""
         self._known = set(offsets)
 
     def end_load(self) -> None:
         self._known = None
 
     def snapshot_offsets(self) -> list[int]:
-        """Where snapshots stand, oldest first. Raises OSError."""
+        """The offsets of snapshots, oldest first. Raises OSError."""
         if self._known is not None:
             return sorted(self._known)
         snapshots = (name for name in os.listdir(self.directory) if name.endswith(names.PRODUCER_SNAPSHOT))
@@ -90,7 +90,7 @@ class ProducerJournal:
 
     @contextmanager
     def synced_later(self) -> Iterator[list[Path]]:
-        """Snapshots that are taken meanwhile come into the list, and whoever has it syncs them."""
+        """Snapshots taken meanwhile are added to the list, and its holder syncs them."""
         taken: list[Path] = []
         before, self.sync_later = self.sync_later, taken.append
         try:
@@ -101,7 +101,7 @@ class ProducerJournal:
     def reload(self, log_start_offset: int, end_offset: int, now_ms: int) -> None:
         """Go back to the newest snapshot at or before `end_offset`; batches from `map_end_offset` on must follow.
 
-        Snapshots above the end and at or below the log start go; during a load those above wait for `remove_above`. A
+        Removes snapshots above the end and at or below the log start; a load leaves those above to `remove_above`. A
         state that is at the end already is kept. Raises OSError.
         """
         for offset in self.snapshot_offsets():

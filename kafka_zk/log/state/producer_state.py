@@ -195,7 +195,7 @@ class ProducerState:
     ) -> CompletedTransaction | None:
         """Take in a transaction marker; the transaction it ended, None when none was open.
 
-        The transaction stays open until `complete`, so that `last_stable_offset_after` can look at the others.
+        The transaction stays open until `complete`, so that `last_stable_offset_after` can check the others.
         """
         entry = self._entry_at(header.producer_id, header.producer_epoch)
         first_offset = entry.current_txn_first_offset

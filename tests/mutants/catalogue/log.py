@@ -85,8 +85,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a log that nobody has any more keeps no file open",
         file="kafka_zk/log/files/index_file.py",
-        old="is closed by nobody.\n        self.close()",
-        new="is closed by nobody.\n        self._unmap()",
+        old="is never closed explicitly.\n        self.close()",
+        new="is never closed explicitly.\n        self._unmap()",
         tests="tests/unit/log/test_unified_log.py",
     ),
     Mutant(

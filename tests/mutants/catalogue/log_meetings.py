@@ -15,7 +15,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         breaks="a checkpoint that was on its way when a topic was deleted is not taken for that of the next",
         file="kafka_zk/log/directory/data_dir.py",
-        old="        with self._writing:  # Behind all that was on its way before the earlier partition went.\n",
+        old="        with self._writing:  # After all writes queued before the earlier partition was removed.\n",
         new="        with Turn():\n",
         tests="tests/unit/log/test_names_used_again.py -k went_while",
     ),

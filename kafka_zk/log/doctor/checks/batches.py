@@ -43,7 +43,7 @@ class OffsetOrder:
             self.highest_offset = min(self.highest_offset, segment.next_base_offset - 1)
 
     def skip_damage(self) -> None:
-        """What follows is told by the damage itself: no gap."""
+        """After damage: what follows is not a gap."""
         self.next_offset = None
 
     def meet(self, position: int, header: BatchHeader) -> None:
@@ -79,7 +79,7 @@ class OffsetOrder:
         self._gap_count += 1
 
     def end(self) -> None:
-        """Judge the gaps, now that all was seen that tells of compaction."""
+        """Judge the gaps, once all evidence of compaction was seen."""
         if self._first_dirty_offset is not None:
             kind = RECORDS_MISSING_ABOVE_CLEANED
         else:

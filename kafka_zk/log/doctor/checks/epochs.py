@@ -22,7 +22,7 @@ NOWHERE = 1 << 63
 
 
 class Epochs:
-    """`epoch` holds for batches that begin below `until`: others `meet` must be told of. `latest` of the batches."""
+    """`epoch` holds for batches that begin below `until`: `meet` needs the others. `latest` of the batches."""
 
     def __init__(self, notes: Notes, files: PartitionFiles, log_start_offset: int) -> None:
         """Raises OSError."""

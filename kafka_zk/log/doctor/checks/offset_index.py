@@ -19,7 +19,7 @@ NOWHERE = 1 << 63
 
 
 class OffsetIndexCheck:
-    """`next_position`: from which position of the segment on `meet` wants to be told of batches."""
+    """`next_position`: the position in the segment from which `meet` needs batches."""
 
     def __init__(self, notes: Notes, files: PartitionFiles, segment: SegmentOnDisk, *, crashed: bool) -> None:
         """`crashed`: a start rebuilds this segment's indexes. Raises OSError."""

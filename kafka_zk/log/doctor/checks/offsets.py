@@ -31,7 +31,7 @@ def check_offsets(
     if start is not None and start > end_offset:
         notes.add(LOG_START_BEYOND_END, "", f"log start offset {start}, but the log ends at {end_offset}")
         return
-    # After a clean stop the end is believed, not found; after a crash what is behind damage goes.
+    # After a clean stop the end is trusted, not searched; after a crash data after damage is removed.
     reached = end_offset if clean_stop else min(end_offset, end_after_start)
     if recovery_point is not None and recovery_point > reached:
         notes.add(FLUSHED_MISSING, "", _missing("recovery point", recovery_point, reached, "synced"))

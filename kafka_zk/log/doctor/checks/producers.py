@@ -71,7 +71,7 @@ class Producers:
         try:
             marker = marker_of(batch) if batch is not None else None
         except BrokerError:
-            # Its records are not our subject; --deep tells of them.
+            # Its records are not checked here; --deep does that.
             return
         if marker is None:
             return

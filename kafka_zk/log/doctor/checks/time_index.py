@@ -20,7 +20,7 @@ NEVER = 1 << 63
 
 
 class TimeIndexCheck:
-    """`next_offset`: from which offset on `meet` wants to be told of batches."""
+    """`next_offset`: the offset from which `meet` needs batches."""
 
     def __init__(self, notes: Notes, files: PartitionFiles, segment: SegmentOnDisk, *, crashed: bool) -> None:
         """`crashed`: a start rebuilds this segment's indexes. Raises OSError."""
