@@ -1,6 +1,6 @@
 """Operations and resource types as ACLs and authorizedOperations number them.
 
-Role        Pure. Handlers name what they ask `ctx.may` for with these codes; most only want the refusal raised.
+Role        Pure. Handlers call `ctx.may` with these codes; most only need the error raised.
 Source      org.apache.kafka.common.acl.AclOperation, common.resource.ResourceType, AclEntry.supportedOperations.
 """
 

@@ -10,6 +10,6 @@ class Charge(Enum):
 
     TIME = auto()  # nothing more
     PRODUCED = auto()  # its bytes
-    FETCHED = auto()  # the bytes of its answer: the handler counts all, before it answers
-    MUTATIONS = auto()  # the partitions that it makes or deletes: the handler counts them
-    EXEMPT = auto()  # nothing at all, not its time either: brokers ask each other
+    FETCHED = auto()  # the bytes of its answer: the handler counts everything before it answers
+    MUTATIONS = auto()  # the partitions that it creates or deletes: the handler counts them
+    EXEMPT = auto()  # nothing, not even its time: requests between brokers

@@ -3,10 +3,10 @@
 Role        The handler of every connection (network.RequestHandler). Runs in the connection's greenlet.
 Invariants  A request that cannot be understood (unknown key or version, undecodable header or body) ends its connection
             without an answer, as does a failed produce with acks=0. Every other request gets exactly one answer.
-            The frame is not touched after its handler has returned.
-            No request holds the loop for long: what is large (and all of the APIs whose answers may be, however small
-            their requests) is read, handled and written in turns. A small produce or fetch pays nothing for that.
-            Only here and in `walk` do exceptions become codes; what is not a BrokerError is our bug and leaves a trace.
+            The frame is not used after its handler has returned.
+            No request blocks the loop for long: large ones (and all of APIs with possibly large answers, however small
+            their requests) yield while read, handled and written. A small produce or fetch pays nothing for it.
+            Only here and in `walk` do exceptions become codes; other errors are our bugs, logged with their traceback.
 Source      KafkaApis.handle, Processor.processCompletedReceives, RequestContext.parseRequest in Kafka 3.9.
 """
 
@@ -41,10 +41,10 @@ from kafka_zk.protocol.wire import TooLargeToWrite
 API_VERSIONS_KEY: Final = 18
 
 LARGE_FRAME_BYTES: Final = 16 * 1024
-"""From this size on a request is served in turns: a millisecond's work, at worst."""
+"""From this size on serving a request yields to other greenlets: a millisecond's work, at worst."""
 
 MAX_ANSWER_BYTES: Final = 32 * 1024 * 1024
-"""Of one answer, slices of segments not counted."""
+"""Bytes of one answer, without slices of segments."""
 
 log = logging.getLogger("kafka.server.KafkaApis")
 
@@ -58,7 +58,7 @@ Timing = tuple[int, int, int, int, int]
 
 
 class Route:
-    """What is known in advance about requests of one key and version."""
+    """Precomputed data for requests of one key and version."""
 
     __slots__ = (
         "api",
@@ -112,7 +112,7 @@ class Exchange:
 
 
 class Dispatcher:
-    """Serves the APIs of a registry. Without `metrics` nothing is timed."""
+    """Serves the APIs of a registry. Without `metrics` nothing is measured."""
 
     def __init__(self, services: Services, registry: ApiRegistry, metrics: RequestMetrics | None = None) -> None:
         self._services = services
@@ -159,7 +159,7 @@ class Dispatcher:
     def _handle_in_turns(
         self, route: Route, header: RequestHeader, frame: memoryview, connection: Connection, started_ns: int
     ) -> Parts | Deferred:
-        """Blocks. The same as above, in turns with other greenlets."""
+        """Blocks. As `handle`, yielding to other greenlets."""
         is_large = len(frame) >= LARGE_FRAME_BYTES
         try:
             if is_large:
@@ -202,9 +202,9 @@ class Dispatcher:
         completed_ns: int,
         in_turns: bool,
     ) -> Parts:
-        """The parts of an answer as they go out, and its row in the metrics. No parts where there is no answer.
+        """The parts of an answer, and its row in the metrics. No parts if there is no answer.
 
-        Blocks if it is made `in_turns`. Raises after it has given the slices of `response` back.
+        Blocks if `in_turns`. Releases the slices of `response` before it raises.
         """
         try:
             connection = ctx.connection
@@ -227,7 +227,7 @@ class Dispatcher:
                     else:
                         parts = _encode(route, ctx.correlation_id, response)
                 except Exception as error:
-                    # What cannot be encoded is a bug of ours, or too much; the client must not wait for it.
+                    # An encoding failure is a bug of ours, or the answer is too large; the client must not wait for it.
                     if route.sends_slices:
                         _release_slices(response, in_turns)
                     reason = _too_large() if isinstance(error, TooLargeToWrite) else error
@@ -254,7 +254,7 @@ class Dispatcher:
             raise
 
     def _defer(self, exchange: Exchange, pending: Pending[Any]) -> Deferred:
-        """Blocks where a large answer is ready already."""
+        """Blocks if a large answer is ready already."""
         deferred = Deferred(lets_next_start=exchange.route.api.lets_next_start)
         if exchange.route.charge is Charge.PRODUCED:
             _forget_records(exchange.request)
@@ -269,8 +269,8 @@ class Dispatcher:
                 else:
                     parts = self._late_answer(exchange, settled, False)
             except Exception as reason:
-                # A bug of ours, too, ends this connection: not the request of another one that settles what we wait
-                # for, and nobody waits for ever.
+                # A bug of ours ends this connection, too: it must not reach the request of another one that settles
+                # this one, and no client may wait for ever.
                 deferred.fail(reason)
             else:
                 deferred.complete(parts)
@@ -283,7 +283,7 @@ class Dispatcher:
         return deferred
 
     def _late_answer(self, exchange: Exchange, settled: Pending[Any], in_turns: bool) -> Parts:
-        """Blocks if it is made `in_turns`."""
+        """Blocks if `in_turns`."""
         route, request, ctx = exchange.route, exchange.request, exchange.ctx
         if settled.error is None:
             response = settled.value
@@ -297,7 +297,7 @@ class Dispatcher:
         return parts
 
     def _find_route(self, header: RequestHeader) -> Route | None:
-        """None for a version of ApiVersions that we do not know. Raises CloseConnection for everything unknown else."""
+        """None for a version of ApiVersions that we do not know. Raises CloseConnection for anything else unknown."""
         api = self._registry.get(header.api_key)
         if api is None:
             raise CloseConnection(f"Received request api key {header.api_key} which is not enabled")
@@ -332,9 +332,9 @@ def _too_large() -> InvalidRequest:
 
 
 def _failure(route: Route, request: Any, ctx: RequestContext, error: Exception, in_turns: bool) -> Any:
-    """The error form of this API. Raises CloseConnection where the failed request has no answer.
+    """The error form of this API. Raises CloseConnection if the failed request has no answer.
 
-    Blocks if it is made `in_turns`.
+    Blocks if `in_turns`.
     """
     if not isinstance(error, BrokerError):
         log.error("Unexpected error handling request %s %r", route.api.name, ctx, exc_info=error)
@@ -364,7 +364,7 @@ def _encode(route: Route, correlation_id: int, response: Any) -> Parts:
 
 
 def _release_slices(response: Any, in_turns: bool) -> None:
-    """Give back what an answer that is not sent holds of segment files, once. Blocks if it is done `in_turns`."""
+    """Release the segment slices of an unsent answer, once. Blocks if `in_turns`."""
     for topic in response.responses:
         for partition in topic.partitions:
             if in_turns:
@@ -376,7 +376,7 @@ def _release_slices(response: Any, in_turns: bool) -> None:
 
 
 def _take_apart(response: Any, request: Any, parts: Parts) -> None:
-    """Blocks. Free both in turns; if that ends early, the answer is not sent."""
+    """Blocks. Free both while yielding; if that ends early, the answer is not sent."""
     try:
         take_apart(response, list_fields)
         take_apart(request, list_fields)
@@ -386,7 +386,7 @@ def _take_apart(response: Any, request: Any, parts: Parts) -> None:
 
 
 def _encode_failure(route: Route, correlation_id: int, response: Any, in_turns: bool) -> Parts:
-    """Blocks if it is made `in_turns`. Raises CloseConnection where even the failure is too much to tell."""
+    """Blocks if `in_turns`. Raises CloseConnection if even the failure is too large."""
     if not in_turns:
         return _encode(route, correlation_id, response)
     try:
@@ -405,7 +405,7 @@ def _encode_in_turns(route: Route, correlation_id: int, response: Any) -> Parts:
 
 
 def _unsupported_api_versions(header: RequestHeader) -> Parts:
-    """What a client needs to try again: the code and the versions of ApiVersions, in the oldest form (KIP-511)."""
+    """What a client needs to retry: the code and the versions of ApiVersions, in the oldest form (KIP-511)."""
     known = API_VERSIONS_RESPONSE
     response = ApiVersionsResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION,

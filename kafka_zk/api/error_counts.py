@@ -1,8 +1,8 @@
 """Counts the error codes in a response, for the meters ErrorsPerSec.
 
-Role        Pure. Made from the declaration of a response, once per version.
+Role        Pure. Built from the declaration of a response, once per version.
 Invariants  Codes of fields that the version does not have are not counted; NONE is.
-            Differs from Kafka where no monitoring looks: a LeaderAndIsr or StopReplica that failed as a whole counts
+            Differs from Kafka in rare cases: a LeaderAndIsr or StopReplica that failed as a whole counts
             each partition under its own code, and an empty answer counts nothing.
 Source      errorCounts of each response class in org.apache.kafka.common.requests.
 """
@@ -24,7 +24,7 @@ def error_tally(form: Form, response: Message[Any], api_version: int) -> Tally:
 
 
 def _tally_of(struct: Struct, api_version: int, skipped: str, *, always: bool = False) -> Tally | None:
-    """None where no code can be found."""
+    """None if there is no code field."""
     codes: list[str] = ["error_code"] if always else []
     lists: list[tuple[str, Tally]] = []
     for field in struct.fields:

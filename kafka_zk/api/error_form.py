@@ -3,7 +3,7 @@
 Role        Pure. Driven by the declarations: fields called error_code and error_message are filled wherever they exist
             in the version at hand, and the Form, declared with the handler (`@api(..., errors=Form(...))`), says
             which array of the response answers which array of the request.
-Invariants  An API without a form has nothing to repeat: the code is at its top. A golden test compares the bytes of
+Invariants  An API without a form has no array: the code is at its top. A golden test compares the bytes of
             every API and version with Kafka's own.
 Source      getErrorResponse of each request class in org.apache.kafka.common.requests, ApiError.fromThrowable.
 """
@@ -24,11 +24,11 @@ ALL_VERSIONS = Versions.parse("0+")
 
 
 class Text(Enum):
-    """What goes into an error_message."""
+    """The content of an error_message."""
 
     NONE = auto()  # the field keeps its default
     OWN = auto()  # the error's message; null if it is only the code's standard text, or if it is a bug of ours
-    STANDARD = auto()  # the code's standard text, whatever the error said
+    STANDARD = auto()  # the code's standard text, whatever the error's own text
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ UNSERVED: Mapping[int, Form] = {
     ),
     65: Form((Each("transactional_ids", "transaction_states", key="transactional_id"),)),
 }
-"""By API key: how the APIs fail that have no handler yet, which will say it themselves."""
+"""By API key: the forms of APIs without a handler yet; later their handlers declare them."""
 
 CODE_FIELDS = ("error_code", "partition_error_code")
 
@@ -135,7 +135,7 @@ def error_response(
 ) -> Any:
     """The response, or None if this request gets none (a produce with acks=0).
 
-    Blocks as `give_way` does, which is called between elements.
+    Blocks as `give_way`, which is called between elements.
     """
     if form.may_be_silent and request.acks == 0:
         return None
@@ -199,7 +199,7 @@ class _Filler:
             setattr(value, name, content)
 
     def mirror(self, each: Each, context: _Chain, answered: Struct, value: Any) -> None:
-        """Fill the array `each.answered` of `value` from what the innermost of `context` asked."""
+        """Fill the array `each.answered` of `value` from the innermost element of `context`."""
         target = _field(answered, each.answered)
         steps = each.asked.split(".")
         asked = context[0][1]
@@ -213,7 +213,7 @@ class _Filler:
                     self._give_way()
 
     def _answer(self, each: Each, chain: _Chain, element: Struct) -> Any:
-        """Equal answers without arrays of their own are one object, so that very many of them take no memory."""
+        """Equal answers without own arrays share one object, so that many of them take no memory."""
         contents: dict[str, Any] = {each.key: chain[0][0]} if each.key else {}
         for name in (f.name for f in element.fields if self._is_plain(f) and f.name != each.key):
             source = each.copied.get(name, name if each.same_names else "")
@@ -227,7 +227,7 @@ class _Filler:
             return answer
         self._count += 1
         if self._count == IN_WORDS:
-            # Very many with words would be a large answer.
+            # Many with a message would be a large answer.
             self._message = None
             self._known.clear()
         key = (each.answered, *contents.values())

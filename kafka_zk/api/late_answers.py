@@ -39,9 +39,9 @@ def _act_in_turns(act: Callable[[Pending[T]], object], settled: Pending[T]) -> N
 
 
 def then_apart(pending: Pending[T], build: Callable[[T], R]) -> Pending[R]:
-    """As `Pending.then`, but `build` gives way. What waits ends with its client as `pending` does.
+    """As `Pending.then`, but `build` yields. The result is notified when its client leaves, as `pending` is.
 
-    Blocks as `build` where `pending` is settled already.
+    Blocks as `build` if `pending` is settled already.
     """
     answer: Pending[R] = Pending()
 
@@ -50,7 +50,7 @@ def then_apart(pending: Pending[T], build: Callable[[T], R]) -> Pending[R]:
             with InTurns(large=True):
                 made = build(settled.value)
         except Exception as error:
-            # Whatever it is, the greenlet that waits for the answer must get it.
+            # Any error must go to the greenlet that waits for the answer.
             answer.fail(error)
         else:
             answer.complete(made)

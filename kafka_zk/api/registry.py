@@ -2,7 +2,7 @@
 
 Role        A handler module decorates its function with `@api(REQUEST, RESPONSE, ...)`, which declares what is
             special about the API: its error form, its quotas, whether it yields to others.
-Invariants  One handler a key. The versions served are those of the declarations.
+Invariants  One handler per key. The versions served are those of the declarations.
 Source      The match in KafkaApis.handle, ApiVersionsResponse.collectApis in Kafka 3.9.
 """
 
@@ -24,14 +24,14 @@ Q = TypeVar("Q")
 R = TypeVar("R")
 
 Handler = Callable[[Q, "RequestContext"], "R | Pending[Any] | None"]
-"""Returns the response, a Pending of it, or None where the request gets no answer (a produce with acks=0)."""
+"""Returns the response, a Pending of it, or None if the request gets no answer (a produce with acks=0)."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandledApi:
     """One API that this broker serves.
 
-    `gives_way`: however small, it is served in turns, as its answer may be large.
+    `gives_way`: serving it yields to other greenlets, however small, as its answer may be large.
     `lets_next_start`: while an answer of this API is still to come, later requests of the same connection may be
     handled (their answers wait behind it). Kafka never does that; it is safe only where nothing a client can observe
     depends on the answer, that is for a produce whose records are in the log already.
@@ -66,7 +66,7 @@ class ApiRegistry:
         self._apis: dict[int, HandledApi] = {}
 
     def add(self, served: HandledApi) -> None:
-        """Serve one more API. A second handler for a key, or messages that do not belong together, are our bug."""
+        """Serve one more API. A second handler for a key, or messages that do not match, are our bug."""
         key, request, response = served.request.api_key, served.request, served.response
         assert key is not None and response.api_key == key, f"{request} and {response} are not one API"
         assert key not in self._apis, f"{request.name} has a handler already: {self._apis[key].handler}"

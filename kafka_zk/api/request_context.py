@@ -26,7 +26,7 @@ class Client(Protocol):
 
 
 class RequestContext:
-    """The context of one request. `gives_way`: its handler yields to others between the elements of the request."""
+    """The context of one request. `gives_way`: its handler yields to other greenlets between elements."""
 
     __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id", "gives_way", "services")
 

@@ -76,7 +76,7 @@ class Quotas(Protocol):
 
 
 def _filled_later() -> Any:
-    """The broker builds its parts one after the other; no request is served before all of them are there."""
+    """The broker builds its parts one after the other; no request is served before all of them exist."""
     return None
 
 

@@ -5,7 +5,7 @@ Role        Between dispatch and the quotas; what an API is charged for is decla
 Invariants  A response is sent at once with its throttle time; then its connection is muted for that long.
             Produce with acks=0 is throttled for its bytes, never for its request time. Inter-broker requests are not
             throttled.
-Differs from Kafka: the time that sending an answer takes is not counted.
+Differs from Kafka: the time to send an answer is not counted.
 Source      RequestHandlerHelper, KafkaApis.handleProduceRequest, handleFetchRequest.
 """
 
@@ -37,7 +37,7 @@ class Throttling:
     ) -> int:
         """Count an answered request of `size_bytes` whose handler took `local_ns`; 0 for no wait.
 
-        `response` is None where there is no answer. What its handler has charged already it tells itself.
+        `response` is None if there is no answer. It carries what its handler has already charged.
         """
         if charge is Charge.FETCHED:
             return int(response.throttle_time_ms)
@@ -64,7 +64,7 @@ class Throttling:
         return throttle_ms
 
     def fetch_exempt(self, local_ns: int) -> None:
-        """A follower's fetch."""
+        """Count a follower's fetch."""
         self._managers.record_exempt(local_ns * PERCENT_PER_NS)
 
     def most_fetch_bytes(self, asker: Asker) -> int:
@@ -78,7 +78,7 @@ class Throttling:
         return self._managers.record(kind, _user(asker), asker.client_id, value)
 
     def _longest(self, asker: Asker, own_kind: QuotaKind | None, own_ms: int, time_ms: int) -> int:
-        """The longer of two waits, which counts for its kind of quota."""
+        """The longer of two throttle times, recorded for its kind of quota."""
         throttle_ms = max(own_ms, time_ms)
         if throttle_ms > 0:
             kind = own_kind if own_kind is not None and own_ms > time_ms else QuotaKind.REQUEST

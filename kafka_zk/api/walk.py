@@ -2,7 +2,7 @@
 
 Role        Handlers provide what differs: the authorization, the action on one partition, and the error response of
             one partition. Order and duplicates of the request are kept.
-Invariants  One partition's failure never affects another's response. What is not a BrokerError is our bug: it is logged
+Invariants  One partition's failure never affects another's response. Other errors than BrokerError are our bugs: logged
             with its traceback and answered with code -1.
 Source      The loops of KafkaApis.handle* in Kafka 3.9.
 """
@@ -24,7 +24,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 IN_WORDS = 1_000
-"""So many failures of one request get a message."""
+"""Number of failures in one request that get a message."""
 
 log = logging.getLogger("kafka.server.KafkaApis")
 
@@ -39,10 +39,10 @@ def per_partition(
     name_of: Callable[[T], str] = attrgetter("name"),
     partitions_of: Callable[[T], Sequence[P]] = attrgetter("partitions"),
 ) -> list[A]:
-    """Blocks in turns, and as `act` does. The answers of all topics, in the request's order.
+    """Yields to other greenlets, and blocks as `act`. Returns the answers of all topics, in the request's order.
 
-    `act(topic, partition)` answers one partition or raises; `refuse(topic, partition, error)` makes the answer of a
-    failure; `answer(topic name, partitions' answers)` that of a topic. Where `may(topic name)` is false, all its
+    `act(topic, partition)` answers one partition or raises; `refuse(topic, partition, error)` builds the answer of a
+    failure; `answer(topic name, partitions' answers)` that of a topic. If `may(topic name)` is false, all its
     partitions are refused with TOPIC_AUTHORIZATION_FAILED.
     """
     answers: list[A] = []
@@ -50,7 +50,7 @@ def per_partition(
     for topic in in_turns(topics):
         name, partitions = name_of(topic), partitions_of(topic)
         if not partitions:
-            # A request may name one without any very many times: that is one answer.
+            # A request may repeat a topic without partitions: that is one answer.
             if empty is None or empty[0] != name:
                 empty = name, answer(name, [])
             answers.append(empty[1])
@@ -65,7 +65,7 @@ def per_partition(
 
 
 def per_item(items: Iterable[T], act: Callable[[T], R], refuse: Callable[[T, BrokerError], R]) -> list[R]:
-    """Blocks in turns, and as `act` does. The same for requests that name topics, groups or resources only."""
+    """Yields to other greenlets, and blocks as `act`. For requests that name topics, groups or resources only."""
     refusal = _Refusal(refuse)
     return [_attempt(None, item, lambda _, item: act(item), refusal.of) for item in in_turns(items)]
 
@@ -73,7 +73,7 @@ def per_item(items: Iterable[T], act: Callable[[T], R], refuse: Callable[[T, Bro
 def per_distinct(
     items: Iterable[T], key: Callable[[T], Hashable], act: Callable[[T], R], refuse: Callable[[T, BrokerError], R]
 ) -> list[R]:
-    """Blocks as `per_item`. Items of one `key` get one and the same answer: a request may name very many of them."""
+    """Blocks as `per_item`. Items with equal `key` share one answer: a request may repeat them many times."""
     done: dict[Hashable, R] = {}
     refused: dict[Hashable, R] = {}
     refusal = _Refusal(refuse)
@@ -99,7 +99,7 @@ def per_distinct(
 
 
 class _Refusal:
-    """Refuses items of one request. Of very many failures only the first say why: the answer would be large."""
+    """Refuses items of one request. Of many failures only the first have a message: the answer would be large."""
 
     __slots__ = ("_refuse", "count")
 
@@ -120,7 +120,7 @@ def _attempt(topic: Any, partition: P, act: Callable[[Any, P], R], refuse: Calla
     except CloseConnection:
         raise
     except Exception:
-        # A bug of ours in one partition: what was done for the others must still be answered.
+        # A bug of ours in one partition: the others must still be answered.
         log.exception("Unexpected error while handling %r of %r", partition, topic)
         return refuse(topic, partition, unknown_server_error())
 

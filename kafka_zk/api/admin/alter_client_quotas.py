@@ -37,7 +37,7 @@ def alter(request: AlterClientQuotasRequest, ctx: RequestContext) -> AlterClient
         alter_client_quotas(ctx.services.zk, _names(entry), changes, validate_only=request.validate_only)
         return ResponseEntryData(error_message=None, entity=_entity(entry))
 
-    # An entity that is named twice is answered once, by what came of it last.
+    # An entity named twice is answered once, with its last result.
     by_entity: dict[frozenset[tuple[str, str | None]], ResponseEntryData] = {}
     for entry in in_turns(request.entries):
         (by_entity[frozenset(_names(entry).items())],) = per_item((entry,), alter_one, _refused)
@@ -53,5 +53,5 @@ def _refused(entry: RequestEntryData, error: BrokerError) -> ResponseEntryData:
 
 
 def _entity(entry: RequestEntryData) -> list[EntityData]:
-    """Each type once: of two names the last one was meant."""
+    """Each type once: of two names the last one counts."""
     return [EntityData(entity_type=kind, entity_name=name) for kind, name in in_turns(_names(entry).items())]

@@ -30,7 +30,7 @@ from kafka_zk.protocol.messages.alter_partition_reassignments import (
 from kafka_zk.protocol.types import TopicPartition
 
 MOST_REPLICAS = 10_000
-"""More than any cluster has brokers: of a longer list this much is enough to refuse it."""
+"""More than any cluster has brokers: this much of a longer list is enough to refuse it."""
 
 
 @api(
@@ -58,7 +58,7 @@ def alter_partition_reassignments(
         return _response([*lines, *((partition, _line(partition, error)) for partition, error in results.items())])
 
     if lines:
-        # Waited for here: while they are kept, Python's collector, which would walk them all, must wait, too.
+        # Wait here: while they exist, Python's collector, which would scan them all, must stay off.
         return answer(ctx.services.controller.submit(event).result())
     return ask(ctx, event, answer)
 
@@ -66,13 +66,13 @@ def alter_partition_reassignments(
 def _refusals(
     unknown: list[TopicPartition], targets: Mapping[TopicPartition, Sequence[int] | None], ctx: RequestContext
 ) -> list[ReassignablePartitionResponse]:
-    """Blocks in turns. What the controller would say of very many partitions that are not there."""
+    """Yields to other greenlets. The controller's errors for a large number of missing partitions."""
     active_controller = ctx.services.controller.active_controller
     assert active_controller is not None, "only a controller knows that they are not there"
 
     def refused(partition: TopicPartition) -> ReassignablePartitionResponse:
         planned_assignment(active_controller.context, partition, targets[partition])
-        # It has come this moment.
+        # It was created just now.
         raise UnknownTopicOrPartition("The partition does not exist.")
 
     return per_item(unknown, refused, _line)

@@ -1,6 +1,6 @@
 """AlterReplicaLogDirs (key 34, v0-2): move replicas of this broker to other log directories.
 
-The answer comes when the moves have begun; DescribeLogDirs tells how far they are.
+Answered once the moves have started; DescribeLogDirs shows their progress.
 Source      KafkaApis.handleAlterReplicaLogDirsRequest, ReplicaManager.alterReplicaLogDirs; KIP-113.
 """
 
@@ -55,7 +55,7 @@ def alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, ctx: RequestCont
 
 
 def _moved(partition: TopicPartition, path: str, ctx: RequestContext) -> ErrorCode:
-    """Blocks. Start the move of one replica; its error code."""
+    """Blocks. Start the move of one replica; returns its error code."""
     try:
         ctx.services.replica_manager.moves.move(partition, path)
     except NotLeaderOrFollower:

@@ -1,6 +1,6 @@
 """What AlterConfigs and IncrementalAlterConfigs share: check all resources, then write the valid ones.
 
-Role        What a broker can tell by itself (loggers, its own values, requests that are malformed) comes first for all
+Role        What a broker can decide alone (loggers, its own values, malformed requests) comes first for all
             resources; topics and brokers are authorized and written after that.
 Source      ConfigAdminManager.preprocess; KafkaApis.processIncrementalAlterConfigsRequest and
             processLegacyAlterConfigsRequest.
@@ -24,7 +24,7 @@ from kafka_zk.protocol.errors import BrokerError, ErrorCode, InvalidRequest
 Resource = tuple[int, str, Sequence[Change]]
 """Type, name, and what changes."""
 Outcome = tuple[ErrorCode, str | None]
-"""Code and words of one resource."""
+"""Code and message of one resource."""
 DONE: Outcome = (ErrorCode.NONE, None)
 
 _STORED = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER, ConfigResourceType.CLIENT_METRICS)
@@ -44,7 +44,7 @@ def alter_all(
 ) -> list[A]:
     """Blocks. Alter each resource; results in the request's order. Consumes `resources`.
 
-    `keep_others`: single keys change; else what is named replaces all that is there, and loggers are refused.
+    `keep_others`: only the named keys change; else they replace all others, and loggers are refused.
     """
     outcomes = _outcomes(resources, ctx, keep_others=keep_others, validate_only=validate_only)
     answers: dict[tuple[int, str, Outcome], A] = {}
@@ -110,7 +110,7 @@ def _outcomes(
 
 
 def _refused(_: Resource, error: BrokerError) -> Outcome:
-    """Not the error itself: it would keep all that was at work when it was raised."""
+    """Not the error itself: its traceback would keep all frames alive."""
     return _outcome(error.code, api_error_message(error))
 
 

@@ -63,7 +63,7 @@ def create_partitions(
             grown[topic.name] = topic.count
         return CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NONE, error_message=None)
 
-    # A topic that is named twice is answered once.
+    # A topic named twice is answered once.
     topics = list({topic.name: topic for topic in in_turns(request.topics)}.values())
     response = CreatePartitionsResponse(results=per_item(topics, grow, _refused))
     if not grown:
@@ -86,7 +86,7 @@ def create_partitions(
 def _check_all(occurrences: Counter[str], ctx: RequestContext) -> None:
     """Raise BrokerError for all topics because of one.
 
-    The controller looks for those that the client may alter among the topics to delete: one that cannot be there fails
+    The controller looks up those that the client may alter among the topics to delete: an impossible name fails
     the request.
     """
     if ctx.services.controller.active_controller is not None and any(

@@ -36,7 +36,7 @@ from kafka_zk.protocol.messages.delete_topics import (
 from kafka_zk.protocol.types import NULL_UUID
 
 DELETION_DISABLED_FROM = 3
-"""From this version on a broker with delete.topic.enable=false says so; before, INVALID_REQUEST."""
+"""From here on a broker with delete.topic.enable=false answers TOPIC_DELETION_DISABLED, not INVALID_REQUEST."""
 
 STRICT_FROM = 5
 """From this version on clients understand THROTTLING_QUOTA_EXCEEDED."""
@@ -88,7 +88,7 @@ def delete_topics(
 
 
 def _resolve(state: DeleteTopicState, ctx: RequestContext) -> str:
-    """The name of the topic to delete; raises the error for the client where it may not be."""
+    """The name of the topic to delete; raises the error for the client if it may not be deleted."""
     if not ctx.services.controller.is_active:
         raise NotController
     if not ctx.services.config.delete_topic_enable:

@@ -55,6 +55,6 @@ def _match(component: ComponentData) -> str | Anything | None:
     if component.match_type == SPECIFIED:
         return ANYTHING
     if component.match_type != EXACT or component.match is None:
-        # Kafka trips over both.
+        # Kafka fails on both.
         raise BrokerError
     return component.match

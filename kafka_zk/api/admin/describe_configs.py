@@ -32,7 +32,7 @@ from kafka_zk.protocol.messages.describe_configs import (
 _TYPES = frozenset(ConfigResourceType)
 
 UNKNOWN_TYPE = 0
-"""Of a log level: Kafka declares none."""
+"""The type of a log level: Kafka declares none."""
 
 
 ERRORS = Form(

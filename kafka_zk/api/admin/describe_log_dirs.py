@@ -50,7 +50,7 @@ def describe_log_dirs(request: DescribeLogDirsRequest, ctx: RequestContext) -> D
         }
     described = [_directory(directory) for directory, _ in log_manager.logs_by_directory()]
     hosted = ctx.services.replica_manager.hosted
-    # At one moment: a log that is moved meanwhile would be in two directories, or in none.
+    # Taken at once: a log moved meanwhile would be in two directories, or in none.
     for result, (_, logs) in zip(described, log_manager.logs_by_directory(), strict=True):
         if result.error_code == ErrorCode.NONE:
             result.topics = _topics([log for log in logs if asked is None or log.topic_partition in asked], hosted)
@@ -58,7 +58,7 @@ def describe_log_dirs(request: DescribeLogDirsRequest, ctx: RequestContext) -> D
 
 
 def _directory(directory: LogDirectory) -> DescribeLogDirsResult:
-    """Blocks. All but what is in it."""
+    """Blocks. Describe it without its logs."""
     path = str(directory.path)
     if directory.is_offline:
         return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
@@ -71,7 +71,7 @@ def _directory(directory: LogDirectory) -> DescribeLogDirsResult:
 
 
 def _topics(logs: Iterable[UnifiedLog], hosted: HostedPartitions) -> list[DescribeLogDirsTopic]:
-    """By name and number, whichever was opened first."""
+    """Sorted by name and number, not by opening."""
     by_topic: dict[str, list[DescribeLogDirsPartition]] = {}
     for log in sorted(logs, key=lambda log: log.topic_partition):
         topic, index = log.topic_partition
@@ -87,7 +87,7 @@ def _topics(logs: Iterable[UnifiedLog], hosted: HostedPartitions) -> list[Descri
 
 
 def _lag(log: UnifiedLog, hosted: HostedPartitions) -> int:
-    """How many records this copy lacks of what the partition has here (one that is moved) or is known to have."""
+    """How many records this copy lacks compared with the partition here (if it is a future log) or its known end."""
     partition = hosted.find(*log.topic_partition)
     served = None if partition is None else partition.log
     if served is None:

@@ -61,7 +61,7 @@ def describe_producers(request: DescribeProducersRequest, ctx: RequestContext) -
         )
 
     def refuse(topic: TopicRequest, index: int, error: BrokerError) -> PartitionResponse:
-        # What is wrong with a topic gets a message, what is wrong with a partition does not.
+        # Errors of a topic get a message, errors of a partition do not.
         words = str(error) if fault_of(topic.name) is not None else None
         return PartitionResponse(partition_index=index, error_code=error.code, error_message=words)
 

@@ -36,7 +36,7 @@ def describe(request: DescribeUserScramCredentialsRequest, ctx: RequestContext) 
         everybody = describe_everybody(zk).items()
         return DescribeUserScramCredentialsResponse(results=[_result(user, found) for user, found in everybody])
     described = describe_users(zk, (user.name for user in request.users))
-    # Of very many failures only the first say why: the answer would be large.
+    # Of many failures only the first have a message: the answer would be large.
     return DescribeUserScramCredentialsResponse(
         results=[
             _refused(user, found, str(found) if count < IN_WORDS else "")
@@ -58,5 +58,5 @@ def _refused(user: str, error: BrokerError, words: str) -> DescribeUserScramCred
     )
 
 
-# Shared by all refusals: encoders only read it, and there may be very many.
+# Shared by all refusals: encoders only read it, and there may be many.
 _NO_CREDENTIALS: Final[list[CredentialInfo]] = []

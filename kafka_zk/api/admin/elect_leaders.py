@@ -40,7 +40,7 @@ from kafka_zk.protocol.types import TopicPartition
 
 Outcomes = dict[TopicPartition, BrokerError | None]
 Refused = dict[str, dict[int, PartitionResult]]
-"""By topic and partition, in words only where they are few."""
+"""By topic and partition, with messages only if they are few."""
 
 
 ERRORS = Form(
@@ -78,7 +78,7 @@ def elect_leaders(
         elif outcome.error is not None:
             done.fail(outcome.error)
         elif True not in left:
-            # Else the client has gone: what was elected stays, and no client waits for the metadata to show it.
+            # Otherwise the client has disconnected: the election stands, and no client waits for the metadata.
             _await_leaders(outcome.value, request, ctx, done)
 
     event = ReplicaLeaderElection(partitions, ElectionType(request.election_type))
@@ -87,8 +87,8 @@ def elect_leaders(
 
 
 def _asked(request: ElectLeadersRequest, ctx: RequestContext) -> tuple[list[TopicPartition] | None, Refused]:
-    """Blocks in turns. The partitions (None: all), but for those of very many that are not there: the controller, which
-    does not give way, is not asked of them."""
+    """Yields to other greenlets. The partitions (None: all), without missing ones if they are many: the controller
+    does not yield, so it is not asked about those."""
     if request.topic_partitions is None:
         return None, {}
     active_controller = ctx.services.controller.active_controller
@@ -126,7 +126,7 @@ def _await_leaders(
         for topic_partition, result in results.items()
     }
     if request.topic_partitions is None:
-        # Asked about everything, only what was (or could not be) elected is worth an entry.
+        # If all were requested, only those that were (or could not be) elected get an entry.
         outcomes = {
             topic_partition: error
             for topic_partition, error in outcomes.items()
@@ -149,7 +149,7 @@ def _await_leaders(
 
 
 def _response(outcomes: Outcomes, code: int = ErrorCode.NONE, refused: Refused | None = None) -> ElectLeadersResponse:
-    """Blocks in turns. Group the outcomes by topic."""
+    """Yields to other greenlets. Group the outcomes by topic."""
     by_topic = {topic: list(in_turns(lines.values())) for topic, lines in (refused or {}).items()}
     for partition, error in in_turns(outcomes.items()):
         by_topic.setdefault(partition.topic, []).append(
@@ -169,7 +169,7 @@ def _response(outcomes: Outcomes, code: int = ErrorCode.NONE, refused: Refused |
 
 
 def _message(error: BrokerError | None) -> str | None:
-    """Kafka gives these three no words; the others their own or the code's."""
+    """Kafka gives these three no message; the others their own or the code's."""
     if error is None or isinstance(error, ClusterAuthorizationFailed | NotController | RequestTimedOut):
         return None
     return str(error) or message_of(error.code)

@@ -1,7 +1,7 @@
 """ApiVersions (key 18, v0-4): what this broker serves.
 
-The list is the registry's, so a key shows up once it has a handler. Unknown versions never get here: dispatch answers
-them.   Source: KafkaApis.handleApiVersionsRequest, ApiVersionsRequest.isValid, KIP-511
+The list is the registry's, so a key appears once it has a handler. Dispatch answers unknown versions
+itself.   Source: KafkaApis.handleApiVersionsRequest, ApiVersionsRequest.isValid, KIP-511
 """
 
 from __future__ import annotations

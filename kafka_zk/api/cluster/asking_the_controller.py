@@ -19,11 +19,11 @@ Response = TypeVar("Response")
 
 
 MANY = 1_000
-"""So many partitions the controller looks through in a millisecond or two."""
+"""The controller checks this many partitions in a millisecond or two."""
 
 
 def ask(ctx: RequestContext, event: Event, answer: Callable[[Any], Response]) -> Pending[Response]:
-    """Blocks while the controller's queue is full. The response that `answer` makes of the result; it may yield.
+    """Blocks while the controller's queue is full. `answer` builds the response from the result; it may yield.
 
     A failure of the event becomes the failure of the request: dispatch gives it the API's error form.
     """
@@ -33,8 +33,8 @@ def ask(ctx: RequestContext, event: Event, answer: Callable[[Any], Response]) ->
 def known_and_unknown(
     ctx: RequestContext, asked: list[TopicPartition]
 ) -> tuple[list[TopicPartition], list[TopicPartition]]:
-    """Blocks in turns. Which of very many partitions are there: the controller, which does not give way, is asked of
-    those only. A few, or where this broker is not the controller, all count as known."""
+    """Yields to other greenlets. Which of many partitions exist: the controller, which does not yield, is asked about
+    those only. If they are few, or this broker is not the controller, all count as known."""
     active_controller = ctx.services.controller.active_controller
     if active_controller is None or len(asked) <= MANY:
         return asked, []

@@ -48,12 +48,12 @@ LISTENER_ERRORS_FROM = 6
 """From this version on a leader without the client's listener is LISTENER_NOT_FOUND instead of LEADER_NOT_AVAILABLE."""
 
 TOPIC_IDS_FROM = 12
-"""From this version on topics may be asked for by id; v10 and v11 have the field, and refuse it."""
+"""From this version on topics may be requested by id; v10 and v11 have the field, and refuse it."""
 
 
 @api(METADATA_REQUEST, METADATA_RESPONSE, errors=Form((Each("topics", "topics"),)))
 def metadata(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse | Pending[MetadataResponse]:
-    """Blocks where a topic has to be created."""
+    """Blocks if a topic has to be created."""
     if request.topics is not None:
         if _asks_by_id_too_early(request.topics, ctx.api_version):
             return _refuse_all(request.topics, ErrorCode.INVALID_REQUEST)
@@ -67,7 +67,7 @@ def _answer(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse:
     if everything:
         topics = _all_topics(ctx)
     else:
-        # As Apache's: a name counts once, however often it is asked for.
+        # As in Apache's: a name counts once, however often it is requested.
         once = {(asked.name, asked.topic_id): asked for asked in in_turns(request.topics or ())}
         topics = [_asked_topic(asked, request, ctx) for asked in in_turns(once.values())]
     if request.include_topic_authorized_operations:
@@ -120,7 +120,7 @@ def _all_topics(ctx: RequestContext) -> list[MetadataResponseTopic]:
 
 
 def _asked_topic(asked: MetadataRequestTopic, request: MetadataRequest, ctx: RequestContext) -> MetadataResponseTopic:
-    """Blocks where the topic has to be created."""
+    """Blocks if the topic has to be created."""
     cache = ctx.services.metadata_cache
     name = asked.name if asked.topic_id == NULL_UUID else cache.topic_name(asked.topic_id)
     try:
@@ -143,22 +143,22 @@ def _asked_topic(asked: MetadataRequestTopic, request: MetadataRequest, ctx: Req
 
 
 def _is_about_to_be_known(name: str, ctx: RequestContext) -> bool:
-    """Whether the controller has yet to tell this broker, which has just started, of the topics there are.
+    """Whether this broker has just started and has not yet received the topics from the controller.
 
     Differs from Kafka, which calls every topic unknown then: producers of librdkafka fail what they hold of a topic
-    that was there and is gone, and wait for one whose leader is on its way.
+    that disappeared, and wait for one whose leader is being elected.
     """
     cache = ctx.services.metadata_cache
     if cache.has_known_topics:
         return False
     if not cache.snapshot.brokers:
         return True
-    # Our own controller tells of the brokers first. What it will tell of next are the topics whose logs are here.
+    # Our own controller sends the brokers first, and next the topics whose logs are here.
     return any(log.topic_partition.topic == name for log in ctx.services.log_manager.all_logs())
 
 
 def _create_or_refuse(name: str, request: MetadataRequest, ctx: RequestContext) -> None:
-    """Blocks. Create an unknown topic; raises the error for the client where that is not allowed or fails."""
+    """Blocks. Create an unknown topic; raises the error for the client if that is not allowed or fails."""
     if not (request.allow_auto_topic_creation and ctx.services.config.auto_create_topics_enable):
         check_name(name)
         raise UnknownTopicOrPartition
@@ -168,7 +168,7 @@ def _create_or_refuse(name: str, request: MetadataRequest, ctx: RequestContext) 
     ):
         raise TopicAuthorizationFailed
     check_name(name)
-    # Counted, but without a wait: the client only asked.
+    # Counted, but not throttled: the client only sent a Metadata request.
     ctx.services.topic_admin.auto_create(name, mutation_quota(ctx, strict_from=None).record)
 
 

@@ -14,7 +14,7 @@ NO_BROKER_EPOCH = -1
 
 
 def check_order(ctx: RequestContext, broker_epoch: int) -> None:
-    """Raises ClusterAuthorizationFailed, and StaleBrokerEpoch for a request with an earlier broker epoch.
+    """Raise ClusterAuthorizationFailed, and StaleBrokerEpoch for a request with an earlier broker epoch.
 
     A larger epoch than ours is fine: the controller may see our registration before we do.
     """

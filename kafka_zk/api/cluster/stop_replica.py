@@ -1,4 +1,4 @@
-"""StopReplica (key 5, v0-4): stop following or leading partitions, and delete their logs where told.
+"""StopReplica (key 5, v0-4): stop following or leading partitions, and delete their logs if requested.
 
 Source      Kafka 3.9 KafkaApis.handleStopReplicaRequest, StopReplicaRequest.partitionStates.
 """
@@ -58,7 +58,7 @@ def stop_replica(request: StopReplicaRequest, ctx: RequestContext) -> StopReplic
 
 
 def _orders(request: StopReplicaRequest) -> Iterator[StopOrder]:
-    """Blocks in turns. The partitions, in whichever of the three layouts the version has."""
+    """Yields to other greenlets. The partitions, in the version's layout (of three)."""
     for state_topic in in_turns(request.topic_states):
         for state in in_turns(state_topic.partition_states):
             topic_partition = TopicPartition(state_topic.topic_name, state.partition_index)

@@ -1,6 +1,6 @@
 """Returns the current leader to a client that asked the wrong broker (KIP-951).
 
-Role        Collects, for one response, the leaders of the partitions that were refused, and where they are reached.
+Role        Collects, for one response, the leaders of the partitions that were refused, and their addresses.
 Source      Kafka 3.9 KafkaApis.getCurrentLeader; Produce v10+, Fetch v16+.
 """
 

@@ -25,7 +25,7 @@ from kafka_zk.replication.serving.delayed_delete_records import LowWatermark
 
 NO_LOW_WATERMARK = -1
 MANY = 1_000
-"""From so many partitions on the answer is made by a greenlet of its own."""
+"""From so many partitions on a separate greenlet builds the answer."""
 
 
 ERRORS = Form(each_topic(Each("partitions", "partitions", constants={"low_watermark": -1})))
@@ -33,9 +33,9 @@ ERRORS = Form(each_topic(Each("partitions", "partitions", constants={"low_waterm
 
 @api(DELETE_RECORDS_REQUEST, DELETE_RECORDS_RESPONSE, errors=ERRORS)
 def delete_records(request: DeleteRecordsRequest, ctx: RequestContext) -> Pending[DeleteRecordsResponse]:
-    """Blocks in turns while it looks at what is asked for."""
+    """Yields to other greenlets while it checks the request."""
     cache = ctx.services.metadata_cache
-    # A topic that is named twice is answered once, and so is a partition: its last offset counts.
+    # A topic or partition named twice is answered once: its last offset counts.
     wanted: dict[str, dict[int, int]] = {}
     for topic in in_turns(request.topics):
         for partition in in_turns(topic.partitions):

@@ -1,7 +1,7 @@
 """Fetch (key 1, v0-17): record batches for consumers and followers.
 
-The session decides what is read and what of it is news; the replica room reads; the answer is made of slices of
-segment files, which go out by sendfile.
+The session decides what is read and what has changed; the replication package reads; the answer has slices of
+segment files, which are sent by sendfile.
 Source      Kafka 3.9 KafkaApis.handleFetchRequest, FetchResponse.
 """
 
@@ -74,7 +74,7 @@ LEADERS_FROM = 16
 NO_DIVERGENCE = EpochEndOffset()
 UNKNOWN_LEADER = LeaderIdAndEpoch()
 NO_SNAPSHOT = SnapshotId()
-"""What most partitions answer, shared by all of them: nobody changes a part of a response."""
+"""The answer of most partitions, shared by all of them: parts of a response are never modified."""
 
 Answered = tuple[PartitionFetch, PartitionRead]
 
@@ -135,10 +135,10 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> FetchResponse | Pending
         return FetchResponse(error_code=context.error_code)
     readable, refused = _split(context.wanted, params, ctx)
     if readable and not 0 <= request.isolation_level <= READ_COMMITTED:
-        # Of the whole request, and only where there is something to read.
+        # For the whole request, and only if there is something to read.
         raise BrokerError(f"Unknown isolation level {request.isolation_level}")
     reads = services.replica_manager.fetch(params, readable)
-    # Not by whether there are quotas now: the first one may have come while this read.
+    # Not `services.quotas` as of now: the first quota may have been set during the read.
     local_ns = time.monotonic_ns() - started_ns if started_ns else 0
     if ctx.api_version < ZSTD_FROM:
         return answer_old_fetcher(
@@ -151,7 +151,7 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> FetchResponse | Pending
             try:
                 response = _response(ctx, params, context, readable, done.value, refused, local_ns)
             except Exception as error:
-                # Whoever produced what we waited for is not to learn of our bug, but our client has to.
+                # A bug of ours must not reach the producer that ended the wait, but our client.
                 pending.fail(error)
             else:
                 pending.complete(response)
@@ -177,7 +177,7 @@ def _params(request: FetchRequest, ctx: RequestContext) -> FetchParams:
     quotas = ctx.services.quotas
     if quotas is not None and replica_id < 0:
         max_bytes = min(max_bytes, quotas.most_fetch_bytes(ctx))
-    # By position: names cost a microsecond, on every fetch.
+    # Positional: keyword arguments cost a microsecond on every fetch.
     return FetchParams(
         replica_id,
         request.max_wait_ms,
@@ -261,7 +261,7 @@ def _response(
     refused: Sequence[Answered],
     local_ns: int,
 ) -> FetchResponse:
-    """Raises after it has given the slices of `reads` back."""
+    """Releases the slices of `reads` before it raises."""
     try:
         answered: list[Answered] = list(zip(readable, reads, strict=True))
         answered += refused
@@ -297,7 +297,7 @@ def _response(
             ]
         return response
     except BaseException:
-        # Whatever it is, also the end of a greenlet that works in turns.
+        # Any exception, also GreenletExit in a greenlet that yields.
         release_all(reads)
         raise
 
@@ -305,7 +305,7 @@ def _response(
 def _throttled(
     ctx: RequestContext, params: FetchParams, context: FetchContext, answered: Sequence[Answered], local_ns: int
 ) -> FetchResponse | None:
-    """The empty answer of a consumer that has to wait, None if it has not."""
+    """The empty answer of a throttled consumer, None if it is not throttled."""
     quotas = ctx.services.quotas
     assert quotas is not None
     if params.is_follower:
@@ -323,7 +323,7 @@ def _throttled(
 
 
 def _answer_bytes(api_version: int, context: FetchContext, answered: Sequence[Answered]) -> int:
-    """The size of the answer that would be sent. It is known only once the answer is made."""
+    """The size of the answer that would be sent. It is known only once the answer is built."""
     sent = [each for each, included in zip(answered, context.would_include(answered), strict=True) if included]
     topics = [
         FetchableTopicResponse(
@@ -340,7 +340,7 @@ def _answer_bytes(api_version: int, context: FetchContext, answered: Sequence[An
 def _partition_data(
     asked: PartitionFetch, read: PartitionRead, api_version: int, leaders: CurrentLeaders | None
 ) -> PartitionData:
-    """`leaders` are told to clients that know of them, when they asked the wrong broker."""
+    """`leaders` go to clients that support them, if they asked the wrong broker."""
     aborted = read.aborted_transactions
     diverging = read.diverging_epoch
     leader = UNKNOWN_LEADER

@@ -41,7 +41,7 @@ OFFSET_NOT_AVAILABLE_FROM = 5
 LEADER_EPOCH_FROM = 4
 
 _FROM = {SpecialTimestamp.MAX_TIMESTAMP: 7, SpecialTimestamp.EARLIEST_LOCAL: 8, SpecialTimestamp.LATEST_TIERED: 9}
-"""Since which version a special time may be asked for; -1 and -2 always."""
+"""The first version with each special time; -1 and -2 always work."""
 
 
 ERRORS = Form(

@@ -2,9 +2,9 @@
 
 Role        Up to version 3 of Fetch a client reads message sets of magic 1, up to version 1 of magic 0; up to version
             9 it does not know zstd.
-Invariants  The loop converts only what takes it about a millisecond, and never in the greenlet that ends a wait, which
+Invariants  The loop converts for about a millisecond at most, and never in the greenlet that ends a wait, which
             is a producer's. More goes to the helper process of the package `log`.
-            The slices of reads that are not answered are given back, whatever ends what converts them.
+            The slices of unanswered reads are released, however the conversion ends.
 Differs from Kafka: converts before the answer is sent, not while it is. Many old clients at once, none of which reads
             its answers, get shorter ones.
 Source      Kafka 3.9 KafkaApis.handleFetchRequest (maybeConvertFetchedData), RecordsUtil.downConvert.
@@ -43,7 +43,7 @@ Respond = Callable[[list[PartitionRead]], "FetchResponse"]
 
 
 class _ToConvert(NamedTuple):
-    """One partition's read that its fetcher cannot take as it is."""
+    """One partition's read that its fetcher cannot take unconverted."""
 
     asked: PartitionFetch
     read: PartitionRead
@@ -92,7 +92,7 @@ def answer_old_fetcher(
 
 
 def _unfit(ctx: RequestContext, wanted: Sequence[PartitionFetch], reads: Sequence[PartitionRead]) -> list[_ToConvert]:
-    """Blocks in turns. What must be converted; what cannot be is an error from now on."""
+    """Yields to other greenlets. Returns what must be converted; replaces what cannot be with an error."""
     found: list[_ToConvert] = []
     both = zip(wanted, reads, strict=True)
     for asked, read in in_turns(both) if ctx.gives_way else both:
@@ -132,7 +132,7 @@ def _convert_and_respond(
     respond: Respond,
     pending: Pending[FetchResponse],
 ) -> None:
-    """Blocks. In a greenlet of its own."""
+    """Blocks. Runs in its own greenlet."""
     try:
         if not _convert_here(ctx, to_convert):
             _convert_elsewhere(ctx, to_convert)
@@ -145,7 +145,7 @@ def _convert_and_respond(
 
 
 def _abandon(reads: Sequence[PartitionRead], pending: Pending[FetchResponse], error: BaseException) -> None:
-    """Fail the answer; raise `error` again where it ends the greenlet. Slices hold segment files until released."""
+    """Fail the answer; re-raise `error` if it ends the greenlet. Slices hold segment files until released."""
     release_all(reads)
     pending.fail(error if isinstance(error, Exception) else BrokerError())
     if not isinstance(error, Exception):
@@ -153,7 +153,7 @@ def _abandon(reads: Sequence[PartitionRead], pending: Pending[FetchResponse], er
 
 
 def _convert_here(ctx: RequestContext, to_convert: Sequence[_ToConvert]) -> bool:
-    """Convert at once what is little, in memory and not compressed; False, and nothing was done, when it is not."""
+    """Convert now if it is small, in memory and uncompressed; else return False without doing anything."""
     if any(each.piece.is_cold for each in to_convert):
         return False
     if sum(each.piece.size_bytes for each in to_convert) > INLINE_BYTES:

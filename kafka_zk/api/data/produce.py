@@ -48,14 +48,14 @@ ADMIN_CLIENT_ID: Final = "__admin_client"
 """Only this client may write to internal topics."""
 
 MANY: Final = 1_000
-"""From so many partitions on an answer that has to wait is made by a greenlet of its own."""
+"""From so many partitions on a separate greenlet builds a delayed answer."""
 
 LEADERS_FROM: Final = 10
-"""From this version on an answer names the leaders of partitions that are led elsewhere."""
+"""From this version on an answer names the leaders of partitions led elsewhere."""
 
 Result = AppendInfo | AppendFailure
 
-# Shared by all answers: encoders only read them, and making them costs.
+# Shared by all answers: encoders only read them, and creating them costs time.
 _NO_RECORD_ERRORS: Final[list[BatchIndexAndErrorMessage]] = []
 _NO_LEADER: Final = LeaderIdAndEpoch()
 _NO_ENDPOINTS: Final[list[NodeEndpoint]] = []
@@ -134,12 +134,12 @@ def _later(
     refused: list[tuple[int, AppendFailure]] | None,
     count: int,
 ) -> Pending[ProduceResponse]:
-    """The answer once all records are acknowledged. Apart, so that only a request that waits pays for the closure.
+    """The answer once all records are acknowledged. Separate, so that only a waiting request pays for the closure.
 
-    Blocks where very many are settled already.
+    Blocks if many are settled already.
     """
     if count > MANY:
-        # Not by who acknowledges: that is a follower.
+        # Not in the greenlet that acknowledges: that is a follower's.
         return then_apart(
             results, lambda acknowledged: _response(request, ctx, _merged(acknowledged, refused), ctx.gives_way)
         )
@@ -149,10 +149,10 @@ def _later(
 
 
 def _merged(results: list[Result], refused: list[tuple[int, AppendFailure]] | None) -> list[Result]:
-    """Blocks in turns. All results in the request's order."""
+    """Yields to other greenlets. All results in the request's order."""
     if refused is None:
         return results
-    # Not by inserting: of many results that would move most of them again and again.
+    # Not by inserting: that would move most of many results repeatedly.
     merged: list[Result] = []
     taken = iter(results)
     refusals = iter(refused)
@@ -168,7 +168,7 @@ def _merged(results: list[Result], refused: list[tuple[int, AppendFailure]] | No
 
 
 def _close_if_failed(results: Iterable[Result], ctx: RequestContext) -> None:
-    """A client that wants no answer learns of errors by losing its connection, and then asks for new metadata."""
+    """Without acks a client learns of errors by losing its connection, and then refreshes its metadata."""
     failed = [result.error.code.name for result in results if isinstance(result, AppendFailure)]
     if failed:
         raise CloseConnection(
@@ -178,7 +178,7 @@ def _close_if_failed(results: Iterable[Result], ctx: RequestContext) -> None:
 
 
 def _response(request: ProduceRequest, ctx: RequestContext, results: list[Result], gives_way: bool) -> ProduceResponse:
-    """Blocks in turns, if it is to give way."""
+    """Yields to other greenlets if `gives_way`."""
     leaders: CurrentLeaders | None = None
     responses: list[TopicProduceResponse] = []
     position = 0
@@ -187,7 +187,7 @@ def _response(request: ProduceRequest, ctx: RequestContext, results: list[Result
         if gives_way:
             give_way()
             if not topic.partition_data and responses and responses[-1].name == name:
-                # Named very many times, as no client does: one answer for all.
+                # Named many times, which no real client does: one answer for all.
                 responses.append(responses[-1])
                 continue
         partitions: list[PartitionProduceResponse] = []

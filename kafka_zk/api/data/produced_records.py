@@ -1,7 +1,7 @@
 """Validates what a Produce request may carry for one partition.
 
 Role        The checks of the request; the log checks the batch itself, and converts old message sets up.
-Invariants  From version 3 on, what leaves here is exactly one batch of magic 2.
+Invariants  From version 3 on, the result is exactly one batch of magic 2.
 Source      Kafka 3.9 ProduceRequest.validateRecords.
 """
 
@@ -48,7 +48,7 @@ def one_batch(records: Buffer | None, api_version: int) -> Buffer:
     """The batch to append.
 
     Raises InvalidRecord, NoBatchAtAll, CorruptMessage, UnsupportedCompressionType, and for a transactional batch
-    TransactionalIdAuthorizationFailed: of the fatal answers that producers know, it is the one that says "not here".
+    TransactionalIdAuthorizationFailed: of the fatal errors that producers know, it fits best.
     """
     if records is None or api_version < BATCHES_FROM or len(records) < HEADER_SIZE:
         return _uncommon(records, api_version)
@@ -66,7 +66,7 @@ def one_batch(records: Buffer | None, api_version: int) -> Buffer:
 
 
 def _uncommon(records: Buffer | None, api_version: int) -> Buffer:
-    """Everything but one whole batch of magic 2 and nothing else."""
+    """Handle everything that is not exactly one whole batch of magic 2."""
     if records is not None:
         try:
             batch_size(records)

@@ -24,7 +24,7 @@ ERRORS = Form((Each("groups_names", "results", key="group_id"),))
 
 @api(DELETE_GROUPS_REQUEST, DELETE_GROUPS_RESPONSE, errors=ERRORS)
 def delete_groups(request: DeleteGroupsRequest, ctx: RequestContext) -> DeleteGroupsResponse:
-    """Blocks while tombstones are written. A group that is named twice is answered once."""
+    """Blocks while tombstones are written. A group named twice is answered once."""
     wanted = list(dict.fromkeys(in_turns(request.groups_names)))
     allowed = [name for name in in_turns(wanted) if ctx.may(Operation.DELETE, ResourceType.GROUP, name)]
     codes = ctx.services.group_coordinator.delete_groups(allowed)

@@ -26,7 +26,7 @@ ERRORS = Form((Each("groups", "groups", key="group_id"),))
 
 @api(DESCRIBE_GROUPS_REQUEST, DESCRIBE_GROUPS_RESPONSE, errors=ERRORS)
 def describe_groups(request: DescribeGroupsRequest, ctx: RequestContext) -> DescribeGroupsResponse:
-    """Blocks in turns. Describe each group."""
+    """Yields to other greenlets. Describe each group."""
 
     def describe(group_id: str) -> DescribedGroup:
         authorize(ctx, Operation.DESCRIBE, ResourceType.GROUP, group_id)

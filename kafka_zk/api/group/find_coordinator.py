@@ -42,7 +42,7 @@ SHARE_FROM = 6
 
 NO_NODE = Node(-1, "", -1, None)
 SUCCESS_MESSAGE = "NONE"
-"""What versions with one key say where nothing failed: the name of the code."""
+"""The message of single-key versions on success: the name of the code."""
 
 log = logging.getLogger("kafka.server.KafkaApis")
 
@@ -80,7 +80,7 @@ def find_coordinator(request: FindCoordinatorRequest, ctx: RequestContext) -> Fi
         return _coordinator(key, _coordinator_of(key, request.key_type, ctx), ErrorCode.NONE, "")
 
     def refuse(key: str, error: BrokerError) -> Coordinator:
-        # Only what fails the whole request says why; the types of keys are known before the keys are looked at.
+        # Only an error of the whole request has a message; key types are checked before keys.
         return _coordinator(key, NO_NODE, error.code, str(error) if isinstance(error, _UnknownKeyType) else "")
 
     return FindCoordinatorResponse(coordinators=per_distinct(request.coordinator_keys, str, find, refuse))
@@ -121,7 +121,7 @@ def _coordinator_of(key: str, key_type: int, ctx: RequestContext) -> Node:
 
 
 def _create_offsets_topic(ctx: RequestContext) -> None:
-    """Blocks. The client asks again, so a failure (too few brokers, ZooKeeper away) is only logged."""
+    """Blocks. The client retries, so a failure (too few brokers, ZooKeeper unreachable) is only logged."""
     try:
         ctx.services.topic_admin.auto_create(GROUP_METADATA_TOPIC, mutation_quota(ctx, strict_from=None).record)
     except BrokerError as error:

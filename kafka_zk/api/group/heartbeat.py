@@ -1,4 +1,4 @@
-"""Heartbeat (key 12, v0-4): keeps a member alive, and tells it whether its generation is current.
+"""Heartbeat (key 12, v0-4): keeps a member alive, and checks its generation.
 
 Source      KafkaApis.handleHeartbeatRequest.
 """

@@ -28,7 +28,7 @@ MEMBER_ID_REQUIRED_FROM = 4
 NULL_PROTOCOL_NAME_FROM = 7
 SKIP_ASSIGNMENT_FROM = 9
 MAX_PROTOCOLS = 1_000
-"""Of one member. Clients name one to three; a group looks through those of all its members again and again."""
+"""Limit per member. Clients name one to three; a group often scans those of all its members."""
 
 
 ERRORS = Form(versioned_constants=(("protocol_name", Versions.parse("7+"), None),))

@@ -1,6 +1,6 @@
 """LeaveGroup (key 13, v0-5): members leave, or an operator removes static ones.
 
-v3 several members, each with a code of its own · v5 reason
+v3 several members, each with its own code · v5 reason
 Source      KafkaApis.handleLeaveGroupRequest, LeaveGroupRequest.members, LeaveGroupResponse.
 """
 
@@ -25,7 +25,7 @@ SEVERAL_MEMBERS_FROM = 3
 
 @api(LEAVE_GROUP_REQUEST, LEAVE_GROUP_RESPONSE)
 def leave_group(request: LeaveGroupRequest, ctx: RequestContext) -> LeaveGroupResponse:
-    """Blocks if very many members leave."""
+    """Blocks if many members leave."""
     authorize(ctx, Operation.READ, ResourceType.GROUP, request.group_id)
     several = ctx.api_version >= SEVERAL_MEMBERS_FROM
     if several:

@@ -27,7 +27,7 @@ NOBODY_S = ""
 
 @api(LIST_GROUPS_REQUEST, LIST_GROUPS_RESPONSE)
 def list_groups(request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsResponse:
-    """Blocks in turns. List the groups that match the filters and that the client may see."""
+    """Yields to other greenlets. List the groups that match the filters and that the client may see."""
     states, types = _known(request.states_filter, STATES), _known(request.types_filter, TYPES)
     error, groups = ctx.services.group_coordinator.list_groups(states, types)
     if not ctx.may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
@@ -47,7 +47,7 @@ def list_groups(request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsRe
 
 
 def _known(names: list[str], known: frozenset[str]) -> set[str]:
-    """Blocks in turns. The filter in lower case, however long: one name represents all that no group has."""
+    """Yields to other greenlets. The filter in lower case; one name stands for all unknown ones."""
     wanted: set[str] = set()
     for name in in_turns(names):
         name = name.lower()

@@ -50,7 +50,7 @@ def offset_commit(
 
 
 def _expiry(now_ms: int, retention_ms: int) -> int | None:
-    """When offsets go that are to be kept so long; beyond the end of time it starts again, as in Java's 64 bits."""
+    """When offsets with this retention expire; wraps around in 64 bits, as in Java."""
     if retention_ms == USUAL_RETENTION:
         return None
     return (now_ms + retention_ms + 2**63) % 2**64 - 2**63
@@ -86,7 +86,7 @@ def _commit(
 
 
 def _response(refused: Lines, codes: CommitCodes, *, gives_way: bool = False) -> OffsetCommitResponse:
-    """Blocks in turns, if it is to give way."""
+    """Yields to other greenlets if `gives_way`."""
     return OffsetCommitResponse(
         topics=answered(
             refused,

@@ -42,20 +42,20 @@ SEVERAL_GROUPS_FROM = 8
 NO_OFFSET = -1
 
 PARTITIONS_AT_ONCE = 2_000
-"""Looked up in a millisecond or two."""
+"""Partitions looked up in a millisecond or two."""
 
 TOPIC = attrgetter("topic")
 
 
 class _Wanted(NamedTuple):
-    """One group of a request; `topics` None asks for all that it committed."""
+    """One group of a request; `topics` None requests all its committed offsets."""
 
     group_id: str
     topics: list[tuple[str, list[int]]] | None
 
 
 class _Answer(NamedTuple):
-    """`topics` hold partitions in the class that the version has for them."""
+    """`topics` hold partitions in the version's class."""
 
     group_id: str
     error: ErrorCode
@@ -77,7 +77,7 @@ ERRORS = Form(
 
 @api(OFFSET_FETCH_REQUEST, OFFSET_FETCH_RESPONSE, errors=ERRORS)
 def offset_fetch(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetchResponse:
-    """Blocks in turns, in version 0 also for ZooKeeper. Groups that ask for the same get one answer, as often."""
+    """Yields to other greenlets; version 0 waits for ZooKeeper. Repeated groups share one answer."""
 
     def fetch(wanted: _Wanted) -> _Answer:
         return _fetch(wanted, request.require_stable, ctx)
@@ -128,7 +128,7 @@ def _wanted(request: OffsetFetchRequest, api_version: int) -> Iterator[_Wanted]:
 
 
 def _once(topics: Iterable[tuple[str, list[int]]]) -> list[tuple[str, list[int]]]:
-    """Each partition is answered once, however often it is asked for; of a topic without any nothing is said."""
+    """Each partition is answered once, however often it is requested; topics without any are left out."""
     wanted: dict[str, dict[int, None]] = {}
     for name, indexes in in_turns(topics):
         if indexes:
@@ -151,7 +151,7 @@ def _fetch(wanted: _Wanted, require_stable: bool, ctx: RequestContext) -> _Answe
 
 
 def _all(group_id: str, require_stable: bool, ctx: RequestContext) -> tuple[ErrorCode, list[tuple[str, list[Any]]]]:
-    """All that was found, but for topics that the client must not know of."""
+    """All offsets found, except of topics that the client may not describe."""
     error, found = ctx.services.group_coordinator.fetch_offsets(group_id, None, require_stable=require_stable)
     topics: dict[str, list[Any]] = {}
     for (name, index), fetched in in_turns(found.items()):
@@ -162,7 +162,7 @@ def _all(group_id: str, require_stable: bool, ctx: RequestContext) -> tuple[Erro
 def _some(
     group_id: str, wanted: list[tuple[str, list[int]]], require_stable: bool, ctx: RequestContext
 ) -> tuple[ErrorCode, list[tuple[str, list[Any]]]]:
-    """Blocks in turns. The offsets at one moment, for up to PARTITIONS_AT_ONCE."""
+    """Yields to other greenlets. The offsets at one moment, for up to PARTITIONS_AT_ONCE."""
     fetch = ctx.services.group_coordinator.fetch_offsets
     asked = (TopicPartition(name, index) for name, indexes in wanted for index in indexes)
     topics: list[tuple[str, list[Any]]] = []
@@ -207,7 +207,7 @@ def _refused(index: int, code: ErrorCode, ctx: RequestContext) -> Any:
 
 
 def _failed(wanted: _Wanted, error: ErrorCode, ctx: RequestContext) -> _Answer:
-    """The whole group failed: old versions have no place for that but the partitions."""
+    """The whole group failed: old versions can say that only in the partitions."""
     if ctx.api_version >= GROUP_ERROR_FROM:
         return _Answer(wanted.group_id, error, [])
     topics: list[tuple[str, list[Any]]] = [

@@ -1,8 +1,8 @@
 """Orders a response's partitions as Kafka does: those refused by the API layer first, then the others.
 
-Invariants  Each line of the request that is refused has one in the answer, doubles too. What goes on to the coordinator
-            is a map: a partition that is named twice is done, and answered, once; the last line counts.
-            What goes on is there when `sort_out` returns: until the caller switches nothing of it can be deleted.
+Invariants  Each refused line of the request has one in the answer, duplicates too. What is passed to the coordinator
+            is a map: a partition named twice is handled, and answered, once; the last line counts.
+            These partitions exist when `sort_out` returns: until the caller switches none can be deleted.
 Source      The builders of OffsetCommitResponse and OffsetDeleteResponse: addPartition, merge.
 """
 
@@ -24,7 +24,7 @@ Lines = dict[str, list[tuple[int, ErrorCode]]]
 
 
 ELEMENTS_PER_LOOK: Final = 15
-"""After each sixteenth topic or partition of a request others may have a turn."""
+"""Yield to other greenlets after each sixteenth topic or partition of a request."""
 
 
 class WantedPartition(Protocol):
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 def sort_out(topics: Sequence[WantedTopic[P]], ctx: RequestContext) -> tuple[Lines, dict[TopicPartition, P]]:
-    """Blocks in turns. The refused partitions (no READ on the topic, not in the metadata), and the others."""
+    """Yields to other greenlets. The refused partitions (no READ on the topic, not in the metadata), and the others."""
     refused: Lines = {}
     accepted: dict[TopicPartition, P] = {}
     cache = ctx.services.metadata_cache
@@ -87,7 +87,7 @@ def sort_out(topics: Sequence[WantedTopic[P]], ctx: RequestContext) -> tuple[Lin
 
 
 def _refuse_what_went(before: Snapshot, now: Snapshot, accepted: dict[TopicPartition, P], refused: Lines) -> None:
-    """Does not switch. Refuse what was deleted while others had their turns, whether it was recreated or not."""
+    """Does not switch. Refuse partitions deleted while other greenlets ran, recreated or not."""
     for partition in list(accepted):
         name, index = partition
         known, found = before.topics.get(name), now.topics.get(name)
@@ -106,8 +106,8 @@ def answered(
     *,
     gives_way: bool = False,
 ) -> list[T]:
-    """The topics of the answer: what was refused, then `codes`. Blocks in turns, and uses `refused` up, if it is to
-    give way.
+    """The topics of the answer: what was refused, then `codes`. Yields to other greenlets, and consumes `refused`, if
+    `gives_way`.
     """
     lines = refused
     if codes:

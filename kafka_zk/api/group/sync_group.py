@@ -1,6 +1,6 @@
 """SyncGroup (key 14, v0-5): the leader submits the assignment, every member receives its own.
 
-v3 static members · v5 protocol type and name, which must then be there
+v3 static members · v5 protocol type and name, which are then required
 Source      KafkaApis.handleSyncGroupRequest.
 """
 
@@ -26,7 +26,7 @@ PROTOCOL_REQUIRED_FROM = 5
 
 @api(SYNC_GROUP_REQUEST, SYNC_GROUP_RESPONSE)
 def sync_group(request: SyncGroupRequest, ctx: RequestContext) -> Pending[SyncGroupResponse]:
-    """Blocks while it reads very many assignments."""
+    """Blocks while it reads many assignments."""
     if ctx.api_version >= PROTOCOL_REQUIRED_FROM and (request.protocol_type is None or request.protocol_name is None):
         raise InconsistentGroupProtocol
     authorize(ctx, Operation.READ, ResourceType.GROUP, request.group_id)

@@ -18,7 +18,7 @@ from kafka_zk.zk.znodes.consumers import ConsumerOffsetZNode
 def commit(
     group_id: str, offsets: Mapping[TopicPartition, OffsetCommitRequestPartition], ctx: RequestContext
 ) -> dict[TopicPartition, ErrorCode]:
-    """Blocks. A code for each partition."""
+    """Blocks. Returns a code for each partition."""
     return {partition: _commit_one(group_id, partition, wanted, ctx) for partition, wanted in offsets.items()}
 
 
@@ -43,7 +43,7 @@ def _commit_one(
 
 
 def fetch(group_id: str, partition: TopicPartition, ctx: RequestContext) -> int | None:
-    """Blocks. The offset, None where there is none. Raises what ZooKeeper fails with."""
+    """Blocks. Returns the offset, None if there is none. Raises ZooKeeper's errors."""
     if not group_id:
         raise UnknownServerError("a znode's name must not be empty")
     try:

@@ -1,6 +1,6 @@
 """InitProducerId (key 22, v0-5): an id for an idempotent producer.
 
-A transactional id is refused, once and for all, until there is a transaction coordinator: any retriable code would
+A transactional id is refused with a fatal error until there is a transaction coordinator: any retriable code would
 leave the producer waiting for ever, and an id without a coordinator would let it believe in transactions.
 Source      TransactionCoordinator.handleInitProducerId (its branch without a transactional id).
 """
